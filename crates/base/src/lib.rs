@@ -1,0 +1,16 @@
+//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs and counters.
+//!
+//! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere else, so that
+//! loom can stand in for them.
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod ids;
+pub mod knobs;
+pub mod slab;
+pub mod sync;
+pub mod tick;
+
+pub use ids::{ContextId, Peer};
+pub use slab::{Key, Slab};
+pub use tick::Tick;

@@ -1,0 +1,169 @@
+//! Generational slab: a table whose keys of removed entries never name a later one.
+
+/// Names one entry of a [`Slab`], for as long as it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// Position in the table.
+    pub index: u32,
+    /// How many times the position was reused, 24 bits.
+    pub generation: u32,
+}
+
+impl Key {
+    /// Packs the key into 56 bits: `generation << 32 | index`.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// Inverse of [`Key::to_bits`]; bits 56 and above are ignored.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Key {
+        Key { index: bits as u32, generation: (bits >> 32) as u32 & GENERATIONS }
+    }
+}
+
+const GENERATIONS: u32 = 0x00ff_ffff;
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    generation: u32,
+    next_free: u32,
+    value: Option<T>,
+}
+
+/// A growing table with constant-time insert, remove and look-up; keys are checked, never trusted.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: u32,
+    len: usize,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab::new()
+    }
+}
+
+impl<T> Slab<T> {
+    /// An empty table; allocates nothing.
+    pub const fn new() -> Self {
+        Slab { slots: Vec::new(), free: NONE, len: 0 }
+    }
+
+    /// Number of live entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no entry lives.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Stores `value` and returns its key.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Key {
+        self.len += 1;
+        if self.free == NONE {
+            let index = self.slots.len() as u32;
+            self.slots.push(Slot { generation: 0, next_free: NONE, value: Some(value) });
+            return Key { index, generation: 0 };
+        }
+        let index = self.free;
+        let slot = &mut self.slots[index as usize];
+        self.free = slot.next_free;
+        slot.value = Some(value);
+        Key { index, generation: slot.generation }
+    }
+
+    /// The entry, if the key still names one.
+    #[inline]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        let slot = self.slots.get(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        slot.value.as_ref()
+    }
+
+    /// The entry, mutable, if the key still names one.
+    #[inline]
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        slot.value.as_mut()
+    }
+
+    /// Takes the entry out; its key is dead from then on.
+    #[inline]
+    pub fn remove(&mut self, key: Key) -> Option<T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        let value = slot.value.take()?;
+        slot.generation = (slot.generation + 1) & GENERATIONS;
+        slot.next_free = self.free;
+        self.free = key.index;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// Full key of the live entry at `index`, for handles that carry only part of a generation.
+    pub fn key_at(&self, index: u32) -> Option<Key> {
+        let slot = self.slots.get(index as usize)?;
+        slot.value.as_ref().map(|_| Key { index, generation: slot.generation })
+    }
+
+    /// All live entries with their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.slots.iter().enumerate().filter_map(|(i, s)| {
+            s.value.as_ref().map(|v| (Key { index: i as u32, generation: s.generation }, v))
+        })
+    }
+
+    /// All live entries, mutable, with their keys.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(i, s)| {
+            let generation = s.generation;
+            s.value.as_mut().map(move |v| (Key { index: i as u32, generation }, v))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_map_whose_keys_are_never_reused(ops in prop::collection::vec(any::<(bool, u8)>(), 0..400)) {
+            let mut slab = Slab::new();
+            let mut model: HashMap<Key, u8> = HashMap::new();
+            let mut seen: Vec<Key> = Vec::new();
+            for (insert, x) in ops {
+                if insert {
+                    let k = slab.insert(x);
+                    prop_assert!(!seen.contains(&k));
+                    seen.push(k);
+                    model.insert(k, x);
+                } else if !seen.is_empty() {
+                    let k = seen[x as usize % seen.len()];
+                    prop_assert_eq!(slab.remove(k), model.remove(&k));
+                }
+                prop_assert_eq!(slab.len(), model.len());
+                for k in &seen {
+                    prop_assert_eq!(slab.get(*k), model.get(k));
+                    prop_assert_eq!(Key::from_bits(k.to_bits()), *k);
+                }
+            }
+        }
+    }
+}

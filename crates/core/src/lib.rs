@@ -1,0 +1,10 @@
+//! Every protocol as a pure state machine: no sockets, no clock, no threads, no memory of the user, no unsafe.
+#![forbid(unsafe_code)]
+
+pub mod comm;
+pub mod layout;
+pub mod matching;
+pub mod p2p;
+pub mod pmi;
+pub mod schedule;
+pub mod wire;

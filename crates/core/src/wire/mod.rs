@@ -1,0 +1,181 @@
+//! The protocol book: what one rank says to another, byte by byte.
+//!
+//! A **frame** is a 32-byte header and a body. Paths carry frames, in order and whole, and know nothing of what they
+//! mean; [`crate::p2p`] knows what they mean and nothing of paths. All numbers are little-endian.
+//!
+//! ```text
+//! byte 0      kind         see [`Kind`]
+//!      1      flags        zero
+//!      2..4   version      [`VERSION`]
+//!      4..8   context      context id of the communicator      } or, in frames that answer, one 64-bit
+//!      8..12  source       sender's rank in the communicator   } `aux` (a token of the answering side)
+//!      12..16 tag          signed
+//!      16..24 len          length of the message in bytes (not of the body)
+//!      24..32 token        names a request of the sending or of the receiving rank
+//! ```
+
+/// Version of the frame format; both sides of a connection must have the same.
+pub const VERSION: u16 = 1;
+
+/// Bytes of a header.
+pub const HEADER_LEN: usize = 32;
+
+/// Bytes of the body of [`Kind::Rts`] and [`Kind::Announce`].
+pub const EXTENSION_LEN: usize = 16;
+
+/// What a frame says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A message with its payload. `token` is unused.
+    Eager = 1,
+    /// Like `Eager`, and the receiver answers `SyncAck` when it matches. `token`: sender's request.
+    EagerSync = 2,
+    /// Request to send. `token`: sender's request. Body: address of the payload in the sender's memory (u64, zero when
+    /// it cannot be fetched), then 8 bytes of zero.
+    Rts = 3,
+    /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
+    Cts = 4,
+    /// Payload after a `Cts`. `token`: receiver's request.
+    Data = 5,
+    /// The receiver fetched the payload itself. `token`: sender's request.
+    Fin = 6,
+    /// An `EagerSync` was matched. `token`: sender's request.
+    SyncAck = 7,
+    /// A posted receive, announced to its source. `token`: receiver's request; `len`: its capacity; body: see
+    /// [`crate::p2p`].
+    Announce = 8,
+    /// Payload into an announced receive. `token`: receiver's request; context, source and tag as in `Eager`.
+    Write = 9,
+    /// The sender wants a message back that has not been matched. `token`: sender's request.
+    Cancel = 10,
+    /// Answer to `Cancel`: `len` is 1 when the message was taken back, 0 when it had been matched.
+    CancelAck = 11,
+    /// The rank will send nothing more (MPI_Finalize).
+    Bye = 12,
+    /// The payload of an announced receive was put into place by the sender. As `Write`, without a body.
+    Written = 13,
+}
+
+impl Kind {
+    /// The kind for a byte, if there is one.
+    pub fn from_byte(b: u8) -> Option<Kind> {
+        use Kind::*;
+        const ALL: [Kind; 13] =
+            [Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck, Bye, Written];
+        ALL.get((b as usize).wrapping_sub(1)).copied()
+    }
+}
+
+/// The head of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// What the frame says.
+    pub kind: Kind,
+    /// Context id, or the low half of `aux`.
+    pub context: u32,
+    /// Rank of the sender in the communicator, or the high half of `aux`.
+    pub source: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes of the message.
+    pub len: u64,
+    /// A request of one of the sides.
+    pub token: u64,
+}
+
+/// Why bytes are not a header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WireError {
+    /// Unknown kind.
+    #[error("frame of unknown kind {0}")]
+    Kind(u8),
+    /// Another version of the format, or nonzero flags.
+    #[error("frame of version {0}, this library speaks version {VERSION}")]
+    Version(u16),
+}
+
+impl Header {
+    /// Bytes that follow the header in the frame.
+    #[inline]
+    pub fn body_len(&self) -> u64 {
+        match self.kind {
+            Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write => self.len,
+            Kind::Rts | Kind::Announce => EXTENSION_LEN as u64,
+            _ => 0,
+        }
+    }
+
+    /// The 64-bit token carried in place of context and source.
+    #[inline]
+    pub fn aux(&self) -> u64 {
+        self.context as u64 | (self.source as u64) << 32
+    }
+
+    /// Puts a 64-bit token in place of context and source.
+    #[inline]
+    pub fn with_aux(mut self, aux: u64) -> Header {
+        self.context = aux as u32;
+        self.source = (aux >> 32) as u32;
+        self
+    }
+
+    /// The 32 bytes on the wire.
+    #[inline]
+    pub fn encode(&self) -> [u8; HEADER_LEN] {
+        let mut b = [0; HEADER_LEN];
+        b[0] = self.kind as u8;
+        b[2..4].copy_from_slice(&VERSION.to_le_bytes());
+        b[4..8].copy_from_slice(&self.context.to_le_bytes());
+        b[8..12].copy_from_slice(&self.source.to_le_bytes());
+        b[12..16].copy_from_slice(&self.tag.to_le_bytes());
+        b[16..24].copy_from_slice(&self.len.to_le_bytes());
+        b[24..32].copy_from_slice(&self.token.to_le_bytes());
+        b
+    }
+
+    /// Reads 32 bytes from the wire.
+    #[inline]
+    pub fn decode(b: &[u8; HEADER_LEN]) -> Result<Header, WireError> {
+        let kind = Kind::from_byte(b[0]).ok_or(WireError::Kind(b[0]))?;
+        let version = u16::from_le_bytes([b[2], b[3]]);
+        if version != VERSION || b[1] != 0 {
+            return Err(WireError::Version(version));
+        }
+        Ok(Header {
+            kind,
+            context: word(b, 4),
+            source: word(b, 8),
+            tag: word(b, 12) as i32,
+            len: word(b, 16) as u64 | (word(b, 20) as u64) << 32,
+            token: word(b, 24) as u64 | (word(b, 28) as u64) << 32,
+        })
+    }
+}
+
+#[inline]
+fn word(b: &[u8; HEADER_LEN], at: usize) -> u32 {
+    u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_header_survives_the_wire(kind in 1u8..=13, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+            let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
+            prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
+            prop_assert_eq!(h.with_aux(token).aux(), token);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(b: [u8; HEADER_LEN]) {
+            if let Ok(h) = Header::decode(&b) {
+                prop_assert_eq!(h.encode(), b);
+            }
+        }
+    }
+}

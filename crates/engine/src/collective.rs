@@ -1,0 +1,1 @@
+//! Runs collective schedules on the engine. (room to be filled)

@@ -1,0 +1,13 @@
+//! One rank: owns its paths, protocol machines and requests, and makes them progress.
+//!
+//! [`Lane`] is the lock with a role: its owner may touch the machines. [`Engine`] is what it guards. A thread that waits
+//! polls for everybody; the event thread does so when nobody waits. See `docs/ARCHITECTURE.md`, "Progress".
+#![forbid(unsafe_code)]
+
+pub mod boot;
+mod collective;
+mod engine;
+mod lane;
+
+pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
+pub use lane::{Guard, Inner, Lane, WaitOn};

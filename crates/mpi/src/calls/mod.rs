@@ -1,0 +1,4 @@
+//! One function for each MPI function that is built, by chapter.
+//!
+//! The generator reads these files: a `pub fn NAME(mpi: &Mpi, ...) -> Res` here makes the shells MPI_NAME, MPI_NAME_c and
+//! their PMPI twins call it. Private helpers are not `pub`.

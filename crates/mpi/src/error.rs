@@ -1,0 +1,124 @@
+//! What goes wrong, in one sentence and with the standard's class.
+
+use crate::handle::{CommH, SessionH};
+
+/// Result of an MPI call.
+pub type Res<T = ()> = Result<T, Box<Fault>>;
+
+macro_rules! classes {
+    ($($id:ident = $value:literal, $name:literal, $text:literal;)*) => {
+        /// Error classes of MPI 5.0 (9.4), with the ABI's values.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[repr(i32)]
+        #[allow(missing_docs)]
+        pub enum Class { $($id = $value),* }
+        /// `(value, name, text)` of every class.
+        pub const CLASSES: &[(i32, &str, &str)] = &[$(($value, $name, $text)),*];
+    };
+}
+
+classes! {
+    Success = 0, "MPI_SUCCESS", "no error";
+    Buffer = 1, "MPI_ERR_BUFFER", "invalid buffer pointer";
+    Count = 2, "MPI_ERR_COUNT", "invalid count";
+    Type = 3, "MPI_ERR_TYPE", "invalid datatype";
+    Tag = 4, "MPI_ERR_TAG", "invalid tag";
+    Comm = 5, "MPI_ERR_COMM", "invalid communicator";
+    Rank = 6, "MPI_ERR_RANK", "invalid rank";
+    Request = 7, "MPI_ERR_REQUEST", "invalid request";
+    Root = 8, "MPI_ERR_ROOT", "invalid root";
+    Group = 9, "MPI_ERR_GROUP", "invalid group";
+    Op = 10, "MPI_ERR_OP", "invalid operation";
+    Topology = 11, "MPI_ERR_TOPOLOGY", "invalid topology";
+    Dims = 12, "MPI_ERR_DIMS", "invalid dimensions";
+    Arg = 13, "MPI_ERR_ARG", "invalid argument";
+    Unknown = 14, "MPI_ERR_UNKNOWN", "unknown error";
+    Truncate = 15, "MPI_ERR_TRUNCATE", "message longer than the receive buffer";
+    Other = 16, "MPI_ERR_OTHER", "other error";
+    Intern = 17, "MPI_ERR_INTERN", "internal error of the library";
+    Pending = 18, "MPI_ERR_PENDING", "operation still pending";
+    InStatus = 19, "MPI_ERR_IN_STATUS", "the error is in the status";
+    Access = 20, "MPI_ERR_ACCESS", "access";
+    Amode = 21, "MPI_ERR_AMODE", "amode";
+    Assert = 22, "MPI_ERR_ASSERT", "assert";
+    BadFile = 23, "MPI_ERR_BAD_FILE", "bad file";
+    Base = 24, "MPI_ERR_BASE", "base";
+    Conversion = 25, "MPI_ERR_CONVERSION", "conversion";
+    Disp = 26, "MPI_ERR_DISP", "disp";
+    DupDatarep = 27, "MPI_ERR_DUP_DATAREP", "dup datarep";
+    FileExists = 28, "MPI_ERR_FILE_EXISTS", "file exists";
+    FileInUse = 29, "MPI_ERR_FILE_IN_USE", "file in use";
+    File = 30, "MPI_ERR_FILE", "file";
+    InfoKey = 31, "MPI_ERR_INFO_KEY", "info key";
+    InfoNokey = 32, "MPI_ERR_INFO_NOKEY", "info nokey";
+    InfoValue = 33, "MPI_ERR_INFO_VALUE", "info value";
+    Info = 34, "MPI_ERR_INFO", "info";
+    Io = 35, "MPI_ERR_IO", "io";
+    Keyval = 36, "MPI_ERR_KEYVAL", "keyval";
+    Locktype = 37, "MPI_ERR_LOCKTYPE", "locktype";
+    Name = 38, "MPI_ERR_NAME", "name";
+    NoMem = 39, "MPI_ERR_NO_MEM", "no mem";
+    NotSame = 40, "MPI_ERR_NOT_SAME", "not same";
+    NoSpace = 41, "MPI_ERR_NO_SPACE", "no space";
+    NoSuchFile = 42, "MPI_ERR_NO_SUCH_FILE", "no such file";
+    Port = 43, "MPI_ERR_PORT", "port";
+    Quota = 44, "MPI_ERR_QUOTA", "quota";
+    ReadOnly = 45, "MPI_ERR_READ_ONLY", "read only";
+    RmaAttach = 46, "MPI_ERR_RMA_ATTACH", "rma attach";
+    RmaConflict = 47, "MPI_ERR_RMA_CONFLICT", "rma conflict";
+    RmaRange = 48, "MPI_ERR_RMA_RANGE", "rma range";
+    RmaShared = 49, "MPI_ERR_RMA_SHARED", "rma shared";
+    RmaSync = 50, "MPI_ERR_RMA_SYNC", "rma sync";
+    Service = 51, "MPI_ERR_SERVICE", "service";
+    Size = 52, "MPI_ERR_SIZE", "size";
+    Spawn = 53, "MPI_ERR_SPAWN", "spawn";
+    UnsupportedDatarep = 54, "MPI_ERR_UNSUPPORTED_DATAREP", "unsupported datarep";
+    UnsupportedOperation = 55, "MPI_ERR_UNSUPPORTED_OPERATION", "unsupported operation";
+    Win = 56, "MPI_ERR_WIN", "win";
+    RmaFlavor = 57, "MPI_ERR_RMA_FLAVOR", "rma flavor";
+    ProcAborted = 58, "MPI_ERR_PROC_ABORTED", "proc aborted";
+    ValueTooLarge = 59, "MPI_ERR_VALUE_TOO_LARGE", "value too large";
+    Session = 60, "MPI_ERR_SESSION", "session";
+    Errhandler = 61, "MPI_ERR_ERRHANDLER", "errhandler";
+    Abi = 62, "MPI_ERR_ABI", "abi";
+}
+
+/// Whose error handler is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// The object that the function's first handle argument names, or MPI_COMM_SELF's handler (MPI 5.0, 9.3).
+    Call,
+    /// This communicator's.
+    Comm(CommH),
+    /// This session's.
+    Session(SessionH),
+}
+
+/// An error on its way to an error handler.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    /// The error code the caller gets: a class, or a code the user added.
+    pub code: i32,
+    /// One sentence: which argument, which value, what to do.
+    pub text: String,
+    /// Whose handler.
+    pub scope: Scope,
+}
+
+impl Fault {
+    /// A fault of a class of the standard.
+    pub fn new(class: Class, text: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { code: class as i32, text: text.into(), scope: Scope::Call })
+    }
+
+    /// The same fault, but for a communicator's handler.
+    pub fn on(mut self: Box<Self>, comm: CommH) -> Box<Fault> {
+        self.scope = Scope::Comm(comm);
+        self
+    }
+}
+
+/// `Err(Fault::new(class, text))`.
+pub fn fail<T>(class: Class, text: impl Into<String>) -> Res<T> {
+    Err(Fault::new(class, text))
+}

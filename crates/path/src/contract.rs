@@ -1,0 +1,179 @@
+//! The seam between paths and the engine.
+
+use kw_base::{Peer, Tick};
+use kw_core::wire::Header;
+use kw_sys::buf::Buf;
+
+/// What follows a header in a frame.
+#[derive(Clone, Copy)]
+pub enum Body<'a> {
+    /// Nothing.
+    None,
+    /// A few bytes of protocol; the path copies them when it cannot send at once.
+    Bytes(&'a [u8]),
+    /// Payload: `len` packed bytes of a message buffer from `from` on.
+    Payload {
+        /// The message buffer; a path that queues keeps a clone.
+        buf: &'a Buf,
+        /// First byte.
+        from: u64,
+        /// Number of bytes.
+        len: u64,
+    },
+}
+
+impl Body<'_> {
+    /// Number of bytes.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        match self {
+            Body::None => 0,
+            Body::Bytes(b) => b.len() as u64,
+            Body::Payload { len, .. } => *len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What became of a frame handed to [`Path::send`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// The path is done with the caller's memory; `on_sent` is not called.
+    Done,
+    /// The path goes on by itself, in order; it calls [`Inbound::on_sent`] with the cookie when it is done with the
+    /// caller's memory.
+    Queued,
+}
+
+/// Why a path cannot serve a peer (any more).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("path {path} to rank {peer}: {reason}")]
+pub struct Down {
+    /// Name of the path.
+    pub path: &'static str,
+    /// The peer.
+    pub peer: Peer,
+    /// One clause for people: what was tried, which errno, what to try.
+    pub reason: String,
+}
+
+/// Why memory could not be fetched or put; both mean: use another protocol for this pair from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// This path never can.
+    Unsupported,
+    /// The system does not permit it (errno).
+    Denied(i32),
+}
+
+/// Where the payload of a frame goes whose header came first.
+#[derive(Clone, Debug)]
+pub struct Landing {
+    /// Given back in [`Inbound::on_landed`].
+    pub cookie: u64,
+    /// Body bytes `0..buf.len()-at` go to `buf` from `at` on; bytes beyond it are thrown away.
+    pub buf: Buf,
+    /// First byte of `buf` that is written.
+    pub at: u64,
+}
+
+/// Who takes what a path brings: the engine, or a recorder in a test.
+///
+/// For each frame a path calls either `on_frame` (the whole body lies ready in memory) or `on_head` and later, when the
+/// last byte is in place, `on_landed`. Frames of one peer begin in the order they were sent, and a frame that begins
+/// after another one of the same peer also lands after it.
+pub trait Inbound {
+    /// A whole frame. `body` is valid during the call only.
+    fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]);
+    /// A header whose body is still on its way (only kinds whose body is payload).
+    fn on_head(&mut self, from: Peer, head: &Header) -> Landing;
+    /// The body announced by `on_head` is in place.
+    fn on_landed(&mut self, from: Peer, cookie: u64);
+    /// A queued frame has left the caller's memory.
+    fn on_sent(&mut self, to: Peer, cookie: u64);
+    /// The peer cannot be reached any more. `clean`: it said goodbye first.
+    fn on_down(&mut self, down: Down, clean: bool);
+}
+
+/// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CostLine {
+    /// Nanoseconds for nothing.
+    pub t0: f64,
+    /// Nanoseconds a byte.
+    pub tb: f64,
+}
+
+impl CostLine {
+    /// Nanoseconds for `n` bytes.
+    pub fn at(&self, n: u64) -> f64 {
+        self.t0 + self.tb * n as f64
+    }
+}
+
+/// What a path can do, and what it costs (one way, measured at start or from the host's record).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Caps {
+    /// Short name.
+    pub name: &'static str,
+    /// One frame with its payload straight into a posted buffer.
+    pub stream: CostLine,
+    /// Copying an unexpected message out of its buffer once more.
+    pub copy: CostLine,
+    /// A frame without payload.
+    pub control: CostLine,
+    /// [`Path::get`], when the path has it.
+    pub get: Option<CostLine>,
+    /// [`Path::put`], when the path has it.
+    pub put: Option<CostLine>,
+}
+
+/// A way for frames between this rank and others.
+pub trait Path {
+    /// What it can do for this peer.
+    fn caps(&self, peer: Peer) -> Caps;
+
+    /// What other ranks need to know to reach this one, as opaque text without white space (for the launcher's key-value
+    /// space). Empty when nothing is needed.
+    fn address(&self) -> String;
+
+    /// Whether [`Path::introduce`] must be called before the first send to this peer.
+    fn wants_address(&self, peer: Peer) -> bool;
+
+    /// Tells the path the address text of a peer. The connection is made on the first send.
+    fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down>;
+
+    /// Sends one frame after all earlier ones to the same peer.
+    fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down>;
+
+    /// Moves what can be moved, in both directions, for all peers; never blocks. Returns whether anything moved.
+    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool;
+
+    /// Like `poll` but only what comes from one peer (a known source needs no search); everything else may wait.
+    fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
+        let _ = peer;
+        self.poll(now, inbound)
+    }
+
+    /// Copies `len` bytes at `address` of the peer's memory into `into` from `at` on, now.
+    fn get(&mut self, from: Peer, address: u64, into: &Buf, at: u64, len: u64) -> Result<(), Refused> {
+        let _ = (from, address, into, at, len);
+        Err(Refused::Unsupported)
+    }
+
+    /// Copies `len` bytes of `buf` to `address` of the peer's memory, now.
+    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
+        let _ = (to, address, buf, len);
+        Err(Refused::Unsupported)
+    }
+
+    /// Bytes or frames still to be sent for somebody (MPI_Finalize waits for none).
+    fn pending(&self) -> bool;
+
+    /// Says goodbye to every peer; after that nothing is sent.
+    fn close(&mut self);
+}

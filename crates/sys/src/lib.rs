@@ -1,0 +1,5 @@
+//! All system calls and all raw-memory kernels.
+
+pub mod args;
+pub mod buf;
+pub mod clock;
