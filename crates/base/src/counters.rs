@@ -40,7 +40,9 @@ pub struct Counters {
 
 impl Default for Counters {
     fn default() -> Self {
-        Counters { values: [0; ALL.len()] }
+        Counters {
+            values: [0; ALL.len()],
+        }
     }
 }
 

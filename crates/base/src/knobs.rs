@@ -78,7 +78,11 @@ pub struct BadKnob {
 
 impl std::fmt::Display for BadKnob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} is '{}', but it takes {}", self.name, self.text, self.wants)
+        write!(
+            f,
+            "{} is '{}', but it takes {}",
+            self.name, self.text, self.wants
+        )
     }
 }
 
@@ -98,7 +102,9 @@ impl Knobs {
 
     /// All defaults.
     pub fn defaults() -> Knobs {
-        Knobs { values: ALL.iter().map(|k| k.default.to_string()).collect() }
+        Knobs {
+            values: ALL.iter().map(|k| k.default.to_string()).collect(),
+        }
     }
 
     /// The text of a knob.
@@ -125,12 +131,22 @@ impl Knobs {
 }
 
 fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
-    let bad = |wants| Err(BadKnob { name: k.name, text: text.to_string(), wants });
+    let bad = |wants| {
+        Err(BadKnob {
+            name: k.name,
+            text: text.to_string(),
+            wants,
+        })
+    };
     match k.kind {
         Kind::Text => Ok(()),
         Kind::Bool if parse_bool(text).is_none() => bad("yes or no"),
-        Kind::Bytes if text != "auto" && parse_bytes(text).is_none() => bad("bytes, such as 4096, 64K or auto"),
-        Kind::Count | Kind::Micros if text != "auto" && text.parse::<u64>().is_err() => bad("a whole number"),
+        Kind::Bytes if text != "auto" && parse_bytes(text).is_none() => {
+            bad("bytes, such as 4096, 64K or auto")
+        }
+        Kind::Count | Kind::Micros if text != "auto" && text.parse::<u64>().is_err() => {
+            bad("a whole number")
+        }
         _ => Ok(()),
     }
 }
@@ -168,6 +184,9 @@ mod tests {
     #[test]
     fn a_bad_value_names_its_variable() {
         let e = Knobs::read(|n| (n == "KW_SPIN").then(|| "soon".into())).unwrap_err();
-        assert_eq!(e.to_string(), "KW_SPIN is 'soon', but it takes a whole number");
+        assert_eq!(
+            e.to_string(),
+            "KW_SPIN is 'soon', but it takes a whole number"
+        );
     }
 }

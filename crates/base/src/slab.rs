@@ -19,7 +19,10 @@ impl Key {
     /// Inverse of [`Key::to_bits`]; bits 56 and above are ignored.
     #[inline]
     pub fn from_bits(bits: u64) -> Key {
-        Key { index: bits as u32, generation: (bits >> 32) as u32 & GENERATIONS }
+        Key {
+            index: bits as u32,
+            generation: (bits >> 32) as u32 & GENERATIONS,
+        }
     }
 }
 
@@ -50,7 +53,11 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// An empty table; allocates nothing.
     pub const fn new() -> Self {
-        Slab { slots: Vec::new(), free: NONE, len: 0 }
+        Slab {
+            slots: Vec::new(),
+            free: NONE,
+            len: 0,
+        }
     }
 
     /// Number of live entries.
@@ -69,14 +76,24 @@ impl<T> Slab<T> {
         self.len += 1;
         if self.free == NONE {
             let index = self.slots.len() as u32;
-            self.slots.push(Slot { generation: 0, next_free: NONE, value: Some(value) });
-            return Key { index, generation: 0 };
+            self.slots.push(Slot {
+                generation: 0,
+                next_free: NONE,
+                value: Some(value),
+            });
+            return Key {
+                index,
+                generation: 0,
+            };
         }
         let index = self.free;
         let slot = &mut self.slots[index as usize];
         self.free = slot.next_free;
         slot.value = Some(value);
-        Key { index, generation: slot.generation }
+        Key {
+            index,
+            generation: slot.generation,
+        }
     }
 
     /// The entry, if the key still names one.
@@ -117,13 +134,24 @@ impl<T> Slab<T> {
     /// Full key of the live entry at `index`, for handles that carry only part of a generation.
     pub fn key_at(&self, index: u32) -> Option<Key> {
         let slot = self.slots.get(index as usize)?;
-        slot.value.as_ref().map(|_| Key { index, generation: slot.generation })
+        slot.value.as_ref().map(|_| Key {
+            index,
+            generation: slot.generation,
+        })
     }
 
     /// All live entries with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(i, s)| {
-            s.value.as_ref().map(|v| (Key { index: i as u32, generation: s.generation }, v))
+            s.value.as_ref().map(|v| {
+                (
+                    Key {
+                        index: i as u32,
+                        generation: s.generation,
+                    },
+                    v,
+                )
+            })
         })
     }
 
@@ -131,7 +159,15 @@ impl<T> Slab<T> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
         self.slots.iter_mut().enumerate().filter_map(|(i, s)| {
             let generation = s.generation;
-            s.value.as_mut().map(move |v| (Key { index: i as u32, generation }, v))
+            s.value.as_mut().map(move |v| {
+                (
+                    Key {
+                        index: i as u32,
+                        generation,
+                    },
+                    v,
+                )
+            })
         })
     }
 }

@@ -106,7 +106,15 @@ impl Engine {
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).
-    pub fn send(&mut self, to: Peer, context: ContextId, source: u32, tag: i32, mode: SendMode, buf: &Buf) -> Started {
+    pub fn send(
+        &mut self,
+        to: Peer,
+        context: ContextId,
+        source: u32,
+        tag: i32,
+        mode: SendMode,
+        buf: &Buf,
+    ) -> Started {
         let _ = (to, context, source, tag, mode, buf);
         todo!()
     }

@@ -34,7 +34,12 @@ pub struct Lane<T> {
 impl<T> Lane<T> {
     /// A lane with no engine yet.
     pub fn new(above: T) -> Lane<T> {
-        Lane { inner: Mutex::new(Inner { engine: None, above }) }
+        Lane {
+            inner: Mutex::new(Inner {
+                engine: None,
+                above,
+            }),
+        }
     }
 
     /// Takes the lane.

@@ -108,7 +108,11 @@ pub struct Fault {
 impl Fault {
     /// A fault of a class of the standard.
     pub fn new(class: Class, text: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { code: class as i32, text: text.into(), scope: Scope::Call })
+        Box::new(Fault {
+            code: class as i32,
+            text: text.into(),
+            scope: Scope::Call,
+        })
     }
 
     /// The same fault, but for a communicator's handler.

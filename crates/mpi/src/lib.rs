@@ -8,6 +8,7 @@
 pub mod calls;
 pub mod error;
 pub mod handle;
+pub mod objects;
 mod state;
 
 pub use error::{Class, Fault, Res};

@@ -1,5 +1,9 @@
 //! The state of MPI in one process: a lane with the engine and the tables of objects.
 
+use crate::error::{Class, Fault, Res};
+use crate::handle::CommH;
+use crate::objects::Comm;
+use kw_base::Slab;
 use kw_engine::{Inner, Lane};
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
@@ -9,9 +13,50 @@ pub struct Mpi {
     pub lane: Lane<Tables>,
 }
 
-/// Tables of objects that handles name.
+/// Tables of objects that handles name. Each room adds the tables of its own objects, and implements the look-ups beside
+/// the object (`objects/*.rs`).
 #[derive(Debug, Default)]
-pub struct Tables {}
+pub struct Tables {
+    /// Communicators that the user made.
+    pub comms: Slab<Comm>,
+    /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
+    pub world: Option<Comm>,
+    /// MPI_COMM_SELF, likewise.
+    pub itself: Option<Comm>,
+}
+
+impl Tables {
+    /// The communicator of a handle.
+    #[inline]
+    pub fn comm(&self, handle: CommH) -> Res<&Comm> {
+        let found = match handle {
+            CommH::WORLD => self.world.as_ref(),
+            CommH::SELF => self.itself.as_ref(),
+            _ => handle.key().and_then(|k| self.comms.get(k)),
+        };
+        found.ok_or_else(|| unknown_comm(handle))
+    }
+
+    /// The communicator of a handle, to change.
+    pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
+        let found = match handle {
+            CommH::WORLD => self.world.as_mut(),
+            CommH::SELF => self.itself.as_mut(),
+            _ => handle.key().and_then(|k| self.comms.get_mut(k)),
+        };
+        found.ok_or_else(|| unknown_comm(handle))
+    }
+}
+
+#[cold]
+fn unknown_comm(handle: CommH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_COMM_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no communicator (freed?)", handle.0)
+    };
+    Fault::new(Class::Comm, format!("comm is {what}"))
+}
 
 /// Ownership of the lane, with `engine` and `above` (the tables).
 pub type Guard<'a> = kw_engine::Guard<'a, Tables>;
@@ -22,7 +67,9 @@ pub type State = Inner<Tables>;
 impl Mpi {
     /// MPI before initialisation.
     pub fn new() -> Mpi {
-        Mpi { lane: Lane::new(Tables::default()) }
+        Mpi {
+            lane: Lane::new(Tables::default()),
+        }
     }
 
     /// Takes the lane.

@@ -160,7 +160,14 @@ pub trait Path {
     }
 
     /// Copies `len` bytes at `address` of the peer's memory into `into` from `at` on, now.
-    fn get(&mut self, from: Peer, address: u64, into: &Buf, at: u64, len: u64) -> Result<(), Refused> {
+    fn get(
+        &mut self,
+        from: Peer,
+        address: u64,
+        into: &Buf,
+        at: u64,
+        len: u64,
+    ) -> Result<(), Refused> {
         let _ = (from, address, into, at, len);
         Err(Refused::Unsupported)
     }

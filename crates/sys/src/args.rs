@@ -101,7 +101,10 @@ impl Ints {
     /// # Safety
     /// `p` is null or valid for as many elements as the function's other arguments say, during the call.
     pub unsafe fn new(p: *const c_void, width: Width) -> Ints {
-        Ints { p: p as *mut c_void, width }
+        Ints {
+            p: p as *mut c_void,
+            width,
+        }
     }
 
     /// Whether no array was given.
@@ -133,12 +136,20 @@ impl Ints {
     /// Writes element `i` of an output array; `false` when it does not fit (MPI_UNDEFINED is written).
     pub fn set(self, i: usize, value: i64) -> bool {
         let size = if self.width == Width::Long { 8 } else { 4 };
-        OutInt { p: (self.p as usize + i * size) as *mut c_void, width: self.width }.set(value)
+        OutInt {
+            p: (self.p as usize + i * size) as *mut c_void,
+            width: self.width,
+        }
+        .set(value)
     }
 
     /// The first `n` elements; empty when no array was given.
     pub fn to_vec(self, n: usize) -> Vec<i64> {
-        if self.is_null() { Vec::new() } else { (0..n).map(|i| self.get(i)).collect() }
+        if self.is_null() {
+            Vec::new()
+        } else {
+            (0..n).map(|i| self.get(i)).collect()
+        }
     }
 }
 
@@ -160,7 +171,10 @@ impl<T: Copy> Array<T> {
     /// # Safety
     /// `p` is null or valid for as many elements as the function's other arguments say, during the call.
     pub unsafe fn new(p: *const T) -> Array<T> {
-        Array { p: p as *mut T, of: PhantomData }
+        Array {
+            p: p as *mut T,
+            of: PhantomData,
+        }
     }
 
     /// Whether no array was given (MPI_STATUSES_IGNORE and the like).
@@ -184,7 +198,11 @@ impl<T: Copy> Array<T> {
 
     /// The first `n` elements; empty when no array was given.
     pub fn to_vec(self, n: usize) -> Vec<T> {
-        if self.is_null() { Vec::new() } else { (0..n).map(|i| self.get(i)).collect() }
+        if self.is_null() {
+            Vec::new()
+        } else {
+            (0..n).map(|i| self.get(i)).collect()
+        }
     }
 }
 
@@ -207,7 +225,8 @@ impl Text {
 
     /// As text, odd bytes replaced.
     pub fn to_text(&self) -> Option<String> {
-        self.bytes().map(|b| String::from_utf8_lossy(b).into_owned())
+        self.bytes()
+            .map(|b| String::from_utf8_lossy(b).into_owned())
     }
 }
 
@@ -277,7 +296,12 @@ impl StatusOut {
     pub fn set_keeping_error(self, status: Status) {
         if !self.0.is_null() {
             // SAFETY: promised in `new`.
-            unsafe { self.0.write_unaligned(Status { error: (*self.0).error, ..status }) }
+            unsafe {
+                self.0.write_unaligned(Status {
+                    error: (*self.0).error,
+                    ..status
+                })
+            }
         }
     }
 
@@ -292,6 +316,10 @@ impl StatusOut {
     /// Reads it; a zero status when ignored.
     pub fn get(self) -> Status {
         // SAFETY: promised in `new`.
-        if self.0.is_null() { Status::default() } else { unsafe { self.0.read_unaligned() } }
+        if self.0.is_null() {
+            Status::default()
+        } else {
+            unsafe { self.0.read_unaligned() }
+        }
     }
 }

@@ -80,12 +80,22 @@ pub struct Buf {
 
 impl Buf {
     /// No bytes at all.
-    pub const EMPTY: Buf = Buf { base: 0, len: 0, shape: Shape::Contiguous, keep: None };
+    pub const EMPTY: Buf = Buf {
+        base: 0,
+        len: 0,
+        shape: Shape::Contiguous,
+        keep: None,
+    };
 
     /// `len` bytes in a row at `addr`.
     #[inline]
     pub fn bytes(addr: Addr, len: u64) -> Buf {
-        Buf { base: addr.0, len, shape: Shape::Contiguous, keep: None }
+        Buf {
+            base: addr.0,
+            len,
+            shape: Shape::Contiguous,
+            keep: None,
+        }
     }
 
     /// `count` elements of `layout` at `addr`.
@@ -93,8 +103,21 @@ impl Buf {
     pub fn typed(addr: Addr, count: u64, layout: &Arc<Layout>) -> Buf {
         let len = layout.size() * count;
         match layout.contiguous(count) {
-            Some(at) => Buf { base: addr.0.wrapping_add(at as usize), len, shape: Shape::Contiguous, keep: None },
-            None => Buf { base: addr.0, len, shape: Shape::Typed { layout: layout.clone(), count }, keep: None },
+            Some(at) => Buf {
+                base: addr.0.wrapping_add(at as usize),
+                len,
+                shape: Shape::Contiguous,
+                keep: None,
+            },
+            None => Buf {
+                base: addr.0,
+                len,
+                shape: Shape::Typed {
+                    layout: layout.clone(),
+                    count,
+                },
+                keep: None,
+            },
         }
     }
 
@@ -102,9 +125,15 @@ impl Buf {
     pub fn alloc(len: usize) -> Buf {
         let bytes: Box<[u8]> = vec![0u8; len].into_boxed_slice();
         // SAFETY: UnsafeCell<u8> has the layout of u8, and the box is unique.
-        let bytes = unsafe { Box::from_raw(Box::into_raw(bytes) as *mut [std::cell::UnsafeCell<u8>]) };
+        let bytes =
+            unsafe { Box::from_raw(Box::into_raw(bytes) as *mut [std::cell::UnsafeCell<u8>]) };
         let block = Arc::new(Block { bytes });
-        Buf { base: block.bytes.as_ptr() as usize, len: len as u64, shape: Shape::Contiguous, keep: Some(block) }
+        Buf {
+            base: block.bytes.as_ptr() as usize,
+            len: len as u64,
+            shape: Shape::Contiguous,
+            keep: Some(block),
+        }
     }
 
     /// Bytes of packed data.
@@ -135,8 +164,17 @@ impl Buf {
     /// # Panics
     /// When the buffer is not contiguous or the range lies outside it (a fault of our own).
     pub fn slice(&self, from: u64, len: u64) -> Buf {
-        assert!(self.contiguous().is_some() && from + len <= self.len, "slice {from}+{len} of {}", self.len);
-        Buf { base: self.base.wrapping_add(from as usize), len, shape: Shape::Contiguous, keep: self.keep.clone() }
+        assert!(
+            self.contiguous().is_some() && from + len <= self.len,
+            "slice {from}+{len} of {}",
+            self.len
+        );
+        Buf {
+            base: self.base.wrapping_add(from as usize),
+            len,
+            shape: Shape::Contiguous,
+            keep: self.keep.clone(),
+        }
     }
 
     /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the packed data.
@@ -149,7 +187,9 @@ impl Buf {
         match &self.shape {
             Shape::Contiguous => run(self.base.wrapping_add(from as usize), (to - from) as usize),
             Shape::Typed { layout, count } => {
-                layout.for_each_run(*count, from, to, &mut |at, n| run(self.base.wrapping_add(at as usize), n as usize))
+                layout.for_each_run(*count, from, to, &mut |at, n| {
+                    run(self.base.wrapping_add(at as usize), n as usize)
+                })
             }
         }
     }
@@ -160,7 +200,9 @@ impl Buf {
         let mut done = 0;
         self.runs(from, out.len() as u64, &mut |p, n| {
             // SAFETY: the run lies in memory promised by `Addr` or kept by `keep`; `out` is ours and long enough.
-            unsafe { std::ptr::copy_nonoverlapping(p as *const u8, out[done..done + n].as_mut_ptr(), n) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(p as *const u8, out[done..done + n].as_mut_ptr(), n)
+            };
             done += n;
         });
         done
@@ -172,7 +214,9 @@ impl Buf {
         let mut done = 0;
         self.runs(from, data.len() as u64, &mut |p, n| {
             // SAFETY: as in `read`, and the protocol gives the lane's owner the only right to write here.
-            unsafe { std::ptr::copy_nonoverlapping(data[done..done + n].as_ptr(), p as *mut u8, n) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(data[done..done + n].as_ptr(), p as *mut u8, n)
+            };
             done += n;
         });
         done

@@ -61,8 +61,10 @@ impl Kind {
     /// The kind for a byte, if there is one.
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 13] =
-            [Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck, Bye, Written];
+        const ALL: [Kind; 13] = [
+            Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
+            Bye, Written,
+        ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }
 }

@@ -1,0 +1,1 @@
+//! Attributes and keyvals, for communicators, datatypes and windows. (room to be filled)

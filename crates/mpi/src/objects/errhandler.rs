@@ -1,0 +1,1 @@
+//! Error handlers. (room to be filled)

@@ -1,0 +1,1 @@
+//! Info objects. (room to be filled)

@@ -1,0 +1,1 @@
+//! Reduction operations. (room to be filled)

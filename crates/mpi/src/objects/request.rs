@@ -1,0 +1,1 @@
+//! Request objects: what an MPI_Request names. (room to be filled)
