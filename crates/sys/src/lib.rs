@@ -2,4 +2,5 @@
 
 pub mod args;
 pub mod buf;
+pub mod callback;
 pub mod clock;

@@ -1,0 +1,242 @@
+//! Functions that the user of MPI gave us as C pointers: calling them, as safe values.
+//!
+//! A function pointer reaches us as a number (`usize`), through the parameter of an MPI function whose C type says what
+//! it points at. That is the promise every wrapper here rests on: **the number is the address of a function of the type
+//! which the wrapper names, and it stays callable as long as the object it was registered with lives.** Each wrapper's
+//! `new` answers `None` for the null pointer and for the ABI's sentinels (`MPI_COMM_DUP_FN` and its like, below 4096).
+//!
+//! The caller lets go of the lane first: a callback may call MPI.
+
+use crate::args::Status;
+use crate::buf::Addr;
+use std::ffi::{c_int, c_void};
+
+/// Addresses below this are constants of the ABI, not functions.
+const FIRST_ADDRESS: usize = 4096;
+
+macro_rules! callbacks {
+    ($($(#[$doc:meta])* $id:ident: $ty:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub struct $id(usize);
+
+        impl $id {
+            /// The function at this address; `None` for null and for the constants of the ABI.
+            pub fn new(address: usize) -> Option<$id> {
+                (address >= FIRST_ADDRESS).then_some($id(address))
+            }
+
+            /// The address.
+            pub fn bits(self) -> usize {
+                self.0
+            }
+
+            fn pointer(self) -> $ty {
+                // SAFETY: the address was given as a pointer to a function of this type (see the head of the file), and
+                // is not null.
+                unsafe { std::mem::transmute::<usize, $ty>(self.0) }
+            }
+        }
+    )*};
+}
+
+type RawCopyAttr =
+    unsafe extern "C" fn(usize, c_int, usize, usize, *mut usize, *mut c_int) -> c_int;
+type RawDeleteAttr = unsafe extern "C" fn(usize, c_int, usize, usize) -> c_int;
+type RawHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+type RawOp = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
+type RawOpCount = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut usize);
+type RawQuery = unsafe extern "C" fn(usize, *mut Status) -> c_int;
+type RawFree = unsafe extern "C" fn(usize) -> c_int;
+type RawCancel = unsafe extern "C" fn(usize, c_int) -> c_int;
+type RawExtent = unsafe extern "C" fn(usize, *mut i64, usize) -> c_int;
+type RawConvert = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, usize) -> c_int;
+type RawConvertCount =
+    unsafe extern "C" fn(*mut c_void, usize, i64, *mut c_void, i64, usize) -> c_int;
+
+callbacks! {
+    /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
+    CopyAttr: RawCopyAttr;
+    /// Attribute delete function of a communicator, datatype or window (MPI 5.0, 7.7).
+    DeleteAttr: RawDeleteAttr;
+    /// Error handler of a communicator, window, file or session (MPI 5.0, 9.3).
+    ErrorHandler: RawHandler;
+    /// User-defined reduction, `int` length (MPI 5.0, 6.9.5).
+    UserOp: RawOp;
+    /// User-defined reduction, `MPI_Count` length.
+    UserOpCount: RawOpCount;
+    /// Query function of a generalized request (MPI 5.0, 13.2).
+    GrequestQuery: RawQuery;
+    /// Free function of a generalized request.
+    GrequestFree: RawFree;
+    /// Cancel function of a generalized request.
+    GrequestCancel: RawCancel;
+    /// Extent function of a data representation (MPI 5.0, 14.5.3).
+    DatarepExtent: RawExtent;
+    /// Conversion function of a data representation, `int` count.
+    DatarepConvert: RawConvert;
+    /// Conversion function of a data representation, `MPI_Count` count.
+    DatarepConvertCount: RawConvertCount;
+}
+
+impl CopyAttr {
+    /// Copies an attribute: `Ok(None)` when the new object shall not have it, `Err(code)` when the function failed.
+    pub fn call(
+        self,
+        handle: usize,
+        keyval: i32,
+        extra: usize,
+        value: usize,
+    ) -> Result<Option<usize>, i32> {
+        let (mut copied, mut flag) = (0usize, 0);
+        // SAFETY: a function of this type; the two places are ours and live through the call.
+        let code = unsafe { self.pointer()(handle, keyval, extra, value, &mut copied, &mut flag) };
+        if code != 0 {
+            return Err(code);
+        }
+        Ok((flag != 0).then_some(copied))
+    }
+}
+
+impl DeleteAttr {
+    /// Deletes an attribute; `Err(code)` when the function failed.
+    pub fn call(self, handle: usize, keyval: i32, value: usize, extra: usize) -> Result<(), i32> {
+        // SAFETY: a function of this type, with plain values.
+        answer(unsafe { self.pointer()(handle, keyval, value, extra) })
+    }
+}
+
+impl ErrorHandler {
+    /// Tells the handler of an error on the object `handle`.
+    pub fn call(self, handle: usize, code: i32) {
+        let (mut handle, mut code) = (handle, code);
+        // SAFETY: a function of this type; the two places are ours and live through the call.
+        unsafe { self.pointer()(&mut handle, &mut code) }
+    }
+}
+
+impl UserOp {
+    /// `inout[i] = input[i] op inout[i]` for `len` elements of `datatype`.
+    pub fn call(self, input: Addr, inout: Addr, len: i32, datatype: usize) {
+        let (mut len, mut datatype) = (len, datatype);
+        let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len` elements.
+        unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
+    }
+}
+
+impl UserOpCount {
+    /// `inout[i] = input[i] op inout[i]` for `len` elements of `datatype`.
+    pub fn call(self, input: Addr, inout: Addr, len: i64, datatype: usize) {
+        let (mut len, mut datatype) = (len, datatype);
+        let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len` elements.
+        unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
+    }
+}
+
+impl GrequestQuery {
+    /// Fills the status of a generalized request; `Err(code)` when the function failed.
+    pub fn call(self, extra: usize, status: &mut Status) -> Result<(), i32> {
+        // SAFETY: a function of this type; the status is exclusively ours.
+        answer(unsafe { self.pointer()(extra, status) })
+    }
+}
+
+impl GrequestFree {
+    /// Frees what belongs to a generalized request; `Err(code)` when the function failed.
+    pub fn call(self, extra: usize) -> Result<(), i32> {
+        // SAFETY: a function of this type, with a plain value.
+        answer(unsafe { self.pointer()(extra) })
+    }
+}
+
+impl GrequestCancel {
+    /// Asks to cancel a generalized request; `Err(code)` when the function failed.
+    pub fn call(self, extra: usize, complete: bool) -> Result<(), i32> {
+        // SAFETY: a function of this type, with plain values.
+        answer(unsafe { self.pointer()(extra, complete as c_int) })
+    }
+}
+
+impl DatarepExtent {
+    /// Extent of `datatype` in the file; `Err(code)` when the function failed.
+    pub fn call(self, datatype: usize, extra: usize) -> Result<i64, i32> {
+        let mut extent = 0;
+        // SAFETY: a function of this type; the place is ours.
+        answer(unsafe { self.pointer()(datatype, &mut extent, extra) }).map(|()| extent)
+    }
+}
+
+impl DatarepConvert {
+    /// Converts `count` elements between memory and file form; `Err(code)` when the function failed.
+    pub fn call(
+        self,
+        user: Addr,
+        datatype: usize,
+        count: i32,
+        file: Addr,
+        position: i64,
+        extra: usize,
+    ) -> Result<(), i32> {
+        let (a, b) = (user.bits() as *mut c_void, file.bits() as *mut c_void);
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr`.
+        answer(unsafe { self.pointer()(a, datatype, count, b, position, extra) })
+    }
+}
+
+impl DatarepConvertCount {
+    /// Converts `count` elements between memory and file form; `Err(code)` when the function failed.
+    pub fn call(
+        self,
+        user: Addr,
+        datatype: usize,
+        count: i64,
+        file: Addr,
+        position: i64,
+        extra: usize,
+    ) -> Result<(), i32> {
+        let (a, b) = (user.bits() as *mut c_void, file.bits() as *mut c_void);
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr`.
+        answer(unsafe { self.pointer()(a, datatype, count, b, position, extra) })
+    }
+}
+
+fn answer(code: c_int) -> Result<(), i32> {
+    if code == 0 { Ok(()) } else { Err(code) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn double_it(
+        _: usize,
+        _: c_int,
+        extra: usize,
+        v: usize,
+        out: *mut usize,
+        flag: *mut c_int,
+    ) -> c_int {
+        // SAFETY: `call` gives two places.
+        unsafe {
+            *out = v * 2;
+            *flag = (extra != 0) as c_int;
+        }
+        (v == 99) as c_int * 13
+    }
+
+    #[test]
+    fn constants_of_the_abi_are_no_functions() {
+        assert_eq!(CopyAttr::new(0), None);
+        assert_eq!(CopyAttr::new(1), None);
+    }
+
+    #[test]
+    fn a_copy_function_says_value_refusal_or_error() {
+        let f = CopyAttr::new(double_it as *const () as usize).unwrap();
+        assert_eq!(f.call(0x101, 1, 1, 21), Ok(Some(42)));
+        assert_eq!(f.call(0x101, 1, 0, 21), Ok(None));
+        assert_eq!(f.call(0x101, 1, 0, 99), Err(13));
+    }
+}
