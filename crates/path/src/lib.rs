@@ -5,5 +5,6 @@
 //! Every path passes the same conformance suite (`tests/conformance.rs`).
 
 pub mod contract;
+pub mod sim;
 
 pub use contract::*;

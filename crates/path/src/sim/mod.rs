@@ -1,0 +1,254 @@
+//! A simulated network for tests: many ranks in one process, virtual time, one seed.
+//!
+//! [`SimNet::new`] makes `n` [`SimPath`]s that share one [`SimNet`]. Frames between two ranks keep their order, as the
+//! contract of [`Path`] says; everything else is decided by dice: how long a frame travels, whether a send is
+//! [`Sent::Queued`] (its payload is then read from the sender's buffer only when it leaves, so memory reused too early
+//! shows), whether a payload comes whole or as `on_head` and, several polls later, `on_landed`, and whether the heads of
+//! later frames come before an earlier payload has landed.
+//!
+//! Time is the net's own: every poll of any path moves it on by [`SimOptions::step`], and [`SimNet::advance`] by as much
+//! as a test likes; the `now` that the caller of `poll` gives is not looked at. The same seed and the same order of calls
+//! give the same run.
+//!
+//! ```
+//! use kw_path::sim::{SimNet, SimOptions};
+//! let (net, paths) = SimNet::new(16, 42, SimOptions::default());
+//! assert_eq!(paths.len(), 16);
+//! net.cut(kw_base::Peer(0), kw_base::Peer(1));
+//! ```
+
+mod net;
+mod rng;
+
+pub use rng::Rng;
+
+use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Refused, Sent};
+use kw_base::sync::{Arc, Mutex, MutexGuard};
+use kw_base::{Peer, Tick};
+use kw_core::wire::Header;
+use kw_sys::buf::{Addr, Buf};
+use net::Net;
+use std::time::Duration;
+
+/// What the simulated paths say about memory access of the other side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// The path never offers it.
+    Absent,
+    /// The path offers it, and every use is denied (EPERM).
+    Denied,
+    /// It works.
+    Works,
+}
+
+/// What the dice may do.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// Shortest and longest travel of a frame, nanoseconds.
+    pub delay: (u64, u64),
+    /// How many of 256 sends are queued; later frames of the pair queue behind them.
+    pub queued: u32,
+    /// How many of 256 payload frames land in pieces.
+    pub partial: u32,
+    /// Reading the sender's memory.
+    pub get: Reach,
+    /// Writing the receiver's memory.
+    pub put: Reach,
+    /// Virtual nanoseconds that pass with every poll.
+    pub step: u64,
+    /// Cost lines for the protocol table; `get` and `put` are cut according to [`SimOptions::get`] and `put`.
+    pub caps: Caps,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        let line = |t0, tb| CostLine { t0, tb };
+        SimOptions {
+            delay: (0, 20_000),
+            queued: 64,
+            partial: 128,
+            get: Reach::Absent,
+            put: Reach::Absent,
+            step: 500,
+            caps: Caps {
+                name: "sim",
+                stream: line(10_000.0, 0.25),
+                copy: line(50.0, 0.1),
+                control: line(10_000.0, 0.0),
+                get: Some(line(2_000.0, 0.1)),
+                put: Some(line(2_000.0, 0.1)),
+            },
+        }
+    }
+}
+
+impl SimOptions {
+    /// No delay, nothing queued, nothing in pieces.
+    pub fn calm() -> SimOptions {
+        SimOptions {
+            delay: (0, 0),
+            queued: 0,
+            partial: 0,
+            ..SimOptions::default()
+        }
+    }
+}
+
+/// The network that the paths of one simulated job share.
+#[derive(Clone, Debug)]
+pub struct SimNet {
+    net: Arc<Mutex<Net>>,
+}
+
+impl SimNet {
+    /// A job of `n` ranks: the net, and the path of each rank.
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(n: u32, seed: u64, options: SimOptions) -> (SimNet, Vec<SimPath>) {
+        let caps = caps_of(&options);
+        let net = Arc::new(Mutex::new(Net::new(n, seed, options)));
+        let paths = (0..n)
+            .map(|r| SimPath {
+                me: Peer(r),
+                caps,
+                net: net.clone(),
+            })
+            .collect();
+        (SimNet { net }, paths)
+    }
+
+    /// Cuts the connection of two ranks: what is on its way is lost, both sides see `on_down` with `clean` false.
+    pub fn cut(&self, a: Peer, b: Peer) {
+        self.lock().cut(a, b);
+    }
+
+    /// Lets virtual time pass.
+    pub fn advance(&self, by: Duration) {
+        self.lock().advance(by.as_nanos() as u64);
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Tick {
+        self.lock().now()
+    }
+
+    /// The next moment at which something leaves or arrives, if anything is under way.
+    pub fn next_event(&self) -> Option<Tick> {
+        self.lock().next_event()
+    }
+
+    /// Frames handed to the net so far.
+    pub fn frames(&self) -> u64 {
+        self.lock().frames()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Net> {
+        lock(&self.net)
+    }
+}
+
+fn lock(net: &Mutex<Net>) -> MutexGuard<'_, Net> {
+    // A test that failed while it held the net has said so already.
+    net.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn caps_of(options: &SimOptions) -> Caps {
+    let offered = |reach: Reach, line: Option<CostLine>| line.filter(|_| reach != Reach::Absent);
+    Caps {
+        get: offered(options.get, options.caps.get),
+        put: offered(options.put, options.caps.put),
+        ..options.caps
+    }
+}
+
+/// One rank's way into the simulated network.
+#[derive(Debug)]
+pub struct SimPath {
+    me: Peer,
+    caps: Caps,
+    net: Arc<Mutex<Net>>,
+}
+
+impl SimPath {
+    /// This rank.
+    pub fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn reach(&self, peer: Peer, reach: Reach) -> Result<(), Refused> {
+        match reach {
+            Reach::Absent => Err(Refused::Unsupported),
+            Reach::Denied => Err(Refused::Denied(1)),
+            Reach::Works if lock(&self.net).is_cut(self.me, peer) => Err(Refused::Denied(3)),
+            Reach::Works => Ok(()),
+        }
+    }
+}
+
+impl Path for SimPath {
+    fn caps(&self, _peer: Peer) -> Caps {
+        self.caps
+    }
+
+    fn address(&self) -> String {
+        String::new()
+    }
+
+    fn wants_address(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn introduce(&mut self, _peer: Peer, _address: &str) -> Result<(), Down> {
+        Ok(())
+    }
+
+    fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
+        lock(&self.net).send(self.me, to, head, body, cookie)
+    }
+
+    fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
+        lock(&self.net).poll(self.me, None, inbound)
+    }
+
+    fn poll_from<I: Inbound>(&mut self, peer: Peer, _now: Tick, inbound: &mut I) -> bool {
+        lock(&self.net).poll(self.me, Some(peer), inbound)
+    }
+
+    fn get(
+        &mut self,
+        from: Peer,
+        address: u64,
+        into: &Buf,
+        at: u64,
+        len: u64,
+    ) -> Result<(), Refused> {
+        let reach = lock(&self.net).options().get;
+        self.reach(from, reach)?;
+        memory(address, len).copy_to(0, into, at, len);
+        Ok(())
+    }
+
+    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
+        let reach = lock(&self.net).options().put;
+        self.reach(to, reach)?;
+        buf.copy_to(0, &memory(address, len), 0, len);
+        Ok(())
+    }
+
+    fn pending(&self) -> bool {
+        lock(&self.net).pending(self.me)
+    }
+
+    fn close(&mut self) {
+        lock(&self.net).close(self.me);
+    }
+}
+
+/// Memory of another rank of the simulated job, which is memory of this process.
+fn memory(address: u64, len: u64) -> Buf {
+    // SAFETY: the other rank announced the address for this transfer, and keeps the memory until it is told the end.
+    let addr = unsafe { Addr::new(address as usize as *const std::ffi::c_void) };
+    Buf::bytes(addr, len)
+}
+
+#[cfg(test)]
+mod tests;
