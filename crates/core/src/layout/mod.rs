@@ -1,5 +1,8 @@
 //! Datatypes: constructors -> committed flat program. Pure arithmetic on displacements; no memory is touched here.
 
+pub mod basic;
+pub use basic::Basic;
+
 /// A datatype's memory layout, immutable.
 #[derive(Debug)]
 pub struct Layout {
