@@ -1,6 +1,7 @@
 //! What goes wrong, in one sentence and with the standard's class.
 
-use crate::handle::{CommH, SessionH};
+use crate::handle::{CommH, FileH, SessionH, WinH};
+use kw_sys::callback::ErrorHandler;
 
 /// Result of an MPI call.
 pub type Res<T = ()> = Result<T, Box<Fault>>;
@@ -90,8 +91,30 @@ pub enum Scope {
     Call,
     /// This communicator's.
     Comm(CommH),
+    /// This window's.
+    Win(WinH),
+    /// This file's.
+    File(FileH),
     /// This session's.
     Session(SessionH),
+}
+
+/// What an error handler does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handler {
+    /// MPI_ERRORS_ARE_FATAL: ends all processes of the job.
+    Fatal,
+    /// MPI_ERRORS_ABORT: ends the processes of the object's group (here: the job).
+    Abort,
+    /// MPI_ERRORS_RETURN: the caller gets the code.
+    Return,
+    /// Calls the user's function with the handle of the object, then returns the code.
+    User {
+        /// The function.
+        function: ErrorHandler,
+        /// The object's handle.
+        handle: usize,
+    },
 }
 
 /// An error on its way to an error handler.

@@ -11,5 +11,5 @@ pub mod handle;
 pub mod objects;
 mod state;
 
-pub use error::{Class, Fault, Res};
+pub use error::{Class, Fault, Handler, Res, Scope};
 pub use state::{Guard, Mpi, Tables};

@@ -1,9 +1,10 @@
 //! The state of MPI in one process: a lane with the engine and the tables of objects.
 
-use crate::error::{Class, Fault, Res};
-use crate::handle::CommH;
+use crate::error::{Class, Fault, Handler, Res, Scope};
+use crate::handle::{CommH, ErrhandlerH};
 use crate::objects::Comm;
 use kw_base::Slab;
+use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_engine::{Inner, Lane};
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
@@ -11,6 +12,8 @@ use kw_engine::{Inner, Lane};
 pub struct Mpi {
     /// The lane: engine and tables.
     pub lane: Lane<Tables>,
+    /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
+    active: AtomicBool,
 }
 
 /// Tables of objects that handles name. Each room adds the tables of its own objects, and implements the look-ups beside
@@ -69,6 +72,33 @@ impl Mpi {
     pub fn new() -> Mpi {
         Mpi {
             lane: Lane::new(Tables::default()),
+            active: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the lane.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
+    }
+
+    /// Initialisation and finalisation say so here, as the last and the first thing they do.
+    pub fn set_active(&self, yes: bool) {
+        self.active.store(yes, Ordering::Release);
+    }
+
+    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes the lane.
+    pub fn handler(&self, scope: Scope) -> Handler {
+        let guard = self.lock();
+        let comm = match scope {
+            Scope::Comm(c) if guard.above.comm(c).is_ok() => c,
+            _ => CommH::SELF,
+        };
+        let errhandler = guard.above.comm(comm).map(|c| c.errhandler);
+        match errhandler {
+            Ok(ErrhandlerH::RETURN) => Handler::Return,
+            Ok(ErrhandlerH::ABORT) => Handler::Abort,
+            _ => Handler::Fatal,
         }
     }
 
