@@ -96,6 +96,21 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The key that the next [`Slab::insert`] will return.
+    #[inline]
+    pub fn next_key(&self) -> Key {
+        match self.slots.get(self.free as usize) {
+            Some(slot) => Key {
+                index: self.free,
+                generation: slot.generation,
+            },
+            None => Key {
+                index: self.slots.len() as u32,
+                generation: 0,
+            },
+        }
+    }
+
     /// The entry, if the key still names one.
     #[inline]
     pub fn get(&self, key: Key) -> Option<&T> {
@@ -129,6 +144,19 @@ impl<T> Slab<T> {
         self.free = key.index;
         self.len -= 1;
         Some(value)
+    }
+
+    /// Puts an entry back under the key it was just removed with; nothing may have been inserted in between.
+    ///
+    /// # Panics
+    /// When something was (a fault of our own).
+    pub fn put_back(&mut self, key: Key, value: T) {
+        assert_eq!(self.free, key.index, "put_back right after remove");
+        let slot = &mut self.slots[key.index as usize];
+        self.free = slot.next_free;
+        slot.generation = key.generation;
+        slot.value = Some(value);
+        self.len += 1;
     }
 
     /// Full key of the live entry at `index`, for handles that carry only part of a generation.
@@ -186,7 +214,9 @@ mod tests {
             let mut seen: Vec<Key> = Vec::new();
             for (insert, x) in ops {
                 if insert {
+                    let next = slab.next_key();
                     let k = slab.insert(x);
+                    prop_assert_eq!(k, next);
                     prop_assert!(!seen.contains(&k));
                     seen.push(k);
                     model.insert(k, x);

@@ -1,1 +1,151 @@
-//! (room to be filled)
+//! Point-to-point protocols as one state machine: eager, rendezvous, get and write.
+//!
+//! [`Machine`] owns requests, queues and per-peer state of one rank. Calls of the application (`send`, `recv`, `cancel`)
+//! and events of the paths (`on_frame`, `on_head`, `on_landed`, `on_sent`, `on_got`) go in; [`Action`]s come out, in the
+//! order in which they must be carried out. Nothing here touches a socket, a clock or the user's memory: message buffers
+//! are values of a type that implements [`Memory`].
+//!
+//! ```text
+//! eager       S --Eager(payload)--> R                                 (S done when its buffer was read)
+//! synchronous S --EagerSync(payload)--> R --SyncAck--> S              (answered when matched)
+//! rendezvous  S --Rts--> R --Cts--> S --Data(payload)--> R            (large, receive not posted or get refused)
+//! get         S --Rts(address)--> R, R reads S's memory, R --Fin--> S
+//! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
+//! ```
+//!
+//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write). Which one is taken is a matter of cost:
+//! [`table`].
+
+pub mod announce;
+pub mod eager;
+mod machine;
+mod rendezvous;
+pub mod table;
+
+pub use machine::{Machine, Mode, ReqKey, Started};
+
+use crate::wire::{EXTENSION_LEN, Header};
+use kw_base::{Key, Peer};
+
+/// A message buffer as the protocols see it: a length, perhaps an address, and copying.
+pub trait Memory: Clone {
+    /// Bytes of packed data.
+    fn len(&self) -> u64;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Address that a peer may read from or write to, when the bytes lie in a row.
+    fn address(&self) -> Option<u64>;
+    /// Fresh memory of our own; `None` when there is not enough.
+    fn alloc(len: u64) -> Option<Self>;
+    /// A buffer of no bytes.
+    fn nothing() -> Self;
+    /// Writes `data` from byte `at` on, as far as it fits.
+    fn write(&self, at: u64, data: &[u8]);
+    /// Copies the first `len` bytes to another buffer.
+    fn copy_to(&self, to: &Self, len: u64);
+}
+
+/// Body of a frame that is to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBody<B> {
+    /// None.
+    None,
+    /// Protocol bytes.
+    Extension([u8; EXTENSION_LEN]),
+    /// The first `len` bytes of a message buffer.
+    Payload {
+        /// The buffer.
+        buf: B,
+        /// Bytes.
+        len: u64,
+    },
+}
+
+/// What the machine wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<B> {
+    /// Send a frame after all earlier ones to that peer; call `on_sent(cookie)` when the payload has been read.
+    Frame {
+        /// To whom.
+        to: Peer,
+        /// Header.
+        head: Header,
+        /// Body.
+        body: FrameBody<B>,
+        /// For `on_sent`; [`NO_COOKIE`] when nobody cares.
+        cookie: u64,
+    },
+    /// Read the peer's memory into a buffer, then call `on_got(req, ok)`.
+    Get {
+        /// Whose memory.
+        from: Peer,
+        /// Address there.
+        address: u64,
+        /// Where to.
+        into: B,
+        /// Bytes.
+        len: u64,
+        /// Request.
+        req: Key,
+    },
+    /// A request has ended.
+    Completed(Key),
+}
+
+/// Cookie of frames whose sending nobody waits for.
+pub const NO_COOKIE: u64 = u64::MAX;
+
+/// What the sender knows of the way to a peer when it chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Rank of the sender in the communicator.
+    pub source: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes of the message.
+    pub len: u64,
+}
+
+/// What went wrong with a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The message was longer than the receive buffer.
+    Truncated {
+        /// Bytes that came.
+        came: u64,
+        /// Bytes that fit.
+        fits: u64,
+    },
+    /// The peer is gone; the sentence says who and why.
+    PeerGone(String),
+    /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence says what.
+    Other(String),
+}
+
+/// How a request ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Sender's rank in the communicator (receives only).
+    pub source: u32,
+    /// Tag (receives only).
+    pub tag: i32,
+    /// Bytes received.
+    pub len: u64,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+    /// What went wrong, if anything did.
+    pub failure: Option<Failure>,
+}
+
+impl Outcome {
+    /// The outcome of something that had nothing to receive.
+    pub const CLEAN: Outcome = Outcome {
+        source: 0,
+        tag: 0,
+        len: 0,
+        cancelled: false,
+        failure: None,
+    };
+}

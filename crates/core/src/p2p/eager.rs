@@ -1,0 +1,324 @@
+//! Eager: payload goes at once. Arrivals of every protocol that carry an envelope are matched here.
+
+use super::machine::{Early, Machine, Message, Mode, ReqKey, State};
+use super::{Action, Failure, FrameBody, Memory, Outcome};
+use crate::matching::Envelope;
+use crate::wire::{Header, Kind};
+use kw_base::counters::Counter;
+use kw_base::{Key, Peer};
+
+/// Bit of a landing's cookie that says: into an unexpected message's buffer, not into a request's.
+const EARLY: u64 = 1 << 63;
+/// Cookie of a landing that nobody wants.
+const DISCARD: u64 = u64::MAX;
+
+/// Largest context id and rank that a frame may name (tables are indexed by them).
+const MAX_CONTEXT: u32 = 1 << 16;
+const MAX_RANK: u32 = 1 << 22;
+
+/// Where the payload of a frame goes whose body is still on its way.
+#[derive(Clone, Debug)]
+pub struct Landing<B> {
+    /// For `on_landed`.
+    pub cookie: u64,
+    /// Bytes go to this buffer from its start; what does not fit is thrown away.
+    pub buf: B,
+}
+
+#[inline]
+fn envelope(head: &Header) -> Envelope {
+    Envelope {
+        context: head.context,
+        source: head.source,
+        tag: head.tag,
+    }
+}
+
+impl<B: Memory> Machine<B> {
+    pub(super) fn send_eager(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
+        let (kind, state) = match mode {
+            Mode::Standard => (Kind::Eager, State::Sending),
+            Mode::Synchronous => (
+                Kind::EagerSync,
+                State::SendingSync {
+                    sent: false,
+                    acked: false,
+                },
+            ),
+        };
+        let key = self.insert(state, buf, to, env);
+        let len = buf.len();
+        self.counters.hit(Counter::EagerSent);
+        self.counters.add(Counter::EagerBytes, len);
+        let head = Header {
+            kind,
+            context: env.context,
+            source: env.source,
+            tag: env.tag,
+            len,
+            token: key.to_bits(),
+        };
+        let body = FrameBody::Payload {
+            buf: buf.clone(),
+            len,
+        };
+        self.actions.push(Action::Frame {
+            to,
+            head,
+            body,
+            cookie: key.to_bits(),
+        });
+        key
+    }
+
+    /// A whole frame. Says what is wrong with it, if anything is.
+    #[inline]
+    pub fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
+        if head.kind == Kind::Eager {
+            return self.on_eager(from, head, body);
+        }
+        match head.kind {
+            Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write => {
+                let landing = self.on_head(from, head)?;
+                landing.buf.write(0, body);
+                self.on_landed(landing.cookie);
+                Ok(())
+            }
+            Kind::Rts => self.on_offer(from, head, body),
+            Kind::Cts => self.on_clear(from, head),
+            Kind::Fin => self.on_fetched(from, head),
+            Kind::SyncAck => self.on_sync_ack(head),
+            Kind::Announce => self.on_announce(from, head, body),
+            Kind::Cancel => self.on_cancel(from, head),
+            Kind::CancelAck => self.on_cancel_ack(head),
+            Kind::Bye | Kind::Written => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn on_eager(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
+        let env = envelope(head);
+        check(&env)?;
+        self.peers[from.idx()].flow.seen += 1;
+        let Some(key) = self.matching.arrive(env) else {
+            return self.keep(from, head, body);
+        };
+        self.counters.hit(Counter::Expected);
+        self.taken_by_envelope(key);
+        self.matched(key, env, head.len);
+        if let Some(req) = self.reqs.get(key) {
+            req.buf.write(0, body);
+        }
+        self.finish_recv(key);
+        Ok(())
+    }
+
+    /// Keeps a small unexpected message.
+    #[cold]
+    fn keep(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
+        let buf = self.room(head.len)?;
+        buf.write(0, body);
+        self.store(from, head, false, Early::Whole(buf));
+        Ok(())
+    }
+
+    fn room(&mut self, len: u64) -> Result<B, String> {
+        B::alloc(len).ok_or_else(|| format!("no memory for an unexpected message of {len} bytes"))
+    }
+
+    pub(super) fn store(&mut self, from: Peer, head: &Header, sync: bool, early: Early<B>) -> Key {
+        self.counters.hit(Counter::Unexpected);
+        let env = envelope(head);
+        let key = self.early.insert(Message {
+            from,
+            env,
+            len: head.len,
+            token: head.token,
+            sync,
+            early,
+        });
+        self.matching.store(env, key);
+        key
+    }
+
+    /// A header whose payload follows.
+    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
+        match head.kind {
+            Kind::Data => Ok(self.data_landing(from, head)),
+            Kind::Write => self.write_landing(from, head),
+            _ => self.message_landing(from, head),
+        }
+    }
+
+    /// Payload that came with an envelope: into the posted receive, or into an unexpected buffer.
+    pub(super) fn message_landing(
+        &mut self,
+        from: Peer,
+        head: &Header,
+    ) -> Result<Landing<B>, String> {
+        let env = envelope(head);
+        check(&env)?;
+        self.peers[from.idx()].flow.seen += 1;
+        let sync = head.kind == Kind::EagerSync;
+        let Some(key) = self.matching.arrive(env) else {
+            let buf = self.room(head.len)?;
+            let key = self.store(from, head, sync, Early::Landing(buf.clone(), None));
+            return Ok(Landing {
+                cookie: EARLY | key.to_bits(),
+                buf,
+            });
+        };
+        self.counters.hit(Counter::Expected);
+        self.taken_by_envelope(key);
+        if sync {
+            self.control(from, Kind::SyncAck, head.token, 0, 0);
+        }
+        Ok(self.land_in(key, from, env, head.len))
+    }
+
+    /// Payload goes straight into a receive's buffer.
+    pub(super) fn land_in(
+        &mut self,
+        key: ReqKey,
+        from: Peer,
+        env: Envelope,
+        len: u64,
+    ) -> Landing<B> {
+        self.matched(key, env, len);
+        match self.reqs.get_mut(key) {
+            Some(req) => {
+                req.state = State::Landing;
+                req.peer = from;
+                Landing {
+                    cookie: key.to_bits(),
+                    buf: req.buf.clone(),
+                }
+            }
+            None => Landing {
+                cookie: DISCARD,
+                buf: B::nothing(),
+            },
+        }
+    }
+
+    /// Payload after CTS.
+    fn data_landing(&mut self, from: Peer, head: &Header) -> Landing<B> {
+        let key = Key::from_bits(head.token);
+        match self.reqs.get(key) {
+            Some(req) if req.peer == from && req.state == State::Landing => Landing {
+                cookie: key.to_bits(),
+                buf: req.buf.clone(),
+            },
+            _ => Landing {
+                cookie: DISCARD,
+                buf: B::nothing(),
+            },
+        }
+    }
+
+    /// The payload of a landing is in place.
+    pub fn on_landed(&mut self, cookie: u64) {
+        if cookie == DISCARD {
+            return;
+        }
+        let key = Key::from_bits(cookie);
+        if cookie & EARLY == 0 {
+            return self.finish_recv(key);
+        }
+        let Some(m) = self.early.get_mut(key) else {
+            return;
+        };
+        let Early::Landing(buf, claimed) = &m.early else {
+            return;
+        };
+        match claimed {
+            None => m.early = Early::Whole(buf.clone()),
+            Some(req) => {
+                let (req, buf, len) = (*req, buf.clone(), m.len);
+                self.early.remove(key);
+                self.fill_claimed(req, &buf, len);
+            }
+        }
+    }
+
+    fn fill_claimed(&mut self, req: ReqKey, kept: &B, len: u64) {
+        if let Some(r) = self.reqs.get(req) {
+            kept.copy_to(&r.buf, len.min(r.buf.len()));
+        }
+        self.finish_recv(req);
+    }
+
+    /// A receive claims a message that is still landing: it keeps its place in the table until it has landed.
+    pub(super) fn claim_landing(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
+        if let Early::Landing(_, claimed) = &mut m.early {
+            *claimed = Some(req);
+        }
+        if let Some(r) = self.reqs.get_mut(req) {
+            r.state = State::Claimed;
+        }
+        self.early.put_back(old, m);
+    }
+
+    fn on_sync_ack(&mut self, head: &Header) -> Result<(), String> {
+        let key = Key::from_bits(head.token);
+        match self.reqs.get_mut(key).map(|r| &mut r.state) {
+            Some(State::SendingSync { sent: true, .. }) => self.finish(key, Outcome::CLEAN),
+            Some(State::SendingSync { acked, .. }) => *acked = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_cancel(&mut self, from: Peer, head: &Header) -> Result<(), String> {
+        let env = envelope(head);
+        let hit = self.early.iter().find(|(_, m)| {
+            m.from == from
+                && m.env == env
+                && m.token == head.token
+                && !matches!(m.early, Early::Landing(..))
+        });
+        let key = hit.map(|(k, _)| k);
+        let gone = key.is_some_and(|k| self.matching.forget(env, k));
+        if let (true, Some(k)) = (gone, key) {
+            self.early.remove(k);
+        }
+        self.control(from, Kind::CancelAck, head.token, 0, gone as u64);
+        Ok(())
+    }
+
+    fn on_cancel_ack(&mut self, head: &Header) -> Result<(), String> {
+        let key = Key::from_bits(head.token);
+        if let (1, Some(_)) = (head.len, self.reqs.get(key)) {
+            self.finish(
+                key,
+                Outcome {
+                    cancelled: true,
+                    ..Outcome::CLEAN
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Ends a receive with an error sentence (the path could not bring what it began).
+    pub fn fail(&mut self, key: ReqKey, sentence: String) {
+        self.finish(
+            key,
+            Outcome {
+                failure: Some(Failure::Other(sentence)),
+                ..Outcome::CLEAN
+            },
+        );
+    }
+}
+
+#[inline]
+pub(super) fn check(env: &Envelope) -> Result<(), String> {
+    if env.context >= MAX_CONTEXT || env.source >= MAX_RANK {
+        return Err(format!(
+            "frame names context {} and rank {}, which cannot be",
+            env.context, env.source
+        ));
+    }
+    Ok(())
+}

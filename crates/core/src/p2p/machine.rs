@@ -1,0 +1,504 @@
+//! The machine: requests, queues, peers; what the application asks for.
+
+use super::announce::Flow;
+use super::table::Choice;
+use super::{Action, Failure, Found, FrameBody, Memory, NO_COOKIE, Outcome};
+use crate::matching::{Envelope, Matching, Pattern};
+use crate::wire::{Header, Kind};
+use kw_base::counters::{Counter, Counters};
+use kw_base::{Key, Peer, Slab};
+
+/// Names a request.
+pub type ReqKey = Key;
+
+/// How a send completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// When the buffer may be used again.
+    Standard,
+    /// When, besides, the receive has been matched.
+    Synchronous,
+}
+
+/// A send that was started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// Complete already.
+    Done,
+    /// Goes on.
+    Request(ReqKey),
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Send: the path is still reading the buffer.
+    Sending,
+    /// Send, synchronous: `sent` and `acked` may come in either order.
+    SendingSync { sent: bool, acked: bool },
+    /// Send: RTS is out; waits for CTS or FIN.
+    Offered { cancelling: bool },
+    /// Receive: posted.
+    Posted(Pattern),
+    /// Receive: matched, payload on its way.
+    Landing,
+    /// Receive: matched with a message that is itself still landing in its unexpected buffer.
+    Claimed,
+    /// Ended; the outcome may be taken.
+    Done,
+}
+
+#[derive(Debug)]
+pub(super) struct Req<B> {
+    pub state: State,
+    pub buf: B,
+    pub peer: Peer,
+    /// Envelope of a send (to cancel it).
+    pub env: Envelope,
+    pub outcome: Outcome,
+    /// Nobody will take the outcome.
+    pub released: bool,
+}
+
+/// What a message that came early has brought so far.
+#[derive(Debug)]
+pub(super) enum Early<B> {
+    /// The whole payload.
+    Whole(B),
+    /// Payload still landing in our buffer; the request that has claimed it meanwhile.
+    Landing(B, Option<ReqKey>),
+    /// Only the offer: sender's address (zero: none).
+    Offer { address: u64 },
+}
+
+#[derive(Debug)]
+pub(super) struct Message<B> {
+    pub from: Peer,
+    pub env: Envelope,
+    pub len: u64,
+    pub token: u64,
+    /// The sender waits to hear that it was matched.
+    pub sync: bool,
+    pub early: Early<B>,
+}
+
+#[derive(Debug)]
+pub(super) struct PeerState {
+    pub choice: Choice,
+    pub flow: Flow,
+    /// The path refused to fetch or put once: never again for this peer.
+    pub get_refused: bool,
+    pub gone: Option<String>,
+}
+
+/// All point-to-point state of one rank.
+#[derive(Debug)]
+pub struct Machine<B> {
+    pub(super) reqs: Slab<Req<B>>,
+    pub(super) early: Slab<Message<B>>,
+    pub(super) matching: Matching,
+    pub(super) peers: Vec<PeerState>,
+    /// What must be done next, in order. The owner drains it after every call.
+    pub actions: Vec<Action<B>>,
+    /// Counts by protocol.
+    pub counters: Counters,
+    /// Requests that have not ended, released ones included.
+    pub(super) active: usize,
+}
+
+impl<B: Memory> Machine<B> {
+    /// A machine that knows `peers` peers, all with the same choice for now.
+    pub fn new(peers: usize, choice: Choice) -> Machine<B> {
+        let fresh = || PeerState {
+            choice,
+            flow: Flow::default(),
+            get_refused: false,
+            gone: None,
+        };
+        Machine {
+            reqs: Slab::new(),
+            early: Slab::new(),
+            matching: Matching::new(),
+            peers: (0..peers).map(|_| fresh()).collect(),
+            actions: Vec::new(),
+            counters: Counters::default(),
+            active: 0,
+        }
+    }
+
+    /// Sets the crossing points for one peer (its path is known now).
+    pub fn set_choice(&mut self, peer: Peer, choice: Choice) {
+        self.peers[peer.idx()].choice = choice;
+    }
+
+    /// The crossing points for one peer.
+    pub fn choice(&self, peer: Peer) -> Choice {
+        self.peers[peer.idx()].choice
+    }
+
+    /// Requests that have not ended.
+    #[inline]
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Whether a standard send of `len` bytes is a plain eager frame: the owner may then hand `Header` and payload to
+    /// the path directly, and report it with [`Machine::sent_eager`].
+    #[inline]
+    pub fn is_plain_eager(&self, to: Peer, len: u64) -> bool {
+        let p = &self.peers[to.idx()];
+        len <= p.choice.eager_max && p.flow.idle() && p.gone.is_none()
+    }
+
+    /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
+    /// made for it).
+    #[inline]
+    pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
+        self.peers[to.idx()].flow.sent += 1;
+        self.counters.hit(Counter::EagerSent);
+        self.counters.add(Counter::EagerBytes, len);
+        match queued {
+            None => Started::Done,
+            Some((env, buf)) => Started::Request(self.insert(State::Sending, buf, to, env)),
+        }
+    }
+
+    /// Cookie that a frame must carry whose request [`Machine::sent_eager`] will make.
+    #[inline]
+    pub fn cookie_of_next(&self) -> u64 {
+        self.reqs.next_key().to_bits()
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, state: State, buf: &B, peer: Peer, env: Envelope) -> ReqKey {
+        self.active += (state != State::Done) as usize;
+        self.reqs.insert(Req {
+            state,
+            buf: buf.clone(),
+            peer,
+            env,
+            outcome: Outcome::CLEAN,
+            released: false,
+        })
+    }
+
+    /// Starts a send.
+    pub fn send(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> Started {
+        if let Some(why) = &self.peers[to.idx()].gone {
+            let failure = Failure::PeerGone(why.clone());
+            let key = self.insert(State::Done, buf, to, env);
+            self.fail_done(key, failure);
+            return Started::Request(key);
+        }
+        let choice = self.peers[to.idx()].choice;
+        let announced = self.peers[to.idx()].flow.take_announced(env);
+        self.peers[to.idx()].flow.sent += 1;
+        if buf.len() <= choice.eager_max {
+            return Started::Request(self.send_eager(to, env, mode, buf));
+        }
+        match announced {
+            // A synchronous send must know that the receive exists: an announcement may have been cancelled meanwhile.
+            Some(token) if mode == Mode::Standard => {
+                Started::Request(self.send_write(to, env, token, buf))
+            }
+            _ => Started::Request(self.send_offer(to, env, buf)),
+        }
+    }
+
+    /// Starts a receive.
+    #[inline]
+    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: &B) -> ReqKey {
+        if let Some(message) = self.matching.claim(want) {
+            return self.recv_early(message, buf);
+        }
+        let env = Envelope {
+            context: want.context,
+            source: 0,
+            tag: 0,
+        };
+        let key = self.insert(
+            State::Posted(want),
+            buf,
+            from.unwrap_or(Peer(u32::MAX)),
+            env,
+        );
+        self.matching.post(want, key);
+        if let Some(p) = from {
+            self.after_post(p, want, key, buf.len());
+        }
+        key
+    }
+
+    #[inline]
+    fn after_post(&mut self, from: Peer, want: Pattern, key: ReqKey, len: u64) {
+        let peer = &self.peers[from.idx()];
+        if let Some(why) = &peer.gone {
+            let failure = Failure::PeerGone(why.clone());
+            self.matching.withdraw(want, key);
+            self.finish(
+                key,
+                Outcome {
+                    failure: Some(failure),
+                    ..Outcome::CLEAN
+                },
+            );
+        } else if len >= peer.choice.announce_min {
+            self.announce(from, want, key, len);
+        }
+    }
+
+    /// Takes a message off the queue of unexpected ones (matched probe).
+    pub fn take_message(&mut self, want: Pattern) -> Option<(Key, Found)> {
+        let key = self.matching.claim(want)?;
+        self.early.get(key).map(|m| (key, m.found()))
+    }
+
+    /// A message that [`Machine::recv`] would match now.
+    pub fn probe(&self, want: Pattern) -> Option<Found> {
+        let key = self.matching.peek(want)?;
+        self.early.get(key).map(|m| m.found())
+    }
+
+    /// Receives a message that [`Machine::take_message`] took; `None` when the key names none.
+    pub fn recv_message(&mut self, message: Key, buf: &B) -> Option<ReqKey> {
+        self.early.get(message)?;
+        Some(self.recv_early(message, buf))
+    }
+
+    /// Matches a new receive with a message that waits.
+    fn recv_early(&mut self, message: Key, buf: &B) -> ReqKey {
+        // The key comes from the queue of waiting messages, which names only live ones.
+        let m = self
+            .early
+            .remove(message)
+            .expect("a waiting message is in the table");
+        let key = self.insert(State::Landing, buf, m.from, m.env);
+        self.matched(key, m.env, m.len);
+        if m.sync {
+            self.control(m.from, Kind::SyncAck, m.token, 0, 0);
+        }
+        match m.early {
+            Early::Whole(kept) => {
+                kept.copy_to(buf, m.len.min(buf.len()));
+                self.finish_recv(key);
+            }
+            Early::Landing(..) => self.claim_landing(message, m, key),
+            Early::Offer { address } => self.accept_offer(m.from, m.token, address, m.len, key),
+        }
+        key
+    }
+
+    /// Writes envelope and length of the matched message into the receive's outcome.
+    pub(super) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        let fits = req.buf.len();
+        req.outcome.source = env.source;
+        req.outcome.tag = env.tag;
+        req.outcome.len = len.min(fits);
+        if len > fits {
+            req.outcome.failure = Some(Failure::Truncated { came: len, fits });
+        }
+    }
+
+    /// A frame without payload.
+    pub(super) fn control(&mut self, to: Peer, kind: Kind, token: u64, aux: u64, len: u64) {
+        let head = Header {
+            kind,
+            context: 0,
+            source: 0,
+            tag: 0,
+            len,
+            token,
+        }
+        .with_aux(aux);
+        self.actions.push(Action::Frame {
+            to,
+            head,
+            body: FrameBody::None,
+            cookie: NO_COOKIE,
+        });
+    }
+
+    /// Ends a receive whose outcome [`Machine::matched`] has written.
+    #[inline]
+    pub(super) fn finish_recv(&mut self, key: ReqKey) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        req.state = State::Done;
+        self.ended(key);
+    }
+
+    /// Ends a request.
+    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        req.outcome = outcome;
+        req.state = State::Done;
+        self.ended(key);
+    }
+
+    #[inline]
+    fn ended(&mut self, key: ReqKey) {
+        self.active -= 1;
+        match self.reqs.get_mut(key) {
+            Some(req) if req.released => {
+                self.reqs.remove(key);
+            }
+            Some(req) => {
+                req.buf = B::nothing();
+                self.actions.push(Action::Completed(key));
+            }
+            None => {}
+        }
+    }
+
+    fn fail_done(&mut self, key: ReqKey, failure: Failure) {
+        if let Some(req) = self.reqs.get_mut(key) {
+            req.outcome.failure = Some(failure);
+        }
+        self.actions.push(Action::Completed(key));
+    }
+
+    /// Whether a request has ended (a dead key has).
+    #[inline]
+    pub fn is_done(&self, key: ReqKey) -> bool {
+        self.reqs.get(key).is_none_or(|r| r.state == State::Done)
+    }
+
+    /// The outcome of a request that has ended.
+    pub fn peek(&self, key: ReqKey) -> Option<&Outcome> {
+        self.reqs
+            .get(key)
+            .filter(|r| r.state == State::Done)
+            .map(|r| &r.outcome)
+    }
+
+    /// Takes the outcome of a request that has ended.
+    #[inline]
+    pub fn take(&mut self, key: ReqKey) -> Option<Outcome> {
+        if self.reqs.get(key)?.state != State::Done {
+            return None;
+        }
+        self.reqs.remove(key).map(|r| r.outcome)
+    }
+
+    /// Forgets a request; it goes on.
+    pub fn release(&mut self, key: ReqKey) {
+        match self.reqs.get_mut(key) {
+            Some(r) if r.state == State::Done => {
+                self.reqs.remove(key);
+            }
+            Some(r) => r.released = true,
+            None => {}
+        }
+    }
+
+    /// Asks to cancel. Posted receives end at once; sends ask the receiver when it can still answer.
+    pub fn cancel(&mut self, key: ReqKey) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        let (peer, env) = (req.peer, req.env);
+        match req.state {
+            State::Posted(want) => {
+                if self.matching.withdraw(want, key) {
+                    self.retract(peer, key);
+                    self.finish(
+                        key,
+                        Outcome {
+                            cancelled: true,
+                            ..Outcome::CLEAN
+                        },
+                    );
+                }
+            }
+            State::Offered { ref mut cancelling } if !*cancelling => {
+                *cancelling = true;
+                self.send_cancel(peer, env, key);
+            }
+            State::SendingSync { acked: false, .. } => self.send_cancel(peer, env, key),
+            _ => {}
+        }
+    }
+
+    fn send_cancel(&mut self, to: Peer, env: Envelope, key: ReqKey) {
+        let head = Header {
+            kind: Kind::Cancel,
+            context: env.context,
+            source: env.source,
+            tag: env.tag,
+            len: 0,
+            token: key.to_bits(),
+        };
+        self.actions.push(Action::Frame {
+            to,
+            head,
+            body: FrameBody::None,
+            cookie: NO_COOKIE,
+        });
+    }
+
+    /// The path has read the payload of a frame.
+    pub fn on_sent(&mut self, cookie: u64) {
+        if cookie == NO_COOKIE {
+            return;
+        }
+        let key = Key::from_bits(cookie);
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        match req.state {
+            State::Sending => self.finish(key, Outcome::CLEAN),
+            State::SendingSync { acked: true, .. } => self.finish(key, Outcome::CLEAN),
+            State::SendingSync { ref mut sent, .. } => *sent = true,
+            _ => {}
+        }
+    }
+
+    /// The peer cannot be reached any more: everything that needs it ends with an error.
+    pub fn on_gone(&mut self, peer: Peer, why: &str) {
+        self.peers[peer.idx()].gone = Some(why.to_string());
+        let hit: Vec<(ReqKey, Option<Pattern>)> = self
+            .reqs
+            .iter()
+            .filter(|(_, r)| r.peer == peer && r.state != State::Done)
+            .map(|(k, r)| {
+                (
+                    k,
+                    if let State::Posted(want) = r.state {
+                        Some(want)
+                    } else {
+                        None
+                    },
+                )
+            })
+            .collect();
+        for (key, posted) in hit {
+            if let Some(want) = posted {
+                self.matching.withdraw(want, key);
+            }
+            let failure = Some(Failure::PeerGone(why.to_string()));
+            self.finish(
+                key,
+                Outcome {
+                    failure,
+                    ..Outcome::CLEAN
+                },
+            );
+        }
+    }
+}
+
+impl<B> Message<B> {
+    fn found(&self) -> Found {
+        Found {
+            source: self.env.source,
+            tag: self.env.tag,
+            len: self.len,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Rendezvous and get: the sender offers, the receiver answers when it knows where the message goes.
+
+use super::eager::check;
+use super::machine::{Early, Machine, ReqKey, State};
+use super::{Action, FrameBody, Memory, NO_COOKIE, Outcome};
+use crate::matching::Envelope;
+use crate::wire::{EXTENSION_LEN, Header, Kind};
+use kw_base::counters::Counter;
+use kw_base::{Key, Peer};
+
+impl<B: Memory> Machine<B> {
+    /// Offers a message: RTS with the payload's address, if it has one.
+    pub(super) fn send_offer(&mut self, to: Peer, env: Envelope, buf: &B) -> ReqKey {
+        let key = self.insert(State::Offered { cancelling: false }, buf, to, env);
+        let mut body = [0; EXTENSION_LEN];
+        body[..8].copy_from_slice(&buf.address().unwrap_or(0).to_le_bytes());
+        let head = Header {
+            kind: Kind::Rts,
+            context: env.context,
+            source: env.source,
+            tag: env.tag,
+            len: buf.len(),
+            token: key.to_bits(),
+        };
+        self.actions.push(Action::Frame {
+            to,
+            head,
+            body: FrameBody::Extension(body),
+            cookie: NO_COOKIE,
+        });
+        key
+    }
+
+    /// RTS came.
+    pub(super) fn on_offer(
+        &mut self,
+        from: Peer,
+        head: &Header,
+        body: &[u8],
+    ) -> Result<(), String> {
+        let env = Envelope {
+            context: head.context,
+            source: head.source,
+            tag: head.tag,
+        };
+        check(&env)?;
+        let address = match body.first_chunk::<8>() {
+            Some(b) => u64::from_le_bytes(*b),
+            None => return Err(format!("RTS of {} bytes", body.len())),
+        };
+        self.peers[from.idx()].flow.seen += 1;
+        match self.matching.arrive(env) {
+            None => {
+                self.store(from, head, false, Early::Offer { address });
+            }
+            Some(key) => {
+                self.counters.hit(Counter::Expected);
+                self.taken_by_envelope(key);
+                self.matched(key, env, head.len);
+                if let Some(req) = self.reqs.get_mut(key) {
+                    req.state = State::Landing;
+                    req.peer = from;
+                }
+                self.accept_offer(from, head.token, address, head.len, key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches an offered message, or asks for it.
+    pub(super) fn accept_offer(
+        &mut self,
+        from: Peer,
+        token: u64,
+        address: u64,
+        len: u64,
+        key: ReqKey,
+    ) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
+        let wanted = len.min(req.buf.len());
+        // Where the answer goes, should the fetch be refused.
+        req.env = Envelope {
+            context: token as u32,
+            source: (token >> 32) as u32,
+            tag: 0,
+        };
+        let into = req.buf.clone();
+        let peer = &self.peers[from.idx()];
+        if address != 0 && !peer.get_refused && wanted >= peer.choice.get_min {
+            self.actions.push(Action::Get {
+                from,
+                address,
+                into,
+                len: wanted,
+                req: key,
+            });
+        } else {
+            self.control(from, Kind::Cts, token, key.to_bits(), wanted);
+        }
+    }
+
+    /// A fetch was carried out, or refused.
+    pub fn on_got(&mut self, req: ReqKey, ok: bool) {
+        let Some(r) = self.reqs.get(req) else { return };
+        let (from, token) = (r.peer, r.env.context as u64 | (r.env.source as u64) << 32);
+        let len = r.outcome.len;
+        if ok {
+            self.control(from, Kind::Fin, token, 0, len);
+            self.finish_recv(req);
+        } else {
+            self.peers[from.idx()].get_refused = true;
+            self.control(from, Kind::Cts, token, req.to_bits(), len);
+        }
+    }
+
+    /// CTS came: send what the receiver wants.
+    pub(super) fn on_clear(&mut self, from: Peer, head: &Header) -> Result<(), String> {
+        let key = Key::from_bits(head.token);
+        let Some(req) = self.offered(key, from) else {
+            return Ok(());
+        };
+        let buf = req.buf.clone();
+        req.state = State::Sending;
+        let len = head.len.min(buf.len());
+        self.counters.hit(Counter::RndvSent);
+        self.counters.add(Counter::RndvBytes, len);
+        let data = Header {
+            kind: Kind::Data,
+            context: 0,
+            source: 0,
+            tag: 0,
+            len,
+            token: head.aux(),
+        };
+        let body = FrameBody::Payload { buf, len };
+        self.actions.push(Action::Frame {
+            to: from,
+            head: data,
+            body,
+            cookie: key.to_bits(),
+        });
+        Ok(())
+    }
+
+    /// The receiver has fetched the message.
+    pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) -> Result<(), String> {
+        let key = Key::from_bits(head.token);
+        if self.offered(key, from).is_some() {
+            self.counters.hit(Counter::GetSent);
+            self.counters.add(Counter::GetBytes, head.len);
+            self.finish(key, Outcome::CLEAN);
+        }
+        Ok(())
+    }
+
+    fn offered(&mut self, key: ReqKey, from: Peer) -> Option<&mut super::machine::Req<B>> {
+        self.reqs
+            .get_mut(key)
+            .filter(|r| r.peer == from && matches!(r.state, State::Offered { .. }))
+    }
+}
