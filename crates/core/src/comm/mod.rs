@@ -1,1 +1,12 @@
-//! (room to be filled)
+//! Groups, context ids and the arithmetic of making communicators (MPI 5.0, chapter 7). Pure values and functions: who
+//! exchanges what with whom is decided above, what follows from the exchanged values is decided here.
+
+mod context;
+mod dims;
+mod group;
+mod split;
+
+pub use context::{BOOTSTRAP, ContextPool, Proposal, SELF, STRIDE, WORLD};
+pub use dims::{DimsError, dims_create};
+pub use group::{Group, GroupError, Likeness};
+pub use split::{Choice, members};

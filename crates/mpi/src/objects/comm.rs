@@ -1,22 +1,30 @@
-//! Communicators.
+//! Communicators: what one keeps, how it is made and how it goes.
+//!
+//! An operation that is under way names contexts and peers, never a [`Comm`]; so MPI_Comm_free takes the object away at
+//! once, and what is pending completes (MPI 5.0, 7.4.3).
 
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
-use crate::objects::Group;
+use crate::objects::info::Info;
+use crate::objects::{Group, Topology};
+use crate::state::Tables;
 use kw_base::{ContextId, Peer};
+use kw_core::comm::{ContextPool, SELF, WORLD};
 use std::sync::Arc;
 
 /// MPI_ANY_SOURCE
 pub const ANY_SOURCE: i32 = -1;
 /// MPI_PROC_NULL
 pub const PROC_NULL: i32 = -3;
+/// MPI_UNDEFINED
+pub const UNDEFINED: i32 = -32766;
 
 /// One communicator, intra or inter.
 #[derive(Debug)]
 pub struct Comm {
     /// Its handle (for error scopes).
     pub handle: CommH,
-    /// Context id: even, its collectives use the odd one above.
+    /// Context id, a multiple of four: its collectives use the odd one above, and the next two make communicators from it.
     pub context: ContextId,
     /// The group this process is in.
     pub local: Arc<Group>,
@@ -28,13 +36,51 @@ pub struct Comm {
     pub errhandler: ErrhandlerH,
     /// Name given by MPI_Comm_set_name.
     pub name: String,
+    /// Hints that the user gave and we know.
+    pub info: Option<Box<Info>>,
+    /// Virtual topology.
+    pub topology: Option<Arc<Topology>>,
+    /// The session it was made from, if it was.
+    pub session: Option<crate::handle::SessionH>,
 }
 
 impl Comm {
+    /// A communicator with the default error handler; [`Tables::add_comm`] gives it its handle.
+    pub fn new(
+        context: ContextId,
+        local: Arc<Group>,
+        remote: Option<Arc<Group>>,
+        rank: u32,
+    ) -> Comm {
+        Comm {
+            handle: CommH::NULL,
+            context,
+            local,
+            remote,
+            rank,
+            errhandler: ErrhandlerH::FATAL,
+            name: String::new(),
+            info: None,
+            topology: None,
+            session: None,
+        }
+    }
+
     /// The group that ranks of point-to-point calls count in.
     #[inline]
     pub fn target(&self) -> &Arc<Group> {
         self.remote.as_ref().unwrap_or(&self.local)
+    }
+
+    /// Whether it is an intercommunicator.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Context of the messages that make communicators from this one.
+    pub fn making(&self) -> ContextId {
+        ContextId(self.context.0 | 2)
     }
 
     /// The peer of a destination rank; `None` for MPI_PROC_NULL.
@@ -54,5 +100,63 @@ impl Comm {
             );
         }
         Ok(Some(group.peer(rank as u32)))
+    }
+}
+
+impl Tables {
+    /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators need. Called once, by
+    /// initialisation.
+    pub fn open_world(&mut self, me: Peer, size: u32) {
+        self.contexts = Some(ContextPool::new(me, size));
+        let world = Arc::new(Group::range(Peer(0), size));
+        let mut comm = Comm::new(WORLD, world, None, me.0);
+        comm.handle = CommH::WORLD;
+        comm.name = "MPI_COMM_WORLD".to_string();
+        self.world = Some(comm);
+        let mut comm = Comm::new(SELF, Arc::new(Group::range(me, 1)), None, 0);
+        comm.handle = CommH::SELF;
+        comm.name = "MPI_COMM_SELF".to_string();
+        self.itself = Some(comm);
+    }
+
+    /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. The attributes of MPI_COMM_SELF must be deleted before
+    /// (`calls::attr::close_world`).
+    pub fn shut_world(&mut self) {
+        self.world = None;
+        self.itself = None;
+    }
+
+    /// Gives a communicator its handle.
+    pub fn add_comm(&mut self, comm: Comm) -> CommH {
+        let errhandler = comm.errhandler;
+        self.hold_errhandler(errhandler);
+        let key = self.comms.insert(comm);
+        let handle = CommH::from_key(key);
+        if let Some(comm) = self.comms.get_mut(key) {
+            comm.handle = handle;
+        }
+        handle
+    }
+
+    /// Forgets a communicator that the user made, and lets its context id be used again.
+    pub fn remove_comm(&mut self, handle: CommH) -> Res {
+        self.comm(handle)?;
+        let gone = handle.key().and_then(|k| self.comms.remove(k));
+        let Some(comm) = gone else {
+            return fail(
+                Class::Comm,
+                format!("comm is {}, which cannot be freed", self.comm(handle)?.name),
+            );
+        };
+        if let Some(pool) = &mut self.contexts {
+            pool.release(comm.context);
+        }
+        self.drop_errhandler(comm.errhandler);
+        Ok(())
+    }
+
+    /// Whether no live communicator has this context id.
+    pub fn context_is_free(&self, id: ContextId) -> bool {
+        self.comms.iter().all(|(_, c)| c.context != id)
     }
 }

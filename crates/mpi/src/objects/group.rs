@@ -1,36 +1,56 @@
-//! Groups: ordered sets of processes.
+//! Groups: ordered sets of processes, and the table of those that the user holds.
 
-use kw_base::Peer;
+use crate::error::{Class, Fault, Res};
+use crate::handle::GroupH;
+use crate::state::Tables;
+use kw_core::comm::GroupError;
+use std::sync::Arc;
 
-/// An ordered set of processes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    members: Vec<Peer>,
+pub use kw_core::comm::Group;
+
+impl Tables {
+    /// The group of a handle.
+    pub fn group(&self, handle: GroupH) -> Res<Arc<Group>> {
+        if handle == GroupH::EMPTY {
+            return Ok(Arc::new(Group::empty()));
+        }
+        let found = handle.key().and_then(|k| self.groups.get(k));
+        found.cloned().ok_or_else(|| unknown_group(handle))
+    }
+
+    /// A handle for a group; MPI_GROUP_EMPTY when it has no members.
+    pub fn add_group(&mut self, group: Arc<Group>) -> GroupH {
+        if group.is_empty() {
+            return GroupH::EMPTY;
+        }
+        GroupH::from_key(self.groups.insert(group))
+    }
+
+    /// Forgets a handle. MPI_GROUP_EMPTY may be given, since constructors return it.
+    pub fn free_group(&mut self, handle: GroupH) -> Res {
+        if handle == GroupH::EMPTY {
+            return Ok(());
+        }
+        let gone = handle.key().and_then(|k| self.groups.remove(k));
+        gone.map(|_| ()).ok_or_else(|| unknown_group(handle))
+    }
 }
 
-impl Group {
-    /// A group of these processes, in this order.
-    pub fn new(members: Vec<Peer>) -> Group {
-        Group { members }
-    }
+#[cold]
+fn unknown_group(handle: GroupH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_GROUP_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no group (freed?)", handle.0)
+    };
+    Fault::new(Class::Group, format!("group is {what}"))
+}
 
-    /// Number of processes.
-    #[inline]
-    pub fn size(&self) -> u32 {
-        self.members.len() as u32
-    }
-
-    /// The process of a rank below `size`.
-    #[inline]
-    pub fn peer(&self, rank: u32) -> Peer {
-        self.members[rank as usize]
-    }
-
-    /// The rank of a process, if it is a member.
-    pub fn rank_of(&self, peer: Peer) -> Option<u32> {
-        self.members
-            .iter()
-            .position(|&m| m == peer)
-            .map(|r| r as u32)
-    }
+/// The fault of a group constructor whose arguments are wrong.
+pub fn group_fault(e: GroupError) -> Box<Fault> {
+    let class = match e {
+        GroupError::Rank { .. } | GroupError::Twice { .. } => Class::Rank,
+        GroupError::Stride { .. } => Class::Arg,
+    };
+    Fault::new(class, e.to_string())
 }

@@ -1,0 +1,146 @@
+//! MPI_Dims_create (MPI 5.0, 8.5.2): dimensions as close to each other as possible.
+
+/// Why no dimensions fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DimsError {
+    /// A dimension is negative.
+    #[error("dims[{at}] is {value}, but must not be negative")]
+    Negative {
+        /// Which.
+        at: usize,
+        /// Its value.
+        value: i64,
+    },
+    /// The fixed dimensions do not divide the number of nodes.
+    #[error("nnodes is {nodes}, which is not a multiple of {fixed}, the product of the dimensions given")]
+    Product {
+        /// Number of nodes.
+        nodes: i64,
+        /// Product of the dimensions that were given.
+        fixed: i64,
+    },
+}
+
+/// Fills the zeros of `dims` so that the product is `nodes`; what is filled in is in non-increasing order.
+pub fn dims_create(nodes: i64, dims: &mut [i64]) -> Result<(), DimsError> {
+    if let Some(at) = dims.iter().position(|&d| d < 0) {
+        return Err(DimsError::Negative {
+            at,
+            value: dims[at],
+        });
+    }
+    let fixed = dims
+        .iter()
+        .filter(|&&d| d > 0)
+        .fold(1i64, |p, &d| p.saturating_mul(d));
+    let free = dims.iter().filter(|&&d| d == 0).count();
+    if nodes % fixed != 0 || (free == 0 && nodes != fixed) {
+        return Err(DimsError::Product { nodes, fixed });
+    }
+    let mut best = Vec::new();
+    balance(nodes / fixed, free, &mut Vec::new(), &mut best);
+    let mut best = best.into_iter();
+    for d in dims.iter_mut().filter(|d| **d == 0) {
+        *d = best.next().unwrap_or(1);
+    }
+    Ok(())
+}
+
+/// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest largest factor, then the
+/// largest smallest one. Tries divisors only, largest first, within what is still possible.
+fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
+    if parts == 0 {
+        if n == 1 && (best.is_empty() || spread(chosen) < spread(best)) {
+            best.clone_from(chosen);
+        }
+        return;
+    }
+    let ceiling = chosen.last().copied().unwrap_or(n);
+    let least = root(n, parts);
+    let most = match (parts, best.first()) {
+        (1, _) => n,
+        // A first factor larger than the best one found cannot win.
+        (_, Some(&first)) if chosen.is_empty() => first,
+        _ => n,
+    };
+    for d in divisors(n) {
+        if d >= least && d <= ceiling && d <= most {
+            chosen.push(d);
+            balance(n / d, parts - 1, chosen, best);
+            chosen.pop();
+        }
+    }
+}
+
+/// Order of preference: the distance between the largest and the smallest factor, then the factors themselves.
+fn spread(dims: &[i64]) -> (i64, &[i64]) {
+    (dims.first().unwrap_or(&1) - dims.last().unwrap_or(&1), dims)
+}
+
+/// The smallest whole number whose `parts`-th power is at least `n`.
+fn root(n: i64, parts: usize) -> i64 {
+    let mut d = ((n as f64).powf(1.0 / parts as f64) as i64 - 1).max(1);
+    while (d as i128).pow(parts as u32) < n as i128 {
+        d += 1;
+    }
+    d
+}
+
+/// Divisors in increasing order.
+fn divisors(n: i64) -> Vec<i64> {
+    let mut small = Vec::new();
+    let mut large = Vec::new();
+    let mut d = 1;
+    while d * d <= n {
+        if n % d == 0 {
+            small.push(d);
+            if d * d < n {
+                large.push(n / d);
+            }
+        }
+        d += 1;
+    }
+    large.reverse();
+    small.extend(large);
+    small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(nodes: i64, dims: &[i64]) -> Vec<i64> {
+        let mut dims = dims.to_vec();
+        dims_create(nodes, &mut dims).unwrap();
+        dims
+    }
+
+    #[test]
+    fn the_standard_s_examples() {
+        assert_eq!(made(6, &[0, 0]), [3, 2]);
+        assert_eq!(made(7, &[0, 0]), [7, 1]);
+        assert_eq!(made(6, &[0, 3, 0]), [2, 3, 1]);
+        let mut dims = [0, 3, 0];
+        assert!(dims_create(7, &mut dims).is_err());
+    }
+
+    #[test]
+    fn even_where_it_can_be() {
+        assert_eq!(made(64, &[0, 0, 0]), [4, 4, 4]);
+        assert_eq!(made(12, &[0, 0]), [4, 3]);
+        assert_eq!(made(36, &[0, 0, 0]), [4, 3, 3]);
+        assert_eq!(made(1, &[0, 0]), [1, 1]);
+        assert_eq!(made(1, &[]), []);
+    }
+
+    #[test]
+    fn every_product_is_right() {
+        for nodes in 1..400 {
+            for parts in 1..5 {
+                let d = made(nodes, &vec![0; parts]);
+                assert_eq!(d.iter().product::<i64>(), nodes);
+                assert!(d.windows(2).all(|w| w[0] >= w[1]), "{nodes}: {d:?}");
+            }
+        }
+    }
+}
