@@ -1,11 +1,18 @@
 //! The state of MPI in one process: a lane with the engine and the tables of objects.
 
-use crate::error::{Class, Fault, Handler, Res, Scope};
-use crate::handle::{CommH, ErrhandlerH};
-use crate::objects::Comm;
+use crate::error::{Class, Fault, Res};
+use crate::handle::CommH;
+use crate::objects::attributes::Attributes;
+use crate::objects::codes::Codes;
+use crate::objects::errhandler::{Errhandler, FileErrhandler};
+use crate::objects::info::Info;
+use crate::objects::session::Session;
+use crate::objects::{Comm, Group};
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_core::comm::ContextPool;
 use kw_engine::{Inner, Lane};
+use std::sync::Arc;
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
 #[derive(Debug)]
@@ -26,6 +33,24 @@ pub struct Tables {
     pub world: Option<Comm>,
     /// MPI_COMM_SELF, likewise.
     pub itself: Option<Comm>,
+    /// This process's share of the context ids; there once the world is open.
+    pub contexts: Option<ContextPool>,
+    /// Groups.
+    pub groups: Slab<Arc<Group>>,
+    /// Info objects.
+    pub infos: Slab<Info>,
+    /// MPI_INFO_ENV.
+    pub env_info: Info,
+    /// Error handlers that the user made.
+    pub errhandlers: Slab<Errhandler>,
+    /// The error handler of MPI_FILE_NULL, which is that of files to come.
+    pub file_errhandler: FileErrhandler,
+    /// Sessions.
+    pub sessions: Slab<Session>,
+    /// Keyvals and attributes.
+    pub attributes: Attributes,
+    /// Error codes that the user added.
+    pub codes: Codes,
 }
 
 impl Tables {
@@ -85,21 +110,6 @@ impl Mpi {
     /// Initialisation and finalisation say so here, as the last and the first thing they do.
     pub fn set_active(&self, yes: bool) {
         self.active.store(yes, Ordering::Release);
-    }
-
-    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes the lane.
-    pub fn handler(&self, scope: Scope) -> Handler {
-        let guard = self.lock();
-        let comm = match scope {
-            Scope::Comm(c) if guard.above.comm(c).is_ok() => c,
-            _ => CommH::SELF,
-        };
-        let errhandler = guard.above.comm(comm).map(|c| c.errhandler);
-        match errhandler {
-            Ok(ErrhandlerH::RETURN) => Handler::Return,
-            Ok(ErrhandlerH::ABORT) => Handler::Abort,
-            _ => Handler::Fatal,
-        }
     }
 
     /// Takes the lane.

@@ -12,7 +12,9 @@ pub enum DimsError {
         value: i64,
     },
     /// The fixed dimensions do not divide the number of nodes.
-    #[error("nnodes is {nodes}, which is not a multiple of {fixed}, the product of the dimensions given")]
+    #[error(
+        "nnodes is {nodes}, which is not a multiple of {fixed}, the product of the dimensions given"
+    )]
     Product {
         /// Number of nodes.
         nodes: i64,

@@ -52,7 +52,9 @@ pub enum GroupError {
         rank: i64,
     },
     /// A range that steps nowhere or the wrong way.
-    #[error("ranges[{at}] is ({first}, {last}, {stride}), whose stride does not lead from the first rank to the last")]
+    #[error(
+        "ranges[{at}] is ({first}, {last}, {stride}), whose stride does not lead from the first rank to the last"
+    )]
     Stride {
         /// Position in the argument.
         at: usize,

@@ -51,7 +51,10 @@ mod tests {
 
     #[test]
     fn nobody_without_a_color() {
-        let choices = [Choice { color: -32766, key: 0 }; 3];
+        let choices = [Choice {
+            color: -32766,
+            key: 0,
+        }; 3];
         assert!(members(&choices, -32766).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! The objects that handles name: what each keeps, and how it is looked up. The calls work on these.
 
 pub mod attributes;
+pub mod codes;
 pub mod comm;
 pub mod datatype;
 pub mod errhandler;
@@ -8,6 +9,9 @@ pub mod group;
 pub mod info;
 pub mod op;
 pub mod request;
+pub mod session;
+pub mod topology;
 
 pub use comm::Comm;
 pub use group::Group;
+pub use topology::Topology;

@@ -1,0 +1,59 @@
+//! Sessions (MPI 5.0, 11.3): a handle to MPI's resources, from whose process sets communicators are made.
+
+use crate::error::{Class, Fault, Res, fail};
+use crate::handle::{ErrhandlerH, SessionH};
+use crate::objects::Group;
+use crate::objects::info::Info;
+use crate::state::Tables;
+use kw_base::Peer;
+
+/// The process sets that every session offers.
+pub const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    /// Error handler.
+    pub errhandler: ErrhandlerH,
+    /// What it was made with, as far as we know it.
+    pub info: Info,
+}
+
+impl Tables {
+    /// The session of a handle.
+    pub fn session(&self, handle: SessionH) -> Res<&Session> {
+        let found = handle.key().and_then(|k| self.sessions.get(k));
+        found.ok_or_else(|| unknown_session(handle))
+    }
+
+    /// The session of a handle, to change.
+    pub fn session_mut(&mut self, handle: SessionH) -> Res<&mut Session> {
+        let found = handle.key().and_then(|k| self.sessions.get_mut(k));
+        found.ok_or_else(|| unknown_session(handle))
+    }
+}
+
+/// The processes of a process set, for process `me` of `size`.
+pub fn pset(name: &str, me: Peer, size: u32) -> Res<Group> {
+    match PSETS.iter().position(|p| p.eq_ignore_ascii_case(name)) {
+        Some(0) => Ok(Group::range(Peer(0), size)),
+        Some(_) => Ok(Group::range(me, 1)),
+        None => fail(
+            Class::Arg,
+            format!(
+                "pset_name is '{name}', but the process sets are {}",
+                PSETS.join(" and ")
+            ),
+        ),
+    }
+}
+
+#[cold]
+fn unknown_session(handle: SessionH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_SESSION_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no session (finalized?)", handle.0)
+    };
+    Fault::new(Class::Session, format!("session is {what}"))
+}
