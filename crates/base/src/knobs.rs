@@ -55,6 +55,7 @@ knobs! {
     EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the cost lines.", "unexpected messages up to this size are buffered";
     Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP listens on, comma separated.", "none";
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none";
+    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none";
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none";
     Log = "KW_LOG", Text, "warn", "How much the library says on standard error: error, warn, info, debug, trace.", "none";
 }

@@ -4,3 +4,7 @@ pub mod args;
 pub mod buf;
 pub mod callback;
 pub mod clock;
+pub mod cpus;
+pub mod fd;
+pub mod host;
+pub mod random;

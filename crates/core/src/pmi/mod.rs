@@ -1,1 +1,43 @@
-//! (room to be filled)
+//! PMI-1, the line protocol between a launcher and its ranks: client and server as pure machines.
+//!
+//! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line too. The launcher keeps
+//! one key-value space for the job. Bytes or lines go in, lines come out; nobody here owns a socket.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`line`] | lines out of bytes, words out of a line |
+//! | [`text`] | any bytes as a word that is safe on a line, values cut over several keys |
+//! | [`mapping`] | `PMI_process_mapping`: which rank is on which host |
+//! | [`client`] | a rank's end |
+//! | [`server`] | the launcher's end, for all ranks of one job |
+//!
+//! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the key-value space, and `msg=`
+//! of `abort`. Both ends do without them when the other is somebody else's.
+
+pub mod client;
+pub mod line;
+pub mod mapping;
+pub mod server;
+pub mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use client::{Answer, Ask, Client, Maxes};
+pub use line::{Line, Lines};
+pub use server::{Effect, Server, Stage};
+
+/// Key under which Kittiwake's launcher keeps the job's 256-bit key (64 hexadecimal digits).
+pub const JOB_KEY: &str = "kw_job_key";
+
+/// Key under which a launcher says which rank is on which host.
+pub const MAPPING_KEY: &str = "PMI_process_mapping";
+
+/// What the other end did wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PmiError(pub String);
+
+pub(crate) fn fault<T>(text: impl Into<String>) -> Result<T, PmiError> {
+    Err(PmiError(text.into()))
+}

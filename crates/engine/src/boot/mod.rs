@@ -1,6 +1,22 @@
 //! Where this rank comes from: who started it, which rank it is, and how it learns the others' addresses.
+//!
+//! [`connect`] finds the launcher from the environment, [`job`] learns the whole job from it. A rank that [`connect`]
+//! refuses must stop with the sentence it was given.
+
+mod detect;
+mod pmi1;
+mod singleton;
+
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::BorrowedFd;
 
 use kw_base::Peer;
+use kw_base::knobs::{Id, Knobs};
+use kw_core::pmi::{mapping, text};
+
+pub use detect::Env;
 
 /// What a launcher offers a rank. Implemented by PMI-1 (and later PMI-2 and PMIx) and by the singleton.
 pub trait Launcher: Send {
@@ -16,7 +32,7 @@ pub trait Launcher: Send {
     fn appnum(&self) -> Option<i32>;
     /// MPI_UNIVERSE_SIZE, if the launcher says.
     fn universe_size(&self) -> Option<i32>;
-    /// Stores a value for all ranks; visible after the next fence. Keys and values have no white space.
+    /// Stores a value for all ranks; visible after the next fence. Any text, any length.
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError>;
     /// Waits until every rank has come here.
     fn fence(&mut self) -> Result<(), BootError>;
@@ -25,7 +41,16 @@ pub trait Launcher: Send {
     /// The ranks of each host, as far as the launcher knows (`None`: it does not say). `hosts[r]` is the number of the
     /// host of rank `r`.
     fn hosts(&mut self) -> Option<Vec<u32>>;
-    /// Ends the whole job with this status; the launcher prints the message.
+    /// The job's key, if the launcher made one.
+    fn key(&self) -> Option<[u8; 32]> {
+        None
+    }
+    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call of this trait means
+    /// that the launcher is gone, and the rank should end.
+    fn wire(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    /// Ends the whole job with this status; the launcher prints the message. The caller then exits by itself.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
     /// Says that this rank has finalized and may exit at will.
     fn finalize(&mut self) -> Result<(), BootError>;
@@ -37,7 +62,7 @@ pub trait Launcher: Send {
 pub struct BootError(pub String);
 
 /// The whole job, as a rank sees it at start.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Job {
     /// This rank.
     pub me: Peer,
@@ -47,4 +72,126 @@ pub struct Job {
     pub hosts: Vec<u32>,
     /// The job's key: proof of belonging.
     pub key: [u8; 32],
+    /// Processors' worth of time that the ranks of this host may use together. With more ranks than this on the host, a
+    /// waiting rank should not spin.
+    pub cpus: u32,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job")
+            .field("me", &self.me)
+            .field("size", &self.size)
+            .field("hosts", &self.hosts)
+            .field("cpus", &self.cpus)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// Ranks on this rank's host, itself included.
+    pub fn local(&self) -> u32 {
+        let mine = self.hosts[self.me.idx()];
+        self.hosts.iter().filter(|h| **h == mine).count() as u32
+    }
+
+    /// Whether this host has more ranks than processors, so that spinning takes time from others.
+    pub fn crowded(&self) -> bool {
+        self.local() > self.cpus
+    }
+}
+
+/// Finds the launcher that started this process. An error is a sentence for the user; the process must then stop.
+pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
+    Ok(match detect::detect(env)? {
+        detect::Found::Pmi1 { fd, rank, size } => Box::new(pmi1::Pmi1::open(fd, rank, size)?),
+        detect::Found::Alone => Box::new(singleton::Singleton::new()?),
+    })
+}
+
+/// Learns the whole job. Collective over all ranks (it may fence).
+///
+/// Under our own mpiexec everything is known at once. Under another launcher rank 0 makes the key and stores it, and says
+/// whether hosts are told apart by name, which is so when its `KW_HOST` is set or when the launcher does not map ranks.
+pub fn job(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Job, BootError> {
+    let (hosts, key) = match (launcher.key(), launcher.size()) {
+        (Some(key), _) => (told_hosts(launcher)?, key),
+        (None, 1) => (vec![0], fresh_key()?),
+        (None, _) => agree(launcher, knobs)?,
+    };
+    Ok(Job {
+        me: Peer(launcher.rank()),
+        size: launcher.size(),
+        hosts,
+        key,
+        cpus: cpus(knobs),
+    })
+}
+
+fn told_hosts(launcher: &mut dyn Launcher) -> Result<Vec<u32>, BootError> {
+    launcher
+        .hosts()
+        .ok_or_else(|| BootError(format!("{} does not say who is where", launcher.name())))
+}
+
+fn cpus(knobs: &Knobs) -> u32 {
+    let told = knobs.number(Id::Cpus).map(|n| n as u32);
+    told.unwrap_or_else(|| kw_sys::cpus::usable() as u32).max(1)
+}
+
+fn fresh_key() -> Result<[u8; 32], BootError> {
+    kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
+}
+
+const ROOT_KEY: &str = "kw_root_key";
+
+/// Key and hosts under a launcher that knows nothing of Kittiwake.
+fn agree(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<(Vec<u32>, [u8; 32]), BootError> {
+    let told = launcher.hosts();
+    let own = knobs.text(Id::Host);
+    if launcher.rank() == 0 {
+        let by = if own != "auto" || told.is_none() {
+            "name"
+        } else {
+            "map"
+        };
+        let word = format!("{by} {}", text::hex(&fresh_key()?));
+        launcher.put(ROOT_KEY, &word)?;
+    }
+    let name = if own == "auto" {
+        machine()
+    } else {
+        own.to_string()
+    };
+    launcher.put(&format!("kw_host_{}", launcher.rank()), &name)?;
+    launcher.fence()?;
+    let word = must(launcher, ROOT_KEY)?;
+    let (by, digits) = word.split_once(' ').unwrap_or(("", ""));
+    let key = text::unhex(digits)
+        .ok_or_else(|| BootError(format!("'{ROOT_KEY}' is not what rank 0 stored")))?;
+    match (by, told) {
+        ("map", Some(hosts)) => Ok((hosts, key)),
+        _ => Ok((named_hosts(launcher)?, key)),
+    }
+}
+
+fn named_hosts(launcher: &mut dyn Launcher) -> Result<Vec<u32>, BootError> {
+    let mut names = Vec::new();
+    for r in 0..launcher.size() {
+        names.push(must(launcher, &format!("kw_host_{r}"))?);
+    }
+    Ok(mapping::number(&names))
+}
+
+fn must(launcher: &mut dyn Launcher, key: &str) -> Result<String, BootError> {
+    let name = launcher.name().to_string();
+    launcher
+        .get(key)?
+        .ok_or_else(|| BootError(format!("{name} lost the value of '{key}'")))
+}
+
+/// What tells machines apart: the kernel's boot, or failing that the host name.
+fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{}-{}", kw_sys::host::name(), boot.trim())
 }

@@ -1,0 +1,238 @@
+//! A rank's end of PMI-1: what to say, and what the answer means.
+//!
+//! ```text
+//! Fresh --Init--> Asked(Init) --answer--> Ready --ask--> Asked(..) --answer--> Ready --Finalize--> Asked --ack--> Gone
+//! ```
+//! `Abort` may be said in any state and has no answer.
+
+use super::line::{Line, short};
+use super::{PmiError, fault, text};
+
+/// Something to ask the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Opens the conversation.
+    Init,
+    /// How long names, keys and values may be.
+    Maxes,
+    /// Which program of a multi-program start this is.
+    Appnum,
+    /// How many processes the system could hold.
+    Universe,
+    /// The name of the job's key-value space.
+    Name,
+    /// Stores a word (already safe, see [`text::encode`]) under a key.
+    Put {
+        /// Name of the key-value space.
+        kvs: String,
+        /// Key.
+        key: String,
+        /// Value.
+        value: String,
+    },
+    /// Reads a word.
+    Get {
+        /// Name of the key-value space.
+        kvs: String,
+        /// Key.
+        key: String,
+    },
+    /// Waits for all ranks.
+    Fence,
+    /// Closes the conversation.
+    Finalize,
+    /// Ends the job; has no answer.
+    Abort {
+        /// Exit status.
+        status: i32,
+        /// One sentence, any text.
+        message: String,
+    },
+}
+
+/// Limits that the launcher announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Maxes {
+    /// Longest name of a key-value space.
+    pub name: usize,
+    /// Longest key.
+    pub key: usize,
+    /// Longest value.
+    pub value: usize,
+}
+
+/// What the launcher answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Init, Put, Fence or Finalize was done.
+    Done,
+    /// To Maxes.
+    Maxes(Maxes),
+    /// To Appnum and Universe; `None` when the launcher does not say.
+    Number(Option<i32>),
+    /// To Name.
+    Name(String),
+    /// To Get; `None` when nothing stands under the key.
+    Value(Option<String>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Fresh,
+    Ready,
+    Asked(Expect),
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expect {
+    Init,
+    Maxes,
+    Appnum,
+    Universe,
+    Name,
+    Put,
+    Get,
+    Fence,
+    Finalize,
+}
+
+impl Expect {
+    fn answer_cmd(self) -> &'static str {
+        match self {
+            Expect::Init => "response_to_init",
+            Expect::Maxes => "maxes",
+            Expect::Appnum => "appnum",
+            Expect::Universe => "universe_size",
+            Expect::Name => "my_kvsname",
+            Expect::Put => "put_result",
+            Expect::Get => "get_result",
+            Expect::Fence => "barrier_out",
+            Expect::Finalize => "finalize_ack",
+        }
+    }
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Client {
+    state: State,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Client::new()
+    }
+}
+
+impl Client {
+    /// Nothing said yet.
+    pub fn new() -> Client {
+        Client {
+            state: State::Fresh,
+        }
+    }
+
+    /// The line to send, newline included. One question at a time.
+    pub fn ask(&mut self, ask: &Ask) -> Result<String, PmiError> {
+        let Some(expect) = expected(ask) else {
+            return Ok(line_of(ask));
+        };
+        let opens = expect == Expect::Init;
+        match self.state {
+            State::Fresh if opens => {}
+            State::Ready if !opens => {}
+            _ => return fault(format!("PMI was asked {ask:?} in state {:?}", self.state)),
+        }
+        self.state = State::Asked(expect);
+        Ok(line_of(ask))
+    }
+
+    /// Takes the line that answers the last question.
+    pub fn handle(&mut self, text: &str) -> Result<Answer, PmiError> {
+        let State::Asked(expect) = self.state else {
+            return fault(format!("the launcher said '{}' unasked", short(text)));
+        };
+        let line = Line::parse(text)?;
+        if line.cmd() != expect.answer_cmd() {
+            return fault(format!(
+                "the launcher answered '{}' where '{}' was due",
+                short(text),
+                expect.answer_cmd()
+            ));
+        }
+        self.state = match expect {
+            Expect::Finalize => State::Gone,
+            _ => State::Ready,
+        };
+        answer(expect, &line, text)
+    }
+}
+
+fn expected(ask: &Ask) -> Option<Expect> {
+    Some(match ask {
+        Ask::Init => Expect::Init,
+        Ask::Maxes => Expect::Maxes,
+        Ask::Appnum => Expect::Appnum,
+        Ask::Universe => Expect::Universe,
+        Ask::Name => Expect::Name,
+        Ask::Put { .. } => Expect::Put,
+        Ask::Get { .. } => Expect::Get,
+        Ask::Fence => Expect::Fence,
+        Ask::Finalize => Expect::Finalize,
+        Ask::Abort { .. } => return None,
+    })
+}
+
+fn line_of(ask: &Ask) -> String {
+    match ask {
+        Ask::Init => "cmd=init pmi_version=1 pmi_subversion=1\n".into(),
+        Ask::Maxes => "cmd=get_maxes\n".into(),
+        Ask::Appnum => "cmd=get_appnum\n".into(),
+        Ask::Universe => "cmd=get_universe_size\n".into(),
+        Ask::Name => "cmd=get_my_kvsname\n".into(),
+        Ask::Put { kvs, key, value } => {
+            format!("cmd=put kvsname={kvs} key={key} value={value}\n")
+        }
+        Ask::Get { kvs, key } => format!("cmd=get kvsname={kvs} key={key}\n"),
+        Ask::Fence => "cmd=barrier_in\n".into(),
+        Ask::Finalize => "cmd=finalize\n".into(),
+        Ask::Abort { status, message } if message.is_empty() => {
+            format!("cmd=abort exitcode={status}\n")
+        }
+        Ask::Abort { status, message } => {
+            let msg = text::encode(message.as_bytes());
+            format!("cmd=abort exitcode={status} msg={msg}\n")
+        }
+    }
+}
+
+fn answer(expect: Expect, line: &Line, text: &str) -> Result<Answer, PmiError> {
+    let refused = || fault(format!("the launcher refused: '{}'", short(text)));
+    match expect {
+        Expect::Init | Expect::Put | Expect::Fence if !line.is_ok() => refused(),
+        Expect::Init | Expect::Put | Expect::Fence | Expect::Finalize => Ok(Answer::Done),
+        Expect::Maxes => Ok(Answer::Maxes(Maxes {
+            name: size(line, "kvsname_max")?,
+            key: size(line, "keylen_max")?,
+            value: size(line, "vallen_max")?,
+        })),
+        Expect::Appnum => Ok(Answer::Number(small(line, "appnum"))),
+        Expect::Universe => Ok(Answer::Number(small(line, "size").filter(|n| *n > 0))),
+        Expect::Name if !line.is_ok() => refused(),
+        Expect::Name => Ok(Answer::Name(line.need("kvsname")?.to_string())),
+        Expect::Get if !line.is_ok() => Ok(Answer::Value(None)),
+        Expect::Get => Ok(Answer::Value(Some(line.need("value")?.to_string()))),
+    }
+}
+
+fn small(line: &Line, key: &str) -> Option<i32> {
+    i32::try_from(line.number(key).ok()?).ok()
+}
+
+fn size(line: &Line, key: &str) -> Result<usize, PmiError> {
+    match usize::try_from(line.number(key)?) {
+        Ok(n) if n >= 32 => Ok(n),
+        _ => fault(format!("the launcher says {key} is {}", line.need(key)?)),
+    }
+}

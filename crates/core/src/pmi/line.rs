@@ -1,0 +1,151 @@
+//! Lines out of a byte stream, and words out of a line.
+//!
+//! Anything may arrive: half a line, garbage, a line without end. A line longer than the limit is an error, so a peer can
+//! never make the other end keep more than that.
+
+use super::{PmiError, fault};
+
+/// Longest line that is read. Far above every limit that launchers announce for a value.
+pub const LINE_MAX: usize = 4 << 20;
+
+/// Cuts a byte stream into lines.
+#[derive(Debug)]
+pub struct Lines {
+    bytes: Vec<u8>,
+    /// Everything before this has been looked at and holds no newline.
+    seen: usize,
+    max: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Lines::new(LINE_MAX)
+    }
+}
+
+impl Lines {
+    /// A cutter that refuses lines longer than `max` bytes.
+    pub fn new(max: usize) -> Lines {
+        Lines {
+            bytes: Vec::new(),
+            seen: 0,
+            max,
+        }
+    }
+
+    /// Takes bytes as they came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole line without its newline; `None` until there is one.
+    pub fn poll_line(&mut self) -> Option<Result<String, PmiError>> {
+        let Some(at) = self.bytes[self.seen..].iter().position(|b| *b == b'\n') else {
+            self.seen = self.bytes.len();
+            return (self.seen > self.max).then(|| self.too_long());
+        };
+        let end = self.seen + at;
+        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        self.seen = 0;
+        Some(readable(&line[..end]))
+    }
+
+    fn too_long(&mut self) -> Result<String, PmiError> {
+        let n = self.bytes.len();
+        self.bytes.clear();
+        self.seen = 0;
+        fault(format!(
+            "a PMI line has {n} bytes and no end; at most {} are read",
+            self.max
+        ))
+    }
+}
+
+fn readable(line: &[u8]) -> Result<String, PmiError> {
+    match std::str::from_utf8(line) {
+        Ok(s) => Ok(s.trim_end_matches('\r').to_string()),
+        Err(_) => fault(format!(
+            "a PMI line is not text: '{}'",
+            String::from_utf8_lossy(&line[..line.len().min(80)])
+        )),
+    }
+}
+
+/// The words of one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    words: Vec<(String, String)>,
+}
+
+impl Line {
+    /// Reads a line. The first word must be `cmd=` or `mcmd=`; a word without `=` belongs to the value before it.
+    pub fn parse(text: &str) -> Result<Line, PmiError> {
+        let mut words: Vec<(String, String)> = Vec::new();
+        for word in text.split(' ').filter(|w| !w.is_empty()) {
+            match (word.split_once('='), words.last_mut()) {
+                (Some((k, v)), _) => words.push((k.to_string(), v.to_string())),
+                (None, Some((_, v))) => {
+                    v.push(' ');
+                    v.push_str(word);
+                }
+                (None, None) => return fault(format!("a PMI line begins with '{}'", short(word))),
+            }
+        }
+        match words.first() {
+            Some((k, _)) if k == "cmd" || k == "mcmd" => Ok(Line { words }),
+            Some((k, _)) => fault(format!(
+                "a PMI line begins with '{}=', not with 'cmd='",
+                short(k)
+            )),
+            None => fault("a PMI line is empty"),
+        }
+    }
+
+    /// The command.
+    pub fn cmd(&self) -> &str {
+        &self.words[0].1
+    }
+
+    /// Whether the command goes on over several lines until `endcmd`.
+    pub fn is_long(&self) -> bool {
+        self.words[0].0 == "mcmd"
+    }
+
+    /// The value of a word.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.words[1..]
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// The value of a word that must be there.
+    pub fn need(&self, key: &str) -> Result<&str, PmiError> {
+        match self.get(key) {
+            Some(v) => Ok(v),
+            None => fault(format!("PMI command '{}' lacks '{key}='", self.cmd())),
+        }
+    }
+
+    /// A number that must be there.
+    pub fn number(&self, key: &str) -> Result<i64, PmiError> {
+        let text = self.need(key)?;
+        text.parse().or_else(|_| {
+            fault(format!(
+                "PMI command '{}' says {key}='{}', which is no number",
+                self.cmd(),
+                short(text)
+            ))
+        })
+    }
+
+    /// Whether the answer carries no error (`rc` absent or zero).
+    pub fn is_ok(&self) -> bool {
+        self.get("rc").is_none_or(|rc| rc == "0")
+    }
+}
+
+/// The beginning of a text from outside, for messages.
+pub fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(60).collect()
+}

@@ -1,0 +1,77 @@
+//! A process that nobody launched: rank 0 of 1, with its own store.
+
+use std::collections::HashMap;
+
+use super::{BootError, Launcher};
+use kw_core::pmi::text;
+
+/// The launcher of a process started by hand.
+#[derive(Debug)]
+pub struct Singleton {
+    job: String,
+    store: HashMap<String, String>,
+}
+
+impl Singleton {
+    /// A job of one, with a name nobody else has.
+    pub fn new() -> Result<Singleton, BootError> {
+        let mut tail = [0; 8];
+        kw_sys::random::fill(&mut tail)
+            .map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))?;
+        Ok(Singleton {
+            job: format!("kw-{}-{}", std::process::id(), text::hex(&tail)),
+            store: HashMap::new(),
+        })
+    }
+}
+
+impl Launcher for Singleton {
+    fn rank(&self) -> u32 {
+        0
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn name(&self) -> &str {
+        "no launcher"
+    }
+
+    fn job(&self) -> &str {
+        &self.job
+    }
+
+    fn appnum(&self) -> Option<i32> {
+        None
+    }
+
+    fn universe_size(&self) -> Option<i32> {
+        None
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
+        self.store.insert(key.into(), value.into());
+        Ok(())
+    }
+
+    fn fence(&mut self) -> Result<(), BootError> {
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str) -> Result<Option<String>, BootError> {
+        Ok(self.store.get(key).cloned())
+    }
+
+    fn hosts(&mut self) -> Option<Vec<u32>> {
+        Some(vec![0])
+    }
+
+    fn abort(&mut self, _status: i32, _message: &str) -> Result<(), BootError> {
+        Ok(())
+    }
+
+    fn finalize(&mut self) -> Result<(), BootError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! How much processor this process may use: its affinity mask and the quota of its control groups.
+
+use std::path::{Path, PathBuf};
+
+/// Numbers of the processors this thread may run on, ascending.
+pub fn allowed() -> Vec<usize> {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|c| set.is_set(*c))
+            .collect(),
+        // more processors than the mask of the call holds: believe the count
+        Err(_) => (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
+    }
+}
+
+/// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing control groups
+/// (rounded up). At least 1.
+pub fn usable() -> usize {
+    let mask = allowed().len().max(1);
+    match quota() {
+        Some(q) => mask.min(q.ceil().max(1.0) as usize),
+        None => mask,
+    }
+}
+
+/// The tightest processor quota of the control groups this process is in, in processors; `None` without one.
+pub fn quota() -> Option<f64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let quotas = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        match controllers {
+            "" => climb(Path::new("/sys/fs/cgroup"), path, quota_v2),
+            c if c.split(',').any(|c| c == "cpu") => {
+                climb(Path::new("/sys/fs/cgroup/cpu"), path, quota_v1)
+            }
+            _ => None,
+        }
+    });
+    quotas.reduce(f64::min)
+}
+
+/// The smallest quota from the group itself up to the root. In a container the path may be the host's: then only the
+/// mounted root exists, and it is our group.
+fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<f64>) -> Option<f64> {
+    let own = root.join(path.trim_start_matches('/'));
+    let mut dirs: Vec<PathBuf> = own
+        .ancestors()
+        .take_while(|d| d.starts_with(root))
+        .map(Path::to_path_buf)
+        .collect();
+    dirs.push(root.to_path_buf());
+    dirs.iter().filter_map(|d| read(d)).reduce(f64::min)
+}
+
+fn quota_v2(dir: &Path) -> Option<f64> {
+    parse_v2(&std::fs::read_to_string(dir.join("cpu.max")).ok()?)
+}
+
+fn quota_v1(dir: &Path) -> Option<f64> {
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+    let quota: f64 = read("cpu.cfs_quota_us")?.trim().parse().ok()?;
+    let period: f64 = read("cpu.cfs_period_us")?.trim().parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// `cpu.max` of a control group (version 2): `max 100000` or `150000 100000`.
+fn parse_v2(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (period > 0.0).then(|| quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn quotas_are_read() {
+        assert_eq!(super::parse_v2("max 100000\n"), None);
+        assert_eq!(super::parse_v2("150000 100000\n"), Some(1.5));
+        assert!(super::usable() >= 1);
+        assert!(super::usable() <= super::allowed().len());
+    }
+}
