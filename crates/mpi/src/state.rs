@@ -4,6 +4,7 @@ use crate::error::{Class, Fault, Res};
 use crate::handle::CommH;
 use crate::objects::attributes::Attributes;
 use crate::objects::codes::Codes;
+use crate::objects::datatype::Types;
 use crate::objects::errhandler::{Errhandler, FileErrhandler};
 use crate::objects::info::Info;
 use crate::objects::session::Session;
@@ -27,6 +28,8 @@ pub struct Mpi {
 /// the object (`objects/*.rs`).
 #[derive(Debug, Default)]
 pub struct Tables {
+    /// Datatypes.
+    pub types: Types,
     /// Communicators that the user made.
     pub comms: Slab<Comm>,
     /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.

@@ -220,7 +220,7 @@ pub const FIRST: usize = 0x200;
 /// How many handles the ABI keeps for predefined datatypes.
 pub const RANGE: usize = 0x100;
 
-const fn place() -> [u8; RANGE] {
+const fn places() -> [u8; RANGE] {
     let mut table = [u8::MAX; RANGE];
     let mut i = 0;
     while i < NAMED.len() {
@@ -230,7 +230,7 @@ const fn place() -> [u8; RANGE] {
     table
 }
 
-const fn plain() -> [u8; RANGE] {
+const fn plains() -> [u8; RANGE] {
     let mut table = [0; RANGE];
     let mut i = 0;
     while i < NAMED.len() {
@@ -243,14 +243,22 @@ const fn plain() -> [u8; RANGE] {
     table
 }
 
-static PLACE: [u8; RANGE] = place();
-static PLAIN: [u8; RANGE] = plain();
+static PLACE: [u8; RANGE] = places();
+static PLAIN: [u8; RANGE] = plains();
+
+/// The row of [`NAMED`] of a handle.
+#[inline]
+pub fn place(handle: usize) -> Option<usize> {
+    match PLACE.get(handle.wrapping_sub(FIRST)) {
+        Some(&row) if row != u8::MAX => Some(row as usize),
+        _ => None,
+    }
+}
 
 /// The predefined datatype of a handle.
 #[inline]
 pub fn by_handle(handle: usize) -> Option<&'static Named> {
-    let place = *PLACE.get(handle.wrapping_sub(FIRST))?;
-    NAMED.get(place as usize)
+    NAMED.get(place(handle)?)
 }
 
 /// Bytes of one element of a predefined datatype without padding; `None` for all other handles.

@@ -1,29 +1,214 @@
 //! Datatype objects: layout, contents for MPI_Type_get_contents, name, attributes.
+//!
+//! Predefined datatypes are found by handle without lock or hash; derived ones live in a slab. Operations in flight keep
+//! the [`Layout`] itself alive, so MPI_Type_free only takes the handle away (MPI 5.0, 5.1.9).
 
-use crate::error::{Class, Res, fail};
+use crate::error::{Class, Fault, Res, fail};
 use crate::handle::TypeH;
 use crate::state::Tables;
-use kw_core::layout::Layout;
+use kw_base::Slab;
+use kw_core::layout::{Layout, basic};
 use kw_sys::buf::{Addr, Buf};
 use std::sync::Arc;
 
+/// MPI_COMBINER_NAMED of the ABI; the others follow.
+pub const COMBINER_NAMED: i32 = 101;
+
+/// How a derived datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell.
+#[derive(Debug, Default)]
+pub struct Recipe {
+    /// MPI_COMBINER_...
+    pub combiner: i32,
+    /// `array_of_integers`
+    pub integers: Vec<i64>,
+    /// `array_of_addresses`
+    pub addresses: Vec<i64>,
+    /// `array_of_large_counts`; used only by what a large-count constructor made.
+    pub counts: Vec<i64>,
+    /// `array_of_datatypes`
+    pub types: Vec<Part>,
+}
+
+/// A datatype that another one was made from.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A predefined one.
+    Named(TypeH),
+    /// A derived one; its handle may be freed long since.
+    Derived(Arc<Layout>, Arc<Recipe>),
+}
+
+/// One datatype.
+#[derive(Debug)]
+pub struct Datatype {
+    /// Where its data lies.
+    pub layout: Arc<Layout>,
+    /// Whether MPI_Type_commit was called.
+    pub committed: bool,
+    /// How it was made; `None` for predefined ones.
+    pub recipe: Option<Arc<Recipe>>,
+    /// Name given by MPI_Type_set_name, or the predefined one's.
+    pub name: String,
+    /// MPI_Type_free is not allowed (predefined, or made by MPI_Type_create_f90_...).
+    pub lasting: bool,
+}
+
+impl Datatype {
+    /// A new derived datatype.
+    pub fn derived(layout: Arc<Layout>, recipe: Arc<Recipe>) -> Datatype {
+        Datatype {
+            layout,
+            committed: false,
+            recipe: Some(recipe),
+            name: String::new(),
+            lasting: false,
+        }
+    }
+}
+
+/// All datatypes of the process.
+#[derive(Debug)]
+pub struct Types {
+    named: Vec<Datatype>,
+    /// Those the user made.
+    pub derived: Slab<Datatype>,
+    /// What MPI_Type_create_f90_... returned: combiner and arguments, handle.
+    pub f90: Vec<([i32; 3], TypeH)>,
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        let named = basic::NAMED.iter().map(|row| Datatype {
+            layout: Arc::new(Layout::named(row)),
+            committed: true,
+            recipe: None,
+            name: row.name.to_string(),
+            lasting: true,
+        });
+        Types {
+            named: named.collect(),
+            derived: Slab::new(),
+            f90: Vec::new(),
+        }
+    }
+}
+
+impl Types {
+    /// The datatype of a handle.
+    #[inline]
+    pub fn get(&self, handle: TypeH) -> Option<&Datatype> {
+        match basic::place(handle.0) {
+            Some(i) => self.named.get(i),
+            None => handle.key().and_then(|k| self.derived.get(k)),
+        }
+    }
+
+    /// The datatype of a handle, to change.
+    pub fn get_mut(&mut self, handle: TypeH) -> Option<&mut Datatype> {
+        match basic::place(handle.0) {
+            Some(i) => self.named.get_mut(i),
+            None => handle.key().and_then(|k| self.derived.get_mut(k)),
+        }
+    }
+}
+
 impl Tables {
+    /// The datatype of a handle, committed or not.
+    #[inline]
+    pub fn datatype(&self, handle: TypeH) -> Res<&Datatype> {
+        self.types.get(handle).ok_or_else(|| unknown(handle))
+    }
+
+    /// The datatype of a handle, to change.
+    pub fn datatype_mut(&mut self, handle: TypeH) -> Res<&mut Datatype> {
+        self.types.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
     /// The layout of a committed datatype.
+    #[inline]
     pub fn layout(&self, datatype: TypeH) -> Res<&Arc<Layout>> {
-        fail(
-            Class::Type,
-            format!("datatype {:#x} is not known", datatype.0),
-        )
+        let found = self.datatype(datatype)?;
+        if !found.committed {
+            return Err(uncommitted(datatype));
+        }
+        Ok(&found.layout)
     }
 
     /// The message buffer that `(addr, count, datatype)` describes; checks count, datatype, commitment and null buffers.
+    #[inline]
     pub fn buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
-        if count < 0 {
-            return fail(
-                Class::Count,
-                format!("count is {count}, but must not be negative"),
-            );
+        if let Some(size) = basic::plain_size(datatype.0) {
+            let len = count.checked_mul(size as i64).unwrap_or(-1);
+            if len < 0 || (addr == Addr::NULL && len > 0) {
+                return Err(bad_buffer(count, datatype));
+            }
+            return Ok(Buf::bytes(addr, len as u64));
         }
-        Ok(Buf::typed(addr, count as u64, self.layout(datatype)?))
+        self.typed_buf(addr, count, datatype)
     }
+
+    fn typed_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
+        let layout = self.layout(datatype)?;
+        let len = count.checked_mul(layout.size() as i64).unwrap_or(-1);
+        let null = addr == Addr::NULL && datatype.is_predefined();
+        if count < 0 || len < 0 || (null && len > 0) {
+            return Err(bad_buffer(count, datatype));
+        }
+        Ok(Buf::typed(addr, count as u64, layout))
+    }
+}
+
+#[cold]
+fn bad_buffer(count: i64, datatype: TypeH) -> Box<Fault> {
+    if count < 0 {
+        return Fault::new(
+            Class::Count,
+            format!("count is {count}, but must not be negative"),
+        );
+    }
+    if count.checked_mul(32).is_none() {
+        return Fault::new(
+            Class::Count,
+            format!("count is {count}: more bytes than 2^63 - 1"),
+        );
+    }
+    Fault::new(
+        Class::Buffer,
+        format!(
+            "the buffer is a null pointer, but holds {count} elements of {}",
+            basic::by_handle(datatype.0).map_or("a datatype", |n| n.name)
+        ),
+    )
+}
+
+#[cold]
+fn unknown(handle: TypeH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_DATATYPE_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no datatype (freed?)", handle.0)
+    };
+    Fault::new(Class::Type, format!("datatype is {what}"))
+}
+
+#[cold]
+fn uncommitted(handle: TypeH) -> Box<Fault> {
+    Fault::new(
+        Class::Type,
+        format!(
+            "datatype {:#x} is not committed; call MPI_Type_commit before using it in communication",
+            handle.0
+        ),
+    )
+}
+
+/// Checks a count argument of that name.
+pub fn checked_count(name: &str, count: i64) -> Res<u64> {
+    if count < 0 {
+        return fail(
+            Class::Count,
+            format!("{name} is {count}, but must not be negative"),
+        );
+    }
+    Ok(count as u64)
 }

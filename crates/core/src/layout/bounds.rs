@@ -1,0 +1,92 @@
+//! Bounds of a datatype: where its data lies, its lower and upper bound markers, its alignment (MPI 5.0, 5.1.7).
+//!
+//! Markers are kept apart from data, because a marker anywhere inside hides all data bounds of what is built from it.
+
+/// Extent information of a typemap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    /// First byte and end of the data, if there is any.
+    pub data: Option<(i64, i64)>,
+    /// Lowest lower-bound marker.
+    pub lb: Option<i64>,
+    /// Highest upper-bound marker.
+    pub ub: Option<i64>,
+    /// Strictest alignment of a basic element.
+    pub align: u64,
+}
+
+impl Bounds {
+    pub const EMPTY: Bounds = Bounds {
+        data: None,
+        lb: None,
+        ub: None,
+        align: 1,
+    };
+
+    pub fn of_data(low: i64, high: i64, align: u64) -> Bounds {
+        Bounds {
+            data: Some((low, high)),
+            align,
+            ..Bounds::EMPTY
+        }
+    }
+
+    /// Everything `by` bytes further on.
+    pub fn shifted(self, by: i64) -> Option<Bounds> {
+        let data = match self.data {
+            Some((low, high)) => Some((low.checked_add(by)?, high.checked_add(by)?)),
+            None => None,
+        };
+        let mark = |m: Option<i64>| match m {
+            Some(x) => x.checked_add(by).map(Some),
+            None => Some(None),
+        };
+        Some(Bounds {
+            data,
+            lb: mark(self.lb)?,
+            ub: mark(self.ub)?,
+            align: self.align,
+        })
+    }
+
+    /// Of both together.
+    pub fn joined(self, other: Bounds) -> Bounds {
+        fn both(a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64) -> Option<i64> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(pick(a, b)),
+                _ => a.or(b),
+            }
+        }
+        let data = match (self.data, other.data) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (a, b) => a.or(b),
+        };
+        Bounds {
+            data,
+            lb: both(self.lb, other.lb, i64::min),
+            ub: both(self.ub, other.ub, i64::max),
+            align: self.align.max(other.align),
+        }
+    }
+
+    /// Of `n` copies, `stride` apart.
+    pub fn repeated(self, n: u64, stride: i64) -> Option<Bounds> {
+        if n == 0 {
+            return Some(Bounds::EMPTY);
+        }
+        let last = i64::try_from(n - 1).ok()?.checked_mul(stride)?;
+        Some(self.joined(self.shifted(last)?))
+    }
+
+    /// Lower bound and extent; without an upper marker the extent is rounded up to the alignment.
+    pub fn extent(self) -> Option<(i64, i64)> {
+        let (low, high) = self.data.unwrap_or((0, 0));
+        let lb = self.lb.unwrap_or(low);
+        if let Some(ub) = self.ub {
+            return Some((lb, ub.checked_sub(lb)?));
+        }
+        let (extent, align) = (high.checked_sub(lb)?, self.align as i64);
+        let padding = (align - extent.rem_euclid(align)) % align;
+        Some((lb, extent.checked_add(padding)?))
+    }
+}

@@ -1,0 +1,128 @@
+//! Datatype constructors (MPI 5.0, 5.1.2 to 5.1.4). All displacements are in bytes here; what the standard counts in
+//! extents is multiplied by the caller through [`Layout::scaled`].
+
+use super::Layout;
+use super::bounds::Bounds;
+use super::node::Node;
+use super::signature::Signature;
+
+/// Why a datatype cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Misfit {
+    /// A size, bound or displacement passes 63 bits.
+    #[error("the datatype is too large: a size, bound or displacement passes 2^63 - 1 bytes")]
+    TooLarge,
+    /// Arguments that contradict each other, with the reason.
+    #[error("{0}")]
+    Argument(&'static str),
+}
+
+use Misfit::TooLarge;
+
+impl Layout {
+    /// No data at all.
+    pub fn empty() -> Layout {
+        Layout {
+            size: 0,
+            lb: 0,
+            extent: 0,
+            bounds: Bounds::EMPTY,
+            node: Node::EMPTY,
+            signature: Signature::empty(),
+            basic: None,
+        }
+    }
+
+    fn assemble(bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
+        let (lb, extent) = bounds.extent().ok_or(TooLarge)?;
+        debug_assert_eq!(node.size, signature.bytes);
+        Ok(Layout {
+            size: signature.bytes,
+            lb,
+            extent,
+            bounds,
+            node,
+            signature,
+            basic: None,
+        })
+    }
+
+    /// `n` extents in bytes.
+    pub fn scaled(&self, n: i64) -> Result<i64, Misfit> {
+        n.checked_mul(self.extent).ok_or(TooLarge)
+    }
+
+    /// `n` copies, `stride` bytes apart.
+    pub fn repeat(&self, n: u64, stride: i64) -> Result<Layout, Misfit> {
+        let bounds = self.bounds.repeated(n, stride).ok_or(TooLarge)?;
+        let signature = self.signature.repeat(n).ok_or(TooLarge)?;
+        Layout::assemble(bounds, self.node.repeat(n, stride), signature)
+    }
+
+    /// The same data `by` bytes further on.
+    pub fn shifted(&self, by: i64) -> Result<Layout, Misfit> {
+        let bounds = self.bounds.shifted(by).ok_or(TooLarge)?;
+        Layout::assemble(bounds, self.node.shifted(by), self.signature.clone())
+    }
+
+    /// MPI_Type_contiguous.
+    pub fn contiguous_of(&self, n: u64) -> Result<Layout, Misfit> {
+        self.repeat(n, self.extent)
+    }
+
+    /// MPI_Type_create_hvector: `n` blocks of `len` elements, `stride` bytes apart.
+    pub fn hvector(&self, n: u64, len: u64, stride: i64) -> Result<Layout, Misfit> {
+        self.contiguous_of(len)?.repeat(n, stride)
+    }
+
+    /// MPI_Type_create_hindexed: blocks of `(displacement in bytes, elements)`.
+    pub fn hindexed(&self, blocks: &[(i64, u64)]) -> Result<Layout, Misfit> {
+        let mut bounds = Bounds::EMPTY;
+        let mut total = 0u64;
+        let used = blocks.iter().filter(|(_, len)| *len > 0);
+        for (at, len) in used.clone() {
+            total = total.checked_add(*len).ok_or(TooLarge)?;
+            let block = self.bounds.repeated(*len, self.extent);
+            bounds = bounds.joined(block.and_then(|b| b.shifted(*at)).ok_or(TooLarge)?);
+        }
+        let signature = self.signature.repeat(total).ok_or(TooLarge)?;
+        let nodes = used.map(|(at, len)| self.node.repeat(*len, self.extent).shifted(*at));
+        Layout::assemble(bounds, Node::sequence(nodes), signature)
+    }
+
+    /// MPI_Type_create_struct: members of `(displacement in bytes, elements, datatype)`.
+    pub fn structure(members: &[(i64, u64, &Layout)]) -> Result<Layout, Misfit> {
+        let mut parts = Vec::with_capacity(members.len());
+        for (at, len, of) in members.iter().filter(|m| m.1 > 0) {
+            parts.push(of.contiguous_of(*len)?.shifted(*at)?);
+        }
+        Layout::joined(&parts)
+    }
+
+    /// The layouts one after the other.
+    pub(crate) fn joined(parts: &[Layout]) -> Result<Layout, Misfit> {
+        let total = |of: fn(&Signature) -> u64| {
+            let sum = parts
+                .iter()
+                .try_fold(0u64, |a, p| a.checked_add(of(&p.signature)));
+            sum.filter(|&t| t <= i64::MAX as u64).ok_or(TooLarge)
+        };
+        total(|s| s.bytes)?;
+        total(|s| s.external)?;
+        let bounds = parts.iter().fold(Bounds::EMPTY, |b, p| b.joined(p.bounds));
+        let node = Node::sequence(parts.iter().map(|p| p.node.clone()));
+        let signature = Signature::list(parts.iter().map(|p| p.signature.clone()).collect());
+        Layout::assemble(bounds, node, signature)
+    }
+
+    /// MPI_Type_create_resized: new markers in place of all old ones.
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<Layout, Misfit> {
+        let ub = lb.checked_add(extent).ok_or(TooLarge)?;
+        let bounds = Bounds {
+            lb: Some(lb),
+            ub: Some(ub),
+            ..self.bounds
+        };
+        Layout::assemble(bounds, self.node.clone(), self.signature.clone())
+    }
+}

@@ -1,0 +1,290 @@
+//! The committed program of a datatype: nested strided loops and lists of blocks, and the walk over part of it.
+//!
+//! Invariants, kept by the builders `repeat` and `sequence`: `size` is the packed bytes of the node; neighbours that
+//! touch in memory and in the stream are one block; equal blocks at a constant stride are a loop; a loop of a loop
+//! whose strides continue each other is one loop. Children are shared (`Arc`), so that deriving is cheap.
+
+use std::sync::Arc;
+
+/// What walks a layout. Pieces come in the order of the packed stream.
+pub trait Visit {
+    /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one before.
+    fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64);
+
+    /// Blocks of `len` bytes at `base` plus each displacement.
+    #[inline]
+    fn scattered(&mut self, base: i64, len: u64, ats: &[i64]) {
+        for at in ats {
+            self.strided(base.wrapping_add(*at), len, 0, 1);
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Where the whole node stands.
+    pub at: i64,
+    /// Packed bytes.
+    pub size: u64,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `size` bytes in a row (nothing when size is 0).
+    Block,
+    /// `size / body.size` times the body, `stride` apart.
+    Loop { stride: i64, body: Arc<Node> },
+    /// Blocks of `len` bytes.
+    Even { len: u64, ats: Arc<[i64]> },
+    /// Anything: the packed offset where each item starts, and the items.
+    List {
+        starts: Arc<[u64]>,
+        items: Arc<[Node]>,
+    },
+}
+
+impl Node {
+    pub const EMPTY: Node = Node {
+        at: 0,
+        size: 0,
+        kind: Kind::Block,
+    };
+
+    pub fn block(at: i64, len: u64) -> Node {
+        Node {
+            at,
+            size: len,
+            kind: Kind::Block,
+        }
+    }
+
+    pub fn shifted(&self, by: i64) -> Node {
+        Node {
+            at: self.at.wrapping_add(by),
+            ..self.clone()
+        }
+    }
+
+    pub fn is_block(&self) -> bool {
+        matches!(self.kind, Kind::Block)
+    }
+
+    /// `n` copies, `stride` apart. The caller has checked that sizes and displacements fit 63 bits.
+    pub fn repeat(&self, n: u64, stride: i64) -> Node {
+        if n == 0 || self.size == 0 {
+            return Node::EMPTY;
+        }
+        if n == 1 {
+            return self.clone();
+        }
+        let size = self.size * n;
+        match &self.kind {
+            Kind::Block if stride == self.size as i64 => Node::block(self.at, size),
+            Kind::Loop {
+                stride: inner,
+                body,
+            } if (self.size / body.size) as i64 as i128 * *inner as i128 == stride as i128 => {
+                Node {
+                    at: self.at,
+                    size,
+                    kind: Kind::Loop {
+                        stride: *inner,
+                        body: body.clone(),
+                    },
+                }
+            }
+            _ => Node {
+                at: self.at,
+                size,
+                kind: Kind::Loop {
+                    stride,
+                    body: Arc::new(Node {
+                        at: 0,
+                        ..self.clone()
+                    }),
+                },
+            },
+        }
+    }
+
+    /// The nodes one after the other.
+    pub fn sequence(nodes: impl IntoIterator<Item = Node>) -> Node {
+        let mut items: Vec<Node> = Vec::new();
+        for node in nodes {
+            push(&mut items, node);
+        }
+        match items.len() {
+            0 => Node::EMPTY,
+            1 => items.remove(0),
+            _ => as_loop(&items)
+                .or_else(|| as_even(&items))
+                .unwrap_or_else(|| as_list(items)),
+        }
+    }
+
+    /// Visits bytes `from..to` of the node's stream (`from < to <= size`), displaced by `base`.
+    pub fn walk<V: Visit>(&self, base: i64, from: u64, to: u64, v: &mut V) {
+        let at = base.wrapping_add(self.at);
+        match &self.kind {
+            Kind::Block => v.strided(at.wrapping_add(from as i64), to - from, 0, 1),
+            Kind::Loop { stride, body } => body.walk_loop(at, *stride, from, to, v),
+            Kind::Even { len, ats } => walk_even(at, *len, ats, from, to, v),
+            Kind::List { starts, items } => walk_list(at, starts, items, from, to, v),
+        }
+    }
+
+    /// Visits the whole node, displaced by `base`.
+    #[inline]
+    pub fn walk_all<V: Visit>(&self, base: i64, v: &mut V) {
+        let at = base.wrapping_add(self.at);
+        match &self.kind {
+            Kind::Block => v.strided(at, self.size, 0, 1),
+            Kind::Loop { stride, body } => {
+                body.walk_loop_all(at, *stride, self.size / body.size, v)
+            }
+            Kind::Even { len, ats } => v.scattered(at, *len, ats),
+            Kind::List { items, .. } => {
+                for item in items.iter() {
+                    match item.kind {
+                        Kind::Block => v.strided(at.wrapping_add(item.at), item.size, 0, 1),
+                        _ => item.walk_all(at, v),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Visits `n` copies of the node, `stride` apart, the first displaced by `base`.
+    pub fn walk_loop_all<V: Visit>(&self, base: i64, stride: i64, n: u64, v: &mut V) {
+        if self.is_block() {
+            return v.strided(base.wrapping_add(self.at), self.size, stride, n);
+        }
+        let mut at = base;
+        for _ in 0..n {
+            self.walk_all(at, v);
+            at = at.wrapping_add(stride);
+        }
+    }
+
+    /// Visits bytes `from..to` of the stream of copies of the node, `stride` apart.
+    pub fn walk_loop<V: Visit>(&self, base: i64, stride: i64, from: u64, to: u64, v: &mut V) {
+        let place = |i: u64| base.wrapping_add((i as i64).wrapping_mul(stride));
+        let (mut i, head) = (from / self.size, from % self.size);
+        let (last, tail) = (to / self.size, to % self.size);
+        if head > 0 {
+            let end = if last == i { tail } else { self.size };
+            self.walk(place(i), head, end, v);
+            if last == i {
+                return;
+            }
+            i += 1;
+        }
+        if last > i {
+            self.walk_loop_all(place(i), stride, last - i, v);
+        }
+        if tail > 0 {
+            self.walk(place(last), 0, tail, v);
+        }
+    }
+}
+
+fn push(items: &mut Vec<Node>, node: Node) {
+    if node.size == 0 {
+        return;
+    }
+    if let Kind::List { items: inner, .. } = &node.kind {
+        for item in inner.iter() {
+            push(items, item.shifted(node.at));
+        }
+        return;
+    }
+    if let Some(last) = items.last_mut() {
+        if last.is_block() && node.is_block() && last.at.wrapping_add(last.size as i64) == node.at {
+            last.size += node.size;
+            return;
+        }
+    }
+    items.push(node);
+}
+
+/// Equal items at a constant stride.
+fn as_loop(items: &[Node]) -> Option<Node> {
+    let stride = items[1].at.checked_sub(items[0].at)?;
+    let regular = items.windows(2).all(|w| {
+        w[1].at.checked_sub(w[0].at) == Some(stride)
+            && w[0].size == w[1].size
+            && w[0].kind == w[1].kind
+    });
+    regular.then(|| items[0].repeat(items.len() as u64, stride))
+}
+
+/// Blocks of one length.
+fn as_even(items: &[Node]) -> Option<Node> {
+    let len = items[0].size;
+    if !items.iter().all(|i| i.is_block() && i.size == len) {
+        return None;
+    }
+    Some(Node {
+        at: 0,
+        size: len * items.len() as u64,
+        kind: Kind::Even {
+            len,
+            ats: items.iter().map(|i| i.at).collect(),
+        },
+    })
+}
+
+fn as_list(items: Vec<Node>) -> Node {
+    let mut size = 0;
+    let starts = items
+        .iter()
+        .map(|i| {
+            size += i.size;
+            size - i.size
+        })
+        .collect();
+    Node {
+        at: 0,
+        size,
+        kind: Kind::List {
+            starts,
+            items: items.into(),
+        },
+    }
+}
+
+fn walk_even<V: Visit>(base: i64, len: u64, ats: &[i64], from: u64, to: u64, v: &mut V) {
+    let (mut i, head) = (from / len, from % len);
+    let (last, tail) = (to / len, to % len);
+    let place = |i: u64| base.wrapping_add(ats[i as usize]);
+    if head > 0 {
+        let end = if last == i { tail } else { len };
+        v.strided(place(i).wrapping_add(head as i64), end - head, 0, 1);
+        if last == i {
+            return;
+        }
+        i += 1;
+    }
+    if last > i {
+        v.scattered(base, len, &ats[i as usize..last as usize]);
+    }
+    if tail > 0 {
+        v.strided(place(last), tail, 0, 1);
+    }
+}
+
+fn walk_list<V: Visit>(base: i64, starts: &[u64], items: &[Node], from: u64, to: u64, v: &mut V) {
+    let first = starts.partition_point(|&s| s <= from) - 1;
+    for (start, item) in starts[first..].iter().zip(&items[first..]) {
+        if *start >= to {
+            return;
+        }
+        let (low, high) = (from.saturating_sub(*start), (to - start).min(item.size));
+        if low == 0 && high == item.size {
+            item.walk_all(base, v);
+        } else {
+            item.walk(base, low, high, v);
+        }
+    }
+}
