@@ -1,1 +1,16 @@
-//! (room to be filled)
+//! The C library: `libmpi_abi.so.1`, the standard ABI of MPI 5.0.
+//!
+//! [`shells`] is generated: one shell for each function, under its MPI_ and its PMPI_ name. [`shell`] is what each does
+//! around the call into `kw_mpi`; [`arg`] turns C arguments into safe values; [`report`] invokes error handlers;
+//! [`plain`] holds the functions that answer a value instead of an error code. The only process global is in [`shell`].
+
+pub mod arg;
+pub mod plain;
+pub mod report;
+pub mod shell;
+pub mod shells;
+
+include!(concat!(env!("OUT_DIR"), "/coverage.rs"));
+
+/// The text of `mpi.h`.
+pub const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));

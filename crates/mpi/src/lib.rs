@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod error;
+pub mod fortran;
 pub mod handle;
 pub mod objects;
 mod state;

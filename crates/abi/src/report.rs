@@ -1,0 +1,98 @@
+//! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI 5.0, 9.3).
+
+use kw_mpi::error::CLASSES;
+use kw_mpi::{Class, Fault, Handler, Mpi, Scope};
+use std::any::Any;
+use std::ffi::c_int;
+
+/// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers the code for the caller.
+#[cold]
+#[inline(never)]
+pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
+    let scope = if fault.scope == Scope::Call {
+        scope
+    } else {
+        fault.scope
+    };
+    if !mpi.is_active() {
+        return failed_outside(name, &fault);
+    }
+    match mpi.handler(scope) {
+        Handler::Return => fault.code,
+        Handler::User { function, handle } => {
+            function.call(handle, fault.code);
+            fault.code
+        }
+        Handler::Fatal | Handler::Abort => fatal(mpi, name, &fault),
+    }
+}
+
+/// A function that needs MPI was called before initialisation or after finalisation: the sentence, and the end of this
+/// process (the initial error handler is MPI_ERRORS_ARE_FATAL; there are no peers to tell).
+#[cold]
+#[inline(never)]
+pub fn outside(name: &str) -> c_int {
+    eprintln!(
+        "{}: {name} was called before MPI was initialised or after it was finalised (MPI_ERR_OTHER)",
+        place(None)
+    );
+    kw_sys::host::leave(Class::Other as c_int)
+}
+
+/// Errors outside initialisation of functions that may be called there: fatal to this process, but for those that only
+/// report what is not built.
+fn failed_outside(name: &str, fault: &Fault) -> c_int {
+    eprintln!("{}", sentence(None, name, fault));
+    kw_sys::host::leave(exit_code(fault.code))
+}
+
+/// The code of a fault of the tool interface.
+#[cold]
+pub fn tool_code(fault: &Fault) -> c_int {
+    const MPI_T_ERR_NOT_SUPPORTED: c_int = 1004;
+    if fault.code == Class::UnsupportedOperation as c_int {
+        MPI_T_ERR_NOT_SUPPORTED
+    } else {
+        fault.code
+    }
+}
+
+/// A panic of ours, as a fault.
+#[cold]
+pub fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Box<Fault> {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason given".to_string());
+    Fault::new(
+        Class::Intern,
+        format!("a fault of Kittiwake's own in {name}: {text}; please report it"),
+    )
+}
+
+fn fatal(mpi: &Mpi, name: &str, fault: &Fault) -> ! {
+    let rank = mpi.lock().above.world.as_ref().map(|w| w.rank);
+    eprintln!("{}", sentence(rank, name, fault));
+    kw_sys::host::leave(exit_code(fault.code))
+}
+
+fn exit_code(code: c_int) -> c_int {
+    if (1..256).contains(&code) { code } else { 1 }
+}
+
+fn sentence(rank: Option<u32>, name: &str, fault: &Fault) -> String {
+    let class = CLASSES
+        .iter()
+        .find(|c| c.0 == fault.code)
+        .map_or_else(|| format!("code {}", fault.code), |c| c.1.into());
+    format!("{}: {name}: {} ({class})", place(rank), fault.text)
+}
+
+fn place(rank: Option<u32>) -> String {
+    let host = kw_sys::host::name();
+    match rank {
+        Some(rank) => format!("rank {rank} on {host}"),
+        None => format!("process {} on {host}", std::process::id()),
+    }
+}

@@ -1,0 +1,95 @@
+//! What every shell does around its call: is MPI initialised, does the call panic, did it fail.
+//!
+//! The good way through is inlined and costs two loads and two branches; everything else is cold.
+
+use crate::report;
+use kw_mpi::{Class, Fault, Mpi, Res, Scope};
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+/// The only global of the process: MPI.
+static MPI: LazyLock<Mpi> = LazyLock::new(Mpi::new);
+
+/// MPI in this process.
+#[inline(always)]
+pub fn mpi() -> &'static Mpi {
+    &MPI
+}
+
+/// A function that needs MPI to be initialised and not finalised.
+#[inline(always)]
+pub fn run(name: &'static str, scope: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
+    let mpi = mpi();
+    if !mpi.is_active() {
+        return report::outside(name);
+    }
+    guarded(mpi, name, scope, body)
+}
+
+/// A function that may be called at any time.
+#[inline(always)]
+pub fn run_always(
+    name: &'static str,
+    scope: Scope,
+    body: impl FnOnce(&'static Mpi) -> Res,
+) -> c_int {
+    guarded(mpi(), name, scope, body)
+}
+
+/// A function of the tool interface: its errors are returned, no handler is called (MPI 5.0, 15.3).
+pub fn run_tool(name: &'static str, _: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
+    match catch_unwind(AssertUnwindSafe(|| body(mpi()))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(fault)) => report::tool_code(&fault),
+        Err(panic) => report::panicked(name, panic).code,
+    }
+}
+
+#[inline(always)]
+fn guarded(
+    mpi: &'static Mpi,
+    name: &'static str,
+    scope: Scope,
+    body: impl FnOnce(&'static Mpi) -> Res,
+) -> c_int {
+    match catch_unwind(AssertUnwindSafe(|| body(mpi))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(fault)) => report::failed(mpi, name, scope, fault),
+        Err(panic) => report::failed(mpi, name, scope, report::panicked(name, panic)),
+    }
+}
+
+/// An output argument must have a place.
+#[inline(always)]
+pub fn not_null(address: usize, name: &'static str) -> Res {
+    if address == 0 {
+        Err(null(name))
+    } else {
+        Ok(())
+    }
+}
+
+/// An array with elements must have a place.
+#[inline(always)]
+pub fn not_null_when(count: i64, address: usize, name: &'static str) -> Res {
+    if address == 0 && count > 0 {
+        Err(null(name))
+    } else {
+        Ok(())
+    }
+}
+
+#[cold]
+fn null(name: &str) -> Box<Fault> {
+    Fault::new(Class::Arg, format!("{name} is a null pointer"))
+}
+
+/// The answer of a function that is not built.
+#[cold]
+pub fn unbuilt(name: &str) -> Res {
+    Err(Fault::new(
+        Class::UnsupportedOperation,
+        format!("{name} is not built yet in this version of Kittiwake"),
+    ))
+}

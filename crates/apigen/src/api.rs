@@ -1,0 +1,240 @@
+//! The description as values, and the reader of its tables (format: `api/README.md`).
+
+use crate::Error;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Which way a parameter goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Read by MPI.
+    In,
+    /// Written by MPI.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// May a pointer be null?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Null {
+    /// Not a pointer.
+    NoPointer,
+    /// Never.
+    No,
+    /// When the array has no elements.
+    Empty,
+    /// Always.
+    Yes,
+}
+
+/// One parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// C name.
+    pub name: String,
+    /// C type; an array keeps its brackets (`const int[]`).
+    pub c_type: String,
+    /// The standard's kind (RANK, TAG, ...).
+    pub kind: String,
+    /// Direction.
+    pub direction: Direction,
+    /// The parameter that counts the elements, for arrays that have one.
+    pub length: Option<String>,
+    /// May it be null.
+    pub null: Null,
+}
+
+/// One function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// C name, `MPI_...`.
+    pub name: String,
+    /// C type of the result.
+    pub returns: String,
+    /// Whether the result is an error code.
+    pub code: bool,
+    /// Chapter of the standard.
+    pub chapter: String,
+    /// May be called before initialisation and after finalisation.
+    pub always: bool,
+    /// Its shell is inlined.
+    pub hot: bool,
+    /// The function it shares its Rust function with.
+    pub twin_of: Option<String>,
+    /// Parameters in order.
+    pub params: Vec<Param>,
+}
+
+/// One constant.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// C name.
+    pub name: String,
+    /// C type, `int`, `macro` or `alias`.
+    pub c_type: String,
+    /// Value as text.
+    pub value: String,
+}
+
+/// One type.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// C name.
+    pub name: String,
+    /// integer, handle, struct, enum, function or alias.
+    pub form: String,
+    /// What it is.
+    pub definition: String,
+}
+
+/// MPI 5.0.
+#[derive(Clone, Debug)]
+pub struct Api {
+    /// Functions in the order of the table.
+    pub functions: Vec<Function>,
+    /// Constants.
+    pub constants: Vec<Constant>,
+    /// Types.
+    pub types: Vec<Type>,
+}
+
+impl Function {
+    /// Whether it belongs to the tool interface (errors are returned, no error handler is asked).
+    pub fn is_tool(&self) -> bool {
+        self.name.starts_with("MPI_T_")
+    }
+
+    /// The name of its Rust function: without `MPI_`, in small letters.
+    pub fn rust_name(&self) -> String {
+        self.name["MPI_".len()..].to_ascii_lowercase()
+    }
+
+    /// Parameters without the `...`.
+    pub fn fixed_params(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|p| p.c_type != "...")
+    }
+}
+
+impl Api {
+    /// Reads the tables of a folder.
+    pub fn read(dir: &Path) -> Result<Api, Error> {
+        let mut functions: Vec<Function> = table::<7>(dir, "functions.tsv")?
+            .into_iter()
+            .map(function)
+            .collect();
+        let place: HashMap<String, usize> = functions
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (f.name.clone(), i))
+            .collect();
+        for row in table::<7>(dir, "parameters.tsv")? {
+            let at = place.get(&row[0]).ok_or_else(|| {
+                Error(format!(
+                    "parameters.tsv: {} is not in functions.tsv",
+                    row[0]
+                ))
+            })?;
+            functions[*at].params.push(param(row)?);
+        }
+        let constants = table::<3>(dir, "constants.tsv")?
+            .into_iter()
+            .map(|[name, c_type, value]| Constant {
+                name,
+                c_type,
+                value,
+            })
+            .collect();
+        let types = table::<3>(dir, "types.tsv")?
+            .into_iter()
+            .map(|[name, form, definition]| Type {
+                name,
+                form,
+                definition,
+            })
+            .collect();
+        Ok(Api {
+            functions,
+            constants,
+            types,
+        })
+    }
+
+    /// A function by its C name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|f| f.name == name)
+    }
+
+    /// The form of a type, if it is in the table.
+    pub fn form(&self, name: &str) -> Option<&str> {
+        self.types
+            .iter()
+            .find(|t| t.name == name)
+            .map(|t| t.form.as_str())
+    }
+}
+
+fn function(row: [String; 7]) -> Function {
+    let [name, returns, result, chapter, when, speed, twin] = row;
+    Function {
+        name,
+        returns,
+        code: result == "code",
+        chapter,
+        always: when == "always",
+        hot: speed == "hot",
+        twin_of: (twin != "-").then_some(twin),
+        params: Vec::new(),
+    }
+}
+
+fn param(row: [String; 7]) -> Result<Param, Error> {
+    let [function, name, c_type, kind, direction, length, null] = row;
+    let bad = |what: &str, value: &str| {
+        Error(format!(
+            "parameters.tsv: {function}, {name}: {what} is '{value}'"
+        ))
+    };
+    let direction = match direction.as_str() {
+        "in" => Direction::In,
+        "out" => Direction::Out,
+        "inout" => Direction::InOut,
+        other => return Err(bad("direction", other)),
+    };
+    let null = match null.as_str() {
+        "-" => Null::NoPointer,
+        "no" => Null::No,
+        "empty" => Null::Empty,
+        "yes" => Null::Yes,
+        other => return Err(bad("null", other)),
+    };
+    let length = (length != "-" && length != "*").then_some(length);
+    Ok(Param {
+        name,
+        c_type,
+        kind,
+        direction,
+        length,
+        null,
+    })
+}
+
+fn table<const N: usize>(dir: &Path, file: &str) -> Result<Vec<[String; N]>, Error> {
+    let path = dir.join(file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| Error(format!("cannot read {}: {e}", path.display())))?;
+    text.lines()
+        .enumerate()
+        .skip(1)
+        .map(|(i, line)| {
+            let cells: Vec<String> = line.split('\t').map(str::to_string).collect();
+            let found = cells.len();
+            cells.try_into().map_err(|_| {
+                Error(format!(
+                    "{file}, line {}: {found} columns, but it needs {N}",
+                    i + 1
+                ))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,38 @@
+//! `apigen header | coverage | man DIR | shells`: writes what follows from `api/`. Runs from the root of the repository.
+
+use kw_apigen::{Api, Built, Error, coverage, coverage_text, header, man_pages, shells};
+use std::path::Path;
+
+const USAGE: &str =
+    "usage: apigen header | coverage | shells | man DIR   (from the root of the repository)";
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let Err(e) = run(&words) {
+        eprintln!("apigen: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn run(words: &[&str]) -> Result<(), Error> {
+    let api = Api::read(Path::new("api"))?;
+    let built = || Built::scan(Path::new("crates/mpi/src/calls"), &api);
+    match words {
+        ["header"] => print!("{}", header(&api)),
+        ["coverage"] => print!("{}", coverage_text(&coverage(&api, &built()?))),
+        ["shells"] => print!("{}", shells(&api, &built()?)?),
+        ["man", dir] => man(Path::new(dir), &api, &built()?)?,
+        _ => return Err(Error(USAGE.to_string())),
+    }
+    Ok(())
+}
+
+fn man(dir: &Path, api: &Api, built: &Built) -> Result<(), Error> {
+    let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(bad)?;
+    for (file, text) in man_pages(api, built) {
+        std::fs::write(dir.join(file), text).map_err(bad)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Writes `mpi.h`: the C header of the standard ABI (MPI 5.0, chapter 20), for C99 and C++.
+
+use crate::{Api, Constant, Function, Param, Type};
+use std::fmt::Write;
+
+const HEAD: &str = "\
+/* mpi.h: the C interface of MPI 5.0 in the standard ABI. Generated from api/ by Kittiwake's apigen; do not edit. */
+#ifndef KITTIWAKE_MPI_H
+#define KITTIWAKE_MPI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+";
+
+const TAIL: &str = "\
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+";
+
+/// Handles as Fortran integers, under their older names.
+const FORTRAN: [&str; 11] = [
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+];
+
+/// The whole header.
+pub fn header(api: &Api) -> String {
+    let mut out = String::from(HEAD);
+    section(&mut out, "Versions and sizes");
+    for c in api.constants.iter().filter(|c| c.c_type == "macro") {
+        let _ = writeln!(out, "#define {:<34} {}", c.name, c.value);
+    }
+    types(api, &mut out);
+    constants(api, &mut out);
+    for prefix in ["", "P"] {
+        section(
+            &mut out,
+            if prefix.is_empty() {
+                "Functions"
+            } else {
+                "Functions for tools"
+            },
+        );
+        for f in &api.functions {
+            let _ = writeln!(out, "{};", prototype(f, prefix));
+        }
+    }
+    fortran(&mut out);
+    out.push('\n');
+    out.push_str(TAIL);
+    out
+}
+
+/// The C prototype, without the semicolon; `prefix` is empty or `P`.
+pub fn prototype(f: &Function, prefix: &str) -> String {
+    let params: Vec<String> = f.params.iter().map(declare).collect();
+    let params = if params.is_empty() {
+        "void".to_string()
+    } else {
+        params.join(", ")
+    };
+    format!("{} {prefix}{}({params})", f.returns, f.name)
+}
+
+fn declare(p: &Param) -> String {
+    if p.c_type == "..." {
+        return "...".to_string();
+    }
+    match p.c_type.find('[') {
+        Some(at) => format!("{} {}{}", &p.c_type[..at], p.name, &p.c_type[at..]).replace("* ", "*"),
+        None if p.c_type.ends_with('*') => format!("{}{}", p.c_type, p.name),
+        None => format!("{} {}", p.c_type, p.name),
+    }
+}
+
+fn section(out: &mut String, title: &str) {
+    let _ = writeln!(out, "\n/* {title} */");
+}
+
+fn types(api: &Api, out: &mut String) {
+    section(out, "Types");
+    for t in &api.types {
+        let _ = writeln!(out, "{}", typedef(t));
+    }
+}
+
+fn typedef(t: &Type) -> String {
+    let (name, def) = (&t.name, &t.definition);
+    match t.form.as_str() {
+        "handle" => format!("typedef struct {def} *{name};"),
+        "struct" => format!("typedef struct {name} {{ {def} }} {name};"),
+        "enum" => format!(
+            "typedef enum {name} {{ {} }} {name};",
+            def.replace('=', " = ").replace(" M", ", M")
+        ),
+        "function" => match def.split_once(' ') {
+            Some((returns, params)) => format!("typedef {returns} ({name}){params};"),
+            None => format!("typedef {def} {name};"),
+        },
+        _ => format!("typedef {def} {name};"),
+    }
+}
+
+fn constants(api: &Api, out: &mut String) {
+    section(out, "Constants");
+    let mut in_enum = false;
+    for c in api.constants.iter().filter(|c| c.c_type != "macro") {
+        let enumerator = c.c_type == "int";
+        if enumerator != in_enum {
+            let _ = writeln!(out, "{}", if enumerator { "enum {" } else { "};" });
+            in_enum = enumerator;
+        }
+        let _ = writeln!(out, "{}", constant(c));
+    }
+    if in_enum {
+        out.push_str("};\n");
+    }
+}
+
+fn constant(c: &Constant) -> String {
+    match c.c_type.as_str() {
+        "int" => format!("    {:<34} = {},", c.name, c.value),
+        "alias" => format!("#define {:<34} {}", c.name, c.value),
+        ty => format!(
+            "#define {:<34} (({}){})",
+            c.name,
+            ty.replace(" *", "*"),
+            c.value
+        ),
+    }
+}
+
+fn fortran(out: &mut String) {
+    section(
+        out,
+        "Handles as Fortran integers, by their names before MPI 5.0",
+    );
+    for name in FORTRAN {
+        let short = if name == "Datatype" { "Type" } else { name };
+        let _ = writeln!(
+            out,
+            "#define MPI_{short}_c2f(handle) ((MPI_Fint)MPI_{short}_toint(handle))"
+        );
+        let _ = writeln!(
+            out,
+            "#define MPI_{short}_f2c(value) MPI_{short}_fromint((int)(value))"
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! Versions of the standard, the ABI and the library; MPI_Pcontrol. Callable at any time (MPI 5.0, 9.1, 15.2, 20.2).
+
+use crate::{Mpi, Res};
+use kw_sys::args::{Out, OutText};
+
+/// MPI_MAX_LIBRARY_VERSION_STRING
+const MAX_LIBRARY_VERSION: usize = 8192;
+
+/// The standard this library follows: 5.0.
+pub fn get_version(_mpi: &Mpi, version: Out<i32>, subversion: Out<i32>) -> Res {
+    version.set(5);
+    subversion.set(0);
+    Ok(())
+}
+
+/// The standard ABI this library has: 1.0.
+pub fn abi_get_version(_mpi: &Mpi, major: Out<i32>, minor: Out<i32>) -> Res {
+    major.set(1);
+    minor.set(0);
+    Ok(())
+}
+
+/// Name and version of this library.
+pub fn get_library_version(_mpi: &Mpi, version: OutText, length: Out<i32>) -> Res {
+    let text = concat!(
+        "Kittiwake ",
+        env!("CARGO_PKG_VERSION"),
+        ", MPI 5.0, standard ABI 1.0"
+    );
+    length.set(version.set(text.as_bytes(), MAX_LIBRARY_VERSION) as i32);
+    Ok(())
+}
+
+/// Nothing to control: profiling is left to tools that replace MPI_Pcontrol.
+pub fn pcontrol(_mpi: &Mpi, level: i32) -> Res {
+    let _ = level;
+    Ok(())
+}

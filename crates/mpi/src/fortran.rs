@@ -1,0 +1,63 @@
+//! The `int` form of handles: from the number back to the handle (MPI 5.0, 20.4).
+//!
+//! The number holds index and four bits of the generation; the table knows the rest.
+
+use crate::handle::*;
+use crate::state::{Mpi, Tables};
+use kw_base::Key;
+
+/// A kind of handle whose number can be turned back.
+pub trait FromInt: Sized {
+    /// The key of the live object at this index of its table.
+    fn key_at(tables: &Tables, index: u32) -> Option<Key>;
+    /// The handle of a key.
+    fn of_key(key: Key) -> Self;
+    /// A predefined handle.
+    fn predefined(value: usize) -> Self;
+    /// The null handle.
+    fn null() -> Self;
+}
+
+/// The handle of a number; the null handle when nothing that lives has it.
+pub fn from_int<H: FromInt>(mpi: &Mpi, value: i32) -> H {
+    let (index, low) = match split_int(value) {
+        Ok(predefined) => return H::predefined(predefined),
+        Err(parts) => parts,
+    };
+    let key = H::key_at(&mpi.lock().above, index).filter(|k| k.generation & 0xf == low);
+    key.map_or_else(H::null, H::of_key)
+}
+
+macro_rules! from_int {
+    ($($id:ident: |$t:ident, $i:ident| $at:expr;)*) => {$(
+        impl FromInt for $id {
+            fn key_at($t: &Tables, $i: u32) -> Option<Key> {
+                $at
+            }
+            fn of_key(key: Key) -> Self {
+                $id::from_key(key)
+            }
+            fn predefined(value: usize) -> Self {
+                $id(value)
+            }
+            fn null() -> Self {
+                $id::NULL
+            }
+        }
+    )*};
+}
+
+// A room that adds a table of objects names it here.
+from_int! {
+    CommH: |t, i| t.comms.key_at(i);
+    GroupH: |_t, _i| None;
+    TypeH: |_t, _i| None;
+    OpH: |_t, _i| None;
+    RequestH: |_t, _i| None;
+    InfoH: |_t, _i| None;
+    ErrhandlerH: |_t, _i| None;
+    MessageH: |_t, _i| None;
+    SessionH: |_t, _i| None;
+    WinH: |_t, _i| None;
+    FileH: |_t, _i| None;
+}
