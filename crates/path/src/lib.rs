@@ -5,6 +5,10 @@
 //! Every path passes the same conformance suite (`tests/conformance.rs`).
 
 pub mod contract;
+pub mod selfpath;
+pub mod shm;
 pub mod sim;
 
 pub use contract::*;
+pub use selfpath::SelfPath;
+pub use shm::ShmPath;

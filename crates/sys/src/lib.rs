@@ -8,3 +8,7 @@ pub mod cpus;
 pub mod fd;
 pub mod host;
 pub mod random;
+pub mod doorbell;
+pub mod memfd;
+pub mod unix;
+pub mod vm;

@@ -1,0 +1,35 @@
+//! What shared memory costs: the one table of measured figures.
+//!
+//! Measured by `cargo run --release -p kw-path --example shm_pingpong` on the machine described in
+//! `docs/measurements/shm.md`; one way, nanoseconds and nanoseconds a byte. A file kept per host will replace them.
+
+use crate::{Caps, CostLine};
+
+/// A header with its payload through ring and bulk area into the posted buffer.
+pub const STREAM: CostLine = CostLine { t0: 90.0, tb: 0.05 };
+/// Copying an unexpected message once more.
+pub const COPY: CostLine = CostLine { t0: 60.0, tb: 0.03 };
+/// A header alone.
+pub const CONTROL: CostLine = CostLine { t0: 70.0, tb: 0.0 };
+/// process_vm_readv.
+pub const GET: CostLine = CostLine {
+    t0: 500.0,
+    tb: 0.078,
+};
+/// process_vm_writev.
+pub const PUT: CostLine = CostLine {
+    t0: 500.0,
+    tb: 0.078,
+};
+
+/// The capabilities of a pair that may (or may not) copy straight between processes.
+pub fn caps(direct: bool) -> Caps {
+    Caps {
+        name: "shm",
+        stream: STREAM,
+        copy: COPY,
+        control: CONTROL,
+        get: direct.then_some(GET),
+        put: direct.then_some(PUT),
+    }
+}

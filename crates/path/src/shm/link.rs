@@ -1,0 +1,419 @@
+//! One peer: the lane to it, the lane from it, and the frames that wait for space.
+
+use std::collections::VecDeque;
+
+use kw_base::Peer;
+use kw_core::wire::{HEADER_LEN, Header};
+use kw_sys::buf::Buf;
+
+use super::bulk::{Drainer, Filler};
+use super::ring::{Consumer, Found, Producer, longest};
+use super::segment::{CELL, CELLS, Lane};
+use crate::{Body, Inbound, Landing, Sent};
+
+/// Bytes of a cell before the body: publication word and header.
+const FRONT: usize = 8 + HEADER_LEN;
+
+/// The longest body that travels in the ring; longer ones flow through the bulk area.
+pub const INLINE: usize = 4096;
+
+const _: () = assert!(cells(INLINE) <= longest(CELLS));
+
+/// Header and body in the cells.
+const WHOLE: u8 = 1;
+/// Header and the body's length in the cell, the body in the bulk area.
+const LONG: u8 = 2;
+/// The peer will send nothing more.
+const BYE: u8 = 3;
+
+/// Frames handled from one peer before others get their turn.
+const TURN: usize = 64;
+
+#[inline]
+const fn cells(body: usize) -> usize {
+    (FRONT + body).div_ceil(CELL)
+}
+
+#[derive(Debug)]
+enum Waiting {
+    /// A frame that has not begun.
+    Frame {
+        head: Header,
+        body: Kept,
+        cookie: u64,
+    },
+    /// The rest of a long payload whose header is in the ring.
+    Rest {
+        buf: Buf,
+        from: u64,
+        len: u64,
+        cookie: u64,
+        owed: bool,
+    },
+    Bye,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Bytes(Box<[u8]>),
+    Payload { buf: Buf, from: u64, len: u64 },
+}
+
+#[derive(Debug)]
+struct Arriving {
+    landing: Landing,
+    done: u64,
+    len: u64,
+}
+
+/// What a link wants its owner to do after it moved something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Anything moved.
+    pub any: bool,
+    /// The other side may be waiting for what we did: look at its doorbell.
+    pub ring: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Link {
+    pub peer: Peer,
+    out: Producer<Lane, CELLS>,
+    inn: Consumer<Lane, CELLS>,
+    filler: Filler,
+    drainer: Drainer,
+    queue: VecDeque<Waiting>,
+    arriving: Option<Arriving>,
+    /// Our bit in the peer's bitmap of senders is set.
+    pub announced: bool,
+    /// The peer's bit in ours is set.
+    pub active: bool,
+    /// The peer said goodbye.
+    pub gone: bool,
+    /// Whether copies straight between the processes work; `None`: not tried.
+    pub direct: Option<bool>,
+}
+
+impl Link {
+    pub fn new(peer: Peer, out: Lane, inn: Lane) -> Link {
+        Link {
+            peer,
+            out: Producer::new(out),
+            inn: Consumer::new(inn),
+            filler: Filler::default(),
+            drainer: Drainer::default(),
+            queue: VecDeque::new(),
+            arriving: None,
+            announced: false,
+            active: false,
+            gone: false,
+            direct: None,
+        }
+    }
+
+    /// Whether frames wait.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Sends or queues a frame.
+    #[inline]
+    pub fn send(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
+        if self.queue.is_empty() {
+            if body.len() <= INLINE as u64 {
+                if self.put_whole(head, &body) {
+                    return Sent::Done;
+                }
+            } else if let Body::Payload { buf, from, len } = body {
+                if self.put_head(head, len) {
+                    return self.begin(buf, from, len, cookie);
+                }
+            }
+        }
+        self.keep(head, body, cookie)
+    }
+
+    #[inline]
+    fn put_whole(&mut self, head: &Header, body: &Body<'_>) -> bool {
+        let len = body.len() as usize;
+        let Some(slot) = self.out.reserve(cells(len)) else {
+            return false;
+        };
+        let cell = self.out.memory().cell(slot.cell);
+        // SAFETY: the slot's cells lie in a row inside the ring, belong to us until published, and hold FRONT + len bytes.
+        let out = unsafe {
+            cell.add(8).cast::<[u8; HEADER_LEN]>().write(head.encode());
+            std::slice::from_raw_parts_mut(cell.add(FRONT), len)
+        };
+        match body {
+            Body::None => {}
+            Body::Bytes(b) => out.copy_from_slice(b),
+            Body::Payload { buf, from, .. } => {
+                buf.read(*from, out);
+            }
+        }
+        self.out.publish(slot, len, WHOLE);
+        true
+    }
+
+    fn put_head(&mut self, head: &Header, len: u64) -> bool {
+        let Some(slot) = self.out.reserve(1) else {
+            return false;
+        };
+        let cell = self.out.memory().cell(slot.cell);
+        // SAFETY: as in `put_whole`.
+        unsafe {
+            cell.add(8).cast::<[u8; HEADER_LEN]>().write(head.encode());
+            cell.add(FRONT).cast::<u64>().write(len);
+        }
+        self.out.publish(slot, 8, LONG);
+        true
+    }
+
+    fn put_bye(&mut self) -> bool {
+        let Some(slot) = self.out.reserve(1) else {
+            return false;
+        };
+        self.out.publish(slot, 0, BYE);
+        true
+    }
+
+    /// Fills what fits of a long payload and queues the rest.
+    fn begin(&mut self, buf: &Buf, from: u64, len: u64, cookie: u64) -> Sent {
+        let done = self.fill(buf, from, len);
+        if done == len {
+            self.filler.finish();
+            return Sent::Done;
+        }
+        self.queue.push_back(Waiting::Rest {
+            buf: buf.clone(),
+            from: from + done,
+            len: len - done,
+            cookie,
+            owed: true,
+        });
+        Sent::Queued
+    }
+
+    fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
+        let mut done = 0;
+        while done < len {
+            let n = self
+                .filler
+                .fill(self.out.memory(), buf, from + done, len - done);
+            if n == 0 {
+                break;
+            }
+            done += n;
+        }
+        done
+    }
+
+    #[cold]
+    fn keep(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
+        let (body, sent) = match body {
+            Body::None => (Kept::Bytes(Box::default()), Sent::Done),
+            Body::Bytes(b) => (Kept::Bytes(b.into()), Sent::Done),
+            Body::Payload { buf, from, len } => (
+                Kept::Payload {
+                    buf: buf.clone(),
+                    from,
+                    len,
+                },
+                Sent::Queued,
+            ),
+        };
+        self.queue.push_back(Waiting::Frame {
+            head: *head,
+            body,
+            cookie,
+        });
+        sent
+    }
+
+    /// Queues the goodbye.
+    pub fn bye(&mut self) {
+        if !self.queue.is_empty() || !self.put_bye() {
+            self.queue.push_back(Waiting::Bye);
+        }
+    }
+
+    /// Sends what waits, as far as there is space. Says whether anything moved.
+    pub fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+        let mut moved = false;
+        while let Some(first) = self.queue.pop_front() {
+            let (progress, left) = self.flush_one(first, inbound);
+            moved |= progress;
+            if let Some(left) = left {
+                self.queue.push_front(left);
+                break;
+            }
+        }
+        moved
+    }
+
+    fn flush_one<I: Inbound>(&mut self, item: Waiting, inbound: &mut I) -> (bool, Option<Waiting>) {
+        match item {
+            Waiting::Bye => match self.put_bye() {
+                true => (true, None),
+                false => (false, Some(Waiting::Bye)),
+            },
+            Waiting::Rest {
+                buf,
+                from,
+                len,
+                cookie,
+                owed,
+            } => {
+                let done = self.fill(&buf, from, len);
+                if done == len {
+                    self.filler.finish();
+                    if owed {
+                        inbound.on_sent(self.peer, cookie);
+                    }
+                    return (true, None);
+                }
+                let rest = Waiting::Rest {
+                    buf,
+                    from: from + done,
+                    len: len - done,
+                    cookie,
+                    owed,
+                };
+                (done > 0, Some(rest))
+            }
+            Waiting::Frame { head, body, cookie } => self.flush_frame(head, body, cookie, inbound),
+        }
+    }
+
+    fn flush_frame<I: Inbound>(
+        &mut self,
+        head: Header,
+        body: Kept,
+        cookie: u64,
+        inbound: &mut I,
+    ) -> (bool, Option<Waiting>) {
+        let went = match &body {
+            Kept::Bytes(b) => self.put_whole(&head, &Body::Bytes(b)),
+            Kept::Payload { buf, from, len } if *len <= INLINE as u64 => {
+                let (from, len) = (*from, *len);
+                self.put_whole(&head, &Body::Payload { buf, from, len })
+            }
+            Kept::Payload { len, .. } => self.put_head(&head, *len),
+        };
+        match (went, body) {
+            (false, body) => (false, Some(Waiting::Frame { head, body, cookie })),
+            (true, Kept::Bytes(_)) => (true, None),
+            (true, Kept::Payload { len, .. }) if len <= INLINE as u64 => {
+                inbound.on_sent(self.peer, cookie);
+                (true, None)
+            }
+            (true, Kept::Payload { buf, from, len }) => {
+                let rest = Waiting::Rest {
+                    buf,
+                    from,
+                    len,
+                    cookie,
+                    owed: true,
+                };
+                let (_, left) = self.flush_one(rest, inbound);
+                (true, left)
+            }
+        }
+    }
+
+    /// Takes what has come, at most a turn's worth.
+    #[inline]
+    pub fn receive<I: Inbound>(&mut self, inbound: &mut I) -> Moved {
+        let mut moved = Moved {
+            any: false,
+            ring: false,
+        };
+        for _ in 0..TURN {
+            if self.arriving.is_some() && !self.land(inbound, &mut moved) {
+                break;
+            }
+            let Some(found) = self.inn.peek() else {
+                break;
+            };
+            moved.any = true;
+            moved.ring |= self.take(found, inbound);
+        }
+        moved
+    }
+
+    /// Handles one frame of the ring. Says whether space was given back.
+    #[inline]
+    fn take<I: Inbound>(&mut self, found: Found, inbound: &mut I) -> bool {
+        let cell = self.inn.memory().cell(found.cell);
+        // SAFETY: published cells lie in a row inside the ring and are ours until released; the sender, a rank of our
+        // own job, keeps `len` within what a frame may have.
+        let (head, body) = unsafe {
+            (
+                cell.add(8).cast::<[u8; HEADER_LEN]>().read(),
+                std::slice::from_raw_parts(cell.add(FRONT), found.len.min(INLINE)),
+            )
+        };
+        match (found.mark, Header::decode(&head)) {
+            (WHOLE, Ok(head)) => {
+                inbound.on_frame(self.peer, &head, body);
+                self.inn.release(cells(body.len()))
+            }
+            (LONG, Ok(head)) => self.arrive(&head, body, inbound),
+            _ => self.end(found.mark, inbound),
+        }
+    }
+
+    fn arrive<I: Inbound>(&mut self, head: &Header, body: &[u8], inbound: &mut I) -> bool {
+        let mut len = [0; 8];
+        len.copy_from_slice(&body[..8]);
+        self.arriving = Some(Arriving {
+            landing: inbound.on_head(self.peer, head),
+            done: 0,
+            len: u64::from_ne_bytes(len),
+        });
+        self.inn.release(1)
+    }
+
+    #[cold]
+    fn end<I: Inbound>(&mut self, mark: u8, inbound: &mut I) -> bool {
+        self.gone = true;
+        let reason = match mark {
+            BYE => "it said goodbye".to_string(),
+            _ => format!("its ring holds a frame this library does not know (mark {mark})"),
+        };
+        let down = crate::Down {
+            path: "shm",
+            peer: self.peer,
+            reason,
+        };
+        inbound.on_down(down, mark == BYE);
+        self.inn.release(1)
+    }
+
+    /// Moves the payload that is arriving; says whether all of it is in place.
+    fn land<I: Inbound>(&mut self, inbound: &mut I, moved: &mut Moved) -> bool {
+        let Some(a) = &mut self.arriving else {
+            return true;
+        };
+        while a.done < a.len {
+            let at = a.landing.at + a.done;
+            let n = self
+                .drainer
+                .drain(self.inn.memory(), &a.landing.buf, at, a.len - a.done);
+            if n == 0 {
+                return false;
+            }
+            a.done += n;
+            moved.any = true;
+            moved.ring = true;
+        }
+        let cookie = a.landing.cookie;
+        self.arriving = None;
+        self.drainer.finish();
+        inbound.on_landed(self.peer, cookie);
+        true
+    }
+}

@@ -1,0 +1,384 @@
+//! Shared memory between the ranks of one host.
+//!
+//! One memfd is mapped by all of them ([`segment`]); each ordered pair has a ring of cache lines ([`ring`]) and, for
+//! long payload, an area that it flows through ([`bulk`]); a rank that sleeps is woken through its [`Doorbell`].
+//! Nothing has a name in a file system, so nothing is left behind by a job that is killed.
+//!
+//! # Use
+//! ```text
+//! let local = Local { me, peers };                       // peers: all ranks of the job on this host, ascending
+//! // on the first of them:
+//! let lead = ShmPath::lead(&local, &key)?;               // puts lead.address() into the key-value space; fence
+//! let path = lead.serve(patience)?;                      // blocks until all others have joined
+//! // on the others, after the fence:
+//! let path = ShmPath::join(&local, &key, &address)?;
+//!
+//! let bell: Arc<Doorbell> = path.doorbell();             // kw_sys::doorbell::Doorbell<Bell>
+//! // to sleep:  poll until nothing moves; bell.arm(Mode::Futex); poll again; if nothing moved bell.sleep(timeout)
+//! //            else bell.disarm().
+//! // in epoll:  let fd = bell.fd()?; ...; bell.arm(Mode::Fd); poll again; epoll_wait; bell.clear().
+//! // a thread of the same process that wants the sleeper's attention: bell.ring_self().
+//! ```
+//! A sleeper is woken by every frame that comes for it and by space for frames it could not send. `arm` says `false`
+//! when another thread of this rank is armed already.
+//!
+//! Called by the owner of the lane only; the doorbell by any thread.
+
+mod bulk;
+pub mod costs;
+mod join;
+mod link;
+pub mod ring;
+mod segment;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kw_base::{Peer, Tick};
+use kw_core::wire::Header;
+use kw_sys::buf::Buf;
+use kw_sys::doorbell::{self, Post, Ringer};
+use kw_sys::vm::{self, Way};
+
+use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
+pub use join::{Lead, Local, ShmError};
+use link::Link;
+use segment::Segment;
+
+const STRANGER: u32 = u32::MAX;
+
+/// Keeps the segment mapped for a doorbell.
+#[derive(Debug)]
+pub struct Bell {
+    segment: Arc<Segment>,
+    me: usize,
+}
+
+impl AsRef<Post> for Bell {
+    #[inline]
+    fn as_ref(&self) -> &Post {
+        self.segment.post(self.me)
+    }
+}
+
+/// This rank's doorbell.
+pub type Doorbell = doorbell::Doorbell<Bell>;
+
+/// Shared memory between the ranks of one host; see the module.
+#[derive(Debug)]
+pub struct ShmPath {
+    segment: Arc<Segment>,
+    me: usize,
+    /// Local index of every peer, [`STRANGER`] for ranks of other hosts.
+    index: Box<[u32]>,
+    links: Box<[Link]>,
+    /// Links whose peer ever sent to us.
+    active: Vec<u32>,
+    /// Bitmap of senders as last seen.
+    seen: Box<[u64]>,
+    /// Links with frames that wait.
+    waiting: Vec<u32>,
+    ringer: Ringer,
+    rings: u64,
+    bell: Arc<Doorbell>,
+    /// The word other ranks fetch to see whether they may.
+    secret: Box<u64>,
+    closed: bool,
+}
+
+impl ShmPath {
+    fn new(local: &Local, segment: Segment) -> std::io::Result<ShmPath> {
+        let segment = Arc::new(segment);
+        let me = local.index();
+        let last = local.peers.last().map_or(0, |p| p.idx());
+        let mut index = vec![STRANGER; last + 1].into_boxed_slice();
+        for (i, p) in local.peers.iter().enumerate() {
+            index[p.idx()] = i as u32;
+        }
+        let links = (0..local.peers.len())
+            .map(|i| Link::new(local.peers[i], segment.lane(me, i), segment.lane(i, me)))
+            .collect();
+        let bell = Bell {
+            segment: segment.clone(),
+            me,
+        };
+        let secret = Box::new(u64::from_ne_bytes(kw_sys::unix::random()?));
+        let path = ShmPath {
+            me,
+            index,
+            links,
+            active: Vec::new(),
+            seen: vec![0; local.peers.len().div_ceil(64)].into_boxed_slice(),
+            waiting: Vec::new(),
+            ringer: Ringer::new(),
+            rings: 0,
+            bell: Arc::new(doorbell::Doorbell::new(bell)),
+            secret,
+            closed: false,
+            segment,
+        };
+        path.leave_card();
+        Ok(path)
+    }
+
+    fn leave_card(&self) {
+        let card = self.segment.card(self.me);
+        card.secret.store(*self.secret, Ordering::Relaxed);
+        card.probe
+            .store(&*self.secret as *const u64 as u64, Ordering::Relaxed);
+        // SYNC: card.
+        card.pid.store(vm::pid() as u32, Ordering::Release);
+    }
+
+    /// This rank's doorbell.
+    pub fn doorbell(&self) -> Arc<Doorbell> {
+        self.bell.clone()
+    }
+
+    /// Whether this path leads to that rank.
+    #[inline]
+    pub fn reaches(&self, peer: Peer) -> bool {
+        self.local(peer) != STRANGER
+    }
+
+    /// How often this rank woke a sleeping one.
+    pub fn rings(&self) -> u64 {
+        self.rings
+    }
+
+    #[inline]
+    fn local(&self, peer: Peer) -> u32 {
+        self.index.get(peer.idx()).copied().unwrap_or(STRANGER)
+    }
+
+    #[inline]
+    fn ring(&mut self, i: usize) {
+        if self.ringer.ring(self.segment.post(i)) {
+            self.rings += 1;
+        }
+    }
+
+    /// Sets our bit in the peer's bitmap, before the first frame is published.
+    #[cold]
+    fn announce(&mut self, i: usize) {
+        let senders = self.segment.senders(i, self.me / 64);
+        // SYNC: senders.
+        senders.fetch_or(1 << (self.me % 64), Ordering::AcqRel);
+        self.links[i].announced = true;
+    }
+
+    /// Learns who has begun to send since the last look.
+    #[inline]
+    fn look(&mut self) {
+        for w in 0..self.seen.len() {
+            // SYNC: senders.
+            let now = self.segment.senders(self.me, w).load(Ordering::Acquire);
+            if now != self.seen[w] {
+                self.welcome(w, now);
+            }
+        }
+    }
+
+    #[cold]
+    fn welcome(&mut self, w: usize, now: u64) {
+        let mut fresh = now & !self.seen[w];
+        self.seen[w] = now;
+        while fresh != 0 {
+            let i = w * 64 + fresh.trailing_zeros() as usize;
+            fresh &= fresh - 1;
+            if i < self.links.len() {
+                self.links[i].active = true;
+                self.active.push(i as u32);
+            }
+        }
+    }
+
+    #[inline]
+    fn receive<I: Inbound>(&mut self, i: usize, inbound: &mut I) -> bool {
+        let moved = self.links[i].receive(inbound);
+        if moved.ring {
+            self.ring(i);
+        }
+        moved.any
+    }
+
+    fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+        let mut any = false;
+        let mut k = 0;
+        while k < self.waiting.len() {
+            let i = self.waiting[k] as usize;
+            if self.links[i].flush(inbound) {
+                any = true;
+                self.ring(i);
+            }
+            if self.links[i].is_waiting() {
+                k += 1;
+            } else {
+                self.waiting.swap_remove(k);
+            }
+        }
+        any
+    }
+
+    fn down(&self, peer: Peer, reason: &str) -> Down {
+        Down {
+            path: "shm",
+            peer,
+            reason: reason.to_string(),
+        }
+    }
+
+    /// Tries once whether we may copy straight from and to the peer's memory.
+    #[cold]
+    fn try_direct(&mut self, i: usize) -> Result<(), Refused> {
+        let card = self.segment.card(i);
+        // SYNC: card.
+        let pid = card.pid.load(Ordering::Acquire);
+        if pid == 0 {
+            return Err(Refused::Denied(0));
+        }
+        let word = vm::read_word(pid as i32, card.probe.load(Ordering::Relaxed));
+        // In a container of its own, a number may name quite another process: the word tells.
+        let right = word == Ok(card.secret.load(Ordering::Relaxed));
+        self.links[i].direct = Some(right);
+        match word {
+            Err(errno) => Err(Refused::Denied(errno)),
+            Ok(_) if !right => Err(Refused::Denied(0)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn direct(
+        &mut self,
+        way: Way,
+        peer: Peer,
+        address: u64,
+        buf: &Buf,
+        at: u64,
+        len: u64,
+    ) -> Result<(), Refused> {
+        let i = self.local(peer) as usize;
+        if i >= self.links.len() {
+            return Err(Refused::Unsupported);
+        }
+        match self.links[i].direct {
+            Some(true) => {}
+            Some(false) => return Err(Refused::Unsupported),
+            None => self.try_direct(i)?,
+        }
+        let pid = self.segment.card(i).pid.load(Ordering::Relaxed) as i32;
+        vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
+            self.links[i].direct = Some(false);
+            Refused::Denied(errno)
+        })
+    }
+}
+
+impl Path for ShmPath {
+    fn caps(&self, peer: Peer) -> Caps {
+        let link = self.links.get(self.local(peer) as usize);
+        costs::caps(link.is_some_and(|l| l.direct != Some(false)))
+    }
+
+    fn address(&self) -> String {
+        String::new()
+    }
+
+    fn wants_address(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn introduce(&mut self, _peer: Peer, _address: &str) -> Result<(), Down> {
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
+        let i = self.local(to) as usize;
+        if i >= self.links.len() || self.closed {
+            return Err(self.down(to, "not on this host, or this rank has said goodbye"));
+        }
+        if !self.links[i].announced {
+            self.announce(i);
+        }
+        let link = &mut self.links[i];
+        let waited = link.is_waiting();
+        let sent = link.send(head, body, cookie);
+        if link.is_waiting() && !waited {
+            self.waiting.push(i as u32);
+        }
+        self.ring(i);
+        Ok(sent)
+    }
+
+    fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
+        self.look();
+        let mut any = false;
+        for k in 0..self.active.len() {
+            any |= self.receive(self.active[k] as usize, inbound);
+        }
+        if !self.waiting.is_empty() {
+            any |= self.flush(inbound);
+        }
+        any
+    }
+
+    #[inline]
+    fn poll_from<I: Inbound>(&mut self, peer: Peer, _now: Tick, inbound: &mut I) -> bool {
+        let i = self.local(peer) as usize;
+        if i >= self.links.len() {
+            return false;
+        }
+        if !self.links[i].active {
+            self.look();
+        }
+        let mut any = self.links[i].active && self.receive(i, inbound);
+        if !self.waiting.is_empty() {
+            any |= self.flush(inbound);
+        }
+        any
+    }
+
+    fn get(
+        &mut self,
+        from: Peer,
+        address: u64,
+        into: &Buf,
+        at: u64,
+        len: u64,
+    ) -> Result<(), Refused> {
+        self.direct(Way::Fetch, from, address, into, at, len)
+    }
+
+    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
+        self.direct(Way::Put, to, address, buf, 0, len)
+    }
+
+    fn pending(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Says goodbye to those we ever talked with; the others never knew us.
+    fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        self.look();
+        for i in 0..self.links.len() {
+            let known = self.links[i].announced || self.links[i].active;
+            if i == self.me || !known || self.links[i].gone {
+                continue;
+            }
+            if !self.links[i].announced {
+                self.announce(i);
+            }
+            let waited = self.links[i].is_waiting();
+            self.links[i].bye();
+            if self.links[i].is_waiting() && !waited {
+                self.waiting.push(i as u32);
+            }
+            self.ring(i);
+        }
+        self.closed = true;
+    }
+}

@@ -1,0 +1,294 @@
+//! A ring of 64-byte cells with one producer and one consumer, in shared memory.
+//!
+//! A frame takes one cell or several in a row. The first cell begins with the publication word; the frame's bytes follow
+//! at once, so that header and small payload travel in the very cache line that announces them. Further cells are bytes
+//! only.
+//!
+//! ```text
+//! word   bits 0..32   position of the cell since the ring was made, plus one: "published" when it equals the consumer's
+//!        bits 32..56  bytes of the frame
+//!        bits 56..64  mark: what the frame is, or `PAD`: nothing, go on at cell 0
+//! ```
+//!
+//! Bytes of a long frame may look like a word. The consumer reads a word only where the next frame begins, so the
+//! producer keeps one invariant: *the cell behind the last published frame never holds the word the consumer expects*.
+//! It knows which cells held plain bytes, and overwrites the word of such a cell before it publishes the frame in front.
+//!
+//! The consumer publishes its progress a quarter of the ring at a time; one frame with its padding never needs more than
+//! the three quarters that are certain to be free once everything was read.
+
+/// Mark of padding at the end of the ring.
+pub const PAD: u8 = 0xff;
+
+/// Where words and credit live: mapped memory, or loom's model of it.
+pub trait Memory {
+    /// Reads a word; what was written before its publication is visible afterwards.
+    fn word(&self, cell: usize) -> u64;
+    /// Publishes a word after everything written before.
+    fn publish(&self, cell: usize, word: u64);
+    /// Overwrites a word; ordered by the next publication.
+    fn spoil(&self, cell: usize, word: u64);
+    /// Reads the consumer's progress; cells before it may be overwritten afterwards.
+    fn credit(&self) -> u32;
+    /// Publishes progress after everything read before.
+    fn set_credit(&self, position: u32);
+}
+
+/// A place in the ring for one frame, not yet published.
+#[derive(Debug)]
+pub struct Slot {
+    /// First cell.
+    pub cell: usize,
+    /// Number of cells.
+    pub cells: usize,
+    pad: bool,
+}
+
+/// A published frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// First cell.
+    pub cell: usize,
+    /// Bytes, as given to [`Producer::publish`].
+    pub len: usize,
+    /// Mark, as given to [`Producer::publish`].
+    pub mark: u8,
+}
+
+/// The sending side; `N` cells, a power of two and a multiple of 64.
+#[derive(Debug)]
+pub struct Producer<M, const N: usize> {
+    memory: M,
+    position: u32,
+    credit: u32,
+    /// Cells that held plain bytes when they were last written.
+    plain: Vec<u64>,
+}
+
+/// The receiving side.
+#[derive(Debug)]
+pub struct Consumer<M, const N: usize> {
+    memory: M,
+    position: u32,
+    told: u32,
+}
+
+/// The most cells a frame may take in a ring of `n`.
+pub const fn longest(n: usize) -> usize {
+    n * 3 / 8 - 1
+}
+
+#[inline]
+fn word(position: u32, len: usize, mark: u8) -> u64 {
+    position.wrapping_add(1) as u64 | (len as u64) << 32 | (mark as u64) << 56
+}
+
+impl<M: Memory, const N: usize> Producer<M, N> {
+    /// A producer on fresh (zeroed) memory.
+    pub fn new(memory: M) -> Self {
+        Producer {
+            memory,
+            position: 0,
+            credit: 0,
+            plain: vec![0; N.div_ceil(64)],
+        }
+    }
+
+    /// The memory.
+    #[inline]
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Finds place for a frame of `cells` cells (at most [`longest`]); `None`: not now.
+    #[inline]
+    pub fn reserve(&mut self, cells: usize) -> Option<Slot> {
+        let at = self.position as usize & (N - 1);
+        let pad = if at + cells > N { N - at } else { 0 };
+        let need = pad + cells + 1;
+        if need > self.free() {
+            // SYNC: ring-credit. The consumer has read everything before this position.
+            self.credit = self.memory.credit();
+            if need > self.free() {
+                return None;
+            }
+        }
+        let cell = if pad == 0 { at } else { 0 };
+        Some(Slot {
+            cell,
+            cells,
+            pad: pad != 0,
+        })
+    }
+
+    #[inline]
+    fn free(&self) -> usize {
+        N - self.position.wrapping_sub(self.credit) as usize
+    }
+
+    /// Publishes the frame whose bytes have been written to the slot.
+    #[inline]
+    pub fn publish(&mut self, slot: Slot, len: usize, mark: u8) {
+        let padded = slot.pad.then_some(self.position);
+        if slot.pad {
+            self.position = self
+                .position
+                .wrapping_add((N - (self.position as usize & (N - 1))) as u32);
+        }
+        let begin = self.position;
+        self.position = begin.wrapping_add(slot.cells as u32);
+        self.guard_next();
+        self.remember(slot.cell, slot.cells);
+        // SYNC: ring-publish.
+        self.memory.publish(slot.cell, word(begin, len, mark));
+        if let Some(at) = padded {
+            let cell = at as usize & (N - 1);
+            self.plain[cell >> 6] &= !(1 << (cell & 63));
+            // SYNC: ring-publish.
+            self.memory.publish(cell, word(at, 0, PAD));
+        }
+    }
+
+    /// Makes sure that the cell behind the frame does not look published.
+    #[inline]
+    fn guard_next(&mut self) {
+        let next = self.position as usize & (N - 1);
+        let bit = 1u64 << (next & 63);
+        if self.plain[next >> 6] & bit != 0 {
+            self.plain[next >> 6] &= !bit;
+            self.memory
+                .spoil(next, word(self.position.wrapping_sub(2), 0, 0));
+        }
+    }
+
+    #[inline]
+    fn remember(&mut self, cell: usize, cells: usize) {
+        self.plain[cell >> 6] &= !(1 << (cell & 63));
+        for c in cell + 1..cell + cells {
+            self.plain[c >> 6] |= 1 << (c & 63);
+        }
+    }
+}
+
+impl<M: Memory, const N: usize> Consumer<M, N> {
+    /// A consumer on fresh (zeroed) memory.
+    pub fn new(memory: M) -> Self {
+        Consumer {
+            memory,
+            position: 0,
+            told: 0,
+        }
+    }
+
+    /// The memory.
+    #[inline]
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The next frame, if it is published.
+    #[inline]
+    pub fn peek(&mut self) -> Option<Found> {
+        loop {
+            let cell = self.position as usize & (N - 1);
+            // SYNC: ring-publish.
+            let w = self.memory.word(cell);
+            if w as u32 != self.position.wrapping_add(1) {
+                return None;
+            }
+            let mark = (w >> 56) as u8;
+            if mark != PAD {
+                return Some(Found {
+                    cell,
+                    len: (w >> 32) as usize & 0x00ff_ffff,
+                    mark,
+                });
+            }
+            self.position = self.position.wrapping_add((N - cell) as u32);
+        }
+    }
+
+    /// Gives the cells of the frame last found back. Says whether progress was published, so that a producer asleep for
+    /// want of space can be rung.
+    #[inline]
+    pub fn release(&mut self, cells: usize) -> bool {
+        self.position = self.position.wrapping_add(cells as u32);
+        if (self.position.wrapping_sub(self.told) as usize) < N / 4 {
+            return false;
+        }
+        self.told = self.position;
+        // SYNC: ring-credit.
+        self.memory.set_credit(self.position);
+        true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    const N: usize = 64;
+
+    #[derive(Clone)]
+    struct Plain(Rc<RefCell<(Vec<u64>, u32)>>);
+
+    impl Memory for Plain {
+        fn word(&self, cell: usize) -> u64 {
+            self.0.borrow().0[cell]
+        }
+        fn publish(&self, cell: usize, word: u64) {
+            self.0.borrow_mut().0[cell] = word;
+        }
+        fn spoil(&self, cell: usize, word: u64) {
+            self.0.borrow_mut().0[cell] = word;
+        }
+        fn credit(&self) -> u32 {
+            self.0.borrow().1
+        }
+        fn set_credit(&self, position: u32) {
+            self.0.borrow_mut().1 = position;
+        }
+    }
+
+    proptest! {
+        /// Bytes of long frames are the worst there can be: they look like the word that the consumer waits for.
+        #[test]
+        fn bytes_that_look_like_a_word_are_never_taken_for_one(ops in prop::collection::vec((any::<bool>(), 1usize..=longest(N)), 1..400)) {
+            let m = Plain(Rc::new(RefCell::new((vec![0; N], 0))));
+            let mut producer: Producer<_, N> = Producer::new(m.clone());
+            let mut consumer: Consumer<_, N> = Consumer::new(m.clone());
+            let (mut sent, mut came) = (std::collections::VecDeque::new(), 0);
+            for (send, cells) in ops {
+                if send {
+                    if let Some(slot) = producer.reserve(cells) {
+                        let c = slot.cell;
+                        for k in 1..cells {
+                            // What a consumer might expect here now or a lap later.
+                            let lap = (producer.position as usize / N + (k & 1) + 1) * N;
+                            m.0.borrow_mut().0[c + k] = word((lap + c + k) as u32, 1, 1);
+                        }
+                        producer.publish(slot, cells, 7);
+                        sent.push_back(cells);
+                    }
+                } else {
+                    match consumer.peek() {
+                        None => prop_assert!(sent.is_empty()),
+                        Some(f) => {
+                            prop_assert_eq!(f.mark, 7);
+                            prop_assert_eq!(Some(f.len), sent.pop_front());
+                            consumer.release(f.len);
+                            came += 1;
+                        }
+                    }
+                }
+                if sent.is_empty() {
+                    prop_assert!(consumer.peek().is_none());
+                    prop_assert!(producer.reserve(longest(N)).is_some(), "space after {} frames", came);
+                }
+            }
+        }
+    }
+}

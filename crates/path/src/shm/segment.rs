@@ -1,0 +1,224 @@
+//! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, lie in it.
+//!
+//! ```text
+//! 0          header      magic, ranks
+//! RANKS      rank blocks: Post (doorbell, 128 bytes) | Card (64 bytes) | bitmap of ranks that ever sent here
+//! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
+//! bulks      n * n areas of BULK bytes, [receiver][sender]
+//! ```
+//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 260 cache lines long, so
+//! that the rings of different pairs do not fall on the same cache sets.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use kw_sys::doorbell::Post;
+use kw_sys::memfd::{self, Mapping};
+
+use super::ring::Memory;
+
+/// Cells of a ring.
+pub const CELLS: usize = 256;
+/// Bytes of a cell.
+pub const CELL: usize = 64;
+/// Bytes of the area through which long payload flows.
+pub const BULK: usize = 256 * 1024;
+
+const MAGIC: u64 = 0x0035_6b6f_6e77_6b01;
+const RANKS: usize = 4096;
+const CONTROL: usize = 256;
+const PAIR: usize = CONTROL + CELLS * CELL;
+
+/// What a rank says about itself.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Card {
+    /// Process number; zero before the rank has joined.
+    pub pid: AtomicU32,
+    /// Address of a word in the rank's own memory that holds `secret`: who can fetch it may fetch anything.
+    pub probe: AtomicU64,
+    /// Random.
+    pub secret: AtomicU64,
+}
+
+/// Shared counters of one ordered pair, a cache line for each side that writes.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Control {
+    /// Receiver: ring position up to which cells are free again.
+    pub credit: AtomicU32,
+    _a: [u32; 15],
+    /// Sender: bytes ever put into the bulk area.
+    pub filled: AtomicU64,
+    _b: [u64; 7],
+    /// Receiver: bytes ever taken out of it.
+    pub drained: AtomicU64,
+    _c: [u64; 7],
+    _d: [u64; 8],
+}
+
+/// The mapped segment.
+#[derive(Debug)]
+pub struct Segment {
+    map: Mapping,
+    n: usize,
+}
+
+fn block(n: usize) -> usize {
+    size_of::<Post>() + size_of::<Card>() + n.div_ceil(512) * 64
+}
+
+fn pairs(n: usize) -> usize {
+    (RANKS + n * block(n)).next_multiple_of(4096)
+}
+
+fn bulks(n: usize) -> usize {
+    (pairs(n) + n * n * PAIR).next_multiple_of(4096)
+}
+
+/// Bytes of a segment for `n` ranks.
+pub fn size(n: usize) -> usize {
+    bulks(n) + n * n * BULK
+}
+
+impl Segment {
+    /// Makes the segment; the file descriptor is to be handed out and closed.
+    pub fn create(n: usize) -> std::io::Result<(Segment, OwnedFd)> {
+        let fd = memfd::create(size(n))?;
+        let segment = Segment::map(std::os::fd::AsFd::as_fd(&fd), n)?;
+        segment.header(0).store(MAGIC, Ordering::Relaxed);
+        segment.header(8).store(n as u64, Ordering::Relaxed);
+        Ok((segment, fd))
+    }
+
+    /// Maps the segment another rank made.
+    pub fn open(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
+        let segment = Segment::map(fd, n)?;
+        let (magic, ranks) = (segment.header(0), segment.header(8));
+        if magic.load(Ordering::Relaxed) != MAGIC || ranks.load(Ordering::Relaxed) != n as u64 {
+            return Err(std::io::Error::other(
+                "the shared segment was made by another version of the library or for another number of ranks",
+            ));
+        }
+        Ok(segment)
+    }
+
+    fn map(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
+        Ok(Segment {
+            map: Mapping::of(fd, size(n))?,
+            n,
+        })
+    }
+
+    fn header(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: aligned, inside the mapping, and shared words are only ever touched as atomics.
+        unsafe { &*(self.map.at(at) as *const AtomicU64) }
+    }
+
+    fn rank(&self, i: usize) -> usize {
+        assert!(i < self.n, "local rank {i} of {}", self.n);
+        RANKS + i * block(self.n)
+    }
+
+    /// Doorbell of a rank.
+    pub fn post(&self, i: usize) -> &Post {
+        // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid Post.
+        unsafe { &*(self.map.at(self.rank(i)) as *const Post) }
+    }
+
+    /// Card of a rank.
+    pub fn card(&self, i: usize) -> &Card {
+        // SAFETY: as above.
+        unsafe { &*(self.map.at(self.rank(i) + size_of::<Post>()) as *const Card) }
+    }
+
+    /// Word `w` of the bitmap of ranks that ever sent to rank `i`.
+    pub fn senders(&self, i: usize, w: usize) -> &AtomicU64 {
+        assert!(w < self.n.div_ceil(64), "word {w}");
+        let at = self.rank(i) + size_of::<Post>() + size_of::<Card>() + w * 8;
+        // SAFETY: as above.
+        unsafe { &*(self.map.at(at) as *const AtomicU64) }
+    }
+
+    fn pair(&self, from: usize, to: usize) -> usize {
+        assert!(from < self.n && to < self.n, "pair {from} -> {to}");
+        to * self.n + from
+    }
+
+    /// The ring and its counters from one rank to another.
+    pub fn lane(self: &Arc<Segment>, from: usize, to: usize) -> Lane {
+        let pair = self.pair(from, to);
+        let control = self.map.at(pairs(self.n) + pair * PAIR);
+        Lane {
+            control: control as *const Control,
+            cells: control.wrapping_add(CONTROL),
+            bulk: self.map.at(bulks(self.n) + pair * BULK),
+            _keep: self.clone(),
+        }
+    }
+}
+
+/// One ordered pair's part of the segment.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    control: *const Control,
+    cells: *mut u8,
+    bulk: *mut u8,
+    _keep: Arc<Segment>,
+}
+
+// SAFETY: addresses in shared memory, valid while `_keep` lives; accesses are ordered by the ring's protocol.
+unsafe impl Send for Lane {}
+
+impl Lane {
+    /// The counters.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        // SAFETY: aligned, inside the mapping, all atomics.
+        unsafe { &*self.control }
+    }
+
+    /// First byte of a cell.
+    #[inline]
+    pub fn cell(&self, cell: usize) -> *mut u8 {
+        debug_assert!(cell < CELLS, "cell {cell}");
+        self.cells.wrapping_add(cell * CELL)
+    }
+
+    /// First byte of the bulk area.
+    #[inline]
+    pub fn bulk(&self) -> *mut u8 {
+        self.bulk
+    }
+
+    #[inline]
+    fn word_at(&self, cell: usize) -> &AtomicU64 {
+        // SAFETY: a cell's first word is aligned, inside the mapping; where a word is read or written as such, bytes
+        // are not written at the same time (the ring's invariant).
+        unsafe { &*(self.cell(cell) as *const AtomicU64) }
+    }
+}
+
+impl Memory for Lane {
+    #[inline]
+    fn word(&self, cell: usize) -> u64 {
+        self.word_at(cell).load(Ordering::Acquire)
+    }
+    #[inline]
+    fn publish(&self, cell: usize, word: u64) {
+        self.word_at(cell).store(word, Ordering::Release)
+    }
+    #[inline]
+    fn spoil(&self, cell: usize, word: u64) {
+        self.word_at(cell).store(word, Ordering::Relaxed)
+    }
+    #[inline]
+    fn credit(&self) -> u32 {
+        self.control().credit.load(Ordering::Acquire)
+    }
+    #[inline]
+    fn set_credit(&self, position: u32) {
+        self.control().credit.store(position, Ordering::Release)
+    }
+}

@@ -1,0 +1,79 @@
+//! Every path passes the same suite.
+
+mod suite;
+
+use kw_base::Peer;
+use kw_path::ShmPath;
+use kw_path::shm::Local;
+use std::time::Duration;
+use suite::Fixture;
+
+/// Instantiates the suite for fixtures: `name: Fixture { case, ... }`.
+macro_rules! conformance {
+    ($($name:ident: $fixture:ty { $($case:ident),* $(,)? })*) => { $(
+        mod $name {
+            $(#[test] fn $case() { super::suite::$case::<$fixture>() })*
+        }
+    )* };
+}
+
+struct Shm;
+
+impl Fixture for Shm {
+    type P = ShmPath;
+
+    fn connect(n: usize) -> Vec<ShmPath> {
+        let peers: Vec<Peer> = (0..n as u32).map(Peer).collect();
+        let local = |me| Local {
+            me: Peer(me),
+            peers: peers.clone(),
+        };
+        let key = [3; 32];
+        let lead = ShmPath::lead(&local(0), &key).expect("memory and a socket");
+        let address = lead.address();
+        let serving = std::thread::spawn(move || lead.serve(Duration::from_secs(100)));
+        let mut paths: Vec<ShmPath> = (1..n as u32)
+            .map(|me| ShmPath::join(&local(me), &key, &address).expect("the leader serves"))
+            .collect();
+        let first = serving.join().expect("no panic").expect("all joined");
+        paths.insert(0, first);
+        paths
+    }
+}
+
+conformance! {
+    shm: super::Shm {
+        sizes_arrive_whole_and_in_order,
+        headers_of_every_kind_survive,
+        a_part_of_a_buffer_is_sent,
+        a_short_landing_loses_only_the_rest,
+        a_thousand_frames_wait_for_a_receiver_that_sleeps,
+        both_directions_flow_at_once,
+        many_peers_keep_their_order,
+        polling_one_source_brings_its_frames,
+        get_and_put_move_memory_or_refuse,
+        goodbye_is_the_last_thing_heard,
+    }
+}
+
+/// The path to oneself has one rank, so it has a case of its own.
+#[test]
+fn what_is_sent_to_oneself_comes_back_whole_and_in_order() {
+    struct Own;
+    impl Fixture for Own {
+        type P = kw_path::SelfPath;
+        fn connect(n: usize) -> Vec<kw_path::SelfPath> {
+            (0..n as u32)
+                .map(|i| kw_path::SelfPath::new(Peer(i)))
+                .collect()
+        }
+    }
+    let mut w = suite::World::new::<Own>(1);
+    for (k, &n) in suite::SIZES.iter().enumerate() {
+        w.message(0, 0, k as i32, &suite::bytes(k as i32, n));
+    }
+    w.settle(0, suite::SIZES.len());
+    for (k, &n) in suite::SIZES.iter().enumerate() {
+        assert!(w.seen[0].came[k].body == suite::bytes(k as i32, n), "{n}");
+    }
+}

@@ -1,0 +1,254 @@
+//! The doorbell: how a rank sleeps until another rank (or another thread of its own) has something for it.
+//!
+//! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in epoll with the
+//! doorbell's socket in the set (2). The contract of the sleeper: drain everything, [`Doorbell::arm`], drain again,
+//! sleep (or [`Doorbell::disarm`] when the second drain found something). A ringer publishes its data first, then calls
+//! [`ring`], which costs a fence and a load while the other side is awake. Between arm and ring one of the two always
+//! sees the other: that is the pair `// SYNC: doorbell`.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+use rustix::thread::futex;
+
+use crate::unix;
+
+/// How the owner is going to sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// In [`Doorbell::sleep`].
+    Futex = 1,
+    /// In epoll or poll on [`Doorbell::fd`].
+    Fd = 2,
+}
+
+const AWAKE: u32 = 0;
+const NAME: usize = 32;
+
+/// The shared part: two cache lines of the rank's block in the segment.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Post {
+    word: AtomicU32,
+    _line: [u32; 15],
+    name: [AtomicU64; NAME / 8],
+    _rest: [u64; 4],
+}
+
+impl Default for Post {
+    fn default() -> Post {
+        Post {
+            word: AtomicU32::new(AWAKE),
+            _line: [0; 15],
+            name: Default::default(),
+            _rest: [0; 4],
+        }
+    }
+}
+
+impl Post {
+    fn set_name(&self, name: &[u8]) {
+        let mut bytes = [0; NAME];
+        bytes[..name.len()].copy_from_slice(name);
+        for (word, b) in self.name.iter().zip(bytes.chunks_exact(8)) {
+            // Published by the store of the word in `arm`.
+            word.store(
+                u64::from_le_bytes(b.try_into().unwrap_or_default()),
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    fn name(&self) -> ([u8; NAME], usize) {
+        let mut bytes = [0; NAME];
+        for (word, b) in self.name.iter().zip(bytes.chunks_exact_mut(8)) {
+            b.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        let len = bytes.iter().position(|&b| b == 0).unwrap_or(NAME);
+        (bytes, len)
+    }
+}
+
+/// The side of those who wake others: one per process.
+#[derive(Debug)]
+pub struct Ringer {
+    socket: OnceLock<Option<OwnedFd>>,
+}
+
+impl Default for Ringer {
+    fn default() -> Ringer {
+        Ringer::new()
+    }
+}
+
+impl Ringer {
+    /// Opens nothing until somebody has to be woken through a socket.
+    pub const fn new() -> Ringer {
+        Ringer {
+            socket: OnceLock::new(),
+        }
+    }
+
+    /// Wakes the owner of `post` if it sleeps. Everything stored before the call is seen by it. Says whether it slept.
+    #[inline]
+    pub fn ring(&self, post: &Post) -> bool {
+        // SYNC: doorbell. The fence keeps our publication ahead of this load; the sleeper has the mirror image.
+        fence(Ordering::SeqCst);
+        if post.word.load(Ordering::Relaxed) == AWAKE {
+            return false;
+        }
+        self.wake(post)
+    }
+
+    #[cold]
+    fn wake(&self, post: &Post) -> bool {
+        match post.word.swap(AWAKE, Ordering::AcqRel) {
+            AWAKE => return false,
+            1 => {
+                let _ = futex::wake(&post.word, futex::Flags::empty(), u32::MAX >> 1);
+            }
+            _ => {
+                let (name, len) = post.name();
+                let socket = self.socket.get_or_init(|| unix::datagram().ok());
+                if let Some(socket) = socket {
+                    unix::poke(socket.as_fd(), &name[..len]);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The side of the sleeper. Threads of one rank share it; only one may be armed at a time.
+#[derive(Debug)]
+pub struct Doorbell<K: AsRef<Post>> {
+    post: K,
+    socket: OnceLock<OwnedFd>,
+    ringer: Ringer,
+}
+
+impl<K: AsRef<Post>> Doorbell<K> {
+    /// The doorbell whose shared part `post` refers to.
+    pub fn new(post: K) -> Doorbell<K> {
+        Doorbell {
+            post,
+            socket: OnceLock::new(),
+            ringer: Ringer::new(),
+        }
+    }
+
+    fn post(&self) -> &Post {
+        self.post.as_ref()
+    }
+
+    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed already.
+    /// For [`Mode::Fd`], call [`Doorbell::fd`] first.
+    pub fn arm(&self, mode: Mode) -> bool {
+        let armed = self
+            .post()
+            .word
+            .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok();
+        // SYNC: doorbell. Keeps the second drain's loads behind the word's store.
+        fence(Ordering::SeqCst);
+        armed
+    }
+
+    /// Takes the announcement back.
+    pub fn disarm(&self) {
+        self.post().word.store(AWAKE, Ordering::Release);
+    }
+
+    /// Whether somebody is armed and has not been rung.
+    pub fn is_armed(&self) -> bool {
+        self.post().word.load(Ordering::Relaxed) != AWAKE
+    }
+
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain). Awake afterwards.
+    pub fn sleep(&self, timeout: Option<Duration>) {
+        let until = timeout.map(|t| rustix::time::Timespec {
+            tv_sec: t.as_secs() as i64,
+            tv_nsec: t.subsec_nanos() as _,
+        });
+        let word = &self.post().word;
+        while word.load(Ordering::Acquire) == Mode::Futex as u32 {
+            let flags = futex::Flags::empty();
+            match futex::wait(word, flags, Mode::Futex as u32, until.as_ref()) {
+                Ok(()) | Err(rustix::io::Errno::AGAIN) => {}
+                // A signal or the end of time: the caller looks at the world and comes back.
+                Err(_) => break,
+            }
+        }
+        self.disarm();
+    }
+
+    /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].
+    pub fn fd(&self) -> io::Result<RawFd> {
+        if let Some(fd) = self.socket.get() {
+            return Ok(fd.as_raw_fd());
+        }
+        let (fd, name) = unix::datagram_bound()?;
+        let kept = self.socket.get_or_init(|| {
+            self.post().set_name(&name);
+            fd
+        });
+        Ok(kept.as_raw_fd())
+    }
+
+    /// Awake again after epoll: takes the announcement back and throws away the datagrams.
+    pub fn clear(&self) {
+        self.disarm();
+        if let Some(fd) = self.socket.get() {
+            unix::drain(fd.as_fd());
+        }
+    }
+
+    /// Wakes the sleeping thread of our own rank, if there is one.
+    pub fn ring_self(&self) -> bool {
+        self.ringer.ring(self.post())
+    }
+}
+
+/// A post in memory of our own, for a rank that shares no segment.
+#[derive(Debug, Default)]
+pub struct Own(Box<Post>);
+
+impl AsRef<Post> for Own {
+    fn as_ref(&self) -> &Post {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn an_armed_sleeper_is_woken_by_either_means() {
+        let bell = Arc::new(Doorbell::new(Own::default()));
+        assert!(!bell.ring_self(), "nobody sleeps");
+        assert!(bell.arm(Mode::Futex));
+        assert!(!bell.arm(Mode::Futex), "one sleeper at a time");
+        let other = bell.clone();
+        let thread = std::thread::spawn(move || other.sleep(None));
+        assert!(bell.ring_self());
+        thread.join().unwrap();
+
+        let fd = bell.fd().unwrap();
+        assert!(bell.arm(Mode::Fd));
+        assert!(bell.ring_self());
+        // SAFETY: the doorbell keeps the socket open.
+        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+        let mut set = [rustix::event::PollFd::new(
+            &fd,
+            rustix::event::PollFlags::IN,
+        )];
+        assert_eq!(rustix::event::poll(&mut set, None), Ok(1));
+        bell.clear();
+        assert!(!bell.is_armed());
+    }
+}

@@ -1,0 +1,159 @@
+//! Unix sockets with abstract names: they live nowhere in the file system and vanish with their process.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
+
+/// Random bytes from the kernel.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut out = [0; N];
+    let mut at = 0;
+    while at < N {
+        at += rustix::rand::getrandom(&mut out[at..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(out)
+}
+
+/// A listening socket of packets (SOCK_SEQPACKET) under an abstract name.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+/// A connection of packets: each send arrives whole.
+#[derive(Debug)]
+pub struct Conn(OwnedFd);
+
+fn socket(kind: SocketType) -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(
+        AddressFamily::UNIX,
+        kind,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+impl Listener {
+    /// Listens under `name`.
+    pub fn bind(name: &str, backlog: u32) -> io::Result<Listener> {
+        let fd = socket(SocketType::SEQPACKET)?;
+        rustix::net::bind(&fd, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+        rustix::net::listen(&fd, backlog as i32)?;
+        Ok(Listener(fd))
+    }
+
+    /// Takes the next connection, if one comes within `patience`.
+    pub fn accept(&self, patience: Duration) -> io::Result<Conn> {
+        sockopt::set_socket_timeout(&self.0, sockopt::Timeout::Recv, Some(patience))?;
+        let fd =
+            rustix::io::retry_on_intr(|| rustix::net::accept_with(&self.0, SocketFlags::CLOEXEC))?;
+        Ok(Conn(fd))
+    }
+}
+
+impl Conn {
+    /// Connects to the listener of that name.
+    pub fn connect(name: &str) -> io::Result<Conn> {
+        let fd = socket(SocketType::SEQPACKET)?;
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
+        rustix::io::retry_on_intr(|| rustix::net::connect(&fd, &address))?;
+        Ok(Conn(fd))
+    }
+
+    /// How long a receive waits.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        sockopt::set_socket_timeout(&self.0, sockopt::Timeout::Recv, Some(patience))?;
+        Ok(())
+    }
+
+    /// Whether the other side runs as the same user.
+    pub fn same_user(&self) -> io::Result<bool> {
+        let cred = sockopt::socket_peercred(&self.0)?;
+        Ok(cred.uid == rustix::process::geteuid())
+    }
+
+    /// Sends one packet, with a file descriptor if one is given.
+    pub fn send(&self, data: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+        if !fds.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&fds));
+        }
+        rustix::io::retry_on_intr(|| {
+            rustix::net::sendmsg(
+                &self.0,
+                &[IoSlice::new(data)],
+                &mut control,
+                SendFlags::NOSIGNAL,
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Receives one packet of exactly `N` bytes, and a file descriptor if one came with it.
+    pub fn recv<const N: usize>(&self) -> io::Result<([u8; N], Option<OwnedFd>)> {
+        let mut data = [0; N];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let got = rustix::io::retry_on_intr(|| {
+            rustix::net::recvmsg(
+                &self.0,
+                &mut [IoSliceMut::new(&mut data)],
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC,
+            )
+        })?;
+        let mut fd = None;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                fd = fds.into_iter().next_back();
+            }
+        }
+        if got.bytes != N {
+            return Err(io::Error::other(format!(
+                "a packet of {} bytes came, {N} were expected",
+                got.bytes
+            )));
+        }
+        Ok((data, fd))
+    }
+}
+
+/// A datagram socket under a name the kernel chose, and that name's bytes.
+pub fn datagram_bound() -> io::Result<(OwnedFd, Vec<u8>)> {
+    let fd = socket(SocketType::DGRAM)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    let name = format!("kw-{}", hex(&random::<12>()?));
+    rustix::net::bind(&fd, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    Ok((fd, name.into_bytes()))
+}
+
+/// A datagram socket to send from.
+pub fn datagram() -> io::Result<OwnedFd> {
+    let fd = socket(SocketType::DGRAM)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Ok(fd)
+}
+
+/// Sends one byte to the datagram socket of that abstract name; a full or vanished one is no error.
+pub fn poke(from: BorrowedFd<'_>, name: &[u8]) {
+    if let Ok(to) = SocketAddrUnix::new_abstract_name(name) {
+        let _ = rustix::net::sendto(from, &[1], SendFlags::NOSIGNAL | SendFlags::DONTWAIT, &to);
+    }
+}
+
+/// Throws away all datagrams that lie ready.
+pub fn drain(fd: BorrowedFd<'_>) {
+    let mut bytes = [0u8; 8];
+    while rustix::net::recv(fd.as_fd(), &mut bytes[..], RecvFlags::DONTWAIT).is_ok() {}
+}
+
+/// Lower-case hexadecimal text.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
