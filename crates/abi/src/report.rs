@@ -14,9 +14,6 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
     } else {
         fault.scope
     };
-    if !mpi.is_active() {
-        return failed_outside(name, &fault);
-    }
     match mpi.handler(scope) {
         Handler::Return => fault.code,
         Handler::User { function, handle } => {
@@ -37,13 +34,6 @@ pub fn outside(name: &str) -> c_int {
         place(None)
     );
     kw_sys::host::leave(Class::Other as c_int)
-}
-
-/// Errors outside initialisation of functions that may be called there: fatal to this process, but for those that only
-/// report what is not built.
-fn failed_outside(name: &str, fault: &Fault) -> c_int {
-    eprintln!("{}", sentence(None, name, fault));
-    kw_sys::host::leave(exit_code(fault.code))
 }
 
 /// The code of a fault of the tool interface.

@@ -50,14 +50,14 @@ macro_rules! from_int {
 // A room that adds a table of objects names it here.
 from_int! {
     CommH: |t, i| t.comms.key_at(i);
-    GroupH: |_t, _i| None;
-    TypeH: |_t, _i| None;
+    GroupH: |t, i| t.groups.key_at(i);
+    TypeH: |t, i| t.types.derived.key_at(i);
     OpH: |_t, _i| None;
     RequestH: |_t, _i| None;
-    InfoH: |_t, _i| None;
-    ErrhandlerH: |_t, _i| None;
+    InfoH: |t, i| t.infos.key_at(i);
+    ErrhandlerH: |t, i| t.errhandlers.key_at(i);
     MessageH: |_t, _i| None;
-    SessionH: |_t, _i| None;
+    SessionH: |t, i| t.sessions.key_at(i);
     WinH: |_t, _i| None;
     FileH: |_t, _i| None;
 }
