@@ -3,16 +3,21 @@
 use crate::error::{Class, Fault, Res};
 use crate::handle::CommH;
 use crate::objects::attributes::Attributes;
+use crate::objects::buffered::Buffers;
 use crate::objects::codes::Codes;
 use crate::objects::datatype::Types;
 use crate::objects::errhandler::{Errhandler, FileErrhandler};
 use crate::objects::info::Info;
+use crate::objects::message::Message;
+use crate::objects::request::Requests;
 use crate::objects::session::Session;
 use crate::objects::{Comm, Group};
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_core::comm::ContextPool;
 use kw_engine::{Inner, Lane};
+use kw_sys::mem::Memory;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
@@ -54,6 +59,14 @@ pub struct Tables {
     pub attributes: Attributes,
     /// Error codes that the user added.
     pub codes: Codes,
+    /// Requests.
+    pub requests: Requests,
+    /// Messages matched by a probe.
+    pub messages: Slab<Message>,
+    /// Buffers attached for buffered sends.
+    pub buffers: Buffers,
+    /// Memory given out by MPI_Alloc_mem, by address.
+    pub allocated: HashMap<usize, Memory>,
 }
 
 impl Tables {

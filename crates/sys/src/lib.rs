@@ -7,6 +7,7 @@ pub mod clock;
 pub mod cpus;
 pub mod fd;
 pub mod host;
+pub mod mem;
 pub mod random;
 pub mod doorbell;
 pub mod memfd;

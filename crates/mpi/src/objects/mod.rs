@@ -1,15 +1,18 @@
 //! The objects that handles name: what each keeps, and how it is looked up. The calls work on these.
 
 pub mod attributes;
+pub mod buffered;
 pub mod codes;
 pub mod comm;
 pub mod datatype;
 pub mod errhandler;
 pub mod group;
 pub mod info;
+pub mod message;
 pub mod op;
 pub mod request;
 pub mod session;
+pub mod status;
 pub mod topology;
 
 pub use comm::Comm;
