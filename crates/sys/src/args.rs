@@ -275,6 +275,18 @@ pub struct Status {
     pub internal: [c_int; 5],
 }
 
+impl Array<Status> {
+    /// Element `i` as a place of its own; MPI_STATUS_IGNORE when no array was given.
+    #[inline]
+    pub fn place(self, i: usize) -> StatusOut {
+        if self.p.is_null() {
+            return StatusOut(self.p);
+        }
+        // `i` is below the length that the caller gave.
+        StatusOut(self.p.wrapping_add(i))
+    }
+}
+
 /// A place for a status; null is MPI_STATUS_IGNORE.
 #[derive(Clone, Copy, Debug)]
 pub struct StatusOut(*mut Status);

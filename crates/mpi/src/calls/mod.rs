@@ -3,4 +3,13 @@
 //! The generator reads these files: a `pub fn NAME(mpi: &Mpi, ...) -> Res` here makes the shells MPI_NAME, MPI_NAME_c and
 //! their PMPI twins call it. Private helpers are not `pub`.
 
+pub mod buffer;
+pub mod grequest;
+pub mod mem;
 pub mod misc;
+pub mod p2p;
+pub mod persistent;
+pub mod probe;
+pub mod request;
+pub mod request_many;
+pub mod status;

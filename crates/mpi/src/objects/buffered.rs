@@ -88,9 +88,13 @@ impl Buffers {
         self.attached.iter_mut().find(|a| a.owner == owner)
     }
 
-    fn index_for(&self, comm: CommH) -> Option<usize> {
+    /// The buffer of the communicator, else of the session it was made from, else of the process.
+    fn index_for(&self, comm: CommH, session: Option<SessionH>) -> Option<usize> {
         let at = |owner| self.attached.iter().position(|a| a.owner == owner);
-        at(Owner::Comm(comm)).or_else(|| at(Owner::Process))
+        let of_session = || session.and_then(|s| at(Owner::Session(s)));
+        at(Owner::Comm(comm))
+            .or_else(of_session)
+            .or_else(|| at(Owner::Process))
     }
 
     /// Attaches a buffer.
@@ -137,8 +141,14 @@ impl Buffers {
     }
 
     /// Starts a buffered send on `comm`; complete for the caller when this returns.
-    pub fn send(&mut self, engine: &mut Engine, comm: CommH, out: &Outgoing) -> Res {
-        let Some(i) = self.index_for(comm) else {
+    pub fn send(
+        &mut self,
+        engine: &mut Engine,
+        comm: CommH,
+        session: Option<SessionH>,
+        out: &Outgoing,
+    ) -> Res {
+        let Some(i) = self.index_for(comm, session) else {
             return fail(
                 Class::Buffer,
                 "no buffer is attached for buffered sends; call MPI_Buffer_attach first",

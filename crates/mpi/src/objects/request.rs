@@ -11,7 +11,7 @@
 //! All functions here are called by the owner of the lane.
 
 use crate::error::{Class, Fault, Res};
-use crate::handle::{CommH, RequestH};
+use crate::handle::{CommH, RequestH, SessionH};
 use crate::objects::buffered::{Buffers, Owner};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
@@ -49,8 +49,8 @@ pub enum Start {
     Nothing(Status),
     /// A send.
     Send(Outgoing, SendMode),
-    /// A buffered send.
-    Buffered(Outgoing),
+    /// A buffered send, on a communicator of this session.
+    Buffered(Outgoing, Option<SessionH>),
     /// A receive.
     Recv(Want, Buf),
     /// A collective operation: runs its schedule once more.
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Start {
         f.write_str(match self {
             Start::Nothing(_) => "Nothing",
             Start::Send(..) => "Send",
-            Start::Buffered(_) => "Buffered",
+            Start::Buffered(..) => "Buffered",
             Start::Recv(..) => "Recv",
             Start::Collective(_) => "Collective",
         })
@@ -573,8 +573,8 @@ impl Start {
         Ok(match self {
             Start::Nothing(status) => Part::Ended(*status),
             Start::Send(out, mode) => part(out.start(engine, *mode), comm, out.to),
-            Start::Buffered(out) => {
-                buffers.send(engine, comm, out)?;
+            Start::Buffered(out, session) => {
+                buffers.send(engine, comm, *session, out)?;
                 Part::Ended(EMPTY)
             }
             Start::Recv(want, buf) => Part::Flying(Flight {

@@ -1,0 +1,501 @@
+//! Point-to-point communication (MPI 5.0, 3.2 to 3.7 and 3.10): sends, receives, and both at once.
+//!
+//! A blocking call that can end at once touches the lane once and allocates nothing.
+
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, RequestH, TypeH};
+use crate::objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
+use crate::objects::request::{Flight, Kind, Outgoing, Part, land, not_running, part};
+use crate::objects::status::{ANY_TAG, EMPTY, FROM_PROC_NULL};
+use crate::state::{Guard, Mpi, State, Tables};
+use kw_base::Peer;
+use kw_engine::{Engine, SendMode, Started, WaitOn, Want};
+use kw_sys::args::{Out, Status, StatusOut};
+use kw_sys::buf::{Addr, Buf};
+
+/// The arguments that describe one end of a message.
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub buf: Addr,
+    pub count: i64,
+    pub datatype: TypeH,
+    pub rank: i32,
+    pub tag: i32,
+}
+
+#[inline]
+pub(crate) fn running(state: &mut State) -> Res<(&mut Engine, &mut Tables)> {
+    match &mut state.engine {
+        Some(engine) => Ok((engine, &mut state.above)),
+        None => Err(not_running()),
+    }
+}
+
+#[inline]
+fn nonnegative(count: i64) -> Res {
+    if count < 0 {
+        return fail(
+            Class::Count,
+            format!("count is {count}, but must not be negative"),
+        );
+    }
+    Ok(())
+}
+
+/// The send that the arguments describe; `None` when it goes to MPI_PROC_NULL.
+#[inline]
+pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Outgoing>> {
+    let c = tables.comm(comm)?;
+    if end.tag < 0 {
+        return fail(
+            Class::Tag,
+            format!(
+                "tag is {}, but the tag of a send must not be negative",
+                end.tag
+            ),
+        );
+    }
+    let Some(to) = c.peer(end.rank)? else {
+        return nonnegative(end.count).map(|()| None);
+    };
+    Ok(Some(Outgoing {
+        to,
+        context: c.context,
+        source: c.rank,
+        tag: end.tag,
+        buf: tables.buf(end.buf, end.count, end.datatype)?,
+    }))
+}
+
+/// What a receive or probe wants; `None` when it is from MPI_PROC_NULL.
+#[inline]
+pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
+    if tag < 0 && tag != ANY_TAG {
+        return fail(
+            Class::Tag,
+            format!("tag is {tag}, but a receive takes a tag of 0 or more, or MPI_ANY_TAG"),
+        );
+    }
+    let source = match source {
+        ANY_SOURCE => None,
+        PROC_NULL => return Ok(None),
+        rank => c.peer(rank)?.map(|peer| (rank as u32, peer)),
+    };
+    Ok(Some(Want {
+        context: c.context,
+        source,
+        tag: (tag >= 0).then_some(tag),
+    }))
+}
+
+/// The receive that the arguments describe; `None` when it is from MPI_PROC_NULL.
+#[inline]
+pub(crate) fn incoming(tables: &Tables, comm: CommH, end: &End) -> Res<Option<(Want, Buf)>> {
+    match want(tables.comm(comm)?, end.rank, end.tag)? {
+        Some(want) => Ok(Some((want, tables.buf(end.buf, end.count, end.datatype)?))),
+        None => nonnegative(end.count).map(|()| None),
+    }
+}
+
+/// The only peer that can satisfy a receive, if there is one.
+#[inline]
+pub(crate) fn from(want: &Want) -> Option<Peer> {
+    want.source.map(|(_, peer)| peer)
+}
+
+/// Waits until a part has ended; the guard comes back with what it left.
+#[inline]
+pub(crate) fn settle<'a>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
+    part: Part,
+) -> Res<(Guard<'a>, Status, Res)> {
+    if let Part::Flying(f) = part {
+        let on = WaitOn {
+            requests: &[f.id],
+            from: f.from,
+        };
+        guard = mpi.lane.wait(guard, on, |s| {
+            s.engine.as_ref().is_none_or(|e| e.is_done(f.id))
+        });
+    }
+    let (engine, _) = running(&mut guard)?;
+    let (status, fault) = land(engine, part);
+    Ok((guard, status, fault.map_or(Ok(()), Err)))
+}
+
+#[inline]
+fn blocking_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode) -> Res {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let Some(out) = outgoing(tables, comm, &end)? else {
+        return Ok(());
+    };
+    match out.start(engine, mode) {
+        Started::Done => Ok(()),
+        started => settle(mpi, guard, part(started, comm, out.to))?.2,
+    }
+}
+
+#[inline]
+fn immediate_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode, request: Out<RequestH>) -> Res {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let handle = match outgoing(tables, comm, &end)? {
+        None => RequestH::DONE,
+        Some(out) => tables.sending(out.start(engine, mode), comm, out.to),
+    };
+    request.set(handle);
+    Ok(())
+}
+
+#[inline]
+fn buffered_send(mpi: &Mpi, comm: CommH, end: End) -> Res {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    match outgoing(tables, comm, &end)? {
+        None => Ok(()),
+        Some(out) => {
+            let session = tables.comm(comm)?.session;
+            tables.buffers.send(engine, comm, session, &out)
+        }
+    }
+}
+
+macro_rules! end {
+    ($buf:ident, $count:ident, $datatype:ident, $rank:ident, $tag:ident) => {
+        End {
+            buf: $buf,
+            count: $count,
+            datatype: $datatype,
+            rank: $rank,
+            tag: $tag,
+        }
+    };
+}
+pub(crate) use end;
+
+/// MPI_Send
+#[inline]
+pub fn send(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+) -> Res {
+    let end = end!(buf, count, datatype, dest, tag);
+    blocking_send(mpi, comm, end, SendMode::Standard)
+}
+
+/// MPI_Rsend: a ready send is a standard send (MPI 5.0, 3.4 permits it).
+pub fn rsend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+) -> Res {
+    send(mpi, buf, count, datatype, dest, tag, comm)
+}
+
+/// MPI_Ssend
+pub fn ssend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+) -> Res {
+    let end = end!(buf, count, datatype, dest, tag);
+    blocking_send(mpi, comm, end, SendMode::Synchronous)
+}
+
+/// MPI_Bsend
+pub fn bsend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+) -> Res {
+    buffered_send(mpi, comm, end!(buf, count, datatype, dest, tag))
+}
+
+/// MPI_Isend
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub fn isend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    let end = end!(buf, count, datatype, dest, tag);
+    immediate_send(mpi, comm, end, SendMode::Standard, request)
+}
+
+/// MPI_Irsend
+#[allow(clippy::too_many_arguments)]
+pub fn irsend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    isend(mpi, buf, count, datatype, dest, tag, comm, request)
+}
+
+/// MPI_Issend
+#[allow(clippy::too_many_arguments)]
+pub fn issend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    let end = end!(buf, count, datatype, dest, tag);
+    immediate_send(mpi, comm, end, SendMode::Synchronous, request)
+}
+
+/// MPI_Ibsend
+#[allow(clippy::too_many_arguments)]
+pub fn ibsend(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    tag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    buffered_send(mpi, comm, end!(buf, count, datatype, dest, tag))?;
+    request.set(RequestH::DONE);
+    Ok(())
+}
+
+#[inline]
+fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight {
+    Flight {
+        id: engine.recv(want, buf),
+        comm,
+        from: from(&want),
+        receives: true,
+    }
+}
+
+/// MPI_Recv
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub fn recv(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    source: i32,
+    tag: i32,
+    comm: CommH,
+    status: StatusOut,
+) -> Res {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let end = end!(buf, count, datatype, source, tag);
+    let Some((want, buf)) = incoming(tables, comm, &end)? else {
+        status.set_keeping_error(FROM_PROC_NULL);
+        return Ok(());
+    };
+    let flight = start_recv(engine, comm, want, &buf);
+    let (_guard, got, end) = settle(mpi, guard, Part::Flying(flight))?;
+    status.set_keeping_error(got);
+    end
+}
+
+/// MPI_Irecv
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub fn irecv(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    source: i32,
+    tag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let end = end!(buf, count, datatype, source, tag);
+    let handle = match incoming(tables, comm, &end)? {
+        None => RequestH::DONE_PROC_NULL,
+        Some((want, buf)) => {
+            let flight = start_recv(engine, comm, want, &buf);
+            tables.new_request(Kind::Flight(flight))
+        }
+    };
+    request.set(handle);
+    Ok(())
+}
+
+/// Starts a receive and a send, the receive first; nothing is started when an argument of either is wrong.
+fn start_both(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {
+    let (engine, tables) = running(state)?;
+    let out = outgoing(tables, comm, &out)?;
+    let into = incoming(tables, comm, &into)?;
+    Ok(launch(engine, comm, out, into))
+}
+
+fn launch(
+    engine: &mut Engine,
+    comm: CommH,
+    out: Option<Outgoing>,
+    into: Option<(Want, Buf)>,
+) -> [Part; 2] {
+    let recv = match into {
+        Some((want, buf)) => Part::Flying(start_recv(engine, comm, want, &buf)),
+        None => Part::Ended(FROM_PROC_NULL),
+    };
+    let send = match out {
+        Some(out) => part(out.start(engine, SendMode::Standard), comm, out.to),
+        None => Part::Ended(EMPTY),
+    };
+    [send, recv]
+}
+
+/// As [`start_both`], with one buffer for both: the data to send is copied aside first.
+fn start_replace(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {
+    let (engine, tables) = running(state)?;
+    let mut out = outgoing(tables, comm, &out)?;
+    let into = incoming(tables, comm, &into)?;
+    if let Some(out) = &mut out {
+        let copy = Buf::alloc(out.buf.len() as usize);
+        out.buf.copy_to(0, &copy, 0, out.buf.len());
+        out.buf = copy;
+    }
+    Ok(launch(engine, comm, out, into))
+}
+
+fn finish_both(mpi: &Mpi, guard: Guard<'_>, parts: [Part; 2], status: StatusOut) -> Res {
+    let [send, recv] = parts;
+    let (guard, got, received) = settle(mpi, guard, recv)?;
+    let (_guard, _, sent) = settle(mpi, guard, send)?;
+    status.set_keeping_error(got);
+    received.and(sent)
+}
+
+fn both(state: &mut State, parts: [Part; 2]) -> RequestH {
+    state.above.new_request(Kind::Pair(Box::new(parts)))
+}
+
+/// MPI_Sendrecv
+#[allow(clippy::too_many_arguments)]
+pub fn sendrecv(
+    mpi: &Mpi,
+    sendbuf: Addr,
+    sendcount: i64,
+    sendtype: TypeH,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: Addr,
+    recvcount: i64,
+    recvtype: TypeH,
+    source: i32,
+    recvtag: i32,
+    comm: CommH,
+    status: StatusOut,
+) -> Res {
+    let out = end!(sendbuf, sendcount, sendtype, dest, sendtag);
+    let into = end!(recvbuf, recvcount, recvtype, source, recvtag);
+    let mut guard = mpi.lock();
+    let parts = start_both(&mut guard, comm, out, into)?;
+    finish_both(mpi, guard, parts, status)
+}
+
+/// MPI_Sendrecv_replace
+#[allow(clippy::too_many_arguments)]
+pub fn sendrecv_replace(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: CommH,
+    status: StatusOut,
+) -> Res {
+    let out = end!(buf, count, datatype, dest, sendtag);
+    let into = end!(buf, count, datatype, source, recvtag);
+    let mut guard = mpi.lock();
+    let parts = start_replace(&mut guard, comm, out, into)?;
+    finish_both(mpi, guard, parts, status)
+}
+
+/// MPI_Isendrecv
+#[allow(clippy::too_many_arguments)]
+pub fn isendrecv(
+    mpi: &Mpi,
+    sendbuf: Addr,
+    sendcount: i64,
+    sendtype: TypeH,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: Addr,
+    recvcount: i64,
+    recvtype: TypeH,
+    source: i32,
+    recvtag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    let out = end!(sendbuf, sendcount, sendtype, dest, sendtag);
+    let into = end!(recvbuf, recvcount, recvtype, source, recvtag);
+    let mut guard = mpi.lock();
+    let parts = start_both(&mut guard, comm, out, into)?;
+    request.set(both(&mut guard, parts));
+    Ok(())
+}
+
+/// MPI_Isendrecv_replace
+#[allow(clippy::too_many_arguments)]
+pub fn isendrecv_replace(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: CommH,
+    request: Out<RequestH>,
+) -> Res {
+    let out = end!(buf, count, datatype, dest, sendtag);
+    let into = end!(buf, count, datatype, source, recvtag);
+    let mut guard = mpi.lock();
+    let parts = start_replace(&mut guard, comm, out, into)?;
+    request.set(both(&mut guard, parts));
+    Ok(())
+}

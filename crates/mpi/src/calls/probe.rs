@@ -1,0 +1,219 @@
+//! Probes, and receives of matched messages (MPI 5.0, 3.8).
+
+use crate::calls::p2p::{from, running, settle, want};
+use crate::error::Res;
+use crate::handle::{CommH, MessageH, RequestH, TypeH};
+use crate::objects::message::Message;
+use crate::objects::request::{Flight, Kind, Part};
+use crate::objects::status::{FROM_PROC_NULL, received};
+use crate::state::{Mpi, State};
+use kw_engine::{Found, MessageId, WaitOn, Want};
+use kw_sys::args::{Out, Status, StatusOut};
+use kw_sys::buf::{Addr, Buf};
+
+fn status_of(found: &Found) -> Status {
+    received(found.source, found.tag, found.len)
+}
+
+/// Looks once; progresses and looks again when nothing is there.
+fn look<T>(
+    state: &mut State,
+    mut find: impl FnMut(&mut kw_engine::Engine) -> Option<T>,
+) -> Res<Option<T>> {
+    let (engine, _) = running(state)?;
+    if let Some(found) = find(engine) {
+        return Ok(Some(found));
+    }
+    engine.progress();
+    Ok(find(engine))
+}
+
+fn on(want: &Want) -> WaitOn<'static> {
+    WaitOn {
+        requests: &[],
+        from: from(want),
+    }
+}
+
+/// MPI_Probe
+pub fn probe(mpi: &Mpi, source: i32, tag: i32, comm: CommH, status: StatusOut) -> Res {
+    let guard = mpi.lock();
+    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+        status.set_keeping_error(FROM_PROC_NULL);
+        return Ok(());
+    };
+    let mut found = None;
+    let mut guard = mpi.lane.wait(guard, on(&want), |s| match &mut s.engine {
+        Some(engine) => {
+            found = engine.probe(want);
+            found.is_some()
+        }
+        None => true,
+    });
+    running(&mut guard)?;
+    if let Some(found) = found {
+        status.set_keeping_error(status_of(&found));
+    }
+    Ok(())
+}
+
+/// MPI_Iprobe
+pub fn iprobe(
+    mpi: &Mpi,
+    source: i32,
+    tag: i32,
+    comm: CommH,
+    flag: Out<i32>,
+    status: StatusOut,
+) -> Res {
+    let mut guard = mpi.lock();
+    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+        status.set_keeping_error(FROM_PROC_NULL);
+        flag.set(1);
+        return Ok(());
+    };
+    let found = look(&mut guard, |engine| engine.probe(want))?;
+    flag.set(found.is_some() as i32);
+    if let Some(found) = found {
+        status.set_keeping_error(status_of(&found));
+    }
+    Ok(())
+}
+
+/// Hands a message taken off the queue to the caller.
+fn hand_over(
+    state: &mut State,
+    comm: CommH,
+    taken: (MessageId, Found),
+    message: Out<MessageH>,
+    status: StatusOut,
+) -> Res {
+    let (id, found) = taken;
+    let from = state.above.comm(comm)?.target().peer(found.source);
+    let key = state.above.messages.insert(Message { id, comm, from });
+    message.set(MessageH::from_key(key));
+    status.set_keeping_error(status_of(&found));
+    Ok(())
+}
+
+/// MPI_Mprobe
+pub fn mprobe(
+    mpi: &Mpi,
+    source: i32,
+    tag: i32,
+    comm: CommH,
+    message: Out<MessageH>,
+    status: StatusOut,
+) -> Res {
+    let guard = mpi.lock();
+    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+        message.set(MessageH::NO_PROC);
+        status.set_keeping_error(FROM_PROC_NULL);
+        return Ok(());
+    };
+    let mut taken = None;
+    let mut guard = mpi.lane.wait(guard, on(&want), |s| match &mut s.engine {
+        Some(engine) => {
+            taken = engine.take_message(want);
+            taken.is_some()
+        }
+        None => true,
+    });
+    running(&mut guard)?;
+    match taken {
+        Some(taken) => hand_over(&mut guard, comm, taken, message, status),
+        None => Ok(()),
+    }
+}
+
+/// MPI_Improbe
+pub fn improbe(
+    mpi: &Mpi,
+    source: i32,
+    tag: i32,
+    comm: CommH,
+    flag: Out<i32>,
+    message: Out<MessageH>,
+    status: StatusOut,
+) -> Res {
+    let mut guard = mpi.lock();
+    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+        message.set(MessageH::NO_PROC);
+        status.set_keeping_error(FROM_PROC_NULL);
+        flag.set(1);
+        return Ok(());
+    };
+    let taken = look(&mut guard, |engine| engine.take_message(want))?;
+    flag.set(taken.is_some() as i32);
+    match taken {
+        Some(taken) => hand_over(&mut guard, comm, taken, message, status),
+        None => Ok(()),
+    }
+}
+
+/// Starts to receive a matched message; its handle is dead from then on. `None` for MPI_MESSAGE_NO_PROC.
+fn start(
+    state: &mut State,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    message: Out<MessageH>,
+) -> Res<Option<Flight>> {
+    let handle = message.get();
+    if handle == MessageH::NO_PROC {
+        message.set(MessageH::NULL);
+        return Ok(None);
+    }
+    let (engine, tables) = running(state)?;
+    let taken = tables.message(handle)?;
+    let buf: Buf = tables
+        .buf(buf, count, datatype)
+        .map_err(|f| f.on(taken.comm))?;
+    if let Some(key) = handle.key() {
+        tables.messages.remove(key);
+    }
+    message.set(MessageH::NULL);
+    Ok(Some(Flight {
+        id: engine.recv_message(taken.id, &buf),
+        comm: taken.comm,
+        from: Some(taken.from),
+        receives: true,
+    }))
+}
+
+/// MPI_Mrecv
+pub fn mrecv(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    message: Out<MessageH>,
+    status: StatusOut,
+) -> Res {
+    let mut guard = mpi.lock();
+    let part = match start(&mut guard, buf, count, datatype, message)? {
+        Some(flight) => Part::Flying(flight),
+        None => Part::Ended(FROM_PROC_NULL),
+    };
+    let (_guard, got, end) = settle(mpi, guard, part)?;
+    status.set_keeping_error(got);
+    end
+}
+
+/// MPI_Imrecv
+pub fn imrecv(
+    mpi: &Mpi,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    message: Out<MessageH>,
+    request: Out<RequestH>,
+) -> Res {
+    let mut guard = mpi.lock();
+    let handle = match start(&mut guard, buf, count, datatype, message)? {
+        Some(flight) => guard.above.new_request(Kind::Flight(flight)),
+        None => RequestH::DONE_PROC_NULL,
+    };
+    request.set(handle);
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Completion of one request (MPI 5.0, 3.7.3): wait, test, status, free, cancel.
+
+use crate::calls::p2p::running;
+use crate::error::{Class, Res, fail};
+use crate::handle::RequestH;
+use crate::objects::request::{
+    self, Ended, Kind, Part, Pending, at_once, finish, generalized, is_active, pending, unknown,
+};
+use crate::objects::status::EMPTY;
+use crate::state::{Guard, Mpi, State};
+use kw_engine::WaitOn;
+use kw_sys::args::{Out, StatusOut};
+
+/// Waits until a request has ended. A handle that names no request counts as ended.
+#[inline]
+pub(crate) fn wait_until_ended<'a>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
+    handle: RequestH,
+) -> Guard<'a> {
+    while let Some(left) = pending(&guard, handle) {
+        guard = match left {
+            Pending::On(id, from) => {
+                let on = WaitOn {
+                    requests: &[id],
+                    from,
+                };
+                mpi.lane.wait(guard, on, |s| {
+                    s.engine.as_ref().is_none_or(|e| e.is_done(id))
+                })
+            }
+            Pending::Anything => mpi
+                .lane
+                .wait(guard, WaitOn::default(), |s| pending(s, handle).is_none()),
+        };
+    }
+    guard
+}
+
+/// Whether a request has ended; progresses once when it has not.
+#[inline]
+pub(crate) fn has_ended(state: &mut State, handle: RequestH) -> Res<bool> {
+    if pending(state, handle).is_none() {
+        return Ok(true);
+    }
+    running(state)?.0.progress();
+    Ok(pending(state, handle).is_none())
+}
+
+/// Asks the user's functions, with the lane released, for what a generalized request left.
+pub(crate) fn ask(ended: &mut Ended) {
+    let Some(g) = ended.ask.take() else { return };
+    let (status, asked) = g.ask();
+    ended.status = status;
+    let fault = asked.and(g.tell_gone()).err();
+    ended.status.error = fault.as_ref().map_or(0, |f| f.code);
+    ended.fault = fault;
+}
+
+/// Takes the result of one request that has ended.
+#[inline]
+pub(crate) fn conclude(
+    mut guard: Guard<'_>,
+    handle: RequestH,
+    replace: impl FnOnce(RequestH),
+    status: StatusOut,
+) -> Res {
+    let mut ended = finish(&mut guard, handle)?;
+    drop(guard);
+    if ended.gone {
+        replace(RequestH::NULL);
+    }
+    if ended.ask.is_some() {
+        ask(&mut ended);
+    }
+    status.set_keeping_error(ended.status);
+    ended.fault.map_or(Ok(()), Err)
+}
+
+/// MPI_Wait
+#[inline]
+pub fn wait(mpi: &Mpi, request: Out<RequestH>, status: StatusOut) -> Res {
+    let handle = request.get();
+    if let Some(ended) = at_once(handle) {
+        request.set(RequestH::NULL);
+        status.set_keeping_error(ended);
+        return Ok(());
+    }
+    let guard = mpi.lock();
+    let guard = wait_until_ended(mpi, guard, handle);
+    conclude(guard, handle, |null| request.set(null), status)
+}
+
+/// MPI_Test
+#[inline]
+pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut) -> Res {
+    let handle = request.get();
+    if let Some(ended) = at_once(handle) {
+        request.set(RequestH::NULL);
+        status.set_keeping_error(ended);
+        flag.set(1);
+        return Ok(());
+    }
+    let mut guard = mpi.lock();
+    if !has_ended(&mut guard, handle)? {
+        flag.set(0);
+        return Ok(());
+    }
+    flag.set(1);
+    conclude(guard, handle, |null| request.set(null), status)
+}
+
+/// The status of a request that has ended, left in place; the user is asked for a generalized one's.
+pub(crate) fn look<'a>(
+    mpi: &'a Mpi,
+    guard: Guard<'a>,
+    handle: RequestH,
+    status: StatusOut,
+) -> Res<Guard<'a>> {
+    if let Some(g) = generalized(&guard.above, handle) {
+        drop(guard);
+        let (seen, end) = g.ask();
+        status.set_keeping_error(seen);
+        end?;
+        return Ok(mpi.lock());
+    }
+    status.set_keeping_error(request::peek(&guard, handle)?);
+    Ok(guard)
+}
+
+/// MPI_Request_get_status
+pub fn request_get_status(mpi: &Mpi, request: RequestH, flag: Out<i32>, status: StatusOut) -> Res {
+    if let Some(ended) = at_once(request) {
+        status.set_keeping_error(ended);
+        flag.set(1);
+        return Ok(());
+    }
+    let mut guard = mpi.lock();
+    if !is_active(&guard.above, request)? {
+        status.set_keeping_error(EMPTY);
+        flag.set(1);
+        return Ok(());
+    }
+    let ended = has_ended(&mut guard, request)?;
+    flag.set(ended as i32);
+    if ended {
+        drop(look(mpi, guard, request, status)?);
+    }
+    Ok(())
+}
+
+/// MPI_Request_free
+pub fn request_free(mpi: &Mpi, request: Out<RequestH>) -> Res {
+    let gone = request::release(&mut mpi.lock(), request.get())?;
+    request.set(RequestH::NULL);
+    gone.map_or(Ok(()), |g| g.tell_gone())
+}
+
+/// MPI_Cancel
+pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
+    let handle = request.get();
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let mut stop = |part: &Part| {
+        if let Part::Flying(f) = part {
+            engine.cancel(f.id);
+        }
+    };
+    match tables.requests.get(handle) {
+        None => return Err(unknown(handle)),
+        Some(Kind::Flight(f)) => stop(&Part::Flying(*f)),
+        Some(Kind::Pair(parts)) => parts.iter().for_each(stop),
+        Some(Kind::Persistent(p)) => match &p.active {
+            Some(part) => stop(part),
+            None => {
+                return fail(
+                    Class::Request,
+                    format!(
+                        "request {:#x} is inactive and cannot be cancelled",
+                        handle.0
+                    ),
+                );
+            }
+        },
+        Some(Kind::Generalized(g)) => {
+            let g = **g;
+            drop(guard);
+            return g.tell_cancel();
+        }
+        Some(Kind::Ended(_)) => {}
+        Some(Kind::Then(..) | Kind::Flush(..)) => {
+            return fail(
+                Class::Request,
+                "request is of a collective operation or a flush, which cannot be cancelled",
+            );
+        }
+    }
+    Ok(())
+}
