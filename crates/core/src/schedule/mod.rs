@@ -1,1 +1,219 @@
-//! (room to be filled)
+//! Collectives as schedules: what one rank sends, receives, copies and combines, and in which order.
+//!
+//! A [`Schedule`] is a small program. [`Step::Send`] and [`Step::Recv`] start a transfer and go on at once; each takes the
+//! next *slot* number (0, 1, ... in the order of the program). [`Step::Await`] stops until one slot has ended,
+//! [`Step::Fence`] until all have; the end of the program is a fence. [`Step::Copy`] and [`Step::Reduce`] happen where
+//! they stand. All messages of one collective carry the same tag, so the sends from one rank to another must stand in the
+//! order in which the other rank receives them; the symbolic checker of the tests (`check.rs`) proves that, and that no
+//! step touches memory that is in flight, for every algorithm and process count.
+//!
+//! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. Whoever runs the schedule says what the
+//! unit of each buffer is: an element of a datatype (so nothing is packed), or a byte of the packed data.
+//!
+//! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one row in
+//! `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking, non-blocking and persistent calls
+//! run the same schedules (MPI 5.0, chapter 6).
+
+pub mod algorithms;
+mod ask;
+#[cfg(test)]
+mod check;
+mod fold;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+pub use ask::{Ask, Blocks};
+pub use table::{Coll, Table};
+
+/// The user's send buffer (first of the caller's buffers).
+pub const SEND: u32 = 0;
+/// The user's receive buffer (second of the caller's buffers).
+pub const RECV: u32 = 1;
+/// Buffers from this number on are the schedule's temporaries.
+pub const TEMPS: u32 = 1 << 31;
+
+/// A range of units in a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// The buffer: one of the caller's (below [`TEMPS`]), or a temporary.
+    pub buf: u32,
+    /// First unit; may be negative in the v and w forms.
+    pub at: i64,
+    /// Number of units.
+    pub len: u64,
+}
+
+impl Slice {
+    /// No data: what barriers send.
+    pub const NOTHING: Slice = Slice {
+        buf: TEMPS - 1,
+        at: 0,
+        len: 0,
+    };
+
+    /// Units `0..len` of a buffer.
+    #[inline]
+    pub fn whole(buf: u32, len: u64) -> Slice {
+        Slice { buf, at: 0, len }
+    }
+
+    /// `len` units from the `from`th of this slice on.
+    #[inline]
+    pub fn part(self, from: u64, len: u64) -> Slice {
+        debug_assert!(from + len <= self.len, "part {from}+{len} of {self:?}");
+        Slice {
+            buf: self.buf,
+            at: self.at + from as i64,
+            len,
+        }
+    }
+
+    /// Whether there is no data in it.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+/// One step of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Starts a send to a rank of the communicator; the slice may not be written until the slot has ended.
+    Send {
+        /// Destination.
+        to: u32,
+        /// What is sent.
+        what: Slice,
+    },
+    /// Starts a receive; the slice may not be touched until the slot has ended.
+    Recv {
+        /// Source.
+        from: u32,
+        /// Where it goes.
+        into: Slice,
+    },
+    /// Copies packed data; the slices do not overlap, their units may differ.
+    Copy {
+        /// From here.
+        from: Slice,
+        /// To here.
+        to: Slice,
+    },
+    /// `right[i] = left[i] op right[i]`: `left` comes from lower ranks than `right` unless the operation commutes.
+    Reduce {
+        /// Left operand, not changed.
+        left: Slice,
+        /// Right operand and result.
+        right: Slice,
+    },
+    /// Waits for one slot.
+    Await(u32),
+    /// Waits for all slots so far.
+    Fence,
+}
+
+/// Size and unit of a temporary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Temp {
+    /// So many bytes of packed data; the unit is a byte.
+    Bytes(u64),
+    /// So many elements of the reduction's datatype, laid out like the user's.
+    Elements(u64),
+    /// As many bytes as that slice of a caller's buffer packs to; the unit is the whole.
+    Packed(Slice),
+}
+
+/// The program of one rank.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The temporaries, numbered from [`TEMPS`] on.
+    pub temps: Vec<Temp>,
+    /// Number of sends and receives.
+    pub slots: u32,
+}
+
+impl Schedule {
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.temps.clear();
+        self.slots = 0;
+    }
+
+    /// Starts a send; returns its slot.
+    #[inline]
+    pub fn send(&mut self, to: u32, what: Slice) -> u32 {
+        self.post(Step::Send { to, what })
+    }
+
+    /// Starts a receive; returns its slot.
+    #[inline]
+    pub fn recv(&mut self, from: u32, into: Slice) -> u32 {
+        self.post(Step::Recv { from, into })
+    }
+
+    /// Receives and waits for it.
+    #[inline]
+    pub fn receive(&mut self, from: u32, into: Slice) {
+        let slot = self.recv(from, into);
+        self.wait(slot);
+    }
+
+    /// Copies, unless there is nothing to copy.
+    #[inline]
+    pub fn copy(&mut self, from: Slice, to: Slice) {
+        if !from.is_empty() || !to.is_empty() {
+            self.steps.push(Step::Copy { from, to });
+        }
+    }
+
+    /// `right = left op right`.
+    #[inline]
+    pub fn reduce(&mut self, left: Slice, right: Slice) {
+        debug_assert_eq!(left.len, right.len);
+        if !left.is_empty() {
+            self.steps.push(Step::Reduce { left, right });
+        }
+    }
+
+    /// Waits for a slot.
+    #[inline]
+    pub fn wait(&mut self, slot: u32) {
+        self.steps.push(Step::Await(slot));
+    }
+
+    /// Waits for everything started so far.
+    #[inline]
+    pub fn fence(&mut self) {
+        self.steps.push(Step::Fence);
+    }
+
+    /// A temporary of so many bytes.
+    pub fn bytes(&mut self, len: u64) -> Slice {
+        self.temp(Temp::Bytes(len), len)
+    }
+
+    /// A temporary of so many elements of the reduction's datatype.
+    pub fn elements(&mut self, len: u64) -> Slice {
+        self.temp(Temp::Elements(len), len)
+    }
+
+    /// A temporary that holds the packed data of a slice of a caller's buffer.
+    pub fn packed(&mut self, like: Slice) -> Slice {
+        self.temp(Temp::Packed(like), 1)
+    }
+
+    fn temp(&mut self, temp: Temp, len: u64) -> Slice {
+        self.temps.push(temp);
+        Slice::whole(TEMPS + self.temps.len() as u32 - 1, len)
+    }
+
+    fn post(&mut self, step: Step) -> u32 {
+        self.steps.push(step);
+        self.slots += 1;
+        self.slots - 1
+    }
+}

@@ -1,0 +1,226 @@
+//! The algorithms: one file each, one row each in [`ALL`].
+
+use super::{Ask, Coll, Schedule};
+
+pub mod allgather_bruck;
+pub mod allgather_doubling;
+pub mod allgather_gather_bcast;
+pub mod allgather_ring;
+pub mod allgather_spread;
+pub mod allreduce_doubling;
+pub mod allreduce_linear;
+pub mod allreduce_rabenseifner;
+pub mod allreduce_reduce_bcast;
+pub mod allreduce_ring;
+pub mod alltoall_bruck;
+pub mod alltoall_in_place;
+pub mod alltoall_pairwise;
+pub mod alltoall_spread;
+pub mod barrier_dissemination;
+pub mod barrier_tree;
+pub mod bcast_binomial;
+pub mod bcast_linear;
+pub mod bcast_scatter_ring;
+pub mod exscan_doubling;
+pub mod gather_binomial;
+pub mod gather_linear;
+pub mod reduce_binomial;
+pub mod reduce_linear;
+pub mod reduce_scatter_pairwise;
+pub mod reduce_scatter_reduce_scatterv;
+pub mod scan_chain;
+pub mod scan_doubling;
+pub mod scatter_binomial;
+pub mod scatter_linear;
+
+/// What an algorithm cannot do without. All ranks judge it alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Nothing.
+    Nothing,
+    /// The operation commutes.
+    Commutes,
+    /// Every rank's block has the same number of packed bytes.
+    Even,
+    /// Equal blocks, and a power of two of processes.
+    EvenPowerOfTwo,
+    /// MPI_IN_PLACE on all ranks.
+    InPlace,
+    /// Equal blocks, and not MPI_IN_PLACE.
+    EvenApart,
+    /// Not MPI_IN_PLACE.
+    Apart,
+}
+
+impl Need {
+    /// Whether the call gives it.
+    pub fn met(self, ask: &Ask) -> bool {
+        let even = || ask.send.is_even() && ask.recv.is_even();
+        match self {
+            Need::Nothing => true,
+            Need::Commutes => ask.commutative,
+            Need::Even => even(),
+            Need::EvenPowerOfTwo => even() && ask.size.is_power_of_two(),
+            Need::InPlace => ask.in_place,
+            Need::EvenApart => even() && !ask.in_place,
+            Need::Apart => !ask.in_place,
+        }
+    }
+}
+
+/// One algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    /// Which collective it performs.
+    pub coll: Coll,
+    /// Its name in the table.
+    pub name: &'static str,
+    /// What it needs.
+    pub need: Need,
+    /// Emits one rank's schedule.
+    pub emit: fn(&Ask, &mut Schedule),
+}
+
+const fn row(
+    coll: Coll,
+    name: &'static str,
+    need: Need,
+    emit: fn(&Ask, &mut Schedule),
+) -> Algorithm {
+    Algorithm {
+        coll,
+        name,
+        need,
+        emit,
+    }
+}
+
+/// Every algorithm.
+pub const ALL: &[Algorithm] = &[
+    row(
+        Coll::Barrier,
+        "dissemination",
+        Need::Nothing,
+        barrier_dissemination::emit,
+    ),
+    row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
+    row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
+    row(Coll::Bcast, "linear", Need::Nothing, bcast_linear::emit),
+    row(
+        Coll::Bcast,
+        "scatter_ring",
+        Need::Nothing,
+        bcast_scatter_ring::emit,
+    ),
+    row(Coll::Gather, "binomial", Need::Even, gather_binomial::emit),
+    row(Coll::Gather, "linear", Need::Nothing, gather_linear::emit),
+    row(
+        Coll::Scatter,
+        "binomial",
+        Need::Even,
+        scatter_binomial::emit,
+    ),
+    row(Coll::Scatter, "linear", Need::Nothing, scatter_linear::emit),
+    row(Coll::Allgather, "bruck", Need::Even, allgather_bruck::emit),
+    row(
+        Coll::Allgather,
+        "doubling",
+        Need::EvenPowerOfTwo,
+        allgather_doubling::emit,
+    ),
+    row(
+        Coll::Allgather,
+        "gather_bcast",
+        Need::Even,
+        allgather_gather_bcast::emit,
+    ),
+    row(Coll::Allgather, "ring", Need::Nothing, allgather_ring::emit),
+    row(
+        Coll::Allgather,
+        "spread",
+        Need::Nothing,
+        allgather_spread::emit,
+    ),
+    row(
+        Coll::Alltoall,
+        "bruck",
+        Need::EvenApart,
+        alltoall_bruck::emit,
+    ),
+    row(
+        Coll::Alltoall,
+        "in_place",
+        Need::InPlace,
+        alltoall_in_place::emit,
+    ),
+    row(
+        Coll::Alltoall,
+        "pairwise",
+        Need::Apart,
+        alltoall_pairwise::emit,
+    ),
+    row(Coll::Alltoall, "spread", Need::Apart, alltoall_spread::emit),
+    row(
+        Coll::Reduce,
+        "binomial",
+        Need::Nothing,
+        reduce_binomial::emit,
+    ),
+    row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
+    row(
+        Coll::Allreduce,
+        "doubling",
+        Need::Nothing,
+        allreduce_doubling::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "linear",
+        Need::Nothing,
+        allreduce_linear::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "rabenseifner",
+        Need::Commutes,
+        allreduce_rabenseifner::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "reduce_bcast",
+        Need::Nothing,
+        allreduce_reduce_bcast::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "ring",
+        Need::Commutes,
+        allreduce_ring::emit,
+    ),
+    row(
+        Coll::ReduceScatter,
+        "pairwise",
+        Need::Commutes,
+        reduce_scatter_pairwise::emit,
+    ),
+    row(
+        Coll::ReduceScatter,
+        "reduce_scatterv",
+        Need::Nothing,
+        reduce_scatter_reduce_scatterv::emit,
+    ),
+    row(Coll::Scan, "chain", Need::Nothing, scan_chain::emit),
+    row(Coll::Scan, "doubling", Need::Nothing, scan_doubling::emit),
+    row(
+        Coll::Exscan,
+        "chain",
+        Need::Nothing,
+        scan_chain::emit_exclusive,
+    ),
+    row(
+        Coll::Exscan,
+        "doubling",
+        Need::Nothing,
+        exscan_doubling::emit,
+    ),
+];

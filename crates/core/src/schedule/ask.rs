@@ -1,0 +1,179 @@
+//! What a collective call asks for, in the terms in which algorithms think.
+
+use super::{RECV, SEND, Slice};
+
+/// Where the blocks of the ranks lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Blocks<'a> {
+    /// Equal blocks in a row: block `i` is units `i*each..(i+1)*each` of `buf`.
+    Even {
+        /// The buffer.
+        buf: u32,
+        /// Units in one block.
+        each: u64,
+    },
+    /// Block `i` is `counts[i]` units from `at[i]` on.
+    Listed {
+        /// The buffer.
+        buf: u32,
+        /// Units in each block.
+        counts: &'a [u64],
+        /// First unit of each block.
+        at: &'a [i64],
+    },
+    /// Block `i` is `counts[i]` units of the buffer `first + i` (each block has its own datatype).
+    Apart {
+        /// Buffer of the first block.
+        first: u32,
+        /// Units in each block.
+        counts: &'a [u64],
+    },
+}
+
+impl Blocks<'_> {
+    /// No blocks.
+    pub const NONE: Blocks<'static> = Blocks::Even { buf: SEND, each: 0 };
+
+    /// Block `i`.
+    #[inline]
+    pub fn block(&self, i: u32) -> Slice {
+        match *self {
+            Blocks::Even { buf, each } => Slice {
+                buf,
+                at: (i as u64 * each) as i64,
+                len: each,
+            },
+            Blocks::Listed { buf, counts, at } => Slice {
+                buf,
+                at: at[i as usize],
+                len: counts[i as usize],
+            },
+            Blocks::Apart { first, counts } => Slice::whole(first + i, counts[i as usize]),
+        }
+    }
+
+    /// Blocks `i..i+n` as one slice; only for equal blocks.
+    #[inline]
+    pub fn run(&self, i: u32, n: u32) -> Slice {
+        match *self {
+            Blocks::Even { buf, each } => Slice {
+                buf,
+                at: (i as u64 * each) as i64,
+                len: n as u64 * each,
+            },
+            _ => {
+                unreachable!("only equal blocks lie in a row; the table's `even` need guards this")
+            }
+        }
+    }
+
+    /// Whether blocks are equal and in a row.
+    pub fn is_even(&self) -> bool {
+        matches!(self, Blocks::Even { .. })
+    }
+}
+
+/// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`, `block_bytes` and
+/// `commutative` agree on all ranks (the standard demands it), the rest is local.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// This rank.
+    pub rank: u32,
+    /// Ranks of the communicator.
+    pub size: u32,
+    /// The root, where there is one.
+    pub root: u32,
+    /// Reductions and scans: elements of a rank's contribution. Broadcast: bytes (the unit of its buffer is a byte, since
+    /// ranks may describe the same data by different datatypes).
+    pub count: u64,
+    /// Packed bytes of one of the equal blocks (gather, scatter, allgather, alltoall).
+    pub block_bytes: u64,
+    /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the block of each result.
+    pub send: Blocks<'a>,
+    /// What is received: block `i` from rank `i`; block 0 where there is one.
+    pub recv: Blocks<'a>,
+    /// Whether the reduction's operation commutes.
+    pub commutative: bool,
+    /// MPI_IN_PLACE was given at this rank: what it contributes lies in its receive buffer (scatter: the root's own block
+    /// stays in its send buffer).
+    pub in_place: bool,
+    /// Fan-out of trees, from the table's row.
+    pub fan: u32,
+}
+
+impl<'a> Ask<'a> {
+    /// A call with no data.
+    pub fn new(rank: u32, size: u32) -> Ask<'a> {
+        Ask {
+            rank,
+            size,
+            root: 0,
+            count: 0,
+            block_bytes: 0,
+            send: Blocks::NONE,
+            recv: Blocks::NONE,
+            commutative: true,
+            in_place: false,
+            fan: 2,
+        }
+    }
+
+    /// Whether this rank is the root.
+    #[inline]
+    pub fn is_root(&self) -> bool {
+        self.rank == self.root
+    }
+
+    /// This rank counted from the root.
+    #[inline]
+    pub fn relative(&self) -> u32 {
+        (self.rank + self.size - self.root) % self.size
+    }
+
+    /// The rank that is `v`th counted from the root.
+    #[inline]
+    pub fn absolute(&self, v: u32) -> u32 {
+        (v + self.root) % self.size
+    }
+
+    /// The rank `by` places further round the ring.
+    #[inline]
+    pub fn after(&self, by: u32) -> u32 {
+        (self.rank + by) % self.size
+    }
+
+    /// The rank `by` places back round the ring.
+    #[inline]
+    pub fn before(&self, by: u32) -> u32 {
+        (self.rank + self.size - by) % self.size
+    }
+
+    /// What this rank contributes to a reduction: `count` elements.
+    #[inline]
+    pub fn input(&self) -> Slice {
+        Slice::whole(if self.in_place { RECV } else { SEND }, self.count)
+    }
+
+    /// Where the result of a reduction goes: `count` elements.
+    #[inline]
+    pub fn output(&self) -> Slice {
+        Slice::whole(RECV, self.count)
+    }
+}
+
+/// Part `i` of `n` nearly equal parts of a slice, the longer ones first.
+pub fn part_of(all: Slice, i: u32, n: u32) -> Slice {
+    let start = |i: u64| (all.len / n as u64) * i + (all.len % n as u64).min(i);
+    let (from, to) = (start(i as u64), start(i as u64 + 1));
+    all.part(from, to - from)
+}
+
+/// Parts `i..j` of `n` as [`part_of`] cuts them.
+pub fn parts_of(all: Slice, i: u32, j: u32, n: u32) -> Slice {
+    if i >= j {
+        return all.part(0, 0);
+    }
+    let (first, last) = (part_of(all, i, n), part_of(all, j - 1, n));
+    let from = (first.at - all.at) as u64;
+    all.part(from, (last.at - first.at) as u64 + last.len)
+}

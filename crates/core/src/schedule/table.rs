@@ -1,0 +1,137 @@
+//! The choice of an algorithm, as data: `table.txt` read into rows. A file of the same form can stand in for it.
+
+use super::Ask;
+use super::algorithms::{ALL, Algorithm};
+
+macro_rules! colls {
+    ($($id:ident = $name:literal;)*) => {
+        /// The collectives that algorithms perform (the v and w forms are calls of the same ones).
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[allow(missing_docs)]
+        pub enum Coll { $($id),* }
+        /// Names by position.
+        pub const COLLS: &[(Coll, &str)] = &[$((Coll::$id, $name)),*];
+    };
+}
+
+colls! {
+    Barrier = "barrier";
+    Bcast = "bcast";
+    Gather = "gather";
+    Scatter = "scatter";
+    Allgather = "allgather";
+    Alltoall = "alltoall";
+    Reduce = "reduce";
+    Allreduce = "allreduce";
+    ReduceScatter = "reduce_scatter";
+    Scan = "scan";
+    Exscan = "exscan";
+}
+
+/// The table that is built in.
+const BUILT_IN: &str = include_str!("table.txt");
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    max_bytes: u64,
+    max_procs: u32,
+    shared: Option<bool>,
+    fan: u32,
+    algorithm: &'static Algorithm,
+}
+
+impl Row {
+    fn fits(&self, bytes: u64, shared: bool, ask: &Ask) -> bool {
+        bytes <= self.max_bytes
+            && ask.size <= self.max_procs
+            && self.shared.is_none_or(|s| s == shared)
+            && self.algorithm.need.met(ask)
+    }
+}
+
+/// Rows by collective, in the order of the file.
+#[derive(Clone, Debug)]
+pub struct Table {
+    rows: Vec<Vec<Row>>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        // The built-in text is read by a test.
+        Table::parse(BUILT_IN).expect("the built-in table is well-formed")
+    }
+}
+
+impl Table {
+    /// Reads a table; says line and fault when it cannot.
+    pub fn parse(text: &str) -> Result<Table, String> {
+        let mut rows = vec![Vec::new(); COLLS.len()];
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if line.is_empty() {
+                continue;
+            }
+            let (coll, row) = parse_row(line).map_err(|e| format!("line {}: {e}", number + 1))?;
+            rows[coll as usize].push(row);
+        }
+        Ok(Table { rows })
+    }
+
+    /// The algorithm and fan-out for a call; `bytes` as `table.txt` explains. When no row fits, the first algorithm that can.
+    #[inline]
+    pub fn choose(
+        &self,
+        coll: Coll,
+        bytes: u64,
+        shared: bool,
+        ask: &Ask,
+    ) -> (&'static Algorithm, u32) {
+        for row in &self.rows[coll as usize] {
+            if row.fits(bytes, shared, ask) {
+                return (row.algorithm, row.fan);
+            }
+        }
+        let fallback = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
+        // Every collective has an algorithm without needs, or two whose needs are opposite (a test counts them).
+        (fallback.expect("some algorithm fits every call"), 4)
+    }
+}
+
+fn parse_row(line: &str) -> Result<(Coll, Row), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[coll, bytes, procs, load, name] = words.as_slice() else {
+        return Err(format!("has {} words, wants 5: {line}", words.len()));
+    };
+    let &(coll, _) = COLLS
+        .iter()
+        .find(|c| c.1 == coll)
+        .ok_or_else(|| format!("no collective is called {coll}"))?;
+    let shared = match load {
+        "any" => None,
+        "shared" => Some(true),
+        "free" => Some(false),
+        _ => return Err(format!("load is {load}, wants any, shared or free")),
+    };
+    let (name, fan) = name.split_once('/').unwrap_or((name, "4"));
+    let algorithm = ALL
+        .iter()
+        .find(|a| a.coll == coll && a.name == name)
+        .ok_or_else(|| format!("no algorithm of that collective is called {name}"))?;
+    let row = Row {
+        max_bytes: limit(bytes, u64::MAX)?,
+        max_procs: limit(procs, u32::MAX as u64)? as u32,
+        shared,
+        fan: limit(fan, 4)?.max(1) as u32,
+        algorithm,
+    };
+    Ok((coll, row))
+}
+
+fn limit(word: &str, none: u64) -> Result<u64, String> {
+    if word == "-" {
+        Ok(none)
+    } else {
+        word.parse().map_err(|_| format!("{word} is no number"))
+    }
+}
