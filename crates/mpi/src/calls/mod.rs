@@ -4,6 +4,7 @@
 //! their PMPI twins call it. Private helpers are not `pub`.
 
 pub mod buffer;
+pub mod datatype;
 pub mod grequest;
 pub mod mem;
 pub mod misc;

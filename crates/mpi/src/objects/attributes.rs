@@ -256,7 +256,7 @@ impl Tables {
     pub fn check_owner(&self, owner: Owner) -> Res {
         match owner {
             Owner::Comm(h) => self.comm(h).map(|_| ()),
-            Owner::Type(h) => self.layout(h).map(|_| ()),
+            Owner::Type(h) => self.datatype(h).map(|_| ()),
             Owner::Win(h) => fail(
                 Class::Win,
                 format!("win is {:#x}, which names no window", h.0),

@@ -1,0 +1,199 @@
+//! Indexed and struct datatypes (MPI 5.0, 5.1.2). The width of the arrays tells the large-count twins apart.
+
+use super::{combiner, enter, lengths, part, positive, some};
+use crate::error::Res;
+use crate::handle::TypeH;
+use crate::objects::datatype::{Recipe, checked_count};
+use crate::state::Mpi;
+use kw_core::layout::{Layout, Misfit};
+use kw_sys::args::{Array, Ints, Out, Width};
+use std::sync::Arc;
+
+/// Blocks `(displacement, length)`; displacements count extents of the old type when `in_extents`.
+fn blocks(
+    old: &Layout,
+    at: &[i64],
+    len: impl Iterator<Item = i64>,
+    in_extents: bool,
+) -> Result<Vec<(i64, u64)>, Misfit> {
+    at.iter()
+        .zip(len)
+        .map(|(&at, len)| {
+            let at = if in_extents { old.scaled(at)? } else { at };
+            Ok((at, len as u64))
+        })
+        .collect()
+}
+
+fn recipe(
+    combiner: i32,
+    large: bool,
+    head: &[i64],
+    lens: &[i64],
+    at: &[i64],
+    in_extents: bool,
+) -> Recipe {
+    let mut recipe = Recipe {
+        combiner,
+        ..Recipe::default()
+    };
+    if large {
+        recipe.counts = [head, lens, at].concat();
+    } else if in_extents {
+        recipe.integers = [head, lens, at].concat();
+    } else {
+        recipe.integers = [head, lens].concat();
+        recipe.addresses = at.to_vec();
+    }
+    recipe
+}
+
+fn indexed(
+    mpi: &Mpi,
+    count: i64,
+    lens: Ints,
+    at: Ints,
+    in_extents: bool,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let n = checked_count("count", count)? as usize;
+    let large = lens.width() == Width::Long;
+    let lens = lengths("array_of_blocklengths", lens, n)?;
+    let at = some("array_of_displacements", at, n)?;
+    let kind = if in_extents {
+        combiner::INDEXED
+    } else {
+        combiner::HINDEXED
+    };
+    let mut recipe = recipe(kind, large, &[count], &lens, &at, in_extents);
+    let mut guard = mpi.lock();
+    let tables = &mut guard.above;
+    let old = &tables.datatype(oldtype)?.layout;
+    let layout = old.hindexed(&blocks(old, &at, lens.iter().copied(), in_extents)?)?;
+    recipe.types.push(part(tables, oldtype)?);
+    enter(tables, layout, recipe, newtype)
+}
+
+/// MPI_Type_indexed
+pub fn type_indexed(
+    mpi: &Mpi,
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: Ints,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let (lens, at) = (array_of_blocklengths, array_of_displacements);
+    indexed(mpi, count, lens, at, true, oldtype, newtype)
+}
+
+/// MPI_Type_create_hindexed
+pub fn type_create_hindexed(
+    mpi: &Mpi,
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: Ints,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let (lens, at) = (array_of_blocklengths, array_of_displacements);
+    indexed(mpi, count, lens, at, false, oldtype, newtype)
+}
+
+fn block(
+    mpi: &Mpi,
+    head: [i64; 2],
+    at: Ints,
+    (in_extents, large): (bool, bool),
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let n = checked_count("count", head[0])? as usize;
+    positive("blocklength", head[1])?;
+    let at = some("array_of_displacements", at, n)?;
+    let kind = if in_extents {
+        combiner::INDEXED_BLOCK
+    } else {
+        combiner::HINDEXED_BLOCK
+    };
+    let mut recipe = recipe(kind, large, &head, &[], &at, in_extents);
+    let mut guard = mpi.lock();
+    let tables = &mut guard.above;
+    let old = &tables.datatype(oldtype)?.layout;
+    let layout = old.hindexed(&blocks(old, &at, std::iter::repeat(head[1]), in_extents)?)?;
+    recipe.types.push(part(tables, oldtype)?);
+    enter(tables, layout, recipe, newtype)
+}
+
+/// MPI_Type_create_indexed_block
+pub fn type_create_indexed_block(
+    mpi: &Mpi,
+    count: i64,
+    blocklength: i64,
+    array_of_displacements: Ints,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let at = array_of_displacements;
+    let how = (true, at.width() == Width::Long);
+    block(mpi, [count, blocklength], at, how, oldtype, newtype)
+}
+
+/// MPI_Type_create_hindexed_block
+pub fn type_create_hindexed_block(
+    mpi: &Mpi,
+    count: i64,
+    blocklength: i64,
+    array_of_displacements: Ints,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let head = [count, blocklength];
+    let at = array_of_displacements;
+    block(mpi, head, at, (false, false), oldtype, newtype)
+}
+
+/// MPI_Type_create_hindexed_block_c
+pub fn type_create_hindexed_block_c(
+    mpi: &Mpi,
+    count: i64,
+    blocklength: i64,
+    array_of_displacements: Ints,
+    oldtype: TypeH,
+    newtype: Out<TypeH>,
+) -> Res {
+    let head = [count, blocklength];
+    let at = array_of_displacements;
+    block(mpi, head, at, (false, true), oldtype, newtype)
+}
+
+/// MPI_Type_create_struct
+pub fn type_create_struct(
+    mpi: &Mpi,
+    count: i64,
+    array_of_blocklengths: Ints,
+    array_of_displacements: Ints,
+    array_of_types: Array<TypeH>,
+    newtype: Out<TypeH>,
+) -> Res {
+    let n = checked_count("count", count)? as usize;
+    let large = array_of_blocklengths.width() == Width::Long;
+    let lens = lengths("array_of_blocklengths", array_of_blocklengths, n)?;
+    let at = some("array_of_displacements", array_of_displacements, n)?;
+    let mut recipe = recipe(combiner::STRUCT, large, &[count], &lens, &at, false);
+    let mut guard = mpi.lock();
+    let tables = &mut guard.above;
+    let mut layouts: Vec<Arc<Layout>> = Vec::with_capacity(n);
+    for handle in array_of_types.to_vec(n) {
+        layouts.push(tables.datatype(handle)?.layout.clone());
+        recipe.types.push(part(tables, handle)?);
+    }
+    let members: Vec<(i64, u64, &Layout)> = layouts
+        .iter()
+        .zip(at.iter().zip(&lens))
+        .map(|(of, (at, len))| (*at, *len as u64, &**of))
+        .collect();
+    let layout = Layout::structure(&members)?;
+    enter(tables, layout, recipe, newtype)
+}
