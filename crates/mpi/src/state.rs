@@ -2,6 +2,7 @@
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::CommH;
+use crate::objects::abi::Fortran;
 use crate::objects::attributes::Attributes;
 use crate::objects::buffered::Buffers;
 use crate::objects::codes::Codes;
@@ -59,6 +60,8 @@ pub struct Tables {
     pub attributes: Attributes,
     /// Error codes that the user added.
     pub codes: Codes,
+    /// What Fortran bindings told us.
+    pub fortran: Fortran,
     /// Requests.
     pub requests: Requests,
     /// Messages matched by a probe.

@@ -1,4 +1,4 @@
-//! Versions of the standard, the ABI and the library; MPI_Pcontrol. Callable at any time (MPI 5.0, 9.1, 15.2, 20.2).
+//! Versions of the standard and the library; MPI_Pcontrol. Callable at any time (MPI 5.0, 9.1 and 15.2).
 
 use crate::{Mpi, Res};
 use kw_sys::args::{Out, OutText};
@@ -10,13 +10,6 @@ const MAX_LIBRARY_VERSION: usize = 8192;
 pub fn get_version(_mpi: &Mpi, version: Out<i32>, subversion: Out<i32>) -> Res {
     version.set(5);
     subversion.set(0);
-    Ok(())
-}
-
-/// The standard ABI this library has: 1.0.
-pub fn abi_get_version(_mpi: &Mpi, major: Out<i32>, minor: Out<i32>) -> Res {
-    major.set(1);
-    minor.set(0);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! The generator reads these files: a `pub fn NAME(mpi: &Mpi, ...) -> Res` here makes the shells MPI_NAME, MPI_NAME_c and
 //! their PMPI twins call it. Private helpers are not `pub`.
 
+pub mod abi;
 pub mod buffer;
 pub mod datatype;
 pub mod grequest;

@@ -11,7 +11,6 @@ use kw_core::layout::{Layout, basic};
 use kw_sys::buf::{Addr, Buf};
 use std::sync::Arc;
 
-
 /// How a derived datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell.
 #[derive(Debug, Default)]
 pub struct Recipe {

@@ -1,5 +1,6 @@
 //! The objects that handles name: what each keeps, and how it is looked up. The calls work on these.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffered;
 pub mod codes;
