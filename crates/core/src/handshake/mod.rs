@@ -1,0 +1,396 @@
+//! How two ranks prove to each other that they belong to the same job, before the first frame.
+//!
+//! Every job has a 32-byte key. Both sides of a connection show that they know it by keyed BLAKE3 over fresh nonces of
+//! both; the proofs are bound to the job id, the protocol version, both ranks and the direction, so that nothing that was
+//! said on one connection is of use on another (no replay, no reflection). Nothing is encrypted. All messages have a fixed
+//! length, and a side reads no byte past the message it waits for.
+//!
+//! ```text
+//! initiator                                             acceptor
+//! Offered    -- hello: magic version from to job nonce tag (96) -->  Listening
+//!            <-- challenge: nonce, proof of the acceptor (64) --     Challenged
+//! Answered   -- proof of the initiator (32) -->                      Proven
+//!            <-- verdict (32) --          Welcome: frames flow; Duplicate: there is another connection, close this one
+//! ```
+//!
+//! `tag` shows the key as well, so a stranger is not even answered; only `proof` protects from replay. Each state is a
+//! struct that is consumed by what happens to it: [`Progress::More`] gives it back, [`Progress::Next`] gives the next one,
+//! and a refusal leaves nothing to go on with. The verdict lets the acceptor decide between several connections of the
+//! same pair (see `path/tcp`).
+
+use crate::wire::VERSION;
+
+/// Bytes of a nonce.
+pub const NONCE_LEN: usize = 32;
+/// Bytes of the initiator's first message.
+pub const HELLO_LEN: usize = 96;
+/// Bytes of the acceptor's answer.
+pub const CHALLENGE_LEN: usize = 64;
+/// Bytes of the initiator's proof, and of the verdict.
+pub const PROOF_LEN: usize = 32;
+
+const MAGIC: &[u8; 4] = b"KWhs";
+
+/// Fresh random bytes, given by the caller (this room has no source of them).
+pub type Nonce = [u8; NONCE_LEN];
+
+/// Who we are and what we know.
+#[derive(Clone)]
+pub struct Identity {
+    key: [u8; 32],
+    job: [u8; 16],
+    me: u32,
+    size: u32,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity {{ rank {} of {} }}", self.me, self.size)
+    }
+}
+
+impl Identity {
+    /// Rank `me` of the `size` ranks of a job.
+    pub fn new(key: [u8; 32], job: &str, me: u32, size: u32) -> Identity {
+        let mut id = [0; 16];
+        id.copy_from_slice(&blake3::hash(job.as_bytes()).as_bytes()[..16]);
+        Identity {
+            key,
+            job: id,
+            me,
+            size,
+        }
+    }
+
+    /// Starts a handshake with the rank we want to reach; the bytes are to be sent.
+    pub fn offer(&self, to: u32, nonce: Nonce) -> (Offered, [u8; HELLO_LEN]) {
+        let mut hello = [0; HELLO_LEN];
+        hello[..4].copy_from_slice(MAGIC);
+        hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        hello[8..12].copy_from_slice(&self.me.to_le_bytes());
+        hello[12..16].copy_from_slice(&to.to_le_bytes());
+        hello[16..32].copy_from_slice(&self.job);
+        hello[32..64].copy_from_slice(&nonce);
+        let tag = blake3::keyed_hash(&self.key, &hello[..64]);
+        hello[64..].copy_from_slice(tag.as_bytes());
+        let offered = Offered {
+            talk: Talk::new(self.key, &hello),
+            got: Partial::new(),
+        };
+        (offered, hello)
+    }
+
+    /// Waits for somebody's hello.
+    pub fn listen(&self, nonce: Nonce) -> Listening {
+        Listening {
+            identity: self.clone(),
+            nonce,
+            got: Partial::new(),
+        }
+    }
+}
+
+/// Why a connection is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// Not our protocol at all.
+    #[error("the other side does not speak this protocol")]
+    Garbage,
+    /// Another version.
+    #[error("the other side speaks version {0}, this library {VERSION}")]
+    Version(u16),
+    /// Another job.
+    #[error("the other side belongs to another job")]
+    Job,
+    /// The key is not the job's, or the words are not fresh.
+    #[error("the other side could not prove the key of the job")]
+    Key,
+    /// A rank that cannot be, or not the one that was meant.
+    #[error("rank {from} wanted rank {to}, which is not this connection's pair")]
+    Rank {
+        /// Who it says it is.
+        from: u32,
+        /// Whom it wanted.
+        to: u32,
+    },
+}
+
+/// What became of a state that was given bytes.
+#[derive(Debug)]
+pub enum Progress<S, N> {
+    /// The message is not complete.
+    More(S),
+    /// On to the next state.
+    Next(N),
+    /// Close the connection.
+    Refuse(Refusal),
+}
+
+/// What the acceptor says at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// This connection is kept; frames may flow.
+    Welcome,
+    /// Another connection of this pair is kept; close this one.
+    Duplicate,
+}
+
+/// A message of `N` bytes, as far as it came.
+#[derive(Clone, Debug)]
+struct Partial<const N: usize> {
+    bytes: [u8; N],
+    have: usize,
+}
+
+impl<const N: usize> Partial<N> {
+    fn new() -> Self {
+        Partial {
+            bytes: [0; N],
+            have: 0,
+        }
+    }
+
+    /// Takes what the message still lacks; says whether it is complete.
+    fn take(&mut self, input: &mut &[u8]) -> bool {
+        let n = input.len().min(N - self.have);
+        self.bytes[self.have..self.have + n].copy_from_slice(&input[..n]);
+        self.have += n;
+        *input = &input[n..];
+        self.have == N
+    }
+
+    fn lacks(&self) -> usize {
+        N - self.have
+    }
+}
+
+/// The key and all that has been said in the clear; what every proof is bound to.
+#[derive(Clone)]
+struct Talk {
+    key: [u8; 32],
+    said: [u8; HELLO_LEN + NONCE_LEN],
+}
+
+impl std::fmt::Debug for Talk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Talk")
+    }
+}
+
+impl Talk {
+    fn new(key: [u8; 32], hello: &[u8; HELLO_LEN]) -> Talk {
+        let mut said = [0; HELLO_LEN + NONCE_LEN];
+        said[..HELLO_LEN].copy_from_slice(hello);
+        Talk { key, said }
+    }
+
+    fn answer(&mut self, nonce: &[u8]) {
+        self.said[HELLO_LEN..].copy_from_slice(nonce);
+    }
+
+    /// Proof of whoever speaks in this `role`. Comparison of two is in constant time.
+    fn proof(&self, role: &[u8; 16]) -> blake3::Hash {
+        let mut h = blake3::Hasher::new_keyed(&self.key);
+        h.update(role);
+        h.update(&self.said);
+        h.finalize()
+    }
+}
+
+const ACCEPTOR: &[u8; 16] = b"kw acceptor     ";
+const INITIATOR: &[u8; 16] = b"kw initiator    ";
+const WELCOME: &[u8; 16] = b"kw welcome      ";
+const DUPLICATE: &[u8; 16] = b"kw duplicate    ";
+
+fn matches(proof: blake3::Hash, bytes: &[u8; PROOF_LEN]) -> bool {
+    proof == blake3::Hash::from_bytes(*bytes)
+}
+
+/// Initiator: hello is sent, the challenge is awaited.
+#[derive(Debug)]
+pub struct Offered {
+    talk: Talk,
+    got: Partial<CHALLENGE_LEN>,
+}
+
+impl Offered {
+    /// Bytes that may be read from the connection now.
+    pub fn wants(&self) -> usize {
+        self.got.lacks()
+    }
+
+    /// Takes bytes of the challenge; in the end gives the proof to be sent.
+    pub fn handle(mut self, input: &mut &[u8]) -> Progress<Offered, (Answered, [u8; PROOF_LEN])> {
+        if !self.got.take(input) {
+            return Progress::More(self);
+        }
+        let (nonce, proof) = self.got.bytes.split_at(NONCE_LEN);
+        self.talk.answer(nonce);
+        let mut theirs = [0; PROOF_LEN];
+        theirs.copy_from_slice(proof);
+        if !matches(self.talk.proof(ACCEPTOR), &theirs) {
+            return Progress::Refuse(Refusal::Key);
+        }
+        let mine = *self.talk.proof(INITIATOR).as_bytes();
+        let next = Answered {
+            talk: self.talk,
+            got: Partial::new(),
+        };
+        Progress::Next((next, mine))
+    }
+}
+
+/// Initiator: the proof is sent, the verdict is awaited.
+#[derive(Debug)]
+pub struct Answered {
+    talk: Talk,
+    got: Partial<PROOF_LEN>,
+}
+
+impl Answered {
+    /// Bytes that may be read from the connection now.
+    pub fn wants(&self) -> usize {
+        self.got.lacks()
+    }
+
+    /// Takes bytes of the verdict.
+    pub fn handle(mut self, input: &mut &[u8]) -> Progress<Answered, Verdict> {
+        if !self.got.take(input) {
+            return Progress::More(self);
+        }
+        if matches(self.talk.proof(WELCOME), &self.got.bytes) {
+            Progress::Next(Verdict::Welcome)
+        } else if matches(self.talk.proof(DUPLICATE), &self.got.bytes) {
+            Progress::Next(Verdict::Duplicate)
+        } else {
+            Progress::Refuse(Refusal::Key)
+        }
+    }
+}
+
+/// Acceptor: waits for hello.
+#[derive(Debug)]
+pub struct Listening {
+    identity: Identity,
+    nonce: Nonce,
+    got: Partial<HELLO_LEN>,
+}
+
+impl Listening {
+    /// Bytes that may be read from the connection now.
+    pub fn wants(&self) -> usize {
+        self.got.lacks()
+    }
+
+    /// Takes bytes of hello; in the end gives the challenge to be sent.
+    pub fn handle(
+        mut self,
+        input: &mut &[u8],
+    ) -> Progress<Listening, (Challenged, [u8; CHALLENGE_LEN])> {
+        let complete = self.got.take(input);
+        let begun = self.got.have.min(MAGIC.len());
+        if self.got.bytes[..begun] != MAGIC[..begun] {
+            return Progress::Refuse(Refusal::Garbage);
+        }
+        if !complete {
+            return Progress::More(self);
+        }
+        let from = match self.check() {
+            Ok(from) => from,
+            Err(why) => return Progress::Refuse(why),
+        };
+        let mut talk = Talk::new(self.identity.key, &self.got.bytes);
+        talk.answer(&self.nonce);
+        let mut challenge = [0; CHALLENGE_LEN];
+        challenge[..NONCE_LEN].copy_from_slice(&self.nonce);
+        challenge[NONCE_LEN..].copy_from_slice(talk.proof(ACCEPTOR).as_bytes());
+        let next = Challenged {
+            from,
+            talk,
+            got: Partial::new(),
+        };
+        Progress::Next((next, challenge))
+    }
+
+    fn check(&self) -> Result<u32, Refusal> {
+        let b = &self.got.bytes;
+        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let version = u16::from_le_bytes([b[4], b[5]]);
+        if version != VERSION || b[6..8] != [0, 0] {
+            return Err(Refusal::Version(version));
+        }
+        if b[16..32] != self.identity.job {
+            return Err(Refusal::Job);
+        }
+        let mut tag = [0; PROOF_LEN];
+        tag.copy_from_slice(&b[64..]);
+        if !matches(blake3::keyed_hash(&self.identity.key, &b[..64]), &tag) {
+            return Err(Refusal::Key);
+        }
+        let (from, to) = (word(8), word(12));
+        if to != self.identity.me || from == to || from >= self.identity.size {
+            return Err(Refusal::Rank { from, to });
+        }
+        Ok(from)
+    }
+}
+
+/// Acceptor: the challenge is sent, the proof is awaited.
+#[derive(Debug)]
+pub struct Challenged {
+    from: u32,
+    talk: Talk,
+    got: Partial<PROOF_LEN>,
+}
+
+impl Challenged {
+    /// Bytes that may be read from the connection now.
+    pub fn wants(&self) -> usize {
+        self.got.lacks()
+    }
+
+    /// The rank the other side says it is (not proven yet).
+    pub fn claims(&self) -> u32 {
+        self.from
+    }
+
+    /// Takes bytes of the proof.
+    pub fn handle(mut self, input: &mut &[u8]) -> Progress<Challenged, Proven> {
+        if !self.got.take(input) {
+            return Progress::More(self);
+        }
+        if !matches(self.talk.proof(INITIATOR), &self.got.bytes) {
+            return Progress::Refuse(Refusal::Key);
+        }
+        Progress::Next(Proven {
+            from: self.from,
+            talk: self.talk,
+        })
+    }
+}
+
+/// Acceptor: the other side has proven its rank and waits for the verdict.
+#[derive(Debug)]
+pub struct Proven {
+    from: u32,
+    talk: Talk,
+}
+
+impl Proven {
+    /// The rank of the other side.
+    pub fn rank(&self) -> u32 {
+        self.from
+    }
+
+    /// The bytes that say the verdict.
+    pub fn verdict(self, verdict: Verdict) -> [u8; PROOF_LEN] {
+        let role = match verdict {
+            Verdict::Welcome => WELCOME,
+            Verdict::Duplicate => DUPLICATE,
+        };
+        *self.talk.proof(role).as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;
