@@ -13,3 +13,6 @@ pub mod doorbell;
 pub mod memfd;
 pub mod unix;
 pub mod vm;
+pub mod netif;
+pub mod poller;
+pub mod tcp;

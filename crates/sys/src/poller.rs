@@ -1,0 +1,201 @@
+//! epoll with a timer: what a rank sleeps on.
+//!
+//! A `Poller`'s own descriptor can be put into another `Poller` (level-triggered), which is how the engine sleeps on
+//! several paths at once.
+
+use kw_base::Tick;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+use std::io;
+use std::time::Duration;
+
+/// Something happened to the descriptor that was added with this number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The number.
+    pub data: u64,
+    /// It can be read, or has an error or an end to tell.
+    pub read: bool,
+    /// It can be written.
+    pub write: bool,
+}
+
+/// What one wants to hear of a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// That it can be read.
+    Read,
+    /// That it can be written.
+    Write,
+    /// Either.
+    Both,
+}
+
+impl Interest {
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Interest::Read => epoll::EventFlags::IN | epoll::EventFlags::RDHUP,
+            Interest::Write => epoll::EventFlags::OUT,
+            Interest::Both => {
+                epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::OUT
+            }
+        }
+    }
+}
+
+/// Number of the poller's own timer; [`Poller::wait`] swallows its events.
+const TIMER: u64 = u64::MAX;
+
+/// A set of descriptors to wait for.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    alarm: Tick,
+}
+
+impl AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Poller {
+    /// An empty set.
+    pub fn new() -> io::Result<Poller> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
+        epoll::add(
+            &epoll,
+            &timer,
+            epoll::EventData::new_u64(TIMER),
+            epoll::EventFlags::IN,
+        )?;
+        Ok(Poller {
+            epoll,
+            timer,
+            alarm: Tick::NEVER,
+        })
+    }
+
+    /// Adds a descriptor under a number below `u64::MAX`.
+    pub fn add(&self, fd: impl AsFd, data: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(data);
+        Ok(epoll::add(&self.epoll, fd, data, interest.flags())?)
+    }
+
+    /// Changes the number and the interest of a descriptor.
+    pub fn change(&self, fd: impl AsFd, data: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(data);
+        Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
+    }
+
+    /// Takes a descriptor out. (Closing it does the same.)
+    pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
+    /// Makes a sleep on this set end at `at` (monotonic clock); [`Tick::NEVER`] takes the alarm away. Cheap when nothing
+    /// changes.
+    pub fn set_alarm(&mut self, at: Tick) -> io::Result<()> {
+        if at == self.alarm {
+            return Ok(());
+        }
+        let at_or_off = if at == Tick::NEVER { 0 } else { at.0.max(1) };
+        let zero = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let spec = Itimerspec {
+            it_interval: zero,
+            it_value: Timespec {
+                tv_sec: (at_or_off / 1_000_000_000) as _,
+                tv_nsec: (at_or_off % 1_000_000_000) as _,
+            },
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
+        self.alarm = at;
+        Ok(())
+    }
+
+    /// What happened, at most 64 events; waits as long as `timeout` says (`None`: until something happens). An alarm
+    /// ends the wait and gives no event. A signal ends it too.
+    pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Event>) -> io::Result<()> {
+        out.clear();
+        let limit = timeout.map(|d| Timespec {
+            tv_sec: d.as_secs() as _,
+            tv_nsec: d.subsec_nanos() as _,
+        });
+        let mut list = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 64];
+        let n = match epoll::wait(&self.epoll, &mut list, limit.as_ref()) {
+            Ok(n) => n,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(e) => return Err(e.into()),
+        };
+        for e in &list[..n] {
+            if e.data.u64() == TIMER {
+                self.ring()?;
+                continue;
+            }
+            let hurt = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+            let (flags, data) = (e.flags, e.data.u64());
+            out.push(Event {
+                data,
+                read: flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::RDHUP | hurt),
+                write: flags.intersects(epoll::EventFlags::OUT | hurt),
+            });
+        }
+        Ok(())
+    }
+
+    /// The alarm went off: quieten it.
+    fn ring(&mut self) -> io::Result<()> {
+        let mut count = [0; 8];
+        // What a timer that was set anew in between has to say is of no interest.
+        let _ = rustix::io::read(&self.timer, &mut count);
+        self.alarm = Tick::NEVER;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nested_poller_wakes_the_outer_one() {
+        let (r, w) = rustix::pipe::pipe().unwrap();
+        let mut inner = Poller::new().unwrap();
+        inner.add(&r, 5, Interest::Read).unwrap();
+        let mut outer = Poller::new().unwrap();
+        outer.add(&inner, 9, Interest::Read).unwrap();
+        let mut events = Vec::new();
+        outer.wait(Some(Duration::ZERO), &mut events).unwrap();
+        assert!(events.is_empty());
+        rustix::io::write(&w, b"x").unwrap();
+        outer.wait(None, &mut events).unwrap();
+        assert_eq!((events.len(), events[0].data), (1, 9));
+        inner.wait(Some(Duration::ZERO), &mut events).unwrap();
+        assert_eq!((events[0].data, events[0].read), (5, true));
+    }
+
+    #[test]
+    fn an_alarm_ends_a_wait_without_an_event() {
+        let mut p = Poller::new().unwrap();
+        p.set_alarm(crate::clock::now()).unwrap();
+        let mut events = Vec::new();
+        p.wait(None, &mut events).unwrap();
+        assert!(events.is_empty());
+        p.wait(Some(Duration::ZERO), &mut events).unwrap();
+        assert!(events.is_empty());
+    }
+}

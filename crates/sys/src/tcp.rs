@@ -1,0 +1,345 @@
+//! Non-blocking TCP sockets that send from and receive into message buffers without a copy in between.
+//!
+//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error.
+
+use crate::buf::Buf;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+
+/// Most pieces of memory that one system call gathers or scatters.
+pub const MAX_RUNS: usize = 64;
+/// How much of a buffer in pieces one system call covers.
+pub const RUN_WINDOW: u64 = 256 << 10;
+
+/// What a receive brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Got {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing has come.
+    Nothing,
+    /// The other side has closed.
+    End,
+}
+
+/// Progress of a connect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Connect {
+    /// Still on its way.
+    Pending,
+    /// There is a connection.
+    Made,
+}
+
+/// A TCP socket, listening or connected.
+#[derive(Debug)]
+pub struct Sock {
+    fd: OwnedFd,
+}
+
+impl AsFd for Sock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(net::socket_with(
+        family,
+        SocketType::STREAM,
+        flags,
+        Some(ipproto::TCP),
+    )?)
+}
+
+impl Sock {
+    /// Listens on an address; port zero lets the system choose. Returns the address with its port.
+    pub fn listen(addr: SocketAddr) -> io::Result<(Sock, SocketAddr)> {
+        let fd = socket(&addr)?;
+        if addr.is_ipv6() {
+            sockopt::set_ipv6_v6only(&fd, true)?;
+        }
+        net::bind(&fd, &addr)?;
+        net::listen(&fd, 4096)?;
+        let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
+        Ok((Sock { fd }, at))
+    }
+
+    /// The next connection that waits on a listening socket.
+    pub fn accept(&self) -> io::Result<Option<Sock>> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        match net::accept_with(&self.fd, flags) {
+            Ok(fd) => Sock::tuned(fd).map(Some),
+            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Begins to connect.
+    pub fn connect(addr: SocketAddr) -> io::Result<Sock> {
+        let fd = socket(&addr)?;
+        match net::connect(&fd, &addr) {
+            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Sock::tuned(fd),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn tuned(fd: OwnedFd) -> io::Result<Sock> {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+        Ok(Sock { fd })
+    }
+
+    /// How the connect is getting on.
+    pub fn connecting(&self) -> io::Result<Connect> {
+        match sockopt::socket_error(&self.fd)? {
+            Err(e) => Err(e.into()),
+            Ok(()) => match net::getpeername(&self.fd) {
+                Ok(_) => Ok(Connect::Made),
+                Err(rustix::io::Errno::NOTCONN) => Ok(Connect::Pending),
+                Err(e) => Err(e.into()),
+            },
+        }
+    }
+
+    /// The address of the other side, for people.
+    pub fn peer_name(&self) -> String {
+        let addr = net::getpeername(&self.fd).ok().flatten();
+        match addr.and_then(|a| SocketAddr::try_from(a).ok()) {
+            Some(a) => a.to_string(),
+            None => "an unknown address".to_string(),
+        }
+    }
+
+    /// Asks for send and receive buffers of a fixed size; turns the system's own tuning off.
+    pub fn set_buffers(&self, bytes: usize) -> io::Result<()> {
+        sockopt::set_socket_send_buffer_size(&self.fd, bytes)?;
+        sockopt::set_socket_recv_buffer_size(&self.fd, bytes)?;
+        Ok(())
+    }
+
+    /// Nothing more will be sent.
+    pub fn shut_write(&self) {
+        // A connection that is gone already needs no shutting.
+        let _ = net::shutdown(&self.fd, net::Shutdown::Write);
+    }
+
+    /// Sends what fits of `data`; zero when nothing does.
+    #[inline]
+    pub fn send(&self, data: &[u8]) -> io::Result<usize> {
+        // SAFETY: the pointer and length are those of a slice.
+        let n = unsafe {
+            libc::send(
+                self.fd.as_raw_fd(),
+                data.as_ptr().cast(),
+                data.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        sent(n)
+    }
+
+    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in more
+    /// than [`MAX_RUNS`] pieces is packed first, a window at a time.
+    pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
+        let mut runs = Runs::new();
+        runs.push(head.as_ptr() as usize, head.len());
+        if !runs.gather(buf, from, len) {
+            return self.send_packed(head, buf, from, len);
+        }
+        // SAFETY: a zeroed msghdr is an empty one.
+        let mut msg: libc::msghdr = unsafe { std::mem::zeroed() };
+        msg.msg_iov = runs.as_mut_ptr();
+        msg.msg_iovlen = runs.len as _;
+        // SAFETY: the runs lie in `head` and in memory that `Buf` vouches for; the kernel reads them only.
+        let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &msg, libc::MSG_NOSIGNAL) };
+        sent(n)
+    }
+
+    #[cold]
+    fn send_packed(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
+        let mut packed = Vec::with_capacity(head.len() + len.min(RUN_WINDOW) as usize);
+        packed.extend_from_slice(head);
+        packed.resize(head.len() + len.min(RUN_WINDOW) as usize, 0);
+        buf.read(from, &mut packed[head.len()..]);
+        self.send(&packed)
+    }
+
+    /// Receives into a slice.
+    #[inline]
+    pub fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
+        // SAFETY: the pointer and length are those of a mutable slice.
+        let n = unsafe { libc::recv(self.fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
+        got(n)
+    }
+
+    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in too
+    /// many pieces, receive elsewhere and copy.
+    pub fn recv_into(
+        &self,
+        buf: &Buf,
+        at: u64,
+        len: u64,
+        rest: &mut [u8],
+    ) -> Option<io::Result<Got>> {
+        if rest.is_empty() {
+            if let Some(base) = buf.contiguous() {
+                let p = base.wrapping_add(at as usize) as *mut libc::c_void;
+                // SAFETY: as below; the range lies in the buffer (checked by the caller's arithmetic, see `fits`).
+                let n = unsafe { libc::recv(self.fd.as_raw_fd(), p, fits(buf, at, len), 0) };
+                return Some(got(n));
+            }
+        }
+        let mut runs = Runs::new();
+        if !runs.gather(buf, at, len) {
+            return None;
+        }
+        if runs.bytes as u64 == len {
+            runs.push(rest.as_mut_ptr() as usize, rest.len());
+        }
+        // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the protocol, and in `rest`.
+        let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len as i32) };
+        Some(got(n))
+    }
+}
+
+fn fits(buf: &Buf, at: u64, len: u64) -> usize {
+    len.min(buf.len().saturating_sub(at)) as usize
+}
+
+#[inline]
+fn sent(n: isize) -> io::Result<usize> {
+    if n >= 0 {
+        return Ok(n as usize);
+    }
+    let e = io::Error::last_os_error();
+    match e.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+        _ => Err(e),
+    }
+}
+
+#[inline]
+fn got(n: isize) -> io::Result<Got> {
+    match n {
+        1.. => Ok(Got::Bytes(n as usize)),
+        0 => Ok(Got::End),
+        _ => {
+            let e = io::Error::last_os_error();
+            match e.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(Got::Nothing),
+                _ => Err(e),
+            }
+        }
+    }
+}
+
+/// Pieces of memory for one system call, on the stack.
+struct Runs {
+    list: [MaybeUninit<libc::iovec>; MAX_RUNS + 2],
+    len: usize,
+    bytes: usize,
+}
+
+impl Runs {
+    fn new() -> Runs {
+        Runs {
+            list: [const { MaybeUninit::uninit() }; MAX_RUNS + 2],
+            len: 0,
+            bytes: 0,
+        }
+    }
+
+    fn push(&mut self, at: usize, len: usize) {
+        self.list[self.len].write(libc::iovec {
+            iov_base: at as *mut libc::c_void,
+            iov_len: len,
+        });
+        self.len += 1;
+        self.bytes += len;
+    }
+
+    /// Adds a range of a buffer (a window of it when it lies in pieces); `false` when there are too many pieces.
+    fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
+        if let Some(base) = buf.contiguous() {
+            self.push(base.wrapping_add(from as usize), fits(buf, from, len));
+            return true;
+        }
+        let mut pieces = 0;
+        buf.runs(from, len.min(RUN_WINDOW), &mut |p, n| {
+            if pieces < MAX_RUNS {
+                self.push(p, n);
+            }
+            pieces += 1;
+        });
+        pieces <= MAX_RUNS
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut libc::iovec {
+        self.list.as_mut_ptr().cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// Two ends of a connection, both non-blocking.
+    fn pair() -> (Sock, Sock) {
+        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let a = Sock::connect(at).unwrap();
+        let b = loop {
+            if let Some(b) = l.accept().unwrap() {
+                break b;
+            }
+        };
+        while a.connecting().unwrap() == Connect::Pending {}
+        (a, b)
+    }
+
+    #[test]
+    fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
+        let (a, b) = pair();
+        let from = Buf::alloc(1000);
+        from.write(0, &[5; 1000]);
+        assert_eq!(a.send_with(b"head", &from, 10, 900).unwrap(), 904);
+        let mut head = [0; 4];
+        while b.recv(&mut head).unwrap() == Got::Nothing {}
+        assert_eq!(&head, b"head");
+        let (to, mut rest) = (Buf::alloc(900), [0; 8]);
+        let got = b.recv_into(&to, 0, 900, &mut rest).unwrap().unwrap();
+        assert_eq!(got, Got::Bytes(900));
+        let mut bytes = [0; 900];
+        to.read(0, &mut bytes);
+        assert_eq!(bytes, [5; 900]);
+        drop(a);
+        while b.recv(&mut head).unwrap() == Got::Nothing {}
+        assert_eq!(b.recv(&mut head).unwrap(), Got::End);
+    }
+
+    #[test]
+    fn a_refused_connect_says_so() {
+        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        drop(l);
+        let outcome = Sock::connect(at).and_then(|s| {
+            loop {
+                if s.connecting()? == Connect::Made {
+                    return Ok(());
+                }
+            }
+        });
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            io::ErrorKind::ConnectionRefused
+        );
+    }
+}
