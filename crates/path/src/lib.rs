@@ -8,6 +8,7 @@ pub mod contract;
 pub mod selfpath;
 pub mod shm;
 pub mod sim;
+pub mod tcp;
 
 pub use contract::*;
 pub use selfpath::SelfPath;

@@ -1,0 +1,174 @@
+//! Which addresses a rank listens on, and how it tells them to others.
+
+use kw_sys::netif::Interface;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Most addresses that are published or tried.
+const MOST: usize = 8;
+
+/// Interfaces that lead to virtual machines or containers of the same host only.
+const LOCAL_ONLY: &[&str] = &[
+    "docker", "virbr", "br-", "veth", "cni", "flannel", "lxc", "podman",
+];
+
+/// Chooses the addresses to listen on: `auto`, or a comma separated list of interface names and addresses.
+pub fn choose(
+    text: &str,
+    single_host: bool,
+    all: &[Interface],
+) -> Result<Vec<IpAddr>, String> {
+    if text.trim() == "auto" {
+        return Ok(automatic(single_host, all));
+    }
+    let mut chosen = Vec::new();
+    for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+        let before = chosen.len();
+        match word.parse::<IpAddr>() {
+            Ok(addr) => chosen.extend(all.iter().map(|i| i.addr).filter(|a| *a == addr)),
+            Err(_) => chosen.extend(
+                all.iter()
+                    .filter(|i| i.name == word && !link_local(i.addr))
+                    .map(|i| i.addr),
+            ),
+        }
+        if chosen.len() == before {
+            return Err(format!(
+                "KW_INTERFACES names '{word}', but this host has {}",
+                names(all)
+            ));
+        }
+    }
+    if chosen.is_empty() {
+        return Err("KW_INTERFACES is empty; leave it out or say auto".to_string());
+    }
+    Ok(tidy(chosen))
+}
+
+fn automatic(single_host: bool, all: &[Interface]) -> Vec<IpAddr> {
+    let loopback = || {
+        let at = |v4: bool| {
+            all.iter()
+                .find(move |i| i.loopback && i.addr.is_ipv4() == v4)
+                .map(|i| i.addr)
+        };
+        at(true)
+            .or(at(false))
+            .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    };
+    if single_host {
+        return vec![loopback()];
+    }
+    let outside = |i: &&Interface| !i.loopback && !link_local(i.addr);
+    let useful = |i: &&Interface| !LOCAL_ONLY.iter().any(|p| i.name.starts_with(p));
+    let mut chosen: Vec<_> = all
+        .iter()
+        .filter(outside)
+        .filter(useful)
+        .map(|i| i.addr)
+        .collect();
+    if chosen.is_empty() {
+        chosen = all.iter().filter(outside).map(|i| i.addr).collect();
+    }
+    if chosen.is_empty() {
+        chosen.push(loopback());
+    }
+    tidy(chosen)
+}
+
+fn link_local(addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V4(a) => a.is_link_local(),
+        IpAddr::V6(a) => a.segments()[0] & 0xffc0 == 0xfe80,
+    }
+}
+
+/// IPv4 first, no address twice, not too many.
+fn tidy(mut chosen: Vec<IpAddr>) -> Vec<IpAddr> {
+    chosen.sort();
+    chosen.dedup();
+    chosen.truncate(MOST);
+    chosen
+}
+
+fn names(all: &[Interface]) -> String {
+    let list: Vec<_> = all
+        .iter()
+        .map(|i| format!("{} ({})", i.name, i.addr))
+        .collect();
+    list.join(", ")
+}
+
+/// The text that other ranks are given.
+pub fn to_text(at: &[SocketAddr]) -> String {
+    let list: Vec<_> = at.iter().map(|a| a.to_string()).collect();
+    list.join(",")
+}
+
+/// Reads such a text.
+pub fn from_text(text: &str) -> Result<Vec<SocketAddr>, String> {
+    let read = |word: &str| {
+        word.parse()
+            .map_err(|_| format!("its address '{word}' is not an IP address with a port"))
+    };
+    let list: Vec<_> = text
+        .split(',')
+        .take(MOST)
+        .map(read)
+        .collect::<Result<_, _>>()?;
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Vec<Interface> {
+        let i = |name: &str, addr: &str, loopback| Interface {
+            name: name.to_string(),
+            addr: addr.parse().unwrap(),
+            loopback,
+        };
+        vec![
+            i("lo", "127.0.0.1", true),
+            i("lo", "::1", true),
+            i("eth0", "10.0.0.5", false),
+            i("eth0", "fe80::5", false),
+            i("eth1", "2001:db8::5", false),
+            i("docker0", "172.17.0.1", false),
+        ]
+    }
+
+    #[test]
+    fn a_job_on_one_host_listens_on_loopback_only() {
+        let chosen = choose("auto", true, &host()).unwrap();
+        assert_eq!(chosen, vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+    }
+
+    #[test]
+    fn a_job_on_several_hosts_leaves_out_what_leads_nowhere() {
+        let chosen = choose("auto", false, &host()).unwrap();
+        assert_eq!(to_words(&chosen), ["10.0.0.5", "2001:db8::5"]);
+    }
+
+    fn to_words(list: &[IpAddr]) -> Vec<String> {
+        list.iter().map(|a| a.to_string()).collect()
+    }
+
+    #[test]
+    fn a_list_names_interfaces_or_addresses_and_errors_say_what_there_is() {
+        let chosen = choose("eth1, 127.0.0.1", false, &host()).unwrap();
+        assert_eq!(to_words(&chosen), ["127.0.0.1", "2001:db8::5"]);
+        let e = choose("ib0", false, &host()).unwrap_err();
+        assert!(e.contains("'ib0'") && e.contains("eth0 (10.0.0.5)"), "{e}");
+    }
+
+    #[test]
+    fn addresses_survive_their_text() {
+        let at: Vec<SocketAddr> = vec![
+            "10.0.0.5:99".parse().unwrap(),
+            "[2001:db8::5]:7".parse().unwrap(),
+        ];
+        assert_eq!(from_text(&to_text(&at)), Ok(at));
+        assert!(from_text("nonsense").is_err());
+    }
+}

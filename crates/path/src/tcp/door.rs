@@ -1,0 +1,267 @@
+//! Who comes in: the listening sockets, and the connections that have not proven anything yet.
+//!
+//! ```text
+//! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
+//! ```
+//! Strangers are bounded in number and time: when the room is full the oldest that has not shown the key is closed, and
+//! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
+//! since its rank may be computing. Closing is silent, and counted.
+
+use super::dial::{hear, say};
+use super::tag;
+use kw_base::{Key, Peer, Slab, Tick};
+use kw_core::handshake::{Challenged, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict};
+use kw_sys::poller::{Interest, Poller};
+use kw_sys::tcp::Sock;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// How long a stranger may take to show the key.
+const SILENT: Duration = Duration::from_secs(5);
+/// How long one that has shown it may take to prove it.
+const SLOW: Duration = Duration::from_secs(120);
+/// Strangers at once, beyond one for every rank of the job.
+const SPARE: usize = 32;
+/// Connections accepted at one look, so that a flood does not keep the rank from its own work.
+const AT_ONCE: usize = 64;
+
+#[derive(Debug)]
+enum State {
+    Listening(Listening),
+    Challenged(Challenged),
+    Parked(Proven),
+    Over,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    sock: Sock,
+    state: State,
+    until: Tick,
+}
+
+/// A connection that has proven its rank and waits for the verdict.
+#[derive(Debug)]
+pub struct Knock {
+    sock: Sock,
+    proven: Proven,
+}
+
+impl Knock {
+    /// Says the verdict; the socket, when it was said. Dropping the socket closes the connection.
+    pub fn answer(self, verdict: Verdict) -> Option<Sock> {
+        let bytes = self.proven.verdict(verdict);
+        say(&self.sock, &bytes).ok().map(|()| self.sock)
+    }
+}
+
+/// Listening sockets and strangers of one rank.
+#[derive(Debug)]
+pub struct Door {
+    listeners: Vec<Sock>,
+    strangers: Slab<Stranger>,
+    most: usize,
+    refused: u64,
+}
+
+impl Door {
+    /// Listens on every address; those that cannot be bound are left out unless none is left.
+    pub fn open(
+        addresses: &[IpAddr],
+        poller: &Poller,
+        size: u32,
+    ) -> Result<(Door, Vec<SocketAddr>), String> {
+        let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for &addr in addresses {
+            match Sock::listen(SocketAddr::new(addr, 0)) {
+                Ok((sock, bound)) => {
+                    let number = tag::DOOR | listeners.len() as u64;
+                    poller
+                        .add(&sock, number, Interest::Read)
+                        .map_err(|e| format!("epoll refused a socket ({e})"))?;
+                    listeners.push(sock);
+                    at.push(bound);
+                }
+                Err(e) => failures.push(format!("{addr}: {e}")),
+            }
+        }
+        if listeners.is_empty() {
+            return Err(format!(
+                "no address can be listened on ({})",
+                failures.join("; ")
+            ));
+        }
+        let door = Door {
+            listeners,
+            strangers: Slab::new(),
+            most: size as usize + SPARE,
+            refused: 0,
+        };
+        Ok((door, at))
+    }
+
+    /// Connections closed for want of a proof.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Whether nobody stands at the door.
+    pub fn is_quiet(&self) -> bool {
+        self.strangers.is_empty()
+    }
+
+    /// Lets in what waits at one listening socket.
+    pub fn accept(
+        &mut self,
+        listener: usize,
+        now: Tick,
+        identity: &Identity,
+        poller: &Poller,
+    ) -> bool {
+        let mut moved = false;
+        for _ in 0..AT_ONCE {
+            let Some(Ok(Some(sock))) = self.listeners.get(listener).map(Sock::accept) else {
+                break;
+            };
+            moved = true;
+            self.seat(sock, now, identity, poller);
+        }
+        moved
+    }
+
+    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity, poller: &Poller) {
+        if self.strangers.len() >= self.most {
+            self.evict();
+        }
+        let Ok(nonce) = kw_sys::netif::nonce() else {
+            return;
+        };
+        let key = self.strangers.insert(Stranger {
+            sock,
+            state: State::Listening(identity.listen(nonce)),
+            until: now + SILENT,
+        });
+        let added = self
+            .strangers
+            .get(key)
+            .map(|s| poller.add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read));
+        if !matches!(added, Some(Ok(()))) {
+            self.strangers.remove(key);
+        }
+    }
+
+    /// Closes the one that has kept silent longest.
+    fn evict(&mut self) {
+        let oldest = self.strangers.iter().min_by_key(|(_, s)| s.until);
+        if let Some(key) = oldest.map(|(k, _)| k) {
+            self.refuse(key);
+        }
+    }
+
+    fn refuse(&mut self, key: Key) {
+        if self.strangers.remove(key).is_some() {
+            self.refused += 1;
+        }
+    }
+
+    /// A stranger can be read: moves it on. The rank, when that has just been proven.
+    pub fn advance(&mut self, bits: u64) -> Option<u32> {
+        let key = Key::from_bits(bits);
+        let stranger = self.strangers.get_mut(key)?;
+        match stranger.step() {
+            Ok(rank) => rank,
+            Err(known) => {
+                self.strangers.remove(key);
+                self.refused += u64::from(!known);
+                None
+            }
+        }
+    }
+
+    /// Takes out a connection that has proven its rank.
+    pub fn take(&mut self, bits: u64) -> Option<Knock> {
+        let stranger = self.strangers.remove(Key::from_bits(bits))?;
+        match stranger.state {
+            State::Parked(proven) => Some(Knock {
+                sock: stranger.sock,
+                proven,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Takes out the connection of a peer that waits for our own attempts to fail.
+    pub fn parked(&mut self, peer: Peer) -> Option<Knock> {
+        let waits = |s: &Stranger| matches!(&s.state, State::Parked(p) if p.rank() == peer.0);
+        let key = self.strangers.iter().find(|(_, s)| waits(s))?.0;
+        self.take(key.to_bits())
+    }
+
+    /// Another connection of this peer is in use: those that wait are told so.
+    pub fn dismiss(&mut self, peer: Peer) {
+        while let Some(knock) = self.parked(peer) {
+            knock.answer(Verdict::Duplicate);
+        }
+    }
+
+    /// Closes those whose time is over; says when the next one's will be.
+    pub fn expire(&mut self, now: Tick) -> Tick {
+        let late: Vec<_> = self
+            .strangers
+            .iter()
+            .filter(|(_, s)| s.until <= now)
+            .map(|(k, _)| k)
+            .collect();
+        for key in late {
+            self.refuse(key);
+        }
+        let times = self.strangers.iter().map(|(_, s)| s.until);
+        times.min().unwrap_or(Tick::NEVER)
+    }
+}
+
+impl Stranger {
+    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven. The error says whether
+    /// the other side had shown the key.
+    fn step(&mut self) -> Result<Option<u32>, bool> {
+        loop {
+            let mut bytes = [0; HELLO_LEN];
+            let wants = self.wants();
+            let known = !matches!(self.state, State::Listening(_));
+            let Some(mut input) = hear(&self.sock, &mut bytes[..wants]).map_err(|_| known)? else {
+                return Ok(None);
+            };
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Listening(s) => match s.handle(&mut input) {
+                    Progress::More(s) => self.state = State::Listening(s),
+                    Progress::Next((s, challenge)) => {
+                        say(&self.sock, &challenge).map_err(|_| true)?;
+                        self.until = self.until + SLOW;
+                        self.state = State::Challenged(s);
+                    }
+                    Progress::Refuse(_) => return Err(false),
+                },
+                State::Challenged(s) => match s.handle(&mut input) {
+                    Progress::More(s) => self.state = State::Challenged(s),
+                    Progress::Next(proven) => {
+                        let rank = proven.rank();
+                        self.until = self.until + SLOW;
+                        self.state = State::Parked(proven);
+                        return Ok(Some(rank));
+                    }
+                    Progress::Refuse(_) => return Err(false),
+                },
+                // Bytes before the verdict are against the protocol; `Over` is never left in place.
+                State::Parked(_) | State::Over => return Err(true),
+            }
+        }
+    }
+
+    fn wants(&self) -> usize {
+        match &self.state {
+            State::Listening(s) => s.wants(),
+            State::Challenged(s) => s.wants(),
+            State::Parked(_) | State::Over => 1,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The numbers of the TCP path, in one place.
+
+/// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an experiment.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Bytes of the read buffer of a connection.
+    pub read_buffer: usize,
+    /// Bytes asked for when a frame is expected: enough for small messages; what lies beyond it of a large one is
+    /// received in place instead of being copied.
+    pub read_first: usize,
+    /// Payloads up to this size are put behind their header before they are sent: one piece is cheaper for the kernel
+    /// than two.
+    pub send_joined: usize,
+    /// Most payload bytes for one system call, so that the receiver can start while the sender still copies.
+    pub send_chunk: u64,
+    /// System calls on one connection before the others get their turn.
+    pub turns: u32,
+    /// Up to so many connections are read directly, without asking epoll first.
+    pub few_links: usize,
+    /// Direct reads between two looks at epoll (for new connections).
+    pub look_every: u32,
+    /// Fixed size of socket buffers; `None` leaves them to the system.
+    pub socket_buffer: Option<usize>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            read_buffer: 64 << 10,
+            read_first: 8 << 10,
+            send_joined: 1 << 10,
+            send_chunk: 512 << 10,
+            turns: 8,
+            few_links: 4,
+            look_every: 256,
+            socket_buffer: None,
+        }
+    }
+}
