@@ -13,3 +13,4 @@ pub mod tcp;
 pub use contract::*;
 pub use selfpath::SelfPath;
 pub use shm::ShmPath;
+pub use tcp::TcpPath;

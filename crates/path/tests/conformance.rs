@@ -3,8 +3,10 @@
 mod suite;
 
 use kw_base::Peer;
-use kw_path::ShmPath;
 use kw_path::shm::Local;
+use kw_path::sim::{SimNet, SimOptions, SimPath};
+use kw_path::tcp::{Config, TcpPath};
+use kw_path::{Path, ShmPath};
 use std::time::Duration;
 use suite::Fixture;
 
@@ -41,8 +43,72 @@ impl Fixture for Shm {
     }
 }
 
+struct Sim;
+
+impl Fixture for Sim {
+    type P = SimPath;
+
+    fn connect(n: usize) -> Vec<SimPath> {
+        SimNet::new(n as u32, 20, SimOptions::default()).1
+    }
+}
+
+struct Tcp;
+
+impl Fixture for Tcp {
+    type P = TcpPath;
+
+    fn connect(n: usize) -> Vec<TcpPath> {
+        let open = |me| {
+            TcpPath::new(Config {
+                me: Peer(me),
+                size: n as u32,
+                job: "conformance".to_string(),
+                key: [3; 32],
+                interfaces: "auto".to_string(),
+                single_host: true,
+            })
+        };
+        let mut paths: Vec<_> = (0..n as u32)
+            .map(|me| open(me).expect("loopback"))
+            .collect();
+        let addresses: Vec<_> = paths.iter().map(|p| p.address()).collect();
+        for (me, path) in paths.iter_mut().enumerate() {
+            for (peer, address) in addresses.iter().enumerate().filter(|(p, _)| *p != me) {
+                path.introduce(Peer(peer as u32), address)
+                    .expect("an address of ours");
+            }
+        }
+        paths
+    }
+}
+
 conformance! {
     shm: super::Shm {
+        sizes_arrive_whole_and_in_order,
+        headers_of_every_kind_survive,
+        a_part_of_a_buffer_is_sent,
+        a_short_landing_loses_only_the_rest,
+        a_thousand_frames_wait_for_a_receiver_that_sleeps,
+        both_directions_flow_at_once,
+        many_peers_keep_their_order,
+        polling_one_source_brings_its_frames,
+        get_and_put_move_memory_or_refuse,
+        goodbye_is_the_last_thing_heard,
+    }
+    sim: super::Sim {
+        sizes_arrive_whole_and_in_order,
+        headers_of_every_kind_survive,
+        a_part_of_a_buffer_is_sent,
+        a_short_landing_loses_only_the_rest,
+        a_thousand_frames_wait_for_a_receiver_that_sleeps,
+        both_directions_flow_at_once,
+        many_peers_keep_their_order,
+        polling_one_source_brings_its_frames,
+        get_and_put_move_memory_or_refuse,
+        goodbye_is_the_last_thing_heard,
+    }
+    tcp: super::Tcp {
         sizes_arrive_whole_and_in_order,
         headers_of_every_kind_survive,
         a_part_of_a_buffer_is_sent,

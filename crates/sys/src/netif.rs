@@ -1,4 +1,4 @@
-//! The network interfaces of this machine, and random bytes for the handshake.
+//! The network interfaces of this machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -61,21 +61,10 @@ fn interface(i: &libc::ifaddrs) -> Option<Interface> {
     })
 }
 
-/// 32 bytes that nobody can guess.
-pub fn nonce() -> io::Result<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let mut have = 0;
-    while have < bytes.len() {
-        have += rustix::rand::getrandom(&mut bytes[have..], rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
-    fn there_is_a_loopback_and_nonces_differ() {
+    fn there_is_a_loopback() {
         assert!(super::interfaces().unwrap().iter().any(|i| i.loopback));
-        assert_ne!(super::nonce().unwrap(), super::nonce().unwrap());
     }
 }

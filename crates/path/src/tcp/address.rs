@@ -12,11 +12,7 @@ const LOCAL_ONLY: &[&str] = &[
 ];
 
 /// Chooses the addresses to listen on: `auto`, or a comma separated list of interface names and addresses.
-pub fn choose(
-    text: &str,
-    single_host: bool,
-    all: &[Interface],
-) -> Result<Vec<IpAddr>, String> {
+pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, String> {
     if text.trim() == "auto" {
         return Ok(automatic(single_host, all));
     }

@@ -109,7 +109,7 @@ impl Dial {
         identity: &Identity,
         poller: &Poller,
     ) -> std::io::Result<Attempt> {
-        let offer = identity.offer(self.peer.0, kw_sys::netif::nonce()?);
+        let offer = identity.offer(self.peer.0, kw_sys::random::key()?);
         let sock = Sock::connect(addr)?;
         poller.add(&sock, tag::DIAL | self.peer.0 as u64, Interest::Write)?;
         Ok(Attempt {

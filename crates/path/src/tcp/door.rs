@@ -133,7 +133,7 @@ impl Door {
         if self.strangers.len() >= self.most {
             self.evict();
         }
-        let Ok(nonce) = kw_sys::netif::nonce() else {
+        let Ok(nonce) = kw_sys::random::key() else {
             return;
         };
         let key = self.strangers.insert(Stranger {

@@ -176,11 +176,7 @@ impl Link {
         let mut moved = false;
         for _ in 0..tuning.turns {
             let told = |cookie| inbound.on_sent(peer, cookie);
-            if self
-                .outbox
-                .send_some(&self.sock, tuning.send_chunk, told)?
-                == 0
-            {
+            if self.outbox.send_some(&self.sock, tuning.send_chunk, told)? == 0 {
                 break;
             }
             moved = true;

@@ -3,6 +3,7 @@
 //! # Use
 //! ```no_run
 //! use kw_base::Peer;
+//! use kw_path::Path;
 //! use kw_path::tcp::{Config, TcpPath};
 //! let config = Config {
 //!     me: Peer(0),
@@ -323,7 +324,9 @@ impl TcpPath {
                 tag::LINK => false,
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),
-                _ => self.door.accept(low as usize, now, &self.identity, &self.poller),
+                _ => self
+                    .door
+                    .accept(low as usize, now, &self.identity, &self.poller),
             };
         }
         self.events = events;
@@ -510,7 +513,8 @@ impl Path for TcpPath {
     }
 
     fn pending(&self) -> bool {
-        let dialing = |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.outbox.is_empty());
+        let dialing =
+            |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.outbox.is_empty());
         !self.backlog.is_empty() || self.dialing.iter().any(dialing)
     }
 

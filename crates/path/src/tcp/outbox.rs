@@ -56,11 +56,16 @@ impl Outbox {
                 self.copy(&bytes[from_body as usize..]);
                 Sent::Done
             }
-            Body::Payload { buf, from, len } => self.payload(buf, from + from_body, from + len, cookie),
+            Body::Payload { buf, from, len } => {
+                self.payload(buf, from + from_body, from + len, cookie)
+            }
         }
     }
 
     fn payload(&mut self, buf: &Buf, at: u64, end: u64, cookie: u64) -> Sent {
+        if at == end {
+            return Sent::Done;
+        }
         if end - at <= COPIED {
             let place = self.room((end - at) as usize);
             buf.read(at, place);
@@ -83,7 +88,8 @@ impl Outbox {
 
     /// Room for `n` more bytes of our own at the end of the queue.
     fn room(&mut self, n: usize) -> &mut [u8] {
-        let fits = matches!(self.items.back(), Some(Item::Bytes { data, .. }) if data.len() + n <= SHARED);
+        let fits =
+            matches!(self.items.back(), Some(Item::Bytes { data, .. }) if data.len() + n <= SHARED);
         if !fits {
             self.items.push_back(Item::Bytes {
                 data: Vec::new(),
