@@ -4,6 +4,7 @@
 //! memory we own) that the bytes which the datatype describes stay valid until the operation completes. Everything
 //! after that is safe code.
 
+use crate::pack::{Gather, Scatter};
 use kw_core::layout::Layout;
 use std::sync::Arc;
 
@@ -194,42 +195,108 @@ impl Buf {
         }
     }
 
+    /// How many bytes of a range of `len` bytes at `from` there are.
+    #[inline]
+    fn within(&self, from: u64, len: u64) -> u64 {
+        len.min(self.len.saturating_sub(from))
+    }
+
     /// Packs bytes `from..` into `out`; returns how many there were.
     #[inline]
     pub fn read(&self, from: u64, out: &mut [u8]) -> usize {
-        let mut done = 0;
-        self.runs(from, out.len() as u64, &mut |p, n| {
-            // SAFETY: the run lies in memory promised by `Addr` or kept by `keep`; `out` is ours and long enough.
-            unsafe {
-                std::ptr::copy_nonoverlapping(p as *const u8, out[done..done + n].as_mut_ptr(), n)
-            };
-            done += n;
-        });
-        done
+        let n = self.within(from, out.len() as u64);
+        // SAFETY: `out` is ours and has at least `n` bytes.
+        unsafe { self.read_raw(from, n, out.as_mut_ptr()) };
+        n as usize
+    }
+
+    /// Packs bytes `from..from+n`, which exist.
+    ///
+    /// # Safety
+    /// `out` is valid for writing `n` bytes.
+    #[inline]
+    unsafe fn read_raw(&self, from: u64, n: u64, out: *mut u8) {
+        if n == 0 {
+            return;
+        }
+        match &self.shape {
+            Shape::Contiguous => {
+                let p = self.base.wrapping_add(from as usize) as *const u8;
+                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller promises `out`.
+                unsafe { std::ptr::copy_nonoverlapping(p, out, n as usize) }
+            }
+            Shape::Typed { layout, count } => {
+                // SAFETY: as above; the walk visits `n` bytes.
+                let mut gather = unsafe { Gather::new(self.base, out) };
+                layout.walk(*count, from, from + n, &mut gather);
+            }
+        }
     }
 
     /// Unpacks `data` to bytes `from..`; returns how many fitted.
     #[inline]
     pub fn write(&self, from: u64, data: &[u8]) -> usize {
-        let mut done = 0;
-        self.runs(from, data.len() as u64, &mut |p, n| {
-            // SAFETY: as in `read`, and the protocol gives the lane's owner the only right to write here.
-            unsafe {
-                std::ptr::copy_nonoverlapping(data[done..done + n].as_ptr(), p as *mut u8, n)
-            };
-            done += n;
-        });
-        done
+        let n = self.within(from, data.len() as u64);
+        // SAFETY: `data` has at least `n` bytes.
+        unsafe { self.write_raw(from, n, data.as_ptr()) };
+        n as usize
     }
 
-    /// Copies bytes from this buffer to another (which may not overlap it), both packed; returns how many.
+    /// Unpacks to bytes `from..from+n`, which exist.
+    ///
+    /// # Safety
+    /// `data` is valid for reading `n` bytes.
+    #[inline]
+    unsafe fn write_raw(&self, from: u64, n: u64, data: *const u8) {
+        if n == 0 {
+            return;
+        }
+        match &self.shape {
+            Shape::Contiguous => {
+                let p = self.base.wrapping_add(from as usize) as *mut u8;
+                // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right to write here.
+                unsafe { std::ptr::copy_nonoverlapping(data, p, n as usize) }
+            }
+            Shape::Typed { layout, count } => {
+                // SAFETY: as above; the walk visits `n` bytes.
+                let mut scatter = unsafe { Scatter::new(self.base, data) };
+                layout.walk(*count, from, from + n, &mut scatter);
+            }
+        }
+    }
+
+    /// Copies `len` bytes at `from` of this buffer to `at` of another (which may not overlap it), both packed; returns
+    /// how many there were and fitted.
     pub fn copy_to(&self, from: u64, to: &Buf, at: u64, len: u64) -> u64 {
+        let n = to.within(at, self.within(from, len));
+        match (self.contiguous(), to.contiguous()) {
+            (_, Some(p)) => {
+                let out = p.wrapping_add(at as usize) as *mut u8;
+                // SAFETY: `n` bytes of the other buffer, valid by its own promise.
+                unsafe { self.read_raw(from, n, out) }
+            }
+            (Some(p), None) => {
+                let data = p.wrapping_add(from as usize) as *const u8;
+                // SAFETY: `n` bytes of this buffer, valid by its own promise.
+                unsafe { to.write_raw(at, n, data) }
+            }
+            (None, None) => self.copy_through(from, to, at, n),
+        }
+        n
+    }
+
+    /// Copies between two typed buffers, a little packed piece at a time.
+    fn copy_through(&self, from: u64, to: &Buf, at: u64, n: u64) {
+        let mut piece = [0u8; 8192];
         let mut done = 0;
-        self.runs(from, len, &mut |p, n| {
-            // SAFETY: the run is valid for reading as above; the slice does not outlive the call.
-            let piece = unsafe { std::slice::from_raw_parts(p as *const u8, n) };
-            done += to.write(at + done, piece) as u64;
-        });
-        done
+        while done < n {
+            let some = (n - done).min(piece.len() as u64) as usize;
+            self.read(from + done, &mut piece[..some]);
+            to.write(at + done, &piece[..some]);
+            done += some as u64;
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ pub mod host;
 pub mod mem;
 pub mod memfd;
 pub mod netif;
+mod pack;
 pub mod poller;
 pub mod random;
 pub mod tcp;
