@@ -4,11 +4,17 @@
 //! their PMPI twins call it. Private helpers are not `pub`.
 
 pub mod abi;
+pub mod attr;
 pub mod buffer;
 pub mod datatype;
+pub mod errhandler;
+pub mod errors;
 pub mod grequest;
+pub mod group;
+pub mod info;
 pub mod mem;
 pub mod misc;
+pub mod name;
 pub mod p2p;
 pub mod persistent;
 pub mod probe;

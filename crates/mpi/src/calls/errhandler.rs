@@ -1,0 +1,191 @@
+//! Error handlers: making, attaching and calling them (MPI 5.0, 9.3).
+
+use crate::error::{Class, Fault, Handler, Res, Scope, fail};
+use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
+use crate::objects::errhandler::{FileErrhandler, Kind};
+use crate::state::{Mpi, Tables};
+use kw_sys::args::Out;
+
+/// MPI_Comm_create_errhandler
+pub fn comm_create_errhandler(
+    mpi: &Mpi,
+    comm_errhandler_fn: usize,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
+    create(mpi, Kind::Comm, comm_errhandler_fn, errhandler)
+}
+
+/// MPI_Win_create_errhandler
+pub fn win_create_errhandler(
+    mpi: &Mpi,
+    win_errhandler_fn: usize,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
+    create(mpi, Kind::Win, win_errhandler_fn, errhandler)
+}
+
+/// MPI_File_create_errhandler
+pub fn file_create_errhandler(
+    mpi: &Mpi,
+    file_errhandler_fn: usize,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
+    create(mpi, Kind::File, file_errhandler_fn, errhandler)
+}
+
+/// MPI_Session_create_errhandler
+pub fn session_create_errhandler(
+    mpi: &Mpi,
+    session_errhandler_fn: usize,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
+    create(mpi, Kind::Session, session_errhandler_fn, errhandler)
+}
+
+fn create(mpi: &Mpi, kind: Kind, function: usize, errhandler: Out<ErrhandlerH>) -> Res {
+    errhandler.set(mpi.lock().above.add_errhandler(kind, function)?);
+    Ok(())
+}
+
+/// MPI_Errhandler_free
+pub fn errhandler_free(mpi: &Mpi, errhandler: Out<ErrhandlerH>) -> Res {
+    mpi.lock().above.free_errhandler(errhandler.get())?;
+    errhandler.set(ErrhandlerH::NULL);
+    Ok(())
+}
+
+/// Attaches `new` where `old` was.
+fn replace(tables: &mut Tables, old: ErrhandlerH, new: ErrhandlerH) {
+    tables.hold_errhandler(new);
+    tables.drop_errhandler(old);
+}
+
+/// MPI_Comm_set_errhandler
+pub fn comm_set_errhandler(mpi: &Mpi, comm: CommH, errhandler: ErrhandlerH) -> Res {
+    let mut guard = mpi.lock();
+    let old = guard.above.comm(comm)?.errhandler;
+    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    guard.above.comm_mut(comm)?.errhandler = errhandler;
+    replace(&mut guard.above, old, errhandler);
+    Ok(())
+}
+
+/// MPI_Comm_get_errhandler
+pub fn comm_get_errhandler(mpi: &Mpi, comm: CommH, errhandler: Out<ErrhandlerH>) -> Res {
+    let mut guard = mpi.lock();
+    let found = guard.above.comm(comm)?.errhandler;
+    guard.above.hold_errhandler(found);
+    errhandler.set(found);
+    Ok(())
+}
+
+/// MPI_Session_set_errhandler
+pub fn session_set_errhandler(mpi: &Mpi, session: SessionH, errhandler: ErrhandlerH) -> Res {
+    let mut guard = mpi.lock();
+    let old = guard.above.session(session)?.errhandler;
+    guard.above.check_errhandler(errhandler, Kind::Session)?;
+    guard.above.session_mut(session)?.errhandler = errhandler;
+    replace(&mut guard.above, old, errhandler);
+    Ok(())
+}
+
+/// MPI_Session_get_errhandler
+pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<ErrhandlerH>) -> Res {
+    let mut guard = mpi.lock();
+    let found = guard.above.session(session)?.errhandler;
+    guard.above.hold_errhandler(found);
+    errhandler.set(found);
+    Ok(())
+}
+
+/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of files to come.
+pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
+    let mut guard = mpi.lock();
+    check_file(file)?;
+    guard.above.check_errhandler(errhandler, Kind::File)?;
+    let old = guard.above.file_errhandler.0;
+    guard.above.file_errhandler = FileErrhandler(errhandler);
+    replace(&mut guard.above, old, errhandler);
+    Ok(())
+}
+
+/// MPI_File_get_errhandler
+pub fn file_get_errhandler(mpi: &Mpi, file: FileH, errhandler: Out<ErrhandlerH>) -> Res {
+    let mut guard = mpi.lock();
+    check_file(file)?;
+    let found = guard.above.file_errhandler.0;
+    guard.above.hold_errhandler(found);
+    errhandler.set(found);
+    Ok(())
+}
+
+/// MPI_Win_set_errhandler
+pub fn win_set_errhandler(_mpi: &Mpi, win: WinH, _errhandler: ErrhandlerH) -> Res {
+    unknown_win(win)
+}
+
+/// MPI_Win_get_errhandler
+pub fn win_get_errhandler(_mpi: &Mpi, win: WinH, _errhandler: Out<ErrhandlerH>) -> Res {
+    unknown_win(win)
+}
+
+/// MPI_Comm_call_errhandler
+pub fn comm_call_errhandler(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
+    mpi.lock().above.comm(comm)?;
+    invoke(mpi, Scope::Comm(comm), errorcode)
+}
+
+/// MPI_Session_call_errhandler
+pub fn session_call_errhandler(mpi: &Mpi, session: SessionH, errorcode: i32) -> Res {
+    mpi.lock().above.session(session)?;
+    invoke(mpi, Scope::Session(session), errorcode)
+}
+
+/// MPI_File_call_errhandler
+pub fn file_call_errhandler(mpi: &Mpi, fh: FileH, errorcode: i32) -> Res {
+    check_file(fh)?;
+    invoke(mpi, Scope::File(fh), errorcode)
+}
+
+/// MPI_Win_call_errhandler
+pub fn win_call_errhandler(_mpi: &Mpi, win: WinH, _errorcode: i32) -> Res {
+    unknown_win(win)
+}
+
+/// Calls the user's handler and answers success; a fatal handler is left to the shell, which ends the job.
+fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
+    let text = mpi.lock().above.codes.text(code);
+    let Some(text) = text else {
+        return fail(
+            Class::Arg,
+            format!("errorcode is {code}, which is no error code"),
+        );
+    };
+    match mpi.handler(scope) {
+        Handler::Return => Ok(()),
+        Handler::User { function, handle } => {
+            function.call(handle, code);
+            Ok(())
+        }
+        Handler::Fatal | Handler::Abort => Err(Box::new(Fault { code, text, scope })),
+    }
+}
+
+fn check_file(file: FileH) -> Res {
+    if file.is_null() {
+        return Ok(());
+    }
+    fail(
+        Class::File,
+        format!("file is {:#x}, which names no file", file.0),
+    )
+}
+
+fn unknown_win(win: WinH) -> Res {
+    let what = if win.is_null() {
+        "MPI_WIN_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no window (freed?)", win.0)
+    };
+    fail(Class::Win, format!("win is {what}"))
+}

@@ -1,0 +1,195 @@
+//! Info objects (MPI 5.0, chapter 10). All of these may be called before initialisation.
+
+use crate::error::{Class, Res, fail};
+use crate::handle::InfoH;
+use crate::objects::info::{Info, MAX_KEY, MAX_VALUE};
+use crate::state::Mpi;
+use kw_sys::args::{Out, OutText, Text};
+
+/// MPI_Info_create
+pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
+    info.set(mpi.lock().above.add_info(Info::default()));
+    Ok(())
+}
+
+/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known before initialisation.
+pub fn info_create_env(mpi: &Mpi, _argc: i32, _argv: usize, info: Out<InfoH>) -> Res {
+    let mut guard = mpi.lock();
+    let env = guard.above.env_info.clone();
+    info.set(guard.above.add_info(env));
+    Ok(())
+}
+
+/// MPI_Info_dup
+pub fn info_dup(mpi: &Mpi, info: InfoH, newinfo: Out<InfoH>) -> Res {
+    let mut guard = mpi.lock();
+    let copy = guard.above.info(info)?.clone();
+    newinfo.set(guard.above.add_info(copy));
+    Ok(())
+}
+
+/// MPI_Info_free
+pub fn info_free(mpi: &Mpi, info: Out<InfoH>) -> Res {
+    mpi.lock().above.free_info(info.get())?;
+    info.set(InfoH::NULL);
+    Ok(())
+}
+
+/// MPI_Info_set
+pub fn info_set(mpi: &Mpi, info: InfoH, key: Text, value: Text) -> Res {
+    let mut guard = mpi.lock();
+    let info = guard.above.info_mut(info)?;
+    let key = checked_key(key)?;
+    let value = checked_value(value)?;
+    info.set(&key, &value);
+    Ok(())
+}
+
+/// MPI_Info_delete
+pub fn info_delete(mpi: &Mpi, info: InfoH, key: Text) -> Res {
+    let mut guard = mpi.lock();
+    let info = guard.above.info_mut(info)?;
+    let key = checked_key(key)?;
+    if !info.delete(&key) {
+        return fail(
+            Class::InfoNokey,
+            format!("key is '{key}', which the info object does not have"),
+        );
+    }
+    Ok(())
+}
+
+/// MPI_Info_get
+pub fn info_get(
+    mpi: &Mpi,
+    info: InfoH,
+    key: Text,
+    valuelen: i32,
+    value: OutText,
+    flag: Out<i32>,
+) -> Res {
+    let guard = mpi.lock();
+    let info = guard.above.info(info)?;
+    let key = checked_key(key)?;
+    if valuelen < 0 {
+        return fail(
+            Class::Arg,
+            format!("valuelen is {valuelen}, but must not be negative"),
+        );
+    }
+    let found = info.get(&key);
+    flag.set(found.is_some() as i32);
+    if let Some(text) = found {
+        value.set(text.as_bytes(), valuelen as usize + 1);
+    }
+    Ok(())
+}
+
+/// MPI_Info_get_string: `buflen` counts the final zero, in both directions.
+pub fn info_get_string(
+    mpi: &Mpi,
+    info: InfoH,
+    key: Text,
+    buflen: Out<i32>,
+    value: OutText,
+    flag: Out<i32>,
+) -> Res {
+    let guard = mpi.lock();
+    let info = guard.above.info(info)?;
+    let key = checked_key(key)?;
+    let room = buflen.get();
+    if room < 0 {
+        return fail(
+            Class::Arg,
+            format!("buflen is {room}, but must not be negative"),
+        );
+    }
+    let found = info.get(&key);
+    flag.set(found.is_some() as i32);
+    if let Some(text) = found {
+        value.set(text.as_bytes(), room as usize);
+        buflen.set(text.len() as i32 + 1);
+    }
+    Ok(())
+}
+
+/// MPI_Info_get_valuelen
+pub fn info_get_valuelen(
+    mpi: &Mpi,
+    info: InfoH,
+    key: Text,
+    valuelen: Out<i32>,
+    flag: Out<i32>,
+) -> Res {
+    let guard = mpi.lock();
+    let info = guard.above.info(info)?;
+    let key = checked_key(key)?;
+    let found = info.get(&key);
+    flag.set(found.is_some() as i32);
+    if let Some(text) = found {
+        valuelen.set(text.len() as i32);
+    }
+    Ok(())
+}
+
+/// MPI_Info_get_nkeys
+pub fn info_get_nkeys(mpi: &Mpi, info: InfoH, nkeys: Out<i32>) -> Res {
+    nkeys.set(mpi.lock().above.info(info)?.len() as i32);
+    Ok(())
+}
+
+/// MPI_Info_get_nthkey
+pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
+    let guard = mpi.lock();
+    let info = guard.above.info(info)?;
+    let found = usize::try_from(n).ok().and_then(|n| info.key(n));
+    let Some(found) = found else {
+        return fail(
+            Class::Arg,
+            format!("n is {n}, but the info object has {} keys", info.len()),
+        );
+    };
+    key.set(found.as_bytes(), MAX_KEY);
+    Ok(())
+}
+
+/// A key argument: not null, not empty, short enough; white space around it does not count.
+fn checked_key(key: Text) -> Res<String> {
+    let Some(text) = key.to_text() else {
+        return fail(Class::InfoKey, "key is null");
+    };
+    let key = text.trim();
+    if key.is_empty() {
+        return fail(Class::InfoKey, "key is empty");
+    }
+    if key.len() >= MAX_KEY {
+        return fail(
+            Class::InfoKey,
+            format!(
+                "key has {} characters, but at most {} are allowed",
+                key.len(),
+                MAX_KEY - 1
+            ),
+        );
+    }
+    Ok(key.to_string())
+}
+
+/// A value argument; white space around it does not count.
+fn checked_value(value: Text) -> Res<String> {
+    let Some(text) = value.to_text() else {
+        return fail(Class::InfoValue, "value is null");
+    };
+    let value = text.trim();
+    if value.len() >= MAX_VALUE {
+        return fail(
+            Class::InfoValue,
+            format!(
+                "value has {} characters, but at most {} are allowed",
+                value.len(),
+                MAX_VALUE - 1
+            ),
+        );
+    }
+    Ok(value.to_string())
+}
