@@ -9,6 +9,7 @@ pub mod calls;
 pub mod error;
 pub mod fortran;
 pub mod handle;
+mod internal;
 pub mod objects;
 mod state;
 

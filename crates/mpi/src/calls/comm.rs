@@ -1,0 +1,99 @@
+//! Communicators: what can be asked of one, its hints, and how it goes (MPI 5.0, 7.4).
+
+use crate::calls::attr::delete_all;
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, InfoH};
+use crate::objects::attributes::Owner;
+use crate::objects::info::Info;
+use crate::state::Mpi;
+use kw_sys::args::Out;
+
+/// MPI_Comm_size
+pub fn comm_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
+    size.set(mpi.lock().above.comm(comm)?.local.size() as i32);
+    Ok(())
+}
+
+/// MPI_Comm_rank
+pub fn comm_rank(mpi: &Mpi, comm: CommH, rank: Out<i32>) -> Res {
+    rank.set(mpi.lock().above.comm(comm)?.rank as i32);
+    Ok(())
+}
+
+/// MPI_Comm_test_inter
+pub fn comm_test_inter(mpi: &Mpi, comm: CommH, flag: Out<i32>) -> Res {
+    flag.set(mpi.lock().above.comm(comm)?.is_inter() as i32);
+    Ok(())
+}
+
+/// MPI_Comm_remote_size
+pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
+    let guard = mpi.lock();
+    let Some(remote) = &guard.above.comm(comm)?.remote else {
+        return fail(
+            Class::Comm,
+            "comm is an intracommunicator, which has no remote group",
+        );
+    };
+    size.set(remote.size() as i32);
+    Ok(())
+}
+
+/// MPI_Comm_set_info: hints that we do not know are left aside.
+pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
+    let mut guard = mpi.lock();
+    guard.above.comm(comm)?;
+    let new = guard.above.info(info)?.clone();
+    let hints = &mut guard.above.comm_mut(comm)?.info;
+    hints.get_or_insert_default().take_comm_hints(&new);
+    Ok(())
+}
+
+/// MPI_Comm_get_info
+pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
+    let mut guard = mpi.lock();
+    let hints = guard.above.comm(comm)?.info.as_deref().cloned();
+    info_used.set(guard.above.add_info(hints.unwrap_or_default()));
+    Ok(())
+}
+
+/// The hints of a new communicator: what the caller gave, as far as we know it.
+pub(crate) fn hints(info: Option<&Info>) -> Option<Box<Info>> {
+    let mut known = Info::default();
+    known.take_comm_hints(info?);
+    (!known.is_empty()).then(|| Box::new(known))
+}
+
+/// MPI_Comm_free
+pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
+    release(mpi, comm)
+}
+
+/// MPI_Comm_disconnect. What is pending holds no communicator, so there is nothing to wait for here.
+pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
+    release(mpi, comm)
+}
+
+fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
+    let handle = comm.get();
+    let guard = mpi.lock();
+    let name = guard.above.comm(handle)?.name.clone();
+    drop(guard);
+    if handle.is_predefined() {
+        return fail(
+            Class::Comm,
+            format!("comm is {name}, which cannot be freed"),
+        );
+    }
+    delete_all(mpi, Owner::Comm(handle))?;
+    mpi.lock().above.remove_comm(handle)?;
+    comm.set(CommH::NULL);
+    Ok(())
+}
+
+/// MPI_Comm_get_parent: MPI_COMM_NULL, since nobody spawned this process.
+pub fn comm_get_parent(mpi: &Mpi, parent: Out<CommH>) -> Res {
+    drop(mpi.lock());
+    parent.set(CommH::NULL);
+    Ok(())
+}

@@ -1,0 +1,389 @@
+//! Making communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
+
+use crate::calls::attr::{copy_all, delete_all};
+use crate::calls::comm::hints;
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
+use crate::internal::{Bridge, Circle, Purpose};
+use crate::objects::attributes::Owner;
+use crate::objects::comm::UNDEFINED;
+use crate::objects::errhandler::Kind;
+use crate::objects::info::Info;
+use crate::objects::{Comm, Group};
+use crate::state::Mpi;
+use kw_base::Peer;
+use kw_core::comm::{BOOTSTRAP, Choice, members};
+use kw_sys::args::{Out, Text};
+use std::sync::Arc;
+
+/// What a new communicator takes from its parent.
+pub(crate) struct Parent<'a> {
+    pub(crate) circle: Circle<'a>,
+    pub(crate) remote: Option<Arc<Group>>,
+    pub(crate) errhandler: ErrhandlerH,
+}
+
+impl<'a> Parent<'a> {
+    pub(crate) fn new(mpi: &'a Mpi, comm: CommH) -> Res<Parent<'a>> {
+        let guard = mpi.lock();
+        let comm = guard.above.comm(comm)?;
+        Ok(Parent {
+            circle: Circle::of(mpi, comm),
+            remote: comm.remote.clone(),
+            errhandler: comm.errhandler,
+        })
+    }
+
+    /// Like [`Parent::new`], of an intracommunicator.
+    pub(crate) fn intra(mpi: &'a Mpi, comm: CommH, name: &str) -> Res<Parent<'a>> {
+        let parent = Parent::new(mpi, comm)?;
+        if parent.remote.is_some() {
+            return fail(
+                Class::Comm,
+                format!("{name} is an intercommunicator, but must be an intracommunicator"),
+            );
+        }
+        Ok(parent)
+    }
+
+    fn mpi(&self) -> &'a Mpi {
+        self.circle.mpi
+    }
+
+    /// Both groups of an intercommunicator, or parts of them, each led by its first member.
+    pub(crate) fn bridge(&self, local: Circle<'a>, remote: &Group) -> Bridge<'a> {
+        let ours = local.group.peer(0);
+        let other = remote.peer(0);
+        let names = self.remote.as_deref().unwrap_or(remote);
+        Bridge {
+            context: local.context,
+            purpose: Purpose::Leaders,
+            mine: local.names.rank_of(ours).unwrap_or(0),
+            other: (names.rank_of(other).unwrap_or(0), other),
+            first: ours < other,
+            local,
+        }
+    }
+
+    /// A communicator of these groups, whose context id all their members agree on.
+    fn make(&self, local: Circle<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
+        let context = match &remote {
+            None => local.agree()?,
+            Some(remote) => self.bridge(local.clone(), remote).agree()?,
+        };
+        let mut comm = Comm::new(context, local.group, remote, local.rank);
+        comm.errhandler = self.errhandler;
+        Ok(comm)
+    }
+
+    /// Puts a communicator into the table.
+    pub(crate) fn give(&self, comm: Comm, newcomm: Out<CommH>) -> Res {
+        newcomm.set(self.mpi().lock().above.add_comm(comm));
+        Ok(())
+    }
+}
+
+/// MPI_Comm_dup
+pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
+    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    duplicate(mpi, comm, hints, newcomm)
+}
+
+/// MPI_Comm_dup_with_info
+pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
+    let guard = mpi.lock();
+    guard.above.comm(comm)?;
+    let hints = hints(guard.above.info_or_null(info)?);
+    drop(guard);
+    duplicate(mpi, comm, hints, newcomm)
+}
+
+fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let mut made = parent.make(parent.circle.clone(), parent.remote.clone())?;
+    made.info = hints;
+    made.topology = mpi.lock().above.comm(comm)?.topology.clone();
+    adopt(mpi, comm, made, newcomm)
+}
+
+/// Puts a duplicate into the table and copies the attributes; without them there is no duplicate.
+pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> Res {
+    let new = mpi.lock().above.add_comm(made);
+    let copied = copy_all(mpi, Owner::Comm(old), Owner::Comm(new));
+    if copied.is_err() {
+        // The copy function's code is what the caller must hear of; that of a delete function would hide it.
+        let _ = delete_all(mpi, Owner::Comm(new));
+        mpi.lock().above.remove_comm(new)?;
+        newcomm.set(CommH::NULL);
+        return copied;
+    }
+    newcomm.set(new);
+    Ok(())
+}
+
+/// MPI_Comm_create
+pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let group = mpi.lock().above.group(group)?;
+    check_subset(&group, &parent.circle.group)?;
+    let remote = match &parent.remote {
+        None => None,
+        Some(remote) => {
+            let whole = parent.bridge(parent.circle.clone(), remote);
+            Some(Arc::new(from_words(&whole.swap_any(&to_words(&group))?)))
+        }
+    };
+    newcomm.set(CommH::NULL);
+    let me = parent.circle.group.peer(parent.circle.rank);
+    let Some(rank) = group.rank_of(me) else {
+        return Ok(());
+    };
+    if remote.as_ref().is_some_and(|r| r.is_empty()) {
+        return Ok(());
+    }
+    let made = parent.make(parent.circle.part(group, rank), remote)?;
+    parent.give(made, newcomm)
+}
+
+/// MPI_Comm_create_group: only the members of the group call it, so its messages have the caller's tag.
+pub fn comm_create_group(
+    mpi: &Mpi,
+    comm: CommH,
+    group: GroupH,
+    tag: i32,
+    newcomm: Out<CommH>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    let group = mpi.lock().above.group(group)?;
+    check_subset(&group, &parent.circle.group)?;
+    check_tag(tag)?;
+    newcomm.set(CommH::NULL);
+    let me = parent.circle.group.peer(parent.circle.rank);
+    let Some(rank) = group.rank_of(me) else {
+        return Ok(());
+    };
+    let mut local = parent.circle.part(group, rank);
+    local.purpose = Purpose::User(tag);
+    let made = parent.make(local, None)?;
+    parent.give(made, newcomm)
+}
+
+/// MPI_Comm_create_from_group: there is no parent, so the messages go through a context of their own.
+pub fn comm_create_from_group(
+    mpi: &Mpi,
+    group: GroupH,
+    stringtag: Text,
+    info: InfoH,
+    errhandler: ErrhandlerH,
+    newcomm: Out<CommH>,
+) -> Res {
+    let guard = mpi.lock();
+    let group = guard.above.group(group)?;
+    let hints = hints(guard.above.info_or_null(info)?);
+    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    drop(guard);
+    let tag = string_tag(stringtag)?;
+    newcomm.set(CommH::NULL);
+    if group.is_empty() {
+        return Ok(());
+    }
+    let local = bootstrap(mpi, group, "group", tag)?;
+    let parent = Parent {
+        circle: local.clone(),
+        remote: None,
+        errhandler,
+    };
+    let mut made = parent.make(local, None)?;
+    made.info = hints;
+    parent.give(made, newcomm)
+}
+
+/// Members of a group that have no communicator yet.
+pub(crate) fn bootstrap<'a>(
+    mpi: &'a Mpi,
+    group: Arc<Group>,
+    name: &str,
+    tag: i32,
+) -> Res<Circle<'a>> {
+    let guard = mpi.lock();
+    let engine = guard.engine.as_ref();
+    let (me, size) = engine.map_or((Peer(0), 1), |e| (e.me(), e.size()));
+    let Some(rank) = group.rank_of(me) else {
+        return fail(
+            Class::Group,
+            format!("{name} does not contain the calling process"),
+        );
+    };
+    Ok(Circle {
+        mpi,
+        context: BOOTSTRAP,
+        purpose: Purpose::User(tag),
+        group,
+        rank,
+        names: Arc::new(Group::range(Peer(0), size)),
+    })
+}
+
+/// A message tag made from the caller's string (FNV-1a).
+pub(crate) fn string_tag(text: Text) -> Res<i32> {
+    /// MPI_MAX_STRINGTAG_LEN, final zero included.
+    const MAX: usize = 1024;
+    let Some(bytes) = text.bytes() else {
+        return fail(Class::Arg, "stringtag is null");
+    };
+    if bytes.len() >= MAX {
+        return fail(
+            Class::Arg,
+            format!(
+                "stringtag has {} characters, but at most {} are allowed",
+                bytes.len(),
+                MAX - 1
+            ),
+        );
+    }
+    let mix = |h: u32, &b: &u8| (h ^ b as u32).wrapping_mul(0x0100_0193);
+    Ok((bytes.iter().fold(0x811c_9dc5, mix) & 0x7fff_ffff) as i32)
+}
+
+/// MPI_Comm_split
+pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    if color < 0 && color != UNDEFINED {
+        return fail(
+            Class::Arg,
+            format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
+        );
+    }
+    split(&parent, color, key, None, newcomm)
+}
+
+/// Everybody says color and key; those of a color agree on a context id among themselves.
+fn split(
+    parent: &Parent,
+    color: i32,
+    key: i32,
+    info: Option<Box<Info>>,
+    newcomm: Out<CommH>,
+) -> Res {
+    let mut said = [0; 8];
+    said[..4].copy_from_slice(&color.to_ne_bytes());
+    said[4..].copy_from_slice(&key.to_ne_bytes());
+    let all = parent.circle.allgather(&said)?;
+    let local = chosen(&parent.circle.group, &all, color);
+    let remote = match &parent.remote {
+        None => None,
+        Some(remote) => {
+            let whole = parent.bridge(parent.circle.clone(), remote);
+            let theirs = whole.swap(&all, 8 * remote.size() as usize)?;
+            Some(Arc::new(chosen(remote, &theirs, color)))
+        }
+    };
+    newcomm.set(CommH::NULL);
+    let me = parent.circle.group.peer(parent.circle.rank);
+    let Some(rank) = local.rank_of(me) else {
+        return Ok(());
+    };
+    if remote.as_ref().is_some_and(|r| r.is_empty()) {
+        return Ok(());
+    }
+    let local = parent.circle.part(Arc::new(local), rank);
+    let mut made = parent.make(local, remote)?;
+    made.info = info;
+    parent.give(made, newcomm)
+}
+
+/// Those of `group` whose words say this color, in order.
+fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
+    let number = |b: &[u8]| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
+    let choices: Vec<Choice> = words
+        .chunks_exact(8)
+        .map(|w| Choice {
+            color: number(&w[..4]),
+            key: number(&w[4..]),
+        })
+        .collect();
+    let ranks = members(&choices, color);
+    Group::new(ranks.into_iter().map(|r| group.peer(r)).collect())
+}
+
+/// MPI_Comm_split_type
+pub fn comm_split_type(
+    mpi: &Mpi,
+    comm: CommH,
+    split_type: i32,
+    key: i32,
+    info: InfoH,
+    newcomm: Out<CommH>,
+) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let guard = mpi.lock();
+    let info = guard.above.info_or_null(info)?.cloned();
+    drop(guard);
+    let color = type_color(&parent, split_type, info.as_ref())?;
+    split(&parent, color, key, hints(info.as_ref()), newcomm)
+}
+
+/// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for what we do not know.
+fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32> {
+    const SHARED: i32 = 221;
+    const HW_UNGUIDED: i32 = 222;
+    const HW_GUIDED: i32 = 223;
+    const RESOURCE_GUIDED: i32 = 224;
+    let me = parent.circle.group.peer(parent.circle.rank);
+    let guard = parent.mpi().lock();
+    let hosts = guard.engine.as_ref().map(|e| e.hosts()).unwrap_or_default();
+    let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(0);
+    let here = host(me) as i32;
+    let resource = info.and_then(|i| i.get("mpi_hw_resource_type"));
+    let set = info.and_then(|i| i.get("mpi_pset_name"));
+    match split_type {
+        UNDEFINED => Ok(UNDEFINED),
+        SHARED => Ok(here),
+        HW_UNGUIDED => {
+            let remote = parent.remote.iter().flat_map(|g| g.iter());
+            let mut all = parent.circle.group.iter().chain(remote);
+            let parted = all.any(|p| host(p) != host(me));
+            Ok(if parted { here } else { UNDEFINED })
+        }
+        HW_GUIDED | RESOURCE_GUIDED => Ok(match (resource, set) {
+            (Some("mpi_shared_memory"), _) => here,
+            (None, Some("mpi://WORLD")) if split_type == RESOURCE_GUIDED => 0,
+            (None, Some("mpi://SELF")) if split_type == RESOURCE_GUIDED => me.0 as i32,
+            _ => UNDEFINED,
+        }),
+        _ => fail(
+            Class::Arg,
+            format!("split_type is {split_type}, which is no split type"),
+        ),
+    }
+}
+
+pub(crate) fn check_tag(tag: i32) -> Res {
+    if tag < 0 {
+        return fail(
+            Class::Tag,
+            format!("tag is {tag}, but must not be negative"),
+        );
+    }
+    Ok(())
+}
+
+fn check_subset(part: &Group, whole: &Group) -> Res {
+    match part.iter().find(|&p| !whole.contains(p)) {
+        None => Ok(()),
+        Some(p) => fail(
+            Class::Group,
+            format!("group has process {p} of the job, which is not in the communicator's group"),
+        ),
+    }
+}
+
+/// The members of a group as bytes, and back.
+pub(crate) fn to_words(group: &Group) -> Vec<u8> {
+    group.iter().flat_map(|p| p.0.to_ne_bytes()).collect()
+}
+
+pub(crate) fn from_words(bytes: &[u8]) -> Group {
+    let peer = |w: &[u8]| Peer(u32::from_ne_bytes([w[0], w[1], w[2], w[3]]));
+    Group::new(bytes.chunks_exact(4).map(peer).collect())
+}

@@ -1,0 +1,183 @@
+//! Intercommunicators (MPI 5.0, 7.6): two groups whose leaders introduce them to each other.
+
+use crate::calls::comm::hints;
+use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
+use crate::internal::{Bridge, Purpose};
+use crate::objects::errhandler::Kind;
+use crate::objects::{Comm, Group};
+use crate::state::Mpi;
+use kw_base::{ContextId, Peer};
+use kw_core::comm::BOOTSTRAP;
+use kw_sys::args::{Out, Text};
+use std::sync::Arc;
+
+/// How a leader reaches the other one: context, own name, the other's name and peer.
+type Way = (ContextId, u32, (u32, Peer));
+
+/// MPI_Intercomm_create. `peer_comm` and `remote_leader` mean something at the local leader only, which tells the others
+/// whether they made sense.
+pub fn intercomm_create(
+    mpi: &Mpi,
+    local_comm: CommH,
+    local_leader: i32,
+    peer_comm: CommH,
+    remote_leader: i32,
+    tag: i32,
+    newintercomm: Out<CommH>,
+) -> Res {
+    let parent = Parent::intra(mpi, local_comm, "local_comm")?;
+    check_leader(local_leader, &parent.circle.group, "local_leader")?;
+    check_tag(tag)?;
+    let local = parent.circle.led_by(local_leader as u32);
+    let me = local.group.peer(local.rank);
+    let mut way: Res<Way> = Ok((BOOTSTRAP, 0, (0, Peer(0))));
+    let mut word = [0u8; 2];
+    if local.rank == 0 {
+        way = way_to(mpi, peer_comm, remote_leader, me);
+        word = [
+            way.is_ok() as u8,
+            way.as_ref().is_ok_and(|w| me < w.2.1) as u8,
+        ];
+    }
+    local.bcast(&mut word)?;
+    let (context, mine, other) = way?;
+    if word[0] == 0 {
+        return fail(
+            Class::Comm,
+            "the local leader's peer_comm or remote_leader is invalid",
+        );
+    }
+    let bridge = Bridge {
+        local,
+        context,
+        purpose: Purpose::User(tag),
+        mine,
+        other,
+        first: word[1] == 1,
+    };
+    let remote = from_words(&bridge.swap_any(&to_words(&parent.circle.group))?);
+    check_disjoint(&parent.circle.group, &remote)?;
+    let context = bridge.agree()?;
+    let local = parent.circle.group.clone();
+    let mut made = Comm::new(context, local, Some(Arc::new(remote)), parent.circle.rank);
+    made.errhandler = parent.errhandler;
+    parent.give(made, newintercomm)
+}
+
+/// Leaders talk through the peer communicator, apart from all its other messages.
+fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way> {
+    let guard = mpi.lock();
+    let comm = guard.above.comm(peer_comm)?;
+    let peer = comm.peer(remote_leader)?;
+    let Some(peer) = peer.filter(|&p| p != me) else {
+        return fail(
+            Class::Rank,
+            format!("remote_leader is {remote_leader}, which is not another process"),
+        );
+    };
+    let context = ContextId(comm.context.0 | 3);
+    Ok((context, comm.rank, (remote_leader as u32, peer)))
+}
+
+/// MPI_Intercomm_create_from_groups
+#[allow(clippy::too_many_arguments)]
+pub fn intercomm_create_from_groups(
+    mpi: &Mpi,
+    local_group: GroupH,
+    local_leader: i32,
+    remote_group: GroupH,
+    remote_leader: i32,
+    stringtag: Text,
+    info: InfoH,
+    errhandler: ErrhandlerH,
+    newintercomm: Out<CommH>,
+) -> Res {
+    let guard = mpi.lock();
+    let ours = guard.above.group(local_group)?;
+    let theirs = guard.above.group(remote_group)?;
+    let hints = hints(guard.above.info_or_null(info)?);
+    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    drop(guard);
+    let tag = string_tag(stringtag)?;
+    newintercomm.set(CommH::NULL);
+    if ours.is_empty() && theirs.is_empty() {
+        return Ok(());
+    }
+    check_leader(local_leader, &ours, "local_leader")?;
+    check_leader(remote_leader, &theirs, "remote_leader")?;
+    check_disjoint(&ours, &theirs)?;
+    let circle = bootstrap(mpi, ours.clone(), "local_group", tag)?;
+    let leader = ours.peer(local_leader as u32);
+    let other = theirs.peer(remote_leader as u32);
+    let rank = circle.rank;
+    let bridge = Bridge {
+        local: circle.led_by(local_leader as u32),
+        context: ContextId(BOOTSTRAP.0 | 1),
+        purpose: Purpose::User(tag),
+        mine: leader.0,
+        other: (other.0, other),
+        first: leader < other,
+    };
+    let mut made = Comm::new(bridge.agree()?, ours, Some(theirs), rank);
+    made.errhandler = errhandler;
+    made.info = hints;
+    newintercomm.set(mpi.lock().above.add_comm(made));
+    Ok(())
+}
+
+/// MPI_Intercomm_merge: those who said `high` come last; if both or none did, the group of the first leader comes first.
+pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, intercomm)?;
+    let Some(remote) = &parent.remote else {
+        return fail(
+            Class::Comm,
+            "intercomm is an intracommunicator, but must be an intercommunicator",
+        );
+    };
+    let bridge = parent.bridge(parent.circle.clone(), remote);
+    let mut ours = [(high != 0) as u8];
+    parent.circle.bcast(&mut ours)?;
+    let theirs = bridge.swap(&ours, 1)?;
+    let lower = match ours[0].cmp(&theirs[0]) {
+        std::cmp::Ordering::Less => true,
+        std::cmp::Ordering::Greater => false,
+        std::cmp::Ordering::Equal => bridge.first,
+    };
+    let local = &parent.circle.group;
+    let group = if lower {
+        local.union(remote)
+    } else {
+        remote.union(local)
+    };
+    let context = bridge.agree()?;
+    let me = local.peer(parent.circle.rank);
+    let rank = group.rank_of(me).unwrap_or(0);
+    let mut made = Comm::new(context, Arc::new(group), None, rank);
+    made.errhandler = parent.errhandler;
+    parent.give(made, newintracomm)
+}
+
+fn check_leader(rank: i32, group: &Group, name: &str) -> Res {
+    if rank < 0 || rank as u32 >= group.size() {
+        return fail(
+            Class::Rank,
+            format!(
+                "{name} is {rank}, but the group has {} processes",
+                group.size()
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn check_disjoint(a: &Group, b: &Group) -> Res {
+    match a.iter().find(|&p| b.contains(p)) {
+        None => Ok(()),
+        Some(p) => fail(
+            Class::Comm,
+            format!("process {p} of the job is in both groups of the intercommunicator"),
+        ),
+    }
+}

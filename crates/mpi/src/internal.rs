@@ -1,0 +1,380 @@
+//! Small messages among the members of a group, for making communicators: blocking, on contexts of their own.
+//!
+//! A [`Circle`] is a group whose members talk; tag and context keep its messages apart from all others. Members are told
+//! apart by their ranks in a group that does not change from call to call, so that a message which runs ahead is never
+//! taken for another's. Whoever calls these must have let go of the lane.
+
+use crate::error::{Class, Fault, Res, fail};
+use crate::objects::Group;
+use crate::objects::comm::Comm;
+use crate::state::Mpi;
+use kw_base::{ContextId, Peer};
+use kw_core::comm::Proposal;
+use kw_engine::{Failure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
+use kw_sys::buf::Buf;
+use std::sync::Arc;
+
+/// What a message is for: its tag, in the contexts for making communicators. User tags, which MPI_Comm_create_group and
+/// MPI_Intercomm_create give, are not negative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// Within one group.
+    Local,
+    /// Between the leaders of two groups.
+    Leaders,
+    /// MPI_Comm_idup.
+    Later,
+    /// With a tag of the user.
+    User(i32),
+}
+
+impl Purpose {
+    fn tag(self) -> i32 {
+        match self {
+            Purpose::Local => -1001,
+            Purpose::Leaders => -1002,
+            Purpose::Later => -1003,
+            Purpose::User(tag) => tag,
+        }
+    }
+}
+
+/// Members of a group that talk to each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Circle<'a> {
+    pub(crate) mpi: &'a Mpi,
+    pub(crate) context: ContextId,
+    pub(crate) purpose: Purpose,
+    /// Who talks.
+    pub(crate) group: Arc<Group>,
+    /// This process's rank in `group`.
+    pub(crate) rank: u32,
+    /// The group whose ranks the messages name their senders by.
+    pub(crate) names: Arc<Group>,
+}
+
+impl<'a> Circle<'a> {
+    /// The local group of a communicator.
+    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Circle<'a> {
+        Circle {
+            mpi,
+            context: comm.making(),
+            purpose: Purpose::Local,
+            group: comm.local.clone(),
+            rank: comm.rank,
+            names: comm.local.clone(),
+        }
+    }
+
+    /// Some of the members, this process among them as `rank`.
+    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Circle<'a> {
+        Circle {
+            group,
+            rank,
+            ..self.clone()
+        }
+    }
+
+    /// The same members, counted from `leader`.
+    pub(crate) fn led_by(&self, leader: u32) -> Circle<'a> {
+        let size = self.size();
+        let turned = (0..size).map(|r| self.group.peer((r + leader) % size));
+        let group = Arc::new(Group::new(turned.collect()));
+        self.part(group, (self.rank + size - leader) % size)
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The name and the peer of a member.
+    fn member(&self, rank: u32) -> (u32, Peer) {
+        let peer = self.group.peer(rank);
+        (self.names.rank_of(peer).unwrap_or(rank), peer)
+    }
+
+    fn send(&self, to: u32, bytes: &[u8]) -> Res<Option<ReqId>> {
+        let to = self.group.peer(to);
+        let mine = self.member(self.rank).0;
+        start_send(self.mpi, to, (self.context, self.purpose, mine), bytes)
+    }
+
+    fn recv(&self, from: u32, bytes: &mut [u8]) -> Res {
+        let what = (self.context, self.purpose);
+        recv(self.mpi, self.member(from), what, bytes)
+    }
+
+    /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree).
+    pub(crate) fn bcast(&self, bytes: &mut [u8]) -> Res {
+        let (rank, size) = (self.rank, self.size());
+        let mut mask = 1;
+        while mask < size && rank & mask == 0 {
+            mask <<= 1;
+        }
+        if rank != 0 {
+            self.recv(rank - mask, bytes)?;
+        }
+        let mut sent = Vec::new();
+        while mask > 1 {
+            mask >>= 1;
+            if rank + mask < size {
+                sent.extend(self.send(rank + mask, bytes)?);
+            }
+        }
+        finish_all(self.mpi, sent)
+    }
+
+    /// The bytes of all members in the order of ranks at rank 0; nothing elsewhere. All give the same number of bytes.
+    fn gather(&self, mine: &[u8]) -> Res<Vec<u8>> {
+        let (rank, size, each) = (self.rank, self.size(), mine.len());
+        let mut got = mine.to_vec();
+        let mut mask = 1;
+        while mask < size {
+            if rank & mask != 0 {
+                let sent = self.send(rank - mask, &got)?;
+                finish_all(self.mpi, sent.into_iter().collect())?;
+                return Ok(Vec::new());
+            }
+            if rank + mask < size {
+                let members = mask.min(size - rank - mask) as usize;
+                let old = got.len();
+                got.resize(old + members * each, 0);
+                self.recv(rank + mask, &mut got[old..])?;
+            }
+            mask <<= 1;
+        }
+        Ok(got)
+    }
+
+    /// The bytes of all members, in the order of ranks, everywhere.
+    pub(crate) fn allgather(&self, mine: &[u8]) -> Res<Vec<u8>> {
+        let mut all = self.gather(mine)?;
+        all.resize(mine.len() * self.size() as usize, 0);
+        self.bcast(&mut all)?;
+        Ok(all)
+    }
+
+    /// Whether all members say yes.
+    pub(crate) fn all(&self, yes: bool) -> Res<bool> {
+        let votes = self.gather(&[yes as u8])?;
+        let mut verdict = [votes.iter().all(|&v| v == 1) as u8];
+        self.bcast(&mut verdict)?;
+        Ok(verdict[0] == 1)
+    }
+
+    /// The context id of a new communicator of this group; see `kw_core::comm`.
+    pub(crate) fn agree(&self) -> Res<ContextId> {
+        loop {
+            let mut word = [0; 4];
+            if self.rank == 0 {
+                word = propose(self.mpi).to_ne_bytes();
+            }
+            self.bcast(&mut word)?;
+            let proposal = offered(u32::from_ne_bytes(word))?;
+            if proposal.fresh {
+                return Ok(proposal.id);
+            }
+            let free = self.mpi.lock().above.context_is_free(proposal.id);
+            if self.all(free)? {
+                return Ok(proposal.id);
+            }
+            if self.rank == 0 {
+                take_back(self.mpi, proposal);
+            }
+        }
+    }
+}
+
+/// The leaders of two groups, as one of them (or another member of its group) sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Bridge<'a> {
+    /// This process's group, counted from its leader.
+    pub(crate) local: Circle<'a>,
+    /// Where the leaders talk.
+    pub(crate) context: ContextId,
+    /// Their tag.
+    pub(crate) purpose: Purpose,
+    /// The leader's name. This and the next are read by the leader alone.
+    pub(crate) mine: u32,
+    /// The other leader's name and peer.
+    pub(crate) other: (u32, Peer),
+    /// Whether this side goes first where one must.
+    pub(crate) first: bool,
+}
+
+impl Bridge<'_> {
+    /// Both sides give bytes that only their leader needs to know; all members of both get those of the other side.
+    /// `theirs` says how many come.
+    pub(crate) fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
+        let mut got = vec![0; theirs];
+        if self.local.rank == 0 {
+            let mpi = self.local.mpi;
+            let sent = start_send(
+                mpi,
+                self.other.1,
+                (self.context, self.purpose, self.mine),
+                mine,
+            )?;
+            recv(mpi, self.other, (self.context, self.purpose), &mut got)?;
+            finish_all(mpi, sent.into_iter().collect())?;
+        }
+        self.local.bcast(&mut got)?;
+        Ok(got)
+    }
+
+    /// Like [`Bridge::swap`], of any length.
+    pub(crate) fn swap_any(&self, mine: &[u8]) -> Res<Vec<u8>> {
+        let len = self.swap(&(mine.len() as u64).to_ne_bytes(), 8)?;
+        let mut word = [0; 8];
+        word.copy_from_slice(&len);
+        self.swap(mine, u64::from_ne_bytes(word) as usize)
+    }
+
+    /// The context id of a new communicator of both groups.
+    pub(crate) fn agree(&self) -> Res<ContextId> {
+        loop {
+            let mut word = u32::MAX.to_ne_bytes();
+            if self.local.rank == 0 && self.first {
+                word = propose(self.local.mpi).to_ne_bytes();
+            }
+            let theirs = self.swap(&word, 4)?;
+            if self.first {
+                self.local.bcast(&mut word)?;
+            } else {
+                word.copy_from_slice(&theirs);
+            }
+            let proposal = offered(u32::from_ne_bytes(word))?;
+            if proposal.fresh {
+                return Ok(proposal.id);
+            }
+            let free = self.local.mpi.lock().above.context_is_free(proposal.id);
+            let ours = self.local.all(free)?;
+            if self.swap(&[ours as u8], 1)? == [1] && ours {
+                return Ok(proposal.id);
+            }
+            if self.local.rank == 0 && self.first {
+                take_back(self.local.mpi, proposal);
+            }
+        }
+    }
+}
+
+/// A proposal as a word; all ones when there is none.
+fn propose(mpi: &Mpi) -> u32 {
+    let mut guard = mpi.lock();
+    let made = guard.above.contexts.as_mut().and_then(|p| p.propose());
+    made.map_or(u32::MAX, Proposal::to_bits)
+}
+
+fn offered(word: u32) -> Res<Proposal> {
+    if word == u32::MAX {
+        return fail(
+            Class::Other,
+            "every context id is in use; free communicators that are no longer needed",
+        );
+    }
+    Ok(Proposal::from_bits(word))
+}
+
+fn take_back(mpi: &Mpi, proposal: Proposal) {
+    if let Some(pool) = &mut mpi.lock().above.contexts {
+        pool.take_back(proposal);
+    }
+}
+
+/// Starts a send of a copy of these bytes; the buffer lives as long as the send.
+pub(crate) fn start_send(
+    mpi: &Mpi,
+    to: Peer,
+    (context, purpose, source): (ContextId, Purpose, u32),
+    bytes: &[u8],
+) -> Res<Option<ReqId>> {
+    let buf = Buf::alloc(bytes.len());
+    buf.write(0, bytes);
+    let mut guard = mpi.lock();
+    let Some(engine) = &mut guard.engine else {
+        return Err(stopped());
+    };
+    let tag = purpose.tag();
+    match engine.send(to, context, source, tag, SendMode::Standard, &buf) {
+        Started::Done => Ok(None),
+        Started::Request(id) => Ok(Some(id)),
+    }
+}
+
+/// Starts a receive from one process.
+pub(crate) fn start_recv(
+    mpi: &Mpi,
+    source: (u32, Peer),
+    (context, purpose): (ContextId, Purpose),
+    buf: &Buf,
+) -> Res<ReqId> {
+    let mut guard = mpi.lock();
+    let Some(engine) = &mut guard.engine else {
+        return Err(stopped());
+    };
+    let want = Want {
+        context,
+        source: Some(source),
+        tag: Some(purpose.tag()),
+    };
+    Ok(engine.recv(want, buf))
+}
+
+fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut [u8]) -> Res {
+    let buf = Buf::alloc(bytes.len());
+    let id = start_recv(mpi, source, what, &buf)?;
+    let outcome = finish(mpi, id, Some(source.1))?;
+    if outcome.len != bytes.len() as u64 {
+        return fail(
+            Class::Intern,
+            format!(
+                "process {} said {} bytes where {} were expected; do all processes make the same communicator?",
+                source.1,
+                outcome.len,
+                bytes.len()
+            ),
+        );
+    }
+    buf.read(0, bytes);
+    Ok(())
+}
+
+/// Waits for a request and takes its outcome.
+pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
+    let on = WaitOn {
+        requests: &[id],
+        from,
+    };
+    let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
+        inner.engine.as_ref().is_none_or(|e| e.is_done(id))
+    });
+    let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
+    let outcome = outcome.ok_or_else(stopped)?;
+    match outcome.failure {
+        None => Ok(outcome),
+        Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
+        Some(Failure::Other(text)) => fail(Class::Intern, text),
+        Some(Failure::Truncated { came, fits }) => fail(
+            Class::Intern,
+            format!(
+                "{came} bytes came where {fits} were expected; do all processes make the same communicator?"
+            ),
+        ),
+    }
+}
+
+fn finish_all(mpi: &Mpi, ids: Vec<ReqId>) -> Res {
+    for id in ids {
+        finish(mpi, id, None)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn stopped() -> Box<Fault> {
+    Fault::new(
+        Class::Other,
+        "MPI was finalized while a communicator was being made",
+    )
+}
