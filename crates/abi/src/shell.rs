@@ -3,28 +3,26 @@
 //! The good way through is inlined and costs two loads and two branches; everything else is cold.
 
 use crate::report;
+use kw_base::sync::OnceLock;
 use kw_mpi::{Class, Fault, Mpi, Res, Scope};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
 
 /// The only global of the process: MPI.
-static MPI: LazyLock<Mpi> = LazyLock::new(Mpi::new);
+static MPI: OnceLock<Mpi> = OnceLock::new();
 
 /// MPI in this process.
-#[inline(always)]
 pub fn mpi() -> &'static Mpi {
-    &MPI
+    MPI.get_or_init(Mpi::new)
 }
 
 /// A function that needs MPI to be initialised and not finalised.
 #[inline(always)]
 pub fn run(name: &'static str, scope: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
-    let mpi = mpi();
-    if !mpi.is_active() {
-        return report::outside(name);
+    match MPI.get() {
+        Some(mpi) if mpi.is_active() => guarded(mpi, name, scope, body),
+        _ => report::outside(name),
     }
-    guarded(mpi, name, scope, body)
 }
 
 /// A function that may be called at any time.
