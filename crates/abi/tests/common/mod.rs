@@ -52,7 +52,7 @@ pub fn compile(dir: &Path, name: &str, source: &str) -> PathBuf {
     std::fs::write(&file, source).unwrap();
     let exe = dir.join(name);
     run(Command::new("cc")
-        .args(["-std=c99", "-g", "-o"])
+        .args(["-std=c99", "-w", "-o"])
         .arg(&exe)
         .arg(&file)
         .arg("-I")
