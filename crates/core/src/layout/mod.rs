@@ -9,6 +9,7 @@ mod array;
 pub mod basic;
 mod bounds;
 mod construct;
+pub mod external;
 mod node;
 mod signature;
 #[cfg(test)]

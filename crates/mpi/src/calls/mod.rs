@@ -19,6 +19,7 @@ pub mod mem;
 pub mod misc;
 pub mod name;
 pub mod p2p;
+pub mod pack;
 pub mod persistent;
 pub mod probe;
 pub mod request;
