@@ -1,1 +1,23 @@
-//! launcher
+//! The launcher: `mpiexec` starts the ranks of a job on this machine, serves them PMI-1, passes their output on, and ends
+//! the job when one of them fails. `kwinfo` prints what the library knows about itself.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`options`] | the table of options: parser, help, manual page and shell completions read it |
+//! | [`args`] | the command line as a [`args::Command`] |
+//! | [`plan`] | what to start: programs found, environments made, one entry a rank |
+//! | [`bind`] | which processors each rank gets |
+//! | [`job`] | the event loop that runs a plan |
+//! | [`verdict`] | how the job ends: its exit status and one sentence |
+//! | [`output`] | whole lines out of pipes, labels, writers |
+//! | [`stdin`] | standard input for rank 0 |
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod bind;
+pub mod job;
+pub mod options;
+pub mod output;
+pub mod plan;
+pub mod stdin;
+pub mod verdict;

@@ -1,0 +1,291 @@
+//! The command line of `mpiexec`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::options::{self, Opt};
+use crate::verdict::Verdict;
+
+/// What the user asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Print this text and end well.
+    Print(String),
+    /// Run a job.
+    Run(Request),
+}
+
+/// How ranks are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// A share of the processors for each rank, nothing when oversubscribed.
+    #[default]
+    Auto,
+    /// Not at all.
+    None,
+    /// One core each.
+    Core,
+    /// One hardware thread each.
+    Thread,
+}
+
+/// A job as asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Request {
+    /// Programs in the order of their ranks.
+    pub apps: Vec<App>,
+    /// Variables for all programs.
+    pub env: Vec<(OsString, OsString)>,
+    /// Whether our own environment is not passed on.
+    pub bare: bool,
+    /// Variables of our environment to pass on even so.
+    pub pass: Vec<OsString>,
+    /// Label output.
+    pub label: bool,
+    /// Print the map.
+    pub map: bool,
+    /// Binding.
+    pub bind: Binding,
+}
+
+/// One program.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct App {
+    /// Ranks.
+    pub count: u32,
+    /// Program and its arguments.
+    pub words: Vec<OsString>,
+    /// Variables for this program.
+    pub env: Vec<(OsString, OsString)>,
+    /// Working directory.
+    pub dir: Option<OsString>,
+}
+
+/// Most ranks of one job.
+const MOST: u32 = 100_000;
+
+fn misuse<T>(text: String) -> Result<T, Verdict> {
+    Err(Verdict::misuse(text))
+}
+
+/// Reads the words after the program's own name.
+pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
+    let mut request = Request::default();
+    for words in words.split(|w| w == ":") {
+        let mut reader = Reader { words, at: 0 };
+        match reader.app(&mut request)? {
+            Step::App(app) => request.apps.push(app),
+            Step::Print(text) => return Ok(Command::Print(text)),
+        }
+    }
+    Ok(Command::Run(request))
+}
+
+enum Step {
+    App(App),
+    Print(String),
+}
+
+struct Reader<'a> {
+    words: &'a [OsString],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Option<&OsStr> {
+        let word = self.words.get(self.at)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    fn app(&mut self, request: &mut Request) -> Result<Step, Verdict> {
+        let mut app = App {
+            count: 1,
+            ..App::default()
+        };
+        while let Some(word) = self.words.get(self.at) {
+            if !word.as_bytes().starts_with(b"-") {
+                break;
+            }
+            self.at += 1;
+            if word == "--" {
+                break;
+            }
+            if let Some(text) = self.option(word, &mut app, request)? {
+                return Ok(Step::Print(text));
+            }
+        }
+        app.words = self.words[self.at..].to_vec();
+        if app.words.is_empty() {
+            return misuse(
+                "no program was named; for example: mpiexec -n 4 ./program (more: mpiexec --help)"
+                    .into(),
+            );
+        }
+        Ok(Step::App(app))
+    }
+
+    /// Handles one option; a text means: print it and end.
+    fn option(
+        &mut self,
+        word: &OsStr,
+        app: &mut App,
+        request: &mut Request,
+    ) -> Result<Option<String>, Verdict> {
+        let word = word.to_string_lossy().into_owned();
+        let (name, inline) = match word.split_once('=') {
+            Some((n, v)) if n.starts_with("--") => (n.to_string(), Some(OsString::from(v))),
+            _ => (word, None),
+        };
+        let Some(row) = options::find(&name) else {
+            return misuse(match options::nearest(&name) {
+                Some(near) => format!(
+                    "there is no option '{name}'; did you mean '{near}'? (all: mpiexec --help)"
+                ),
+                None => format!("there is no option '{name}' (all: mpiexec --help)"),
+            });
+        };
+        match row.opt {
+            Opt::Help => return Ok(Some(options::help())),
+            Opt::Version => {
+                return Ok(Some(format!(
+                    "mpiexec (Kittiwake) {}\n",
+                    env!("CARGO_PKG_VERSION")
+                )));
+            }
+            Opt::Man => return Ok(Some(options::man())),
+            Opt::Completions => return self.completions(&name, inline).map(Some),
+            Opt::Label => request.label = true,
+            Opt::Map => request.map = true,
+            Opt::EnvNone => request.bare = true,
+            Opt::Ignored => {}
+            Opt::Count => app.count = count(&name, &self.value(&name, inline)?)?,
+            Opt::Dir => app.dir = Some(self.value(&name, inline)?),
+            Opt::Bind => request.bind = binding(&name, &self.value(&name, inline)?)?,
+            Opt::Env => app.env.push(self.variable(&name, inline)?),
+            Opt::GlobalEnv => request.env.push(self.variable(&name, inline)?),
+            Opt::Export => self.export(&name, request)?,
+        }
+        Ok(None)
+    }
+
+    fn completions(&mut self, name: &str, inline: Option<OsString>) -> Result<String, Verdict> {
+        let shell = self.value(name, inline)?;
+        let shell = shell.to_string_lossy();
+        options::completions(&shell).map_or_else(
+            || misuse(format!("{name} knows bash and fish, not '{shell}'")),
+            Ok,
+        )
+    }
+
+    fn value(&mut self, name: &str, inline: Option<OsString>) -> Result<OsString, Verdict> {
+        match inline.or_else(|| self.next().map(OsStr::to_os_string)) {
+            Some(v) => Ok(v),
+            None => misuse(format!("option '{name}' needs a value")),
+        }
+    }
+
+    /// `NAME VALUE` or `NAME=VALUE`.
+    fn variable(
+        &mut self,
+        name: &str,
+        inline: Option<OsString>,
+    ) -> Result<(OsString, OsString), Verdict> {
+        let first = self.value(name, inline)?;
+        if let (var, Some(value)) = cut(&first) {
+            return Ok((var, value));
+        }
+        let value = self.value(name, None)?;
+        Ok((first, value))
+    }
+
+    fn export(&mut self, name: &str, request: &mut Request) -> Result<(), Verdict> {
+        match cut(&self.value(name, None)?) {
+            (var, Some(value)) => request.env.push((var, value)),
+            (var, None) => request.pass.push(var),
+        }
+        Ok(())
+    }
+}
+
+fn cut(word: &OsStr) -> (OsString, Option<OsString>) {
+    let bytes = word.as_bytes();
+    match bytes.iter().position(|b| *b == b'=') {
+        Some(0) | None => (word.to_os_string(), None),
+        Some(at) => (
+            OsString::from_vec(bytes[..at].to_vec()),
+            Some(OsString::from_vec(bytes[at + 1..].to_vec())),
+        ),
+    }
+}
+
+fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
+    let text = value.to_string_lossy();
+    match text.parse::<u32>() {
+        Ok(n @ 1..=MOST) => Ok(n),
+        Ok(0) => misuse(format!("{name} 0 asks for no ranks; a job has at least 1")),
+        Ok(n) => misuse(format!("{name} {n} asks for more than {MOST} ranks")),
+        Err(_) => misuse(format!("{name} takes a number of ranks, not '{text}'")),
+    }
+}
+
+fn binding(name: &str, value: &OsStr) -> Result<Binding, Verdict> {
+    match value.to_string_lossy().as_ref() {
+        "auto" => Ok(Binding::Auto),
+        "none" => Ok(Binding::None),
+        "core" => Ok(Binding::Core),
+        "thread" | "hwthread" | "pu" => Ok(Binding::Thread),
+        other => misuse(format!(
+            "{name} takes auto, none, core or thread, not '{other}'"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Request, String> {
+        let words = line
+            .split(' ')
+            .filter(|w| !w.is_empty())
+            .map(OsString::from)
+            .collect();
+        match parse(words) {
+            Ok(Command::Run(r)) => Ok(r),
+            Ok(Command::Print(_)) => Err("print".into()),
+            Err(v) => Err(v.sentence),
+        }
+    }
+
+    #[test]
+    fn programs_counts_and_variables() {
+        let r = run("-n 2 -env A 1 ./a x -n 3 : -np 1 -wdir /tmp ./b").unwrap();
+        assert_eq!(r.apps.len(), 2);
+        assert_eq!((r.apps[0].count, r.apps[0].words.len()), (2, 4));
+        assert_eq!(r.apps[0].env, [("A".into(), "1".into())]);
+        assert_eq!(r.apps[1].dir, Some("/tmp".into()));
+        let r = run("-genv A=1 -x B=2 -x C --bind=core -l ./a").unwrap();
+        assert_eq!(r.env.len(), 2);
+        assert_eq!(r.pass, ["C"]);
+        assert!(r.label && r.bind == Binding::Core);
+    }
+
+    #[test]
+    fn mistakes_get_one_sentence() {
+        for (line, part) in [
+            ("", "no program"),
+            ("-n 2", "no program"),
+            ("-n 0 ./a", "at least 1"),
+            ("-n x ./a", "not 'x'"),
+            ("-n -1 ./a", "not '-1'"),
+            ("-n", "needs a value"),
+            ("--lable ./a", "'--label'"),
+            ("-n 1 ./a :", "no program"),
+            ("--bind sockets ./a", "not 'sockets'"),
+        ] {
+            let e = run(line).unwrap_err();
+            assert!(e.contains(part) && !e.contains('\n'), "{line}: {e}");
+        }
+    }
+}

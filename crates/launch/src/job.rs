@@ -1,0 +1,91 @@
+//! The event loop that runs a job: starts the ranks, serves PMI-1, passes output and signals on, and ends the job.
+//!
+//! ```text
+//! Running --a rank failed--> Failing (others may still show the true cause) --> Ending (SIGTERM) --> Killing (SIGKILL)
+//!    \--all ranks ended--> done <--all ranks ended---------------------------------/
+//! ```
+//! One thread; the two writers of [`crate::output`] are the only others.
+
+mod end;
+mod events;
+mod start;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use crate::output::{Sink, Splitter};
+use crate::plan::Plan;
+use crate::stdin::Relay;
+use crate::verdict::{Ended, Verdict};
+use kw_base::Tick;
+use kw_core::pmi::{Effect, Server};
+use kw_sys::process::Guard;
+use kw_sys::signals::Signals;
+
+/// How long others may show that they, not the rank that called MPI_Abort, were the cause.
+const FAILING: Duration = Duration::from_millis(20);
+/// How long ranks have between SIGTERM and SIGKILL.
+const ENDING: Duration = Duration::from_millis(400);
+/// How long killed ranks may take to go before we give up on them.
+const KILLING: Duration = Duration::from_secs(5);
+/// How long an unfinished line may stay unfinished before it is passed on.
+const UNFINISHED: Duration = Duration::from_millis(50);
+/// Output that may wait for a slow reader before ranks have to wait too.
+const BACKLOG: usize = 4 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Failing { until: Tick },
+    Ending { until: Tick },
+    Killing { until: Tick },
+}
+
+/// A running job.
+struct Job {
+    plan: Plan,
+    host: String,
+    /// `MPIEXEC_JOB=...`, which every process of the job carries in its environment.
+    tag: String,
+    server: Server,
+    epoll: OwnedFd,
+    signals: Signals,
+    ranks: Vec<Rank>,
+    pids: HashMap<u32, u32>,
+    sinks: [Sink; 2],
+    relay: Option<Relay>,
+    relay_watched: bool,
+    phase: Phase,
+    verdict: Option<Verdict>,
+    /// The signal that we were asked to end by, and when.
+    asked: Option<(i32, Tick)>,
+    guard: Guard,
+    effects: Vec<Effect>,
+    out_blocked: bool,
+    flush_at: Option<Tick>,
+}
+
+/// One rank.
+struct Rank {
+    pid: u32,
+    wire: Option<OwnedFd>,
+    unsent: Vec<u8>,
+    pipes: [Option<Pipe>; 2],
+    ended: Option<Ended>,
+}
+
+/// A rank's standard output or error.
+struct Pipe {
+    fd: OwnedFd,
+    splitter: Splitter,
+}
+
+/// Runs a job to its end; the status to exit with. All that had to be said has been said.
+pub fn run(plan: Plan, usable: usize) -> Result<Option<Verdict>, Verdict> {
+    let mut job = start::launch(plan, usable)?;
+    while !job.is_over() {
+        job.turn()?;
+    }
+    Ok(job.finish())
+}

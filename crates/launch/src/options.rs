@@ -1,0 +1,309 @@
+//! The options of `mpiexec`, once: parser, `--help`, manual page and completions are made from this table.
+
+/// Names an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opt {
+    /// Ranks of this program.
+    Count,
+    /// Environment variable for this program.
+    Env,
+    /// Environment variable for all programs.
+    GlobalEnv,
+    /// Environment variable for all programs, value optional.
+    Export,
+    /// Pass no environment but what is named.
+    EnvNone,
+    /// Working directory of this program.
+    Dir,
+    /// Label output lines.
+    Label,
+    /// Binding.
+    Bind,
+    /// Print the map of ranks.
+    Map,
+    /// Accepted for other launchers' sake, has no effect.
+    Ignored,
+    /// Help.
+    Help,
+    /// Version.
+    Version,
+    /// Manual page.
+    Man,
+    /// Shell completions.
+    Completions,
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Which one.
+    pub opt: Opt,
+    /// How it may be written; the first is the one we print.
+    pub names: &'static [&'static str],
+    /// Names of its arguments.
+    pub takes: &'static [&'static str],
+    /// One sentence.
+    pub help: &'static str,
+    /// Not shown in the help.
+    pub hidden: bool,
+}
+
+const fn row(
+    opt: Opt,
+    names: &'static [&'static str],
+    takes: &'static [&'static str],
+    help: &'static str,
+) -> Row {
+    Row {
+        opt,
+        names,
+        takes,
+        help,
+        hidden: false,
+    }
+}
+
+const fn hidden(
+    opt: Opt,
+    names: &'static [&'static str],
+    takes: &'static [&'static str],
+    help: &'static str,
+) -> Row {
+    Row {
+        opt,
+        names,
+        takes,
+        help,
+        hidden: true,
+    }
+}
+
+/// The table.
+pub const ALL: &[Row] = &[
+    row(
+        Opt::Count,
+        &["-n", "-np", "--np", "-c"],
+        &["N"],
+        "Ranks to start (default 1), any number on any number of processors.",
+    ),
+    row(
+        Opt::Env,
+        &["-env", "--env"],
+        &["NAME", "VALUE"],
+        "Sets a variable for this program; NAME=VALUE in one word is understood too.",
+    ),
+    row(
+        Opt::GlobalEnv,
+        &["-genv", "--genv"],
+        &["NAME", "VALUE"],
+        "Sets a variable for all programs; NAME=VALUE in one word is understood too.",
+    ),
+    row(
+        Opt::Export,
+        &["-x"],
+        &["NAME[=VALUE]"],
+        "Sets a variable for all programs; without a value it is passed on, as all variables are.",
+    ),
+    row(
+        Opt::EnvNone,
+        &["-envnone", "--envnone", "-genvnone"],
+        &[],
+        "Passes no variable of the environment on, except those that are named.",
+    ),
+    row(
+        Opt::Dir,
+        &["-wdir", "--wdir", "-wd", "-workdir"],
+        &["DIR"],
+        "Starts this program in DIR.",
+    ),
+    row(
+        Opt::Label,
+        &["-l", "--label", "-prepend-rank", "--tag-output"],
+        &[],
+        "Begins every line of output with the rank that wrote it.",
+    ),
+    row(
+        Opt::Bind,
+        &["--bind", "-bind-to", "--bind-to"],
+        &["HOW"],
+        "auto: an equal share of the processors for each rank, nothing when there are more ranks than processors (default); none; core; thread.",
+    ),
+    row(
+        Opt::Map,
+        &["-v", "--map", "--verbose"],
+        &[],
+        "Prints which rank runs what, and on which processors, before the start.",
+    ),
+    row(
+        Opt::Help,
+        &["-h", "--help", "-help"],
+        &[],
+        "Prints this text.",
+    ),
+    row(
+        Opt::Version,
+        &["-V", "--version", "-version"],
+        &[],
+        "Prints the version.",
+    ),
+    hidden(Opt::Man, &["--man"], &[], "Prints the manual page."),
+    hidden(
+        Opt::Completions,
+        &["--completions"],
+        &["SHELL"],
+        "Prints completions for bash or fish.",
+    ),
+    hidden(
+        Opt::Ignored,
+        &[
+            "--oversubscribe",
+            "-oversubscribe",
+            "--allow-run-as-root",
+            "-allow-run-as-root",
+        ],
+        &[],
+        "Always so.",
+    ),
+    hidden(
+        Opt::Ignored,
+        &["-envall", "-genvall", "--envall"],
+        &[],
+        "Always so.",
+    ),
+];
+
+/// The row of an option as written.
+pub fn find(word: &str) -> Option<&'static Row> {
+    ALL.iter().find(|r| r.names.contains(&word))
+}
+
+/// The known name that is nearest to a wrong one, if any is near.
+pub fn nearest(word: &str) -> Option<&'static str> {
+    let names = ALL
+        .iter()
+        .filter(|r| !r.hidden)
+        .flat_map(|r| r.names.iter().copied());
+    let close = |name: &str| distance(name.trim_start_matches('-'), word.trim_start_matches('-'));
+    let best = names.min_by_key(|n| close(n))?;
+    let most = (word.trim_start_matches('-').chars().count().div_ceil(3)).max(1);
+    (close(best) <= most).then_some(best)
+}
+
+/// Edits between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let change = corner + usize::from(ca != *cb);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+const HEAD: &str = "\
+mpiexec starts the ranks of an MPI program on this machine.
+
+Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM [arguments]]...
+
+";
+
+const TAIL: &str = "
+Standard input goes to rank 0. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second
+SIGINT kills them. The exit status is that of the first rank that failed: 128 + N after signal N, 127 when the program is
+not found, 126 when it cannot be executed.
+
+Variables named KW_* set the library's knobs: see kwinfo --knobs.
+";
+
+/// The text of `--help`.
+pub fn help() -> String {
+    let mut out = HEAD.to_string();
+    for r in ALL.iter().filter(|r| !r.hidden) {
+        let names = format!("{} {}", r.names.join(", "), r.takes.join(" "));
+        out += &format!("  {}\n        {}\n", names.trim_end(), r.help);
+    }
+    out + TAIL
+}
+
+/// The manual page.
+pub fn man() -> String {
+    let mut out = format!(
+        ".TH MPIEXEC 1 \"\" \"Kittiwake {}\" \"Kittiwake\"\n.SH NAME\nmpiexec, mpirun \\- start the ranks of an MPI \
+         program\n.SH SYNOPSIS\n.B mpiexec\n[\\-n N] [options] PROGRAM [arguments] [: [\\-n N] [options] PROGRAM \
+         [arguments]]...\n.SH OPTIONS\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for r in ALL.iter().filter(|r| !r.hidden) {
+        let takes = r.takes.join(" ");
+        let names = r.names.join(", ").replace('-', "\\-");
+        out += &format!(
+            ".TP\n.B {names}\n.I {takes}\n{}\n",
+            r.help.replace('-', "\\-")
+        );
+    }
+    out += ".SH NOTES\n";
+    out += &TAIL.trim_start().replace('-', "\\-");
+    out + ".SH SEE ALSO\n.BR mpicc (1),\n.BR kwinfo (1)\n"
+}
+
+/// Completions for a shell, or `None` when it is unknown.
+pub fn completions(shell: &str) -> Option<String> {
+    let names = || {
+        let shown = ALL.iter().filter(|r| !r.hidden);
+        shown.flat_map(|r| r.names.iter().copied())
+    };
+    match shell {
+        "bash" => Some(format!(
+            "_mpiexec() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}}\n  case $word in\n    -*) COMPREPLY=($(compgen -W \
+             '{}' -- \"$word\")) ;;\n    *) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n  \
+             esac\n}}\ncomplete -o filenames -F _mpiexec mpiexec mpirun\n",
+            names().collect::<Vec<_>>().join(" ")
+        )),
+        "fish" => Some(
+            ALL.iter()
+                .filter(|r| !r.hidden)
+                .flat_map(|r| {
+                    let help = r.help.replace('\'', "");
+                    r.names.iter().map(move |n| {
+                        let dashes = if n.starts_with("--") {
+                            "-l"
+                        } else if n.len() == 2 {
+                            "-s"
+                        } else {
+                            "-o"
+                        };
+                        let name = n.trim_start_matches('-');
+                        format!("complete -c mpiexec {dashes} {name} -d '{help}'\n")
+                    })
+                })
+                .collect(),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut all: Vec<_> = ALL.iter().flat_map(|r| r.names).collect();
+        let n = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), n);
+    }
+
+    #[test]
+    fn typing_errors_are_understood() {
+        assert_eq!(nearest("--lable"), Some("--label"));
+        assert_eq!(nearest("-genvx"), Some("-genv"));
+        assert_eq!(nearest("--something-else"), None);
+    }
+}

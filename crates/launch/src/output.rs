@@ -1,0 +1,228 @@
+//! What ranks print: whole lines out of their pipes, labelled on request, written by a thread for each of our two outputs.
+//!
+//! A line is passed on when its end has come (newline or carriage return), so that lines of two ranks never mix. What has
+//! no end is passed on when its rank stays silent for a moment, or when it grows long. The writers are threads, so that a
+//! reader who stops reading stops neither the ranks' start nor our signals.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+use kw_base::sync::{Arc, Condvar, Mutex, MutexGuard, thread};
+
+/// A line longer than this is passed on in parts.
+const LONG: usize = 64 << 10;
+
+/// Cuts what one rank prints into lines.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    pending: Vec<u8>,
+    label: Option<String>,
+    /// Whether the last thing passed on was not the end of a line.
+    inside: bool,
+}
+
+impl Splitter {
+    /// With a label before every line, if any.
+    pub fn new(label: Option<String>) -> Splitter {
+        Splitter {
+            label,
+            ..Splitter::default()
+        }
+    }
+
+    /// Takes bytes; appends to `out` what can be passed on.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.pending.extend_from_slice(bytes);
+        let is_end = |b: &u8| *b == b'\n' || *b == b'\r';
+        let Some(last) = self.pending.iter().rposition(is_end) else {
+            if self.pending.len() >= LONG {
+                self.flush(out);
+            }
+            return;
+        };
+        let rest = self.pending.split_off(last + 1);
+        self.flush(out);
+        self.pending = rest;
+    }
+
+    /// Passes on what is left, though its line has no end yet.
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        let whole = std::mem::take(&mut self.pending);
+        let Some(label) = &self.label else {
+            out.extend_from_slice(&whole);
+            return;
+        };
+        for line in whole.split_inclusive(|b| *b == b'\n') {
+            if !self.inside {
+                out.extend_from_slice(label.as_bytes());
+            }
+            out.extend_from_slice(line);
+            self.inside = line.last() != Some(&b'\n');
+        }
+    }
+
+    /// Whether there is a line without an end.
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+}
+
+/// A queue that a thread writes out.
+#[derive(Debug)]
+pub struct Sink {
+    shared: Arc<Shared>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    chunks: VecDeque<Vec<u8>>,
+    bytes: usize,
+    closed: bool,
+    failed: Option<io::Error>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // a writer that panicked leaves a queue that is still whole
+        self.queue.lock().unwrap_or_else(|p| p.into_inner())
+    }
+}
+
+impl Sink {
+    /// A sink that writes to `to`.
+    pub fn new<W: Write + Send + 'static>(to: W) -> Sink {
+        let shared = Arc::new(Shared::default());
+        let theirs = shared.clone();
+        Sink {
+            shared,
+            thread: Some(thread::spawn(move || write_out(&theirs, to))),
+        }
+    }
+
+    /// Queues bytes.
+    pub fn push(&self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let mut q = self.shared.lock();
+        q.bytes += bytes.len();
+        q.chunks.push_back(bytes);
+        self.shared.more.notify_one();
+    }
+
+    /// Bytes that are not written yet.
+    pub fn backlog(&self) -> usize {
+        self.shared.lock().bytes
+    }
+
+    /// Takes the error that stopped the writer, if one did.
+    pub fn failure(&self) -> Option<io::Error> {
+        self.shared.lock().failed.take()
+    }
+
+    /// Waits until all is written; the error that stopped it, if one did.
+    pub fn finish(&mut self) -> Option<io::Error> {
+        self.shared.lock().closed = true;
+        self.shared.more.notify_one();
+        if let Some(t) = self.thread.take() {
+            let _ = t.join();
+        }
+        self.failure()
+    }
+}
+
+fn write_out(shared: &Shared, mut to: impl Write) {
+    loop {
+        let mut q = shared.lock();
+        while q.chunks.is_empty() && !q.closed {
+            q = match shared.more.wait(q) {
+                Ok(q) => q,
+                Err(p) => p.into_inner(),
+            };
+        }
+        let Some(chunk) = q.chunks.pop_front() else {
+            return;
+        };
+        drop(q);
+        let done = to.write_all(&chunk).and_then(|()| to.flush());
+        let mut q = shared.lock();
+        q.bytes -= chunk.len();
+        if let Err(e) = done {
+            q.failed = Some(e);
+            q.chunks.clear();
+            q.bytes = 0;
+            return drain(q, shared);
+        }
+    }
+}
+
+/// After a failure: forgets what comes until the end.
+fn drain(mut q: MutexGuard<'_, Queue>, shared: &Shared) {
+    while !q.closed {
+        q.chunks.clear();
+        q.bytes = 0;
+        q = match shared.more.wait(q) {
+            Ok(q) => q,
+            Err(p) => p.into_inner(),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(label: Option<&str>, parts: &[&str]) -> (String, Vec<String>) {
+        let mut s = Splitter::new(label.map(str::to_string));
+        let mut all = String::new();
+        let mut steps = Vec::new();
+        for p in parts {
+            let mut out = Vec::new();
+            s.feed(p.as_bytes(), &mut out);
+            let text = String::from_utf8(out).unwrap();
+            all += &text;
+            steps.push(text);
+        }
+        let mut out = Vec::new();
+        s.flush(&mut out);
+        (all + &String::from_utf8(out).unwrap(), steps)
+    }
+
+    #[test]
+    fn lines_are_passed_whole() {
+        let (all, steps) = split(None, &["ab", "c\nde", "f\ng"]);
+        assert_eq!(all, "abc\ndef\ng");
+        assert_eq!(steps, ["", "abc\n", "def\n"]);
+    }
+
+    #[test]
+    fn every_line_is_labelled_once() {
+        let (all, _) = split(Some("[3] "), &["a\nb", "c\n\nd"]);
+        assert_eq!(all, "[3] a\n[3] bc\n[3] \n[3] d");
+    }
+
+    #[test]
+    fn a_progress_line_is_passed_at_its_return() {
+        let (_, steps) = split(None, &["\r 10 %", "\r 20 %"]);
+        assert_eq!(steps, ["\r", " 10 %\r"]);
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_once() {
+        let full = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let mut sink = Sink::new(full);
+        sink.push(b"x".to_vec());
+        assert!(sink.finish().is_some());
+        assert!(sink.finish().is_none());
+    }
+}

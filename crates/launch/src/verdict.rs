@@ -1,0 +1,145 @@
+//! How a job ends: an exit status and, when something went wrong, one sentence.
+
+use kw_sys::signals;
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Exit status of mpiexec.
+    pub status: u8,
+    /// One sentence that says who did what, without a final newline.
+    pub sentence: String,
+}
+
+/// Status for a wrong command line and for failures of mpiexec itself.
+const OWN_FAULT: u8 = 1;
+/// The program cannot be executed, as shells say it.
+pub const CANNOT_EXECUTE: u8 = 126;
+/// The program is not there, as shells say it.
+pub const NOT_FOUND: u8 = 127;
+
+impl Verdict {
+    /// A verdict.
+    pub fn new(status: u8, sentence: impl Into<String>) -> Verdict {
+        Verdict {
+            status,
+            sentence: sentence.into(),
+        }
+    }
+
+    /// The command line is wrong.
+    pub fn misuse(sentence: String) -> Verdict {
+        Verdict::new(OWN_FAULT, sentence)
+    }
+
+    /// The system refused something to mpiexec.
+    pub fn system(what: &str, error: impl std::fmt::Display) -> Verdict {
+        Verdict::new(OWN_FAULT, format!("cannot {what}: {error}"))
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By exit, with a status.
+    Exit(i32),
+    /// By a signal; whether it left a core file.
+    Signal(i32, bool),
+}
+
+/// Who ended, for sentences.
+#[derive(Clone, Copy, Debug)]
+pub struct Who<'a> {
+    /// The rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: &'a str,
+}
+
+impl std::fmt::Display for Who<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rank {} on {}", self.rank, self.host)
+    }
+}
+
+/// A rank was killed by a signal.
+pub fn killed(who: Who, signal: i32, core: bool) -> Verdict {
+    let name = signals::name(signal);
+    let core = if core { ", core dumped" } else { "" };
+    Verdict::new(
+        128 + (signal as u8 & 127),
+        format!("{who} was killed by signal {signal} ({name}{core})"),
+    )
+}
+
+/// A rank exited; `open` says that it had called MPI_Init and not MPI_Finalize.
+pub fn exited(who: Who, status: i32, open: bool) -> Verdict {
+    let how = if open {
+        " without calling MPI_Finalize"
+    } else {
+        ""
+    };
+    Verdict::new(
+        if status == 0 { 1 } else { status as u8 },
+        format!("{who} exited with status {status}{how}"),
+    )
+}
+
+/// A rank called MPI_Abort.
+pub fn aborted(who: Who, status: i32, message: &str) -> Verdict {
+    let why = match message.trim() {
+        "" => String::new(),
+        m => format!(": {m}"),
+    };
+    Verdict::new(
+        match status as u8 {
+            0 => 1,
+            s => s,
+        },
+        format!("{who} called MPI_Abort with status {status}{why}"),
+    )
+}
+
+/// A rank waits for one that will never come.
+pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
+    let (status, how) = match ended {
+        Some(Ended::Exit(s)) => (s.max(1) as u8, format!("exited with status {s}")),
+        Some(Ended::Signal(s, _)) => return killed(missing, s, false),
+        None => (1, "called MPI_Finalize".to_string()),
+    };
+    Verdict::new(
+        status,
+        format!("{missing} {how} while rank {waiting} waits for it in MPI_Init or MPI_Finalize"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_name_rank_host_and_cause() {
+        let who = Who {
+            rank: 3,
+            host: "node7",
+        };
+        let v = killed(who, 9, false);
+        assert_eq!(v.status, 137);
+        assert_eq!(
+            v.sentence,
+            "rank 3 on node7 was killed by signal 9 (SIGKILL)"
+        );
+        assert_eq!(aborted(who, 0, "").status, 1);
+        assert_eq!(
+            aborted(who, 7, "no input").sentence,
+            "rank 3 on node7 called MPI_Abort with status 7: no input"
+        );
+        assert_eq!(exited(who, 0, true).status, 1);
+        assert_eq!(exited(who, 5, false).status, 5);
+        assert!(
+            stuck(0, who, Some(Ended::Exit(0)))
+                .sentence
+                .contains("rank 0 waits")
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! Starting ranks so that none outlives the launcher, and finding what a job left behind.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One process to start.
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// Absolute path of the program.
+    pub program: &'a Path,
+    /// What the program is told its name is.
+    pub arg0: &'a OsStr,
+    /// Further arguments.
+    pub args: &'a [OsString],
+    /// The whole environment.
+    pub env: &'a [(OsString, OsString)],
+    /// Working directory, if not ours.
+    pub dir: Option<&'a Path>,
+    /// Standard input, output and error.
+    pub stdio: [OwnedFd; 3],
+    /// A descriptor that stays open in the process under its number.
+    pub keep: BorrowedFd<'a>,
+    /// Processors to run on; empty leaves the mask alone.
+    pub cpus: &'a [usize],
+    /// Soft limit of open files to go back to.
+    pub files: Option<u64>,
+}
+
+/// Starts a process in a group of its own. It is killed when the calling thread ends.
+pub fn start(s: Start) -> io::Result<u32> {
+    let [stdin, stdout, stderr] = s.stdio;
+    let keep = s.keep.as_raw_fd();
+    let mask = mask_of(s.cpus);
+    let files = s.files;
+    let parent = rustix::process::getpid();
+    let mut command = Command::new(s.program);
+    command
+        .arg0(s.arg0)
+        .args(s.args)
+        .env_clear()
+        .envs(s.env.iter().map(|(k, v)| (k, v)))
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .stderr(Stdio::from(stderr))
+        .process_group(0);
+    if let Some(dir) = s.dir {
+        command.current_dir(dir);
+    }
+    // SAFETY: the closure runs between fork and exec and makes system calls only; it allocates nothing.
+    unsafe {
+        command.pre_exec(move || prepare(keep, mask.as_ref(), files, parent));
+    }
+    command.spawn().map(|child| child.id())
+}
+
+fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
+    let mut set = rustix::thread::CpuSet::new();
+    for &c in cpus
+        .iter()
+        .filter(|c| **c < rustix::thread::CpuSet::MAX_CPU)
+    {
+        set.set(c);
+    }
+    (set.count() > 0).then_some(set)
+}
+
+/// In the child, before exec.
+fn prepare(
+    keep: i32,
+    mask: Option<&rustix::thread::CpuSet>,
+    files: Option<u64>,
+    parent: rustix::process::Pid,
+) -> io::Result<()> {
+    // SAFETY: plain system calls on numbers and on a local signal set.
+    unsafe {
+        if libc::fcntl(keep, libc::F_SETFD, 0) == -1
+            || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1
+        {
+            return Err(io::Error::last_os_error());
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+    if rustix::process::getppid() != Some(parent) {
+        return Err(rustix::io::Errno::SRCH.into());
+    }
+    if let Some(mask) = mask {
+        rustix::thread::sched_setaffinity(None, mask)?;
+    }
+    if let Some(soft) = files {
+        let now = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let back = rustix::process::Rlimit {
+            current: Some(soft),
+            maximum: now.maximum,
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, back)?;
+    }
+    Ok(())
+}
+
+/// Makes orphans of our descendants our children, so that they can be reaped.
+pub fn adopt_orphans() {
+    // SAFETY: a flag of this process; failure only means that orphans go to init.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
+}
+
+/// Kills every process whose environment carries `tag` (`NAME=value`), as far as we may, until none is left.
+pub fn sweep(tag: &str) {
+    for _ in 0..20 {
+        let found = tagged(tag);
+        if found.is_empty() {
+            return;
+        }
+        for pid in found {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn tagged(tag: &str) -> Vec<rustix::process::Pid> {
+    let me = rustix::process::getpid();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries.flatten().filter_map(|e| {
+        let number: i32 = e.file_name().to_str()?.parse().ok()?;
+        let pid = rustix::process::Pid::from_raw(number).filter(|p| *p != me)?;
+        let environ = std::fs::read(e.path().join("environ")).ok()?;
+        environ
+            .split(|b| *b == 0)
+            .any(|v| v == tag.as_bytes())
+            .then_some(pid)
+    });
+    pids.collect()
+}
+
+/// A tiny process that outlives a killed launcher just long enough to kill what it started.
+#[derive(Debug)]
+pub struct Guard {
+    /// Open for as long as the launcher lives; a byte in it says that all is well.
+    line: OwnedFd,
+    pid: rustix::process::Pid,
+}
+
+/// Starts the guard. Must be called while the process has one thread. `tag` is as in [`sweep`].
+pub fn guard(tag: &str) -> io::Result<Guard> {
+    let (theirs, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // SAFETY: the caller promises that this is the only thread, so the child may do what any process may.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            drop(ours);
+            watch(theirs, tag)
+        }
+        pid => Ok(Guard {
+            line: ours,
+            // fork returned a positive number
+            pid: rustix::process::Pid::from_raw(pid).expect("a child's id is positive"),
+        }),
+    }
+}
+
+/// The guard's whole life.
+fn watch(line: OwnedFd, tag: &str) -> ! {
+    let number = line.as_raw_fd();
+    // SAFETY: plain system calls; the descriptors closed here belong to objects this process never touches again.
+    unsafe {
+        let name = CString::new("kw-guard").unwrap_or_default();
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::dup2(number, 0);
+        libc::close_range(1, u32::MAX, 0);
+    }
+    let mut byte = [0u8];
+    let n = loop {
+        // SAFETY: descriptor 0 is the pipe; the buffer is one byte long.
+        let n = unsafe { libc::read(0, byte.as_mut_ptr().cast(), 1) };
+        if n != -1 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break n;
+        }
+    };
+    if n != 1 {
+        sweep(tag);
+    }
+    // SAFETY: ends the process at once, without the parent's exit handlers.
+    unsafe { libc::_exit(0) }
+}
+
+impl Guard {
+    /// The launcher ends in order: the guard goes without doing anything.
+    pub fn dismiss(self) {
+        let _ = rustix::io::write(&self.line, b"k");
+        let _ = rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
+    }
+
+    /// The guard's process, which is a child of the caller.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get() as u32
+    }
+}
+
+/// Whether a file may be executed by us.
+pub fn executable(path: &Path) -> bool {
+    let Ok(text) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: a NUL-terminated path.
+    unsafe { libc::access(text.as_ptr(), libc::X_OK) == 0 }
+}
