@@ -23,10 +23,10 @@ const TAIL: &str = "\
 #endif
 ";
 
-/// Handles as Fortran integers, under their older names.
-const FORTRAN: [&str; 11] = [
+/// Handle types by the names that their conversion functions have.
+const HANDLES: [&str; 11] = [
     "Comm",
-    "Datatype",
+    "Type",
     "Errhandler",
     "File",
     "Group",
@@ -36,6 +36,16 @@ const FORTRAN: [&str; 11] = [
     "Request",
     "Session",
     "Win",
+];
+
+/// Conversions of a status: name, from, to.
+const STATUSES: [(&str, &str, &str); 6] = [
+    ("c2f", "MPI_Status", "MPI_Fint"),
+    ("f2c", "MPI_Fint", "MPI_Status"),
+    ("c2f08", "MPI_Status", "MPI_F08_status"),
+    ("f082c", "MPI_F08_status", "MPI_Status"),
+    ("f2f08", "MPI_Fint", "MPI_F08_status"),
+    ("f082f", "MPI_F08_status", "MPI_Fint"),
 ];
 
 /// The whole header.
@@ -148,17 +158,20 @@ fn constant(c: &Constant) -> String {
 fn fortran(out: &mut String) {
     section(
         out,
-        "Handles as Fortran integers, by their names before MPI 5.0",
+        "Statuses and handles between C and Fortran, under their names before MPI 5.0",
     );
-    for name in FORTRAN {
-        let short = if name == "Datatype" { "Type" } else { name };
-        let _ = writeln!(
-            out,
-            "#define MPI_{short}_c2f(handle) ((MPI_Fint)MPI_{short}_toint(handle))"
-        );
-        let _ = writeln!(
-            out,
-            "#define MPI_{short}_f2c(value) MPI_{short}_fromint((int)(value))"
-        );
+    out.push_str("typedef MPI_Status MPI_F08_status;\n");
+    for prefix in ["", "P"] {
+        for (name, from, to) in STATUSES {
+            let _ = writeln!(
+                out,
+                "int {prefix}MPI_Status_{name}(const {from} *from, {to} *to);"
+            );
+        }
+        for name in HANDLES {
+            let ty = if name == "Type" { "Datatype" } else { name };
+            let _ = writeln!(out, "MPI_Fint {prefix}MPI_{name}_c2f(MPI_{ty} handle);");
+            let _ = writeln!(out, "MPI_{ty} {prefix}MPI_{name}_f2c(MPI_Fint value);");
+        }
     }
 }
