@@ -23,7 +23,9 @@ pub const WORLD: ContextId = ContextId(0);
 pub const SELF: ContextId = ContextId(4);
 /// For making communicators without a parent (MPI_Comm_create_from_group). Tags come from the caller's string.
 pub const BOOTSTRAP: ContextId = ContextId(8);
-/// Ids below this are constants.
+/// Stands for the id of a communicator that does not know it yet. No process has it in its share.
+pub const UNKNOWN: ContextId = ContextId(12);
+/// The first so many ids are constants.
 const RESERVED: u32 = 16;
 
 /// An id proposed for a new communicator.
@@ -87,6 +89,12 @@ impl ContextPool {
         Some(self.proposal(serial, false))
     }
 
+    /// A fresh id of our own, for those who cannot ask the members (MPI_Comm_idup); `None` when all were used before.
+    pub fn propose_fresh(&mut self) -> Option<ContextId> {
+        let fresh = !self.unused.is_empty() || self.next < self.limit;
+        fresh.then(|| self.propose()).flatten().map(|p| p.id)
+    }
+
     /// The proposal was not needed, or a member objected.
     pub fn take_back(&mut self, proposal: Proposal) {
         let Some(serial) = self.serial(proposal.id) else {
@@ -134,7 +142,7 @@ mod tests {
 
     #[test]
     fn shares_never_overlap_and_leave_the_constants_alone() {
-        let mut seen = HashSet::from([WORLD, SELF, BOOTSTRAP]);
+        let mut seen = HashSet::from([WORLD, SELF, BOOTSTRAP, UNKNOWN]);
         for me in 0..7 {
             let mut pool = small(me, 7, 20);
             while let Some(p) = pool.propose() {

@@ -6,7 +6,7 @@ mod dims;
 mod group;
 mod split;
 
-pub use context::{BOOTSTRAP, ContextPool, Proposal, SELF, STRIDE, WORLD};
+pub use context::{BOOTSTRAP, ContextPool, Proposal, SELF, STRIDE, UNKNOWN, WORLD};
 pub use dims::{DimsError, dims_create};
 pub use group::{Group, GroupError, Likeness};
 pub use split::{Choice, members};

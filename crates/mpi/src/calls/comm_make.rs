@@ -2,18 +2,20 @@
 
 use crate::calls::attr::{copy_all, delete_all};
 use crate::calls::comm::hints;
-use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
-use crate::internal::{Bridge, Circle, Purpose};
+use crate::error::{Class, Fault, Res, fail};
+use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
+use crate::internal::{Bridge, Circle, Purpose, start_recv, start_send};
 use crate::objects::attributes::Owner;
 use crate::objects::comm::UNDEFINED;
 use crate::objects::errhandler::Kind;
 use crate::objects::info::Info;
-use crate::objects::{Comm, Group};
-use crate::state::Mpi;
-use kw_base::Peer;
-use kw_core::comm::{BOOTSTRAP, Choice, members};
+use crate::objects::request::{self, Flight, Then};
+use crate::objects::{Comm, Group, Topology};
+use crate::state::{Mpi, State};
+use kw_base::{ContextId, Peer};
+use kw_core::comm::{BOOTSTRAP, Choice, UNKNOWN, members};
 use kw_sys::args::{Out, Text};
+use kw_sys::buf::Buf;
 use std::sync::Arc;
 
 /// What a new communicator takes from its parent.
@@ -119,6 +121,107 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
     }
     newcomm.set(new);
     Ok(())
+}
+
+/// MPI_Comm_idup
+pub fn comm_idup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>, request: Out<RequestH>) -> Res {
+    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    duplicate_later(mpi, comm, hints, newcomm, request)
+}
+
+/// MPI_Comm_idup_with_info
+pub fn comm_idup_with_info(
+    mpi: &Mpi,
+    comm: CommH,
+    info: InfoH,
+    newcomm: Out<CommH>,
+    request: Out<RequestH>,
+) -> Res {
+    let guard = mpi.lock();
+    guard.above.comm(comm)?;
+    let hints = hints(guard.above.info_or_null(info)?);
+    drop(guard);
+    duplicate_later(mpi, comm, hints, newcomm, request)
+}
+
+/// One process chooses a fresh context id and tells every other, which posts a receive for it: nobody needs to be in MPI
+/// at any time for the others to go on.
+fn duplicate_later(
+    mpi: &Mpi,
+    comm: CommH,
+    hints: Option<Box<Info>>,
+    newcomm: Out<CommH>,
+    request: Out<RequestH>,
+) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let Circle {
+        group,
+        rank,
+        context,
+        ..
+    } = parent.circle.clone();
+    let first = group.peer(0);
+    let chooser = match &parent.remote {
+        Some(remote) if remote.peer(0) < first => remote.peer(0),
+        _ => first,
+    };
+    let chooses = group.peer(rank) == chooser;
+    let id = if chooses { fresh(mpi)? } else { UNKNOWN };
+    let mut made = Comm::new(id, group.clone(), parent.remote.clone(), rank);
+    made.errhandler = parent.errhandler;
+    made.info = hints;
+    made.topology = mpi.lock().above.comm(comm)?.topology.clone();
+    adopt(mpi, comm, made, newcomm)?;
+    let purpose = Purpose::Later;
+    if chooses {
+        let others = group
+            .iter()
+            .chain(parent.remote.iter().flat_map(|g| g.iter()));
+        for other in others.filter(|&p| p != chooser) {
+            let sent = start_send(mpi, other, (context, purpose, 0), &id.0.to_ne_bytes())?;
+            if let (Some(sent), Some(engine)) = (sent, &mut mpi.lock().engine) {
+                engine.release(sent);
+            }
+        }
+        request.set(RequestH::DONE);
+        return Ok(());
+    }
+    let word = Buf::alloc(4);
+    let flight = Flight {
+        id: start_recv(mpi, (0, chooser), (context, purpose), &word)?,
+        comm,
+        from: Some(chooser),
+        receives: false,
+    };
+    let then = learn_context(newcomm.get(), word);
+    let kind = request::Kind::Then(flight, Some(then));
+    request.set(mpi.lock().above.new_request(kind));
+    Ok(())
+}
+
+/// What the request does when the id has come.
+fn learn_context(comm: CommH, word: Buf) -> Then {
+    Box::new(move |state: &mut State| {
+        let mut id = [0; 4];
+        word.read(0, &mut id);
+        state.above.comm_mut(comm)?.context = ContextId(u32::from_ne_bytes(id));
+        Ok(())
+    })
+}
+
+fn fresh(mpi: &Mpi) -> Res<ContextId> {
+    let mut guard = mpi.lock();
+    let id = guard
+        .above
+        .contexts
+        .as_mut()
+        .and_then(|p| p.propose_fresh());
+    id.ok_or_else(|| {
+        Fault::new(
+            Class::Other,
+            "every context id was used before; use MPI_Comm_dup",
+        )
+    })
 }
 
 /// MPI_Comm_create
@@ -254,42 +357,52 @@ pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<Com
             format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
         );
     }
-    split(&parent, color, key, None, newcomm)
+    parent.split_into(color, key, None, newcomm)
 }
 
-/// Everybody says color and key; those of a color agree on a context id among themselves.
-fn split(
-    parent: &Parent,
-    color: i32,
-    key: i32,
-    info: Option<Box<Info>>,
-    newcomm: Out<CommH>,
-) -> Res {
-    let mut said = [0; 8];
-    said[..4].copy_from_slice(&color.to_ne_bytes());
-    said[4..].copy_from_slice(&key.to_ne_bytes());
-    let all = parent.circle.allgather(&said)?;
-    let local = chosen(&parent.circle.group, &all, color);
-    let remote = match &parent.remote {
-        None => None,
-        Some(remote) => {
-            let whole = parent.bridge(parent.circle.clone(), remote);
-            let theirs = whole.swap(&all, 8 * remote.size() as usize)?;
-            Some(Arc::new(chosen(remote, &theirs, color)))
+impl Parent<'_> {
+    /// Everybody says color and key; those of a color agree on a context id among themselves. `None`: of this process's
+    /// color there is no communicator.
+    fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
+        let mut said = [0; 8];
+        said[..4].copy_from_slice(&color.to_ne_bytes());
+        said[4..].copy_from_slice(&key.to_ne_bytes());
+        let all = self.circle.allgather(&said)?;
+        let local = chosen(&self.circle.group, &all, color);
+        let remote = match &self.remote {
+            None => None,
+            Some(remote) => {
+                let whole = self.bridge(self.circle.clone(), remote);
+                let theirs = whole.swap(&all, 8 * remote.size() as usize)?;
+                Some(Arc::new(chosen(remote, &theirs, color)))
+            }
+        };
+        let me = self.circle.group.peer(self.circle.rank);
+        let Some(rank) = local.rank_of(me) else {
+            return Ok(None);
+        };
+        if remote.as_ref().is_some_and(|r| r.is_empty()) {
+            return Ok(None);
         }
-    };
-    newcomm.set(CommH::NULL);
-    let me = parent.circle.group.peer(parent.circle.rank);
-    let Some(rank) = local.rank_of(me) else {
-        return Ok(());
-    };
-    if remote.as_ref().is_some_and(|r| r.is_empty()) {
-        return Ok(());
+        let local = self.circle.part(Arc::new(local), rank);
+        self.make(local, remote).map(Some)
     }
-    let local = parent.circle.part(Arc::new(local), rank);
-    let mut made = parent.make(local, remote)?;
-    made.info = info;
-    parent.give(made, newcomm)
+
+    /// A split whose parts have a topology.
+    pub(crate) fn split_into(
+        &self,
+        color: i32,
+        key: i32,
+        topology: Option<Arc<Topology>>,
+        newcomm: Out<CommH>,
+    ) -> Res {
+        newcomm.set(CommH::NULL);
+        let Some(mut made) = self.split(color, key)? else {
+            return Ok(());
+        };
+        made.topology = topology;
+        self.give(made, newcomm)
+    }
 }
 
 /// Those of `group` whose words say this color, in order.
@@ -320,7 +433,12 @@ pub fn comm_split_type(
     let info = guard.above.info_or_null(info)?.cloned();
     drop(guard);
     let color = type_color(&parent, split_type, info.as_ref())?;
-    split(&parent, color, key, hints(info.as_ref()), newcomm)
+    newcomm.set(CommH::NULL);
+    let Some(mut made) = parent.split(color, key)? else {
+        return Ok(());
+    };
+    made.info = hints(info.as_ref());
+    parent.give(made, newcomm)
 }
 
 /// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for what we do not know.

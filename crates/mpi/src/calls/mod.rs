@@ -26,3 +26,4 @@ pub mod request;
 pub mod request_many;
 pub mod session;
 pub mod status;
+pub mod topo;

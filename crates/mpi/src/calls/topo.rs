@@ -1,0 +1,269 @@
+//! Virtual topologies (MPI 5.0, chapter 8): grids.
+
+use crate::calls::comm_make::Parent;
+use crate::error::{Class, Res, fail};
+use crate::handle::CommH;
+use crate::objects::Topology;
+use crate::objects::comm::{PROC_NULL, UNDEFINED};
+use crate::objects::topology::Cart;
+use crate::state::{Mpi, Tables};
+use kw_core::comm::dims_create as fill_dims;
+use kw_sys::args::{Ints, Out};
+use std::sync::Arc;
+
+/// MPI_Topo_test
+pub fn topo_test(mpi: &Mpi, comm: CommH, status: Out<i32>) -> Res {
+    let guard = mpi.lock();
+    status.set(match guard.above.comm(comm)?.topology.as_deref() {
+        None => UNDEFINED,
+        Some(Topology::Cart(_)) => 211,
+    });
+    Ok(())
+}
+
+/// MPI_Dims_create
+pub fn dims_create(_mpi: &Mpi, nnodes: i32, ndims: i32, dims: Ints) -> Res {
+    if nnodes < 1 {
+        return fail(
+            Class::Arg,
+            format!("nnodes is {nnodes}, but must be positive"),
+        );
+    }
+    let mut values = array(ndims, dims, "dims")?;
+    let filled = fill_dims(nnodes as i64, &mut values);
+    filled.or_else(|e| fail(Class::Dims, e.to_string()))?;
+    for (i, d) in values.into_iter().enumerate() {
+        dims.set(i, d);
+    }
+    Ok(())
+}
+
+/// MPI_Cart_create. Ranks keep their order: all paths are alike to us.
+pub fn cart_create(
+    mpi: &Mpi,
+    comm_old: CommH,
+    ndims: i32,
+    dims: Ints,
+    periods: Ints,
+    _reorder: i32,
+    comm_cart: Out<CommH>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm_old, "comm_old")?;
+    let cart = grid(ndims, dims, periods)?;
+    let size = parent.circle.group.size();
+    let places = fitting(&cart, size)?;
+    let color = match (parent.circle.rank as i64) < places {
+        true => 0,
+        false => UNDEFINED,
+    };
+    parent.split_into(color, 0, Some(Arc::new(Topology::Cart(cart))), comm_cart)
+}
+
+/// Checks that the grid is not larger than the communicator.
+fn fitting(cart: &Cart, size: u32) -> Res<i64> {
+    let places = cart.dims.iter().try_fold(1i64, |p, &d| p.checked_mul(d));
+    match places {
+        Some(places) if places <= size as i64 => Ok(places),
+        _ => fail(
+            Class::Dims,
+            format!(
+                "the grid {:?} has more places than the {size} processes of the communicator",
+                cart.dims
+            ),
+        ),
+    }
+}
+
+/// MPI_Cart_map
+pub fn cart_map(
+    mpi: &Mpi,
+    comm: CommH,
+    ndims: i32,
+    dims: Ints,
+    periods: Ints,
+    newrank: Out<i32>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    let cart = grid(ndims, dims, periods)?;
+    let places = fitting(&cart, parent.circle.group.size())?;
+    let rank = parent.circle.rank as i32;
+    newrank.set(if (rank as i64) < places {
+        rank
+    } else {
+        UNDEFINED
+    });
+    Ok(())
+}
+
+/// MPI_Cartdim_get
+pub fn cartdim_get(mpi: &Mpi, comm: CommH, ndims: Out<i32>) -> Res {
+    ndims.set(mpi.lock().above.cart(comm)?.0.dims.len() as i32);
+    Ok(())
+}
+
+/// MPI_Cart_get
+pub fn cart_get(
+    mpi: &Mpi,
+    comm: CommH,
+    maxdims: i32,
+    dims: Ints,
+    periods: Ints,
+    coords: Ints,
+) -> Res {
+    let guard = mpi.lock();
+    let (cart, rank) = guard.above.cart(comm)?;
+    let n = room(maxdims, cart)?;
+    let mine = cart.coords(rank);
+    for i in 0..n {
+        dims.set(i, cart.dims[i]);
+        periods.set(i, cart.periods[i] as i64);
+        coords.set(i, mine[i]);
+    }
+    Ok(())
+}
+
+/// MPI_Cart_rank
+pub fn cart_rank(mpi: &Mpi, comm: CommH, coords: Ints, rank: Out<i32>) -> Res {
+    let guard = mpi.lock();
+    let (cart, _) = guard.above.cart(comm)?;
+    let at = array(cart.dims.len() as i32, coords, "coords")?;
+    let Some(found) = cart.rank(&at) else {
+        return fail(
+            Class::Arg,
+            format!("coords are {at:?}, outside the grid {:?}", cart.dims),
+        );
+    };
+    rank.set(found as i32);
+    Ok(())
+}
+
+/// MPI_Cart_coords
+pub fn cart_coords(mpi: &Mpi, comm: CommH, rank: i32, maxdims: i32, coords: Ints) -> Res {
+    let guard = mpi.lock();
+    let (cart, _) = guard.above.cart(comm)?;
+    if rank < 0 || rank as i64 >= cart.size() {
+        return fail(
+            Class::Rank,
+            format!("rank is {rank}, but the grid has {} places", cart.size()),
+        );
+    }
+    let n = room(maxdims, cart)?;
+    let at = cart.coords(rank as i64);
+    for (i, &c) in at.iter().enumerate().take(n) {
+        coords.set(i, c);
+    }
+    Ok(())
+}
+
+/// MPI_Cart_shift
+pub fn cart_shift(
+    mpi: &Mpi,
+    comm: CommH,
+    direction: i32,
+    disp: i32,
+    rank_source: Out<i32>,
+    rank_dest: Out<i32>,
+) -> Res {
+    let guard = mpi.lock();
+    let (cart, rank) = guard.above.cart(comm)?;
+    if direction < 0 || direction as usize >= cart.dims.len() {
+        return fail(
+            Class::Arg,
+            format!(
+                "direction is {direction}, but the grid has {} dimensions",
+                cart.dims.len()
+            ),
+        );
+    }
+    let neighbor = |by: i64| {
+        let mut at = cart.coords(rank);
+        at[direction as usize] += by;
+        cart.rank(&at).map_or(PROC_NULL, |r| r as i32)
+    };
+    rank_source.set(neighbor(-(disp as i64)));
+    rank_dest.set(neighbor(disp as i64));
+    Ok(())
+}
+
+/// MPI_Cart_sub
+pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) -> Res {
+    let guard = mpi.lock();
+    let (cart, rank) = guard.above.cart(comm)?;
+    let keep = array(cart.dims.len() as i32, remain_dims, "remain_dims")?;
+    let at = cart.coords(rank);
+    let mut sub = Cart {
+        dims: Vec::new(),
+        periods: Vec::new(),
+    };
+    let (mut color, mut key) = (0, 0);
+    for (i, &keep) in keep.iter().enumerate() {
+        if keep != 0 {
+            sub.dims.push(cart.dims[i]);
+            sub.periods.push(cart.periods[i]);
+            key = key * cart.dims[i] + at[i];
+        } else {
+            color = color * cart.dims[i] + at[i];
+        }
+    }
+    drop(guard);
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    let topology = Some(Arc::new(Topology::Cart(sub)));
+    parent.split_into(color as i32, key as i32, topology, newcomm)
+}
+
+impl Tables {
+    /// The grid of a communicator and this process's place in it.
+    fn cart(&self, comm: CommH) -> Res<(&Cart, i64)> {
+        let comm = self.comm(comm)?;
+        match comm.topology.as_deref() {
+            Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
+            None => fail(
+                Class::Topology,
+                "comm has no topology; make one with MPI_Cart_create",
+            ),
+        }
+    }
+}
+
+fn grid(ndims: i32, dims: Ints, periods: Ints) -> Res<Cart> {
+    let dims = array(ndims, dims, "dims")?;
+    if let Some(i) = dims.iter().position(|&d| d < 1) {
+        return fail(
+            Class::Dims,
+            format!("dims[{i}] is {}, but must be positive", dims[i]),
+        );
+    }
+    let periods = array(ndims, periods, "periods")?;
+    Ok(Cart {
+        dims,
+        periods: periods.into_iter().map(|p| p != 0).collect(),
+    })
+}
+
+fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
+    if n < 0 {
+        return fail(
+            Class::Dims,
+            format!("ndims is {n}, but must not be negative"),
+        );
+    }
+    if n > 0 && values.is_null() {
+        return fail(
+            Class::Arg,
+            format!("{name} is null, but there are {n} dimensions"),
+        );
+    }
+    Ok(values.to_vec(n as usize))
+}
+
+/// How many dimensions are asked for; fewer than there are is an error of the caller.
+fn room(maxdims: i32, cart: &Cart) -> Res<usize> {
+    let n = cart.dims.len();
+    if maxdims < 0 || (maxdims as usize) < n {
+        return fail(
+            Class::Arg,
+            format!("maxdims is {maxdims}, but the grid has {n} dimensions"),
+        );
+    }
+    Ok(n)
+}
