@@ -1,8 +1,10 @@
 //! Commit, duplicate and free datatypes (MPI 5.0, 5.1.9 and 5.1.10).
 
 use super::{combiner, part};
+use crate::calls::attr::{copy_all, delete_all};
 use crate::error::{Class, Res, fail};
 use crate::handle::TypeH;
+use crate::objects::attributes::Owner;
 use crate::objects::datatype::{Datatype, Recipe};
 use crate::state::Mpi;
 use kw_sys::args::Out;
@@ -14,7 +16,7 @@ pub fn type_commit(mpi: &Mpi, datatype: Out<TypeH>) -> Res {
     Ok(())
 }
 
-/// MPI_Type_dup
+/// MPI_Type_dup: attributes are copied as their keyvals say; without them there is no duplicate.
 pub fn type_dup(mpi: &Mpi, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
     let mut guard = mpi.lock();
     let tables = &mut guard.above;
@@ -27,23 +29,36 @@ pub fn type_dup(mpi: &Mpi, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
     };
     let mut dup = Datatype::derived(layout, Arc::new(recipe));
     dup.committed = committed;
-    newtype.set(TypeH::from_key(tables.types.derived.insert(dup)));
+    let key = tables.types.derived.insert(dup);
+    drop(guard);
+    let new = TypeH::from_key(key);
+    let copied = copy_all(mpi, Owner::Type(oldtype), Owner::Type(new));
+    if copied.is_err() {
+        // The copy function's code is what the caller must hear of.
+        let _ = delete_all(mpi, Owner::Type(new));
+        mpi.lock().above.types.derived.remove(key);
+        newtype.set(TypeH::NULL);
+        return copied;
+    }
+    newtype.set(new);
     Ok(())
 }
 
 /// MPI_Type_free
 pub fn type_free(mpi: &Mpi, datatype: Out<TypeH>) -> Res {
     let handle = datatype.get();
-    let mut guard = mpi.lock();
-    let tables = &mut guard.above;
-    let of = tables.datatype(handle)?;
+    let guard = mpi.lock();
+    let of = guard.above.datatype(handle)?;
     if of.lasting {
         return fail(
             Class::Type,
             format!("{} is predefined and cannot be freed", of.name),
         );
     }
-    handle.key().and_then(|k| tables.types.derived.remove(k));
+    drop(guard);
+    delete_all(mpi, Owner::Type(handle))?;
+    let types = &mut mpi.lock().above.types;
+    handle.key().and_then(|k| types.derived.remove(k));
     datatype.set(TypeH::NULL);
     Ok(())
 }
