@@ -107,7 +107,7 @@ impl Tables {
     /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators need. Called once, by
     /// initialisation.
     pub fn open_world(&mut self, me: Peer, size: u32) {
-        self.contexts = Some(ContextPool::new(me, size));
+        self.open_contexts(me, size);
         let world = Arc::new(Group::range(Peer(0), size));
         let mut comm = Comm::new(WORLD, world, None, me.0);
         comm.handle = CommH::WORLD;
@@ -117,6 +117,12 @@ impl Tables {
         comm.handle = CommH::SELF;
         comm.name = "MPI_COMM_SELF".to_string();
         self.itself = Some(comm);
+    }
+
+    /// Makes this process's share of the context ids, unless a session has done so before.
+    pub fn open_contexts(&mut self, me: Peer, size: u32) {
+        self.contexts
+            .get_or_insert_with(|| ContextPool::new(me, size));
     }
 
     /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. The attributes of MPI_COMM_SELF must be deleted before
