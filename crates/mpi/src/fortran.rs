@@ -53,10 +53,10 @@ from_int! {
     GroupH: |t, i| t.groups.key_at(i);
     TypeH: |t, i| t.types.derived.key_at(i);
     OpH: |_t, _i| None;
-    RequestH: |_t, _i| None;
+    RequestH: |t, i| t.requests.key_at(i);
     InfoH: |t, i| t.infos.key_at(i);
     ErrhandlerH: |t, i| t.errhandlers.key_at(i);
-    MessageH: |_t, _i| None;
+    MessageH: |t, i| t.messages.key_at(i);
     SessionH: |t, i| t.sessions.key_at(i);
     WinH: |_t, _i| None;
     FileH: |_t, _i| None;
