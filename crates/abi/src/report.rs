@@ -63,8 +63,7 @@ pub fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Box<Fault> {
 
 fn fatal(mpi: &Mpi, name: &str, fault: &Fault) -> ! {
     let rank = mpi.lock().above.world.as_ref().map(|w| w.rank);
-    eprintln!("{}", sentence(rank, name, fault));
-    kw_sys::host::leave(exit_code(fault.code))
+    kw_mpi::calls::env::end_job(mpi, exit_code(fault.code), &sentence(rank, name, fault))
 }
 
 fn exit_code(code: c_int) -> c_int {

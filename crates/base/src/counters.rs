@@ -29,6 +29,7 @@ counters! {
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.";
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.";
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.";
+    PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.";
     Refused = "strangers_refused", "connections", "Connections closed because they could not prove the job's key.";
 }
 
@@ -57,6 +58,11 @@ impl Counters {
     #[inline]
     pub fn add(&mut self, c: Counter, n: u64) {
         self.values[c as usize] += n;
+    }
+
+    /// The value of the counter at a position of [`ALL`].
+    pub fn at(&self, position: usize) -> u64 {
+        self.values[position]
     }
 
     /// The value so far.

@@ -1,8 +1,18 @@
-//! The engine: what the owner of the lane may do.
+//! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use kw_base::counters::Counters;
+use crate::boot::{BootError, Job, Launcher};
+use crate::collective::Collectives;
+use crate::paths::{Paths, Port};
+use kw_base::counters::{ALL, Counter, Counters};
+use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
+use kw_core::matching::{Envelope, Pattern};
+use kw_core::p2p::{self, Action, FrameBody, Machine, Mode};
+use kw_core::wire::{Header, Kind};
+use kw_path::{Body, Sent};
 use kw_sys::buf::Buf;
+
+pub use kw_core::p2p::{Failure, Found, Outcome};
 
 /// Names a request of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +42,17 @@ pub struct Want {
     pub tag: Option<i32>,
 }
 
+impl Want {
+    #[inline]
+    fn pattern(&self) -> Pattern {
+        Pattern {
+            context: self.context.0,
+            source: self.source.map(|s| s.0),
+            tag: self.tag,
+        }
+    }
+}
+
 /// A send that was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
@@ -41,71 +62,94 @@ pub enum Started {
     Request(ReqId),
 }
 
-/// What a probe found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
-    /// Rank of the sender in the communicator.
-    pub source: u32,
-    /// Tag.
-    pub tag: i32,
-    /// Bytes of the message.
-    pub len: u64,
-}
-
-/// What went wrong with a request.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// The message was longer than the receive buffer.
-    Truncated {
-        /// Bytes that came.
-        came: u64,
-        /// Bytes that fit.
-        fits: u64,
-    },
-    /// The peer is gone; the sentence says who and why.
-    PeerGone(String),
-    /// Mismatched or faulty collective step; the sentence says what.
-    Other(String),
-}
-
-/// How a request ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
-    /// Sender's rank in the communicator (receives only).
-    pub source: u32,
-    /// Tag (receives only).
-    pub tag: i32,
-    /// Bytes received.
-    pub len: u64,
-    /// Whether it was cancelled.
-    pub cancelled: bool,
-    /// What went wrong, if anything did.
-    pub failure: Option<Failure>,
-}
-
 /// One rank's engine.
-#[derive(Debug)]
 pub struct Engine {
-    counters: Counters,
+    pub(crate) machine: Machine<Buf>,
+    pub(crate) paths: Paths,
+    pub(crate) collectives: Collectives,
+    job: Job,
+    launcher: Box<dyn Launcher>,
+    knobs: Knobs,
+    /// Requests that have ended since the start; tells the lane that somebody may have to be woken.
+    pub(crate) ended: u64,
+    /// Frames handled since the start.
+    pub(crate) arrivals: u64,
+    /// Counters of the lane (waits, take-overs), beside the machine's own.
+    pub(crate) counters: Counters,
+    actions: Vec<Action<Buf>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("me", &self.job.me)
+            .field("size", &self.job.size)
+            .field("active", &self.machine.active())
+            .finish()
+    }
 }
 
 impl Engine {
+    /// Joins the job: makes the paths that the knobs allow and lets the other ranks know how to reach this one. Returns
+    /// when every rank has come here.
+    pub fn start(
+        mut launcher: Box<dyn Launcher>,
+        job: Job,
+        knobs: Knobs,
+    ) -> Result<Engine, BootError> {
+        let paths = Paths::open(launcher.as_mut(), &job, &knobs)?;
+        Ok(Engine::over(paths, launcher, job, knobs))
+    }
+
+    /// An engine over paths that are there already (tests: over the simulated network).
+    pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
+        let machine = Machine::new(job.size as usize, crate::paths::UNROUTED);
+        Engine {
+            machine,
+            paths,
+            collectives: Collectives::default(),
+            job,
+            launcher,
+            knobs,
+            ended: 0,
+            arrivals: 0,
+            counters: Counters::default(),
+            actions: Vec::new(),
+        }
+    }
+
     /// This rank in the job.
     pub fn me(&self) -> Peer {
-        todo!()
+        self.job.me
     }
 
     /// Ranks in the job.
     pub fn size(&self) -> u32 {
-        todo!()
+        self.job.size
     }
 
     /// Host number of every rank of the job (ranks with the same number share a machine).
     pub fn hosts(&self) -> &[u32] {
-        todo!()
+        &self.job.hosts
+    }
+
+    /// The whole job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The knobs this rank was started with.
+    pub fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    /// Whoever started us.
+    pub fn launcher(&mut self) -> &mut dyn Launcher {
+        self.launcher.as_mut()
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).
+    #[inline]
     pub fn send(
         &mut self,
         to: Peer,
@@ -115,71 +159,273 @@ impl Engine {
         mode: SendMode,
         buf: &Buf,
     ) -> Started {
-        let _ = (to, context, source, tag, mode, buf);
-        todo!()
+        let env = Envelope {
+            context: context.0,
+            source,
+            tag,
+        };
+        let len = buf.len();
+        if mode == SendMode::Standard && self.machine.is_plain_eager(to, len) {
+            let head = Header {
+                kind: Kind::Eager,
+                context: env.context,
+                source,
+                tag,
+                len,
+                token: 0,
+            };
+            let cookie = self.machine.cookie_of_next();
+            let body = Body::Payload { buf, from: 0, len };
+            let started = match self.paths.send(to, &head, body, cookie) {
+                Ok(Sent::Done) => self.machine.sent_eager(to, len, None),
+                Ok(Sent::Queued) => self.machine.sent_eager(to, len, Some((env, buf))),
+                Err(down) => self.send_gone(to, env, buf, &down.to_string()),
+            };
+            return Started::from(started);
+        }
+        self.send_slow(to, env, mode, buf)
+    }
+
+    #[cold]
+    fn send_gone(&mut self, to: Peer, env: Envelope, buf: &Buf, why: &str) -> p2p::Started {
+        self.machine.on_gone(to, why);
+        let started = self.machine.send(to, env, Mode::Standard, buf);
+        self.flush();
+        started
+    }
+
+    fn send_slow(&mut self, to: Peer, env: Envelope, mode: SendMode, buf: &Buf) -> Started {
+        self.route(to);
+        let mode = match mode {
+            SendMode::Standard => Mode::Standard,
+            SendMode::Synchronous => Mode::Synchronous,
+        };
+        let started = self.machine.send(to, env, mode, buf);
+        self.flush();
+        match started {
+            p2p::Started::Request(key) if self.machine.is_done(key) && self.clean(key) => {
+                self.machine.take(key);
+                Started::Done
+            }
+            other => Started::from(other),
+        }
+    }
+
+    fn clean(&self, key: Key) -> bool {
+        self.machine
+            .peek(key)
+            .is_some_and(|o| o.failure.is_none() && !o.cancelled)
+    }
+
+    /// Chooses the path of a peer before the first message to it.
+    fn route(&mut self, to: Peer) {
+        if self.paths.is_routed(to) {
+            return;
+        }
+        match self
+            .paths
+            .route(to, self.launcher.as_mut(), &self.job, &self.knobs)
+        {
+            Ok(choice) => self.machine.set_choice(to, choice),
+            Err(down) => self.machine.on_gone(to, &down.to_string()),
+        }
     }
 
     /// Starts a receive.
+    #[inline]
     pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
-        let _ = (want, buf);
-        todo!()
+        let from = want.source.map(|s| s.1);
+        let key = self.machine.recv(want.pattern(), from, buf);
+        if !self.machine.actions.is_empty() {
+            self.flush();
+        }
+        ReqId(key)
     }
 
     /// Looks for a message that a receive would match now. Does not progress.
     pub fn probe(&mut self, want: Want) -> Option<Found> {
-        let _ = want;
-        todo!()
+        self.machine.probe(want.pattern())
     }
 
     /// Takes such a message off the queue (MPI_Improbe).
     pub fn take_message(&mut self, want: Want) -> Option<(MessageId, Found)> {
-        let _ = want;
-        todo!()
+        self.machine
+            .take_message(want.pattern())
+            .map(|(k, f)| (MessageId(k), f))
     }
 
     /// Receives a message taken off the queue (MPI_Mrecv).
-    pub fn recv_message(&mut self, message: MessageId, buf: &Buf) -> ReqId {
-        let _ = (message, buf);
-        todo!()
+    pub fn recv_message(&mut self, message: MessageId, buf: &Buf) -> Option<ReqId> {
+        let key = self.machine.recv_message(message.0, buf);
+        self.flush();
+        key.map(ReqId)
     }
 
     /// Asks to cancel; the request completes either way (MPI 5.0, 3.8.4).
     pub fn cancel(&mut self, req: ReqId) {
-        let _ = req;
-        todo!()
+        self.machine.cancel(req.0);
+        self.flush();
     }
 
     /// Whether the request has ended.
+    #[inline]
     pub fn is_done(&self, req: ReqId) -> bool {
-        let _ = req;
-        todo!()
+        self.machine.is_done(req.0)
     }
 
     /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
     pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
-        let _ = req;
-        todo!()
+        self.machine.peek(req.0)
     }
 
     /// Takes the outcome of a request that has ended; the id is dead from then on.
+    #[inline]
     pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        let _ = req;
-        todo!()
+        self.machine.take(req.0)
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
-        let _ = req;
-        todo!()
+        self.machine.release(req.0);
+    }
+
+    /// Whether anything goes on that needs progress.
+    #[inline]
+    pub fn busy(&self) -> bool {
+        self.machine.active() != 0 || self.collectives.active() != 0 || self.paths.pending()
+    }
+
+    /// Whether some path has something left to send.
+    pub fn pending(&self) -> bool {
+        self.paths.pending()
     }
 
     /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
+    #[inline]
     pub fn progress(&mut self) -> bool {
-        todo!()
+        let mut port = Port::new(&mut self.machine);
+        let moved = self.paths.poll(&mut port);
+        let frames = port.frames;
+        self.after_poll(frames, moved)
     }
 
-    /// Counters of this rank.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    /// Like [`Engine::progress`], but looks only where frames of this peer come from.
+    #[inline]
+    pub fn progress_from(&mut self, peer: Peer) -> bool {
+        let mut port = Port::new(&mut self.machine);
+        let moved = self.paths.poll_from(peer, &mut port);
+        let frames = port.frames;
+        self.after_poll(frames, moved)
     }
+
+    /// The second drain of the contract of sleeping: looks at everything, and has every path wake us from now on.
+    pub(crate) fn progress_before_sleep(&mut self) -> bool {
+        self.paths.arm();
+        self.progress()
+    }
+
+    #[inline]
+    fn after_poll(&mut self, frames: u64, moved: bool) -> bool {
+        self.arrivals += frames;
+        if !self.machine.actions.is_empty() {
+            self.flush();
+        }
+        if !moved {
+            return false;
+        }
+        if self.collectives.active() != 0 {
+            self.advance_collectives();
+        }
+        true
+    }
+
+    /// Carries out what the machine wants done, until it wants nothing more.
+    pub(crate) fn flush(&mut self) {
+        while !self.machine.actions.is_empty() {
+            std::mem::swap(&mut self.machine.actions, &mut self.actions);
+            let mut batch = std::mem::take(&mut self.actions);
+            for action in batch.drain(..) {
+                self.act(action);
+            }
+            self.actions = batch;
+        }
+    }
+
+    #[inline]
+    fn act(&mut self, action: Action<Buf>) {
+        match action {
+            Action::Completed(_) => self.ended += 1,
+            Action::Frame {
+                to,
+                head,
+                body,
+                cookie,
+            } => {
+                self.route(to);
+                let body = match &body {
+                    FrameBody::None => Body::None,
+                    FrameBody::Extension(b) => Body::Bytes(b),
+                    FrameBody::Payload { buf, len } => Body::Payload {
+                        buf,
+                        from: 0,
+                        len: *len,
+                    },
+                };
+                match self.paths.send(to, &head, body, cookie) {
+                    Ok(Sent::Done) => self.machine.on_sent(cookie),
+                    Ok(Sent::Queued) => {}
+                    Err(down) => self.machine.on_gone(to, &down.to_string()),
+                }
+            }
+            Action::Get {
+                from,
+                address,
+                into,
+                len,
+                req,
+            } => {
+                self.route(from);
+                let ok = self.paths.get(from, address, &into, len);
+                self.machine.on_got(req, ok);
+            }
+        }
+    }
+
+    /// Sum of a counter over the machine and the lane.
+    pub fn counter(&self, c: Counter) -> u64 {
+        let refused = if c == Counter::Refused {
+            self.paths.strangers_refused()
+        } else {
+            0
+        };
+        self.machine.counters.get(c) + self.counters.get(c) + refused
+    }
+
+    /// All counters of this rank, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        const EVERY: usize = ALL.len();
+        (0..EVERY)
+            .map(|i| (ALL[i].0, self.machine.counters.at(i) + self.counters.at(i)))
+            .collect()
+    }
+
+    /// Says goodbye on every path. Call when nothing is pending any more.
+    pub fn close(&mut self) {
+        self.paths.close();
+    }
+}
+
+impl From<p2p::Started> for Started {
+    #[inline]
+    fn from(s: p2p::Started) -> Started {
+        match s {
+            p2p::Started::Done => Started::Done,
+            p2p::Started::Request(k) => Started::Request(ReqId(k)),
+        }
+    }
+}
+
+/// Whether the event thread is wanted.
+pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
+    knobs.flag(Id::EventThread)
 }

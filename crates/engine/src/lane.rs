@@ -1,8 +1,53 @@
 //! The lane: whoever owns it may touch the machines.
+//!
+//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of threads that wait without
+//! polling, and the event thread's [`Duty`].
+//!
+//! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps on the [`Sleeper`]; the
+//!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
+//! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
+//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see `event`).
 
 use crate::engine::{Engine, ReqId};
+use crate::event::{Duty, Event};
+use crate::sleeper::Sleeper;
 use kw_base::Peer;
-use kw_base::sync::{Mutex, MutexGuard};
+use kw_base::counters::Counter;
+use kw_base::knobs::Id;
+use kw_base::sync::atomic::{AtomicU32, Ordering};
+use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// Longest sleep without looking: a lost wake-up would cost this much, and be counted.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Sleep while a path still has something to send and may not be able to wake us.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+/// Rounds of polling one peer before every path is looked at.
+const ROUNDS_OF_ONE: u32 = 32;
+/// Rounds of polling between two looks at the clock.
+const ROUNDS_PER_CLOCK: u32 = 16;
+
+/// Which thread polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// None.
+    Free,
+    /// A thread inside MPI that polls.
+    Caller,
+    /// A thread inside MPI that has polled and now sleeps on the doorbell.
+    CallerAsleep,
+    /// The event thread.
+    Event,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    id: u64,
+    thread: thread::Thread,
+    requests: Vec<ReqId>,
+    arrivals: u64,
+}
 
 /// What the lane guards: the engine (once started) and what the layer above keeps beside it.
 #[derive(Debug)]
@@ -11,10 +56,20 @@ pub struct Inner<T> {
     pub engine: Option<Engine>,
     /// The upper layer's own state.
     pub above: T,
+    pub(crate) role: Role,
+    pub(crate) duty: Duty,
+    /// Times a thread of the program has entered.
+    pub(crate) entries: u64,
+    waiters: Vec<Waiter>,
+    next_waiter: u64,
+    /// `Engine::ended` when sleeping threads were last looked at.
+    told: u64,
+    spin: Duration,
+    pub(crate) watch: Duration,
+    pub(crate) sleeper: Option<Arc<Sleeper>>,
+    pub(crate) event_thread: Option<thread::JoinHandle<()>>,
+    pub(crate) closing: bool,
 }
-
-/// Ownership of the lane.
-pub type Guard<'a, T> = MutexGuard<'a, Inner<T>>;
 
 /// What a thread waits for, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,42 +80,461 @@ pub struct WaitOn<'a> {
     pub from: Option<Peer>,
 }
 
+#[derive(Debug)]
+pub(crate) struct Core<T> {
+    inner: Mutex<Inner<T>>,
+    /// Threads that want the lane while a polling thread holds it.
+    wanted: AtomicU32,
+}
+
 /// The lock with a role.
 #[derive(Debug)]
 pub struct Lane<T> {
-    inner: Mutex<Inner<T>>,
+    core: Arc<Core<T>>,
 }
 
-impl<T> Lane<T> {
+/// Ownership of the lane.
+pub struct Guard<'a, T: Send + 'static> {
+    core: &'a Arc<Core<T>>,
+    /// `None` only inside [`Guard::apart`].
+    held: Option<MutexGuard<'a, Inner<T>>>,
+}
+
+impl<T> Core<T> {
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+        match self.inner.try_lock() {
+            Ok(g) => g,
+            Err(_) => self.lock_contended(),
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self) -> MutexGuard<'_, Inner<T>> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        // A poisoned lane means that a panic of ours was caught at the C boundary; what the machines hold is still good
+        // enough to finalize or abort.
+        let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        g
+    }
+}
+
+impl<T: Send + 'static> Lane<T> {
     /// A lane with no engine yet.
     pub fn new(above: T) -> Lane<T> {
+        let inner = Inner {
+            engine: None,
+            above,
+            role: Role::Free,
+            duty: Duty::Off,
+            entries: 0,
+            waiters: Vec::new(),
+            next_waiter: 0,
+            told: 0,
+            spin: Duration::ZERO,
+            watch: Duration::ZERO,
+            sleeper: None,
+            event_thread: None,
+            closing: false,
+        };
         Lane {
-            inner: Mutex::new(Inner {
-                engine: None,
-                above,
+            core: Arc::new(Core {
+                inner: Mutex::new(inner),
+                wanted: AtomicU32::new(0),
             }),
         }
     }
 
     /// Takes the lane.
+    #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        // A poisoned lane means a panic of ours was caught at the C boundary; the machines are still consistent enough
-        // to finalize or abort.
-        self.inner.lock().unwrap_or_else(|e| e.into_inner())
+        let mut held = self.core.lock();
+        held.entries += 1;
+        if held.duty == Duty::Serving {
+            held.displace();
+        }
+        Guard {
+            core: &self.core,
+            held: Some(held),
+        }
+    }
+
+    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of a failing process).
+    pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T>> {
+        let until = kw_sys::clock::now() + patience;
+        loop {
+            if let Ok(held) = self.core.inner.try_lock() {
+                return Some(Guard {
+                    core: &self.core,
+                    held: Some(held),
+                });
+            }
+            if kw_sys::clock::now() >= until {
+                return None;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Has every waiting thread look again at what it waits for (something that no message brings has happened).
+    pub fn wake_all(&self) {
+        let guard = self.lock();
+        guard.waiters.iter().for_each(|w| w.thread.unpark());
+        if guard.role == Role::CallerAsleep
+            && let Some(s) = &guard.sleeper
+        {
+            s.ring();
+        }
     }
 
     /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while sleeping.
+    #[inline]
     pub fn wait<'a>(
         &'a self,
-        guard: Guard<'a, T>,
+        mut guard: Guard<'a, T>,
         on: WaitOn<'_>,
         mut ready: impl FnMut(&mut Inner<T>) -> bool,
     ) -> Guard<'a, T> {
-        let mut guard = guard;
-        let _ = on;
-        while !ready(&mut guard) {
-            todo!()
+        if !ready(&mut guard) {
+            self.wait_long(&mut guard, on, &mut ready);
         }
         guard
+    }
+
+    #[inline]
+    fn wait_long(
+        &self,
+        guard: &mut Guard<'_, T>,
+        on: WaitOn<'_>,
+        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ) {
+        loop {
+            if guard.engine.is_none() {
+                return;
+            }
+            let done = match guard.role {
+                Role::Caller | Role::CallerAsleep => self.park(guard, on, ready),
+                Role::Event | Role::Free => {
+                    guard.role = Role::Caller;
+                    poll_until(guard, on, ready);
+                    guard.role = Role::Free;
+                    true
+                }
+            };
+            if done {
+                guard.pass_on();
+                return;
+            }
+        }
+    }
+
+    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
+    fn park(
+        &self,
+        guard: &mut Guard<'_, T>,
+        on: WaitOn<'_>,
+        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ) -> bool {
+        let id = guard.next_waiter;
+        guard.next_waiter += 1;
+        let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+        let requests = on.requests.to_vec();
+        guard.waiters.push(Waiter {
+            id,
+            thread: thread::current(),
+            requests,
+            arrivals,
+        });
+        loop {
+            guard.apart(thread::park);
+            let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
+            let done = ready(guard);
+            if done || !polled {
+                guard.waiters.retain(|w| w.id != id);
+                return done;
+            }
+            let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+            if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
+                w.arrivals = arrivals;
+            }
+        }
+    }
+}
+
+/// Polls, then sleeps, until `ready`. The caller has the role.
+#[inline]
+fn poll_until<T: Send + 'static>(
+    guard: &mut Guard<'_, T>,
+    on: WaitOn<'_>,
+    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+) {
+    let spin = guard.spin;
+    let mut idle = 0u32;
+    let mut since = None;
+    loop {
+        let Some(engine) = guard.engine.as_mut() else {
+            return;
+        };
+        let moved = match on.from {
+            Some(p) if idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1 => engine.progress_from(p),
+            _ => engine.progress(),
+        };
+        if moved {
+            if ready(guard) {
+                return guard.count(if idle == u32::MAX {
+                    Counter::WaitsSlept
+                } else {
+                    Counter::WaitsSpun
+                });
+            }
+            guard.wake_waiters();
+            idle = 0;
+            since = None;
+            continue;
+        }
+        idle += 1;
+        if spin.is_zero() || idle.is_multiple_of(ROUNDS_PER_CLOCK) {
+            if guard.core.wanted.load(Ordering::Relaxed) != 0 {
+                guard.let_others_in();
+                if ready(guard) {
+                    return;
+                }
+            }
+            let now = kw_sys::clock::now();
+            let start = *since.get_or_insert(now);
+            if now.since(start) >= spin {
+                if sleep_once(guard, ready) {
+                    return guard.count(Counter::WaitsSlept);
+                }
+                idle = 0;
+                since = None;
+            }
+        } else {
+            spin_hint();
+        }
+    }
+}
+
+/// Drain, arm, drain again, sleep. Says whether `ready` said so.
+#[cold]
+fn sleep_once<T: Send + 'static>(
+    guard: &mut Guard<'_, T>,
+    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+) -> bool {
+    let Some(sleeper) = guard.sleeper.clone() else {
+        return false;
+    };
+    sleeper.arm();
+    let moved = guard
+        .engine
+        .as_mut()
+        .is_some_and(|e| e.progress_before_sleep());
+    if moved || ready(guard) {
+        sleeper.disarm();
+        guard.wake_waiters();
+        return ready(guard);
+    }
+    let pending = guard.engine.as_ref().is_some_and(|e| e.paths.pending());
+    guard.role = Role::CallerAsleep;
+    guard.apart(|| sleeper.sleep(if pending { SHORT_SLEEP } else { LONGEST_SLEEP }));
+    sleeper.disarm();
+    guard.role = Role::Caller;
+    ready(guard)
+}
+
+impl<T> Inner<T> {
+    /// Sets up waiting for an engine that was just started. Call once, with `engine` set.
+    pub fn open(&mut self) -> std::io::Result<()> {
+        let Some(engine) = &self.engine else {
+            return Ok(());
+        };
+        let crowded = engine.job().crowded();
+        let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
+        self.spin = if crowded {
+            Duration::ZERO
+        } else {
+            micros(Id::Spin)
+        };
+        self.watch = micros(Id::Watch).max(Duration::from_micros(10));
+        self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
+        self.duty = if crate::engine::wants_event_thread(engine.knobs()) {
+            Duty::Idle
+        } else {
+            Duty::Off
+        };
+        self.told = 0;
+        self.closing = false;
+        Ok(())
+    }
+
+    /// The event thread has the role, but a thread in MPI wants it.
+    #[cold]
+    fn displace(&mut self) {
+        self.duty = self.duty.on(Event::Entered).0;
+        self.role = Role::Free;
+        if let Some(s) = &self.sleeper {
+            s.disarm();
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, c: Counter) {
+        if let Some(e) = &mut self.engine {
+            e.counters.hit(c);
+        }
+    }
+
+    /// Wakes the parked threads whose requests have ended.
+    #[inline]
+    fn wake_waiters(&mut self) {
+        if !self.waiters.is_empty() {
+            self.wake_parked();
+        }
+    }
+
+    #[cold]
+    fn wake_parked(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        for w in &self.waiters {
+            let hit = match w.requests.is_empty() {
+                true => engine.arrivals != w.arrivals,
+                false => w.requests.iter().any(|&r| engine.is_done(r)),
+            };
+            if hit {
+                w.thread.unpark();
+            }
+        }
+    }
+
+    /// The role falls free: somebody who waits should take it.
+    fn pass_on(&mut self) {
+        if self.role == Role::Free
+            && let Some(w) = self.waiters.first()
+        {
+            w.thread.unpark();
+        }
+    }
+
+    /// What must be done when a thread lets go of the lane.
+    #[inline]
+    fn needs_attention(&self) -> bool {
+        match &self.engine {
+            None => false,
+            Some(e) => {
+                (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
+                    && e.ended != self.told
+                    || self.duty.needs_kick() && self.role == Role::Free && e.busy()
+            }
+        }
+    }
+}
+
+impl<T: Send + 'static> Guard<'_, T> {
+    /// Does something without the lane.
+    fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.held = None;
+        let r = f();
+        self.held = Some(self.core.lock());
+        r
+    }
+
+    /// Lets the threads in that want the lane.
+    #[cold]
+    fn let_others_in(&mut self) {
+        let core = self.core.clone();
+        self.apart(|| {
+            for round in 0..10_000u32 {
+                if core.wanted.load(Ordering::Relaxed) == 0 {
+                    break;
+                }
+                if round % 64 == 63 {
+                    thread::yield_now()
+                } else {
+                    spin_hint()
+                }
+            }
+        });
+    }
+
+    #[cold]
+    fn attend(&mut self) {
+        self.wake_parked();
+        let inner = &mut **self;
+        inner.told = inner.engine.as_ref().map_or(0, |e| e.ended);
+        let asleep = inner.role == Role::CallerAsleep;
+        let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
+        let sleeper = inner.sleeper.clone();
+        if asleep && let Some(s) = &sleeper {
+            s.ring();
+        }
+        if inner.role == Role::Free && inner.waiters.is_empty() && busy {
+            let before = inner.duty;
+            let (next, kick) = before.on(Event::Left);
+            inner.duty = next;
+            if kick {
+                self.kick(before);
+            }
+        }
+    }
+
+    fn kick(&mut self, before: Duty) {
+        let core = self.core.clone();
+        let inner = &mut **self;
+        match &inner.event_thread {
+            None => inner.event_thread = crate::event_thread::spawn(core),
+            Some(t) if before == Duty::Idle => t.thread().unpark(),
+            Some(_) => {
+                if let Some(s) = &inner.sleeper {
+                    s.arm();
+                    s.ring();
+                }
+            }
+        }
+        if inner.event_thread.is_none() {
+            inner.duty = Duty::Off;
+        }
+    }
+
+    /// Ends the event thread. Call before the engine is taken out.
+    pub fn stop_event_thread(&mut self) {
+        self.closing = true;
+        let Some(t) = self.event_thread.take() else {
+            return;
+        };
+        t.thread().unpark();
+        if let Some(s) = self.sleeper.clone() {
+            s.arm();
+            s.ring();
+        }
+        // A panic of the event thread was printed by it; there is nothing left to tell.
+        let _ = self.apart(|| t.join());
+        self.duty = Duty::Off;
+    }
+}
+
+impl<T: Send + 'static> Deref for Guard<'_, T> {
+    type Target = Inner<T>;
+    #[inline]
+    fn deref(&self) -> &Inner<T> {
+        // `held` is `None` only inside `apart`, which has the guard borrowed.
+        self.held.as_ref().expect("the lane is held")
+    }
+}
+
+impl<T: Send + 'static> DerefMut for Guard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Inner<T> {
+        // As above.
+        self.held.as_mut().expect("the lane is held")
+    }
+}
+
+impl<T: Send + 'static> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.needs_attention() {
+            self.attend();
+        }
     }
 }

@@ -7,7 +7,11 @@
 pub mod boot;
 mod collective;
 mod engine;
+mod event;
+mod event_thread;
 mod lane;
+pub mod paths;
+mod sleeper;
 
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use lane::{Guard, Inner, Lane, WaitOn};

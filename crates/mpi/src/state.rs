@@ -9,6 +9,7 @@ use crate::objects::codes::Codes;
 use crate::objects::datatype::Types;
 use crate::objects::errhandler::{Errhandler, FileErrhandler};
 use crate::objects::info::Info;
+use crate::objects::life::Life;
 use crate::objects::message::Message;
 use crate::objects::request::Requests;
 use crate::objects::session::Session;
@@ -68,6 +69,8 @@ pub struct Tables {
     pub messages: Slab<Message>,
     /// Buffers attached for buffered sends.
     pub buffers: Buffers,
+    /// Initialisation, finalisation and threads.
+    pub life: Life,
     /// Memory given out by MPI_Alloc_mem, by address.
     pub allocated: HashMap<usize, Memory>,
 }
@@ -132,7 +135,9 @@ impl Mpi {
     }
 
     /// Wakes every thread that waits for something which no message brings (MPI_Grequest_complete).
-    pub fn wake_all(&self) {}
+    pub fn wake_all(&self) {
+        self.lane.wake_all();
+    }
 
     /// Takes the lane.
     #[inline]

@@ -123,18 +123,30 @@ impl Buf {
     }
 
     /// Fresh memory of our own, zeroed, `len` bytes; freed with the last `Buf` that points into it.
+    ///
+    /// # Panics
+    /// When there is not enough memory; [`Buf::try_alloc`] says so instead.
     pub fn alloc(len: usize) -> Buf {
-        let bytes: Box<[u8]> = vec![0u8; len].into_boxed_slice();
+        // The caller of `alloc` asks for what it cannot do without.
+        Buf::try_alloc(len).expect("memory for a buffer of the library's own")
+    }
+
+    /// As [`Buf::alloc`]; `None` when there is not enough memory.
+    pub fn try_alloc(len: usize) -> Option<Buf> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        bytes.resize(len, 0u8);
+        let bytes: Box<[u8]> = bytes.into_boxed_slice();
         // SAFETY: UnsafeCell<u8> has the layout of u8, and the box is unique.
         let bytes =
             unsafe { Box::from_raw(Box::into_raw(bytes) as *mut [std::cell::UnsafeCell<u8>]) };
         let block = Arc::new(Block { bytes });
-        Buf {
+        Some(Buf {
             base: block.bytes.as_ptr() as usize,
             len: len as u64,
             shape: Shape::Contiguous,
             keep: Some(block),
-        }
+        })
     }
 
     /// Bytes of packed data.
@@ -295,6 +307,36 @@ impl Buf {
             to.write(at + done, &piece[..some]);
             done += some as u64;
         }
+    }
+}
+
+impl kw_core::p2p::Memory for Buf {
+    #[inline]
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    #[inline]
+    fn address(&self) -> Option<u64> {
+        self.contiguous().map(|a| a as u64)
+    }
+
+    fn alloc(len: u64) -> Option<Buf> {
+        Buf::try_alloc(usize::try_from(len).ok()?)
+    }
+
+    #[inline]
+    fn nothing() -> Buf {
+        Buf::EMPTY
+    }
+
+    #[inline]
+    fn write(&self, at: u64, data: &[u8]) {
+        Buf::write(self, at, data);
+    }
+
+    fn copy_to(&self, to: &Buf, len: u64) {
+        Buf::copy_to(self, 0, to, 0, len);
     }
 }
 

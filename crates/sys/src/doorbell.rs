@@ -7,7 +7,7 @@
 //! sees the other: that is the pair `// SYNC: doorbell`.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
@@ -186,16 +186,16 @@ impl<K: AsRef<Post>> Doorbell<K> {
     }
 
     /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].
-    pub fn fd(&self) -> io::Result<RawFd> {
+    pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
         if let Some(fd) = self.socket.get() {
-            return Ok(fd.as_raw_fd());
+            return Ok(fd.as_fd());
         }
         let (fd, name) = unix::datagram_bound()?;
         let kept = self.socket.get_or_init(|| {
             self.post().set_name(&name);
             fd
         });
-        Ok(kept.as_raw_fd())
+        Ok(kept.as_fd())
     }
 
     /// Awake again after epoll: takes the announcement back and throws away the datagrams.
@@ -241,8 +241,6 @@ mod tests {
         let fd = bell.fd().unwrap();
         assert!(bell.arm(Mode::Fd));
         assert!(bell.ring_self());
-        // SAFETY: the doorbell keeps the socket open.
-        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
         let mut set = [rustix::event::PollFd::new(
             &fd,
             rustix::event::PollFlags::IN,

@@ -10,6 +10,7 @@ pub mod fd;
 pub mod host;
 pub mod mem;
 pub mod memfd;
+pub mod nest;
 pub mod netif;
 mod pack;
 pub mod poller;

@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod comm;
 pub mod comm_make;
 pub mod datatype;
+pub mod env;
 pub mod errhandler;
 pub mod errors;
 pub mod grequest;

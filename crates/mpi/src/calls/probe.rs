@@ -173,8 +173,11 @@ fn start(
         tables.messages.remove(key);
     }
     message.set(MessageH::NULL);
+    let id = engine.recv_message(taken.id, &buf);
+    let id =
+        id.ok_or_else(|| crate::Fault::new(crate::Class::Request, "message was received already"))?;
     Ok(Some(Flight {
-        id: engine.recv_message(taken.id, &buf),
+        id,
         comm: taken.comm,
         from: Some(taken.from),
         receives: true,

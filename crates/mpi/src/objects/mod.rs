@@ -9,6 +9,7 @@ pub mod datatype;
 pub mod errhandler;
 pub mod group;
 pub mod info;
+pub mod life;
 pub mod message;
 pub mod op;
 pub mod request;

@@ -1,0 +1,133 @@
+//! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
+//! [`crate::event`].
+
+use crate::event::{Duty, Event};
+use crate::lane::{Core, Inner, Role};
+use kw_base::counters::Counter;
+use kw_base::sync::{Arc, MutexGuard, thread};
+use std::time::Duration;
+
+/// Bytes of stack: progress recurses nowhere.
+const STACK: usize = 256 << 10;
+/// Quiet ticks with nothing going on before the thread sleeps for good.
+const NOTHING_TICKS: u32 = 20;
+/// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI.
+const LIVELY_FACTOR: u32 = 8;
+/// Longest sleep without looking.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
+pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::JoinHandle<()>> {
+    let name = "kw-event".to_string();
+    std::thread::Builder::new()
+        .name(name)
+        .stack_size(STACK)
+        .spawn(move || run(&core))
+        .ok()
+}
+
+fn run<T>(core: &Core<T>) {
+    let mut look = Look::default();
+    loop {
+        let mut inner = core.lock();
+        if inner.closing || inner.engine.is_none() {
+            return;
+        }
+        match inner.duty {
+            Duty::Off => return,
+            Duty::Idle => {
+                drop(inner);
+                thread::park();
+                look = Look::default();
+            }
+            Duty::Watching => watch(inner, &mut look),
+            Duty::Serving => serve(core, inner),
+            Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
+        }
+    }
+}
+
+/// What the last tick saw.
+#[derive(Default)]
+struct Look {
+    entries: u64,
+    nothing: u32,
+    factor: u32,
+}
+
+fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, look: &mut Look) {
+    let event = look.judge(&inner);
+    inner.duty = inner.duty.on(event).0;
+    if inner.duty == Duty::Watching {
+        let pause = inner.watch * look.factor.max(1);
+        drop(inner);
+        thread::park_timeout(pause);
+    }
+}
+
+impl Look {
+    fn judge<T>(&mut self, inner: &Inner<T>) -> Event {
+        let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
+        let lively = inner.entries != self.entries;
+        self.entries = inner.entries;
+        self.nothing = if busy { 0 } else { self.nothing + 1 };
+        self.factor = if lively {
+            (self.factor * 2).clamp(1, LIVELY_FACTOR)
+        } else {
+            1
+        };
+        match (inner.role, busy, lively) {
+            (Role::Caller | Role::CallerAsleep, ..) => Event::Waiter,
+            (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
+            (_, true, false) => Event::Quiet,
+            _ => Event::Lively,
+        }
+    }
+}
+
+fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
+    if inner.role == Role::Free {
+        inner.role = Role::Event;
+        count(&mut inner, Counter::EventTakeovers, 1);
+    }
+    let Some(sleeper) = inner.sleeper.clone() else {
+        return;
+    };
+    while progress(&mut inner) {}
+    if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
+        inner.role = Role::Free;
+        inner.duty = Duty::Idle;
+        return;
+    }
+    sleeper.arm();
+    if let Some(e) = &mut inner.engine {
+        e.paths.arm();
+    }
+    if progress(&mut inner) {
+        sleeper.disarm();
+        return;
+    }
+    drop(inner);
+    sleeper.sleep(LONGEST_SLEEP);
+    let inner = core.lock();
+    if inner.role == Role::Event {
+        sleeper.disarm();
+    }
+}
+
+fn progress<T>(inner: &mut Inner<T>) -> bool {
+    let Some(engine) = &mut inner.engine else {
+        return false;
+    };
+    let before = engine.arrivals;
+    let moved = engine.progress();
+    let frames = engine.arrivals - before;
+    count(inner, Counter::EventProgress, frames);
+    moved
+}
+
+fn count<T>(inner: &mut Inner<T>, c: Counter, n: u64) {
+    if let Some(e) = &mut inner.engine {
+        e.counters.add(c, n);
+    }
+}

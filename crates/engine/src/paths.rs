@@ -1,0 +1,436 @@
+//! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
+
+use crate::boot::{BootError, Job, Launcher};
+use crate::sleeper::{Bell, Sleeper};
+use kw_base::counters::Counter;
+use kw_base::knobs::{Id, Knobs};
+use kw_base::{Peer, Tick};
+use kw_core::p2p::Machine;
+use kw_core::p2p::table::{Choice, Line, Lines};
+use kw_core::wire::Header;
+use kw_path::selfpath::SelfPath;
+use kw_path::shm::{Lead, Local, ShmPath};
+use kw_path::sim::SimPath;
+use kw_path::tcp::{Config, TcpPath};
+use kw_path::{Body, Caps, CostLine, Down, Inbound, Landing, Path, Sent};
+use kw_sys::buf::Buf;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a route.
+pub const UNROUTED: Choice = Choice {
+    eager_max: 0,
+    get_min: u64::MAX,
+    announce_min: u64::MAX,
+};
+
+/// How long the ranks of a host may take to come together.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which path serves a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Route {
+    Unknown,
+    Myself,
+    Shm,
+    Tcp,
+    Sim,
+}
+
+/// All paths of one rank.
+#[derive(Debug)]
+pub struct Paths {
+    routes: Vec<Route>,
+    myself: SelfPath,
+    shm: Option<ShmPath>,
+    tcp: Option<TcpPath>,
+    sim: Option<SimPath>,
+    /// Polls so far; the clock is read, and idle paths are looked at, only now and then.
+    polls: u32,
+    now: Tick,
+}
+
+impl Paths {
+    /// Opens what the knobs allow, and lets the other ranks know how to reach this one. Collective over all ranks.
+    pub fn open(launcher: &mut dyn Launcher, job: &Job, knobs: &Knobs) -> Result<Paths, BootError> {
+        let allowed = Allowed::read(knobs)?;
+        let local = local(job);
+        let lead = match allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me {
+            true => Some(lead(launcher, &local, job)?),
+            false => None,
+        };
+        let by_shm = if allowed.shm { local.peers.len() } else { 1 };
+        let tcp = match allowed.tcp && job.size as usize > by_shm {
+            true => Some(listen(launcher, job, knobs, local.peers.len())?),
+            false => None,
+        };
+        if job.size > 1 {
+            launcher.fence()?;
+        }
+        let shm = match (lead, allowed.shm && local.peers.len() > 1) {
+            (Some(lead), _) => Some(lead.serve(PATIENCE).map_err(sentence)?),
+            (None, true) => Some(join(launcher, &local, job)?),
+            (None, false) => None,
+        };
+        Ok(Paths {
+            shm,
+            tcp,
+            ..Paths::new(job, None)
+        })
+    }
+
+    /// The paths of a simulated rank.
+    pub fn simulated(job: &Job, sim: SimPath) -> Paths {
+        Paths::new(job, Some(sim))
+    }
+
+    fn new(job: &Job, sim: Option<SimPath>) -> Paths {
+        Paths {
+            routes: vec![Route::Unknown; job.size as usize],
+            myself: SelfPath::new(job.me),
+            shm: None,
+            tcp: None,
+            sim,
+            polls: 0,
+            now: kw_sys::clock::now(),
+        }
+    }
+
+    /// What a thread of this rank sleeps on.
+    pub(crate) fn sleeper(&self) -> std::io::Result<Sleeper> {
+        let bell = match &self.shm {
+            Some(shm) => Bell::Shared(shm.doorbell()),
+            None => Bell::own(),
+        };
+        let sockets = match &self.tcp {
+            Some(tcp) => Some(tcp.as_fd().try_clone_to_owned()?),
+            None => None,
+        };
+        Sleeper::new(bell, sockets)
+    }
+
+    /// To be called before a thread sleeps.
+    pub(crate) fn arm(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.arm();
+        }
+    }
+
+    /// Connections refused because they could not prove the job's key.
+    pub fn strangers_refused(&self) -> u64 {
+        self.tcp.as_ref().map_or(0, |t| t.strangers_refused())
+    }
+
+    /// Whether the peer's path is chosen.
+    #[inline]
+    pub fn is_routed(&self, peer: Peer) -> bool {
+        self.routes[peer.idx()] != Route::Unknown
+    }
+
+    /// Chooses the path of a peer, and says where its protocols cross.
+    pub fn route(
+        &mut self,
+        peer: Peer,
+        launcher: &mut dyn Launcher,
+        job: &Job,
+        knobs: &Knobs,
+    ) -> Result<Choice, Down> {
+        let write = knobs.flag(Id::Write);
+        let (route, caps, eager) = if peer == job.me {
+            (Route::Myself, self.myself.caps(peer), Id::EagerShm)
+        } else if let Some(sim) = &self.sim {
+            (Route::Sim, sim.caps(peer), Id::EagerShm)
+        } else if let Some(shm) = self.shm.as_ref().filter(|p| p.reaches(peer)) {
+            (Route::Shm, shm.caps(peer), Id::EagerShm)
+        } else if let Some(tcp) = &mut self.tcp {
+            if tcp.wants_address(peer) {
+                introduce(tcp, peer, launcher)?;
+            }
+            (Route::Tcp, tcp.caps(peer), Id::EagerTcp)
+        } else {
+            return Err(nowhere(peer));
+        };
+        self.routes[peer.idx()] = route;
+        Ok(Choice::from_lines(
+            &lines(&caps),
+            knobs.number(eager),
+            write,
+        ))
+    }
+
+    /// Sends a frame to a peer whose route is known.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
+        let route = self.routes[to.idx()];
+        if let (Route::Shm, Some(p)) = (route, &mut self.shm) {
+            return p.send(to, head, body, cookie);
+        }
+        match (route, &mut self.tcp, &mut self.sim) {
+            (Route::Tcp, Some(p), _) => p.send(to, head, body, cookie),
+            (Route::Myself, ..) => self.myself.send(to, head, body, cookie),
+            (Route::Sim, _, Some(p)) => p.send(to, head, body, cookie),
+            _ => Err(nowhere(to)),
+        }
+    }
+
+    /// Fetches memory of a peer; `false` when the path refuses.
+    pub fn get(&mut self, from: Peer, address: u64, into: &Buf, len: u64) -> bool {
+        match (self.routes[from.idx()], &mut self.shm, &mut self.sim) {
+            (Route::Shm, Some(p), _) => p.get(from, address, into, 0, len).is_ok(),
+            (Route::Myself, ..) => self.myself.get(from, address, into, 0, len).is_ok(),
+            (Route::Sim, _, Some(p)) => p.get(from, address, into, 0, len).is_ok(),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn tick(&mut self) -> Tick {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(64) {
+            self.now = kw_sys::clock::now();
+        }
+        self.now
+    }
+
+    /// Polls every path.
+    #[inline]
+    pub fn poll<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let now = self.tick();
+        let mut moved = self.myself.poll(now, port);
+        if let Some(p) = &mut self.shm {
+            moved |= p.poll(now, port);
+        }
+        if let Some(p) = &mut self.tcp {
+            moved |= p.poll(now, port);
+        }
+        if let Some(p) = &mut self.sim {
+            moved |= p.poll(now, port);
+        }
+        moved
+    }
+
+    /// Polls what serves one peer.
+    #[inline]
+    pub fn poll_from<I: Inbound>(&mut self, peer: Peer, port: &mut I) -> bool {
+        let now = self.tick();
+        match (self.routes[peer.idx()], &mut self.shm, &mut self.tcp) {
+            (Route::Shm, Some(p), _) => p.poll_from(peer, now, port),
+            (Route::Tcp, _, Some(p)) => p.poll_from(peer, now, port),
+            _ => self.poll(port),
+        }
+    }
+
+    /// Whether some path has something left to send.
+    #[inline]
+    pub fn pending(&self) -> bool {
+        self.myself.pending()
+            || self.shm.as_ref().is_some_and(|p| p.pending())
+            || self.tcp.as_ref().is_some_and(|p| p.pending())
+            || self.sim.as_ref().is_some_and(|p| p.pending())
+    }
+
+    /// Says goodbye everywhere.
+    pub fn close(&mut self) {
+        self.myself.close();
+        if let Some(p) = &mut self.shm {
+            p.close();
+        }
+        if let Some(p) = &mut self.tcp {
+            p.close();
+        }
+        if let Some(p) = &mut self.sim {
+            p.close();
+        }
+    }
+}
+
+/// What `KW_PATHS` says.
+struct Allowed {
+    shm: bool,
+    tcp: bool,
+}
+
+impl Allowed {
+    fn read(knobs: &Knobs) -> Result<Allowed, BootError> {
+        let text = knobs.text(Id::Paths);
+        let mut allowed = Allowed {
+            shm: false,
+            tcp: false,
+        };
+        for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+            match word {
+                "self" => {}
+                "shm" => allowed.shm = true,
+                "tcp" => allowed.tcp = true,
+                _ => {
+                    let what = format!(
+                        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm and tcp"
+                    );
+                    return Err(BootError(what));
+                }
+            }
+        }
+        Ok(allowed)
+    }
+}
+
+/// The ranks of this host.
+fn local(job: &Job) -> Local {
+    let mine = job.hosts[job.me.idx()];
+    let here = |r: &u32| job.hosts[*r as usize] == mine;
+    Local {
+        me: job.me,
+        peers: (0..job.size).filter(here).map(Peer).collect(),
+    }
+}
+
+fn tcp_key(rank: Peer) -> String {
+    format!("kw_tcp_{rank}")
+}
+
+fn listen(
+    launcher: &mut dyn Launcher,
+    job: &Job,
+    knobs: &Knobs,
+    local: usize,
+) -> Result<TcpPath, BootError> {
+    let config = Config {
+        me: job.me,
+        size: job.size,
+        job: launcher.job().to_string(),
+        key: job.key,
+        interfaces: knobs.text(Id::Interfaces).to_string(),
+        single_host: local == job.size as usize,
+    };
+    let tcp = TcpPath::new(config).map_err(sentence)?;
+    launcher.put(&tcp_key(job.me), &tcp.address())?;
+    Ok(tcp)
+}
+
+fn introduce(tcp: &mut TcpPath, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
+    let failed = |reason: String| Down {
+        path: "tcp",
+        peer,
+        reason,
+    };
+    match launcher.get(&tcp_key(peer)) {
+        Ok(Some(address)) => tcp.introduce(peer, &address),
+        Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
+        Err(e) => Err(failed(e.to_string())),
+    }
+}
+
+fn shm_key(leader: Peer) -> String {
+    format!("kw_shm_{leader}")
+}
+
+fn sentence(e: impl std::fmt::Display) -> BootError {
+    BootError(e.to_string())
+}
+
+fn lead(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<Lead, BootError> {
+    let lead = ShmPath::lead(local, &job.key).map_err(sentence)?;
+    launcher.put(&shm_key(job.me), &lead.address())?;
+    Ok(lead)
+}
+
+fn join(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<ShmPath, BootError> {
+    let leader = local.peers[0];
+    let address = launcher.get(&shm_key(leader))?;
+    let address = address.ok_or_else(|| {
+        BootError(format!(
+            "rank {leader} did not say where its shared memory is"
+        ))
+    })?;
+    ShmPath::join(local, &job.key, &address).map_err(sentence)
+}
+
+#[cold]
+fn nowhere(peer: Peer) -> Down {
+    Down {
+        path: "none",
+        peer,
+        reason: "no path leads there (see KW_PATHS)".into(),
+    }
+}
+
+fn lines(caps: &Caps) -> Lines {
+    let line = |c: CostLine| Line { t0: c.t0, tb: c.tb };
+    Lines {
+        stream: line(caps.stream),
+        copy: line(caps.copy),
+        control: line(caps.control),
+        get: caps.get.map(line),
+    }
+}
+
+/// Takes what the paths bring, and gives it to the machine.
+pub struct Port<'a> {
+    machine: &'a mut Machine<Buf>,
+    /// Frames handled.
+    pub frames: u64,
+}
+
+impl<'a> Port<'a> {
+    /// A port of this machine.
+    #[inline]
+    pub fn new(machine: &'a mut Machine<Buf>) -> Port<'a> {
+        Port { machine, frames: 0 }
+    }
+
+    #[cold]
+    fn faulty(&mut self, from: Peer, what: &str) {
+        self.machine
+            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
+    }
+}
+
+impl Inbound for Port<'_> {
+    #[inline]
+    fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
+        self.frames += 1;
+        if let Err(what) = self.machine.on_frame(from, head, body) {
+            self.faulty(from, &what);
+        }
+    }
+
+    fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
+        self.frames += 1;
+        match self.machine.on_head(from, head) {
+            Ok(l) => Landing {
+                cookie: l.cookie,
+                buf: l.buf,
+                at: 0,
+            },
+            Err(what) => {
+                self.faulty(from, &what);
+                Landing {
+                    cookie: kw_core::p2p::NO_COOKIE,
+                    buf: Buf::EMPTY,
+                    at: 0,
+                }
+            }
+        }
+    }
+
+    fn on_landed(&mut self, _from: Peer, cookie: u64) {
+        self.machine.on_landed(cookie);
+    }
+
+    fn on_sent(&mut self, _to: Peer, cookie: u64) {
+        self.machine.on_sent(cookie);
+    }
+
+    fn on_down(&mut self, down: Down, clean: bool) {
+        if !clean {
+            self.machine.counters.hit(Counter::PeersLost);
+            self.machine.on_gone(down.peer, &down.to_string());
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Initialisation, thread levels, finalisation, abort, processor name (MPI 5.0, 9.1 and 11).
+
+use crate::error::{Class, Fault, Res, fail};
+use crate::handle::CommH;
+use crate::objects::life::World;
+use crate::state::{Guard, Mpi};
+use kw_base::knobs::Knobs;
+use kw_base::{ContextId, Peer};
+use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
+use kw_sys::args::{Out, OutText};
+use kw_sys::buf::Buf;
+
+/// MPI_THREAD_SINGLE
+const THREAD_SINGLE: i32 = 0;
+/// MPI_THREAD_MULTIPLE
+const THREAD_MULTIPLE: i32 = 4096;
+/// MPI_MAX_PROCESSOR_NAME
+const MAX_PROCESSOR_NAME: usize = 256;
+/// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
+const FAREWELL: i32 = -7;
+/// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
+const WORLD_COLLECTIVE: ContextId = ContextId(1);
+
+/// MPI_Init
+pub fn init(mpi: &Mpi, argc: usize, argv: usize) -> Res {
+    let _ = (argc, argv);
+    open_world(mpi, THREAD_SINGLE).map(|_| ())
+}
+
+/// MPI_Init_thread
+pub fn init_thread(mpi: &Mpi, argc: usize, argv: usize, required: i32, provided: Out<i32>) -> Res {
+    let _ = (argc, argv);
+    if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&required) {
+        return fail(
+            Class::Arg,
+            format!("required is {required}, which is no thread level"),
+        );
+    }
+    provided.set(open_world(mpi, required)?);
+    Ok(())
+}
+
+fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
+    let mut guard = mpi.lock();
+    match guard.above.life.world {
+        World::Before => {}
+        World::Open => return fail(Class::Other, "MPI is initialised already"),
+        World::Finalized => {
+            return fail(
+                Class::Other,
+                "MPI was finalised and cannot be initialised again",
+            );
+        }
+    }
+    enter(&mut guard)?;
+    let (me, size) = whoami(&guard)?;
+    guard.above.open_world(me, size);
+    let life = &mut guard.above.life;
+    life.world = World::Open;
+    life.level = level;
+    life.main = Some(std::thread::current().id());
+    drop(guard);
+    mpi.set_active(true);
+    Ok(level)
+}
+
+/// Starts the engine for the world or for a session, if nobody has yet. Pair with [`leave`].
+pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
+    if guard.above.life.left {
+        return fail(
+            Class::Other,
+            "this process has left its job and cannot start MPI again",
+        );
+    }
+    if guard.engine.is_none() {
+        guard.engine = Some(start().map_err(|e| Fault::new(Class::Other, e))?);
+        guard
+            .open()
+            .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;
+    }
+    guard.above.life.users += 1;
+    Ok(())
+}
+
+fn start() -> Result<Engine, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let knobs = Knobs::read(env).map_err(|e| e.to_string())?;
+    let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
+    let job = boot::job(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
+    Engine::start(launcher, job, knobs).map_err(|e| e.to_string())
+}
+
+fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {
+    let engine = guard.engine.as_ref();
+    let engine = engine.ok_or_else(|| Fault::new(Class::Intern, "no engine after its start"))?;
+    Ok((engine.me(), engine.size()))
+}
+
+/// One user of the engine less; the last one leaves the job. Collective over the job when it is the last.
+pub(crate) fn leave(mpi: &Mpi) -> Res {
+    let mut guard = mpi.lock();
+    guard.above.life.users = guard.above.life.users.saturating_sub(1);
+    if guard.above.life.users > 0 {
+        return Ok(());
+    }
+    guard.above.life.left = true;
+    mpi.set_active(false);
+    guard = farewell(mpi, guard)?;
+    guard.stop_event_thread();
+    let Some(mut engine) = guard.engine.take() else {
+        return Ok(());
+    };
+    drop(guard);
+    engine.close();
+    engine
+        .launcher()
+        .finalize()
+        .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+/// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank 0, and down again.
+fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
+    let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.pending());
+    let mut guard = mpi
+        .lane
+        .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()));
+    let (me, size) = whoami(&guard)?;
+    let (me, parent) = (me.0, me.0 & me.0.wrapping_sub(1));
+    let mut step = 1;
+    let mut children = Vec::new();
+    while me & step == 0 && step < size {
+        if me + step < size {
+            children.push(me + step);
+        }
+        step <<= 1;
+    }
+    for &c in &children {
+        guard = hear(mpi, guard, c);
+    }
+    if me != 0 {
+        say(&mut guard, parent);
+        guard = hear(mpi, guard, parent);
+    }
+    for &c in children.iter().rev() {
+        say(&mut guard, c);
+    }
+    Ok(mpi
+        .lane
+        .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut())))
+}
+
+fn say(guard: &mut Guard<'_>, to: u32) {
+    let Some(engine) = guard.engine.as_mut() else {
+        return;
+    };
+    let me = engine.me().0;
+    if let Started::Request(r) = engine.send(
+        Peer(to),
+        WORLD_COLLECTIVE,
+        me,
+        FAREWELL,
+        SendMode::Standard,
+        &Buf::EMPTY,
+    ) {
+        engine.release(r);
+    }
+}
+
+/// Waits for a rank's word; a rank that is gone says nothing more.
+fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
+    let Some(engine) = guard.engine.as_mut() else {
+        return guard;
+    };
+    let source = Some((from, Peer(from)));
+    let want = Want {
+        context: WORLD_COLLECTIVE,
+        source,
+        tag: Some(FAREWELL),
+    };
+    let req: ReqId = engine.recv(want, &Buf::EMPTY);
+    let on = WaitOn {
+        requests: &[req],
+        from: Some(Peer(from)),
+    };
+    let mut guard = mpi.lane.wait(guard, on, |s| {
+        s.engine.as_ref().is_none_or(|e| e.is_done(req))
+    });
+    if let Some(e) = guard.engine.as_mut() {
+        e.take(req);
+    }
+    guard
+}
+
+/// MPI_Finalize
+pub fn finalize(mpi: &Mpi) -> Res {
+    if mpi.lock().above.life.world != World::Open {
+        return fail(Class::Other, "MPI is not initialised, or finalised already");
+    }
+    super::attr::close_world(mpi)?;
+    let mut guard = mpi.lock();
+    guard.above.life.world = World::Finalized;
+    guard.above.shut_world();
+    drop(guard);
+    leave(mpi)
+}
+
+/// MPI_Initialized
+pub fn initialized(mpi: &Mpi, flag: Out<i32>) -> Res {
+    flag.set((mpi.lock().above.life.world != World::Before) as i32);
+    Ok(())
+}
+
+/// MPI_Finalized
+pub fn finalized(mpi: &Mpi, flag: Out<i32>) -> Res {
+    flag.set((mpi.lock().above.life.world == World::Finalized) as i32);
+    Ok(())
+}
+
+/// MPI_Query_thread
+pub fn query_thread(mpi: &Mpi, provided: Out<i32>) -> Res {
+    provided.set(mpi.lock().above.life.level);
+    Ok(())
+}
+
+/// MPI_Is_thread_main
+pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
+    flag.set((mpi.lock().above.life.main == Some(std::thread::current().id())) as i32);
+    Ok(())
+}
+
+/// MPI_Abort
+pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
+    mpi.lock().above.comm(comm)?;
+    end_job(
+        mpi,
+        errorcode,
+        &format!("MPI_Abort was called with error code {errorcode}"),
+    )
+}
+
+/// Ends the whole job, this process included; the launcher prints the sentence.
+pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
+    let status = if (1..256).contains(&code) { code } else { 1 };
+    let told = match mpi.lane.lock_within(std::time::Duration::from_millis(200)) {
+        Some(mut guard) => guard
+            .engine
+            .as_mut()
+            .map(|e| e.launcher().abort(status, sentence)),
+        None => None,
+    };
+    if !matches!(told, Some(Ok(()))) {
+        eprintln!("{sentence}");
+    }
+    kw_sys::host::leave(status)
+}
+
+/// MPI_Get_processor_name
+pub fn get_processor_name(_mpi: &Mpi, name: OutText, resultlen: Out<i32>) -> Res {
+    resultlen.set(name.set(kw_sys::host::name().as_bytes(), MAX_PROCESSOR_NAME) as i32);
+    Ok(())
+}
