@@ -1,8 +1,9 @@
 //! Ping-pong over the raw shared-memory path between two pinned processes: what the library above can hope for.
 //!
-//! `cargo run --release -p kw-path --example shm_pingpong [-- stream|get|put|all [bytes ...]]`
+//! `cargo run --release -p kw-path --example shm_pingpong [-- stream|rate|get|put|all [bytes ...]]`
 //!
-//! One way, best of several rounds; buffers are reused, as in the usual benchmarks.
+//! One way, best of several rounds; buffers are reused, as in the usual benchmarks. `rate` sends 64 messages in a row,
+//! then the other side does, and divides by 64.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use kw_path::shm::Local;
 use kw_path::{Body, Down, Inbound, Landing, Path, ShmPath};
 use kw_sys::buf::Buf;
 
+const WINDOW: u64 = 64;
 const KEY: [u8; 32] = [1; 32];
 
 struct Sink {
@@ -54,6 +56,7 @@ struct Side {
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Stream,
+    Rate,
     Get,
     Put,
 }
@@ -100,6 +103,7 @@ impl Side {
     fn ping(&mut self, how: How, len: u64) {
         match how {
             How::Stream => self.frame(Kind::Eager, len, 0, len),
+            How::Rate => (0..WINDOW).for_each(|_| self.frame(Kind::Eager, len, 0, len)),
             How::Get => {
                 self.frame(Kind::Cts, len, self.out.addr().bits() as u64, 0);
                 self.wait();
@@ -117,6 +121,7 @@ impl Side {
     fn pong(&mut self, how: How, len: u64) {
         match how {
             How::Stream => self.wait(),
+            How::Rate => (0..WINDOW).for_each(|_| self.wait()),
             How::Get => {
                 self.wait();
                 let (peer, at) = (self.peer(), self.sink.last);
@@ -211,32 +216,48 @@ fn run(path: ShmPath, me: u32, args: &[String]) {
     };
     side.out.write(0, &vec![7; max]);
     side.sink.buf.write(0, &vec![9; max]);
+    play(&mut side, &sizes, args);
+    // What is queued leaves only while somebody polls.
+    while side.path.pending() {
+        side.path.poll(Tick(0), &mut side.sink);
+    }
+}
+
+fn play(side: &mut Side, sizes: &[u64], args: &[String]) {
     let wanted = args.first().map_or("all", |a| a.as_str());
+    let wanted = wanted.trim_end_matches(|c: char| c.is_ascii_digit());
+    let wanted = if wanted.is_empty() { "all" } else { wanted };
     for (name, how) in [
         ("stream", How::Stream),
+        ("rate", How::Rate),
         ("get", How::Get),
         ("put", How::Put),
     ] {
-        if wanted != name && matches!(wanted, "stream" | "get" | "put") {
+        if wanted != name && wanted != "all" {
             continue;
         }
-        for &len in &sizes {
-            if how == How::Stream || len > 0 {
-                measure(&mut side, name, how, len);
+        for &len in sizes {
+            if len > 0 || matches!(how, How::Stream | How::Rate) {
+                measure(side, name, how, len);
             }
         }
     }
 }
 
 fn measure(side: &mut Side, name: &str, how: How, len: u64) {
-    let times = (20_000_000 / (len + 2000)).clamp(20, 10_000);
+    let weight = if how == How::Rate { 8 } else { 1 };
+    let times = (20_000_000 / weight / (len + 2000)).clamp(20, 10_000);
     side.round(how, len, times / 4 + 1);
     let best = (0..9)
         .map(|_| side.round(how, len, times))
         .min()
         .unwrap_or_default();
-    let ns = best.as_nanos() as f64 / times as f64 / 2.0;
+    let each = if how == How::Rate { WINDOW } else { 1 };
+    let ns = best.as_nanos() as f64 / (times * each * 2) as f64;
     if side.me == 0 {
-        println!("{name:>7} {len:>8} B {ns:>10.0} ns {:>7.2} GB/s", len as f64 / ns);
+        println!(
+            "{name:>7} {len:>8} B {ns:>10.0} ns {:>7.2} GB/s",
+            len as f64 / ns
+        );
     }
 }

@@ -15,7 +15,7 @@ use crate::{Body, Inbound, Landing, Sent};
 const FRONT: usize = 8 + HEADER_LEN;
 
 /// The longest body that travels in the ring; longer ones flow through the bulk area.
-pub const INLINE: usize = 4096;
+pub const INLINE: usize = 2048;
 
 const _: () = assert!(cells(INLINE) <= longest(CELLS));
 
