@@ -1,0 +1,49 @@
+# Kittiwake. 'make help' lists what there is to make.
+CARGO   ?= cargo
+PROFILE ?= release
+PREFIX  ?= /usr/local
+DESTDIR ?=
+RANKS   ?= 4
+
+BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+DIST  := $(CURDIR)/dist
+VENV  := build/venv
+
+.PHONY: all help build stage install demo check bench loom clean
+
+all: build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
+	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
+
+build: ## builds library, mpiexec and kwinfo
+	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-launch -p kw-apigen
+
+stage: build ## builds, and installs into dist/
+	scripts/install-tree $(BUILD) $(DIST)
+
+install: ## installs what 'make' has built into PREFIX (under DESTDIR)
+	scripts/install-tree $(BUILD) $(PREFIX) $(DESTDIR)
+
+demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks, draws build/heat2d.png
+	scripts/install-deps $(VENV)
+	$(MAKE) stage
+	mkdir -p build
+	$(DIST)/bin/mpicc -O2 -o build/heat2d examples/heat2d.c -lm
+	$(DIST)/bin/mpiexec -n $(RANKS) build/heat2d build/heat2d.dat
+	$(VENV)/bin/python examples/heat2d_plot.py build/heat2d.dat build/heat2d.png
+	@echo "The temperature field is in build/heat2d.png"
+
+check: ## every test, quick ones first
+	scripts/check
+
+bench: stage ## measures
+	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
+
+loom: ## model checks of the concurrent parts
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-base -p kw-engine -p kw-path loom
+
+clean: ## removes what was made here
+	$(CARGO) clean
+	rm -rf build dist
