@@ -89,6 +89,8 @@ pub(super) struct PeerState {
     /// The path refused to fetch or put once: never again for this peer.
     pub get_refused: bool,
     pub gone: Option<String>,
+    /// A path was chosen, and it is still there.
+    pub open: bool,
 }
 
 /// All point-to-point state of one rank.
@@ -114,6 +116,7 @@ impl<B: Memory> Machine<B> {
             flow: Flow::default(),
             get_refused: false,
             gone: None,
+            open: false,
         };
         Machine {
             reqs: Slab::new(),
@@ -129,6 +132,7 @@ impl<B: Memory> Machine<B> {
     /// Sets the crossing points for one peer (its path is known now).
     pub fn set_choice(&mut self, peer: Peer, choice: Choice) {
         self.peers[peer.idx()].choice = choice;
+        self.peers[peer.idx()].open = true;
     }
 
     /// The crossing points for one peer.
@@ -147,7 +151,7 @@ impl<B: Memory> Machine<B> {
     #[inline]
     pub fn is_plain_eager(&self, to: Peer, len: u64) -> bool {
         let p = &self.peers[to.idx()];
-        len <= p.choice.eager_max && p.flow.idle() && p.gone.is_none()
+        p.open && len <= p.choice.eager_max && p.flow.idle()
     }
 
     /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
@@ -462,6 +466,7 @@ impl<B: Memory> Machine<B> {
     /// The peer cannot be reached any more: everything that needs it ends with an error.
     pub fn on_gone(&mut self, peer: Peer, why: &str) {
         self.peers[peer.idx()].gone = Some(why.to_string());
+        self.peers[peer.idx()].open = false;
         let hit: Vec<(ReqKey, Option<Pattern>)> = self
             .reqs
             .iter()
