@@ -16,6 +16,7 @@ mod pack;
 pub mod poller;
 pub mod process;
 pub mod random;
+pub mod reduce;
 pub mod signals;
 pub mod tcp;
 pub mod topology;

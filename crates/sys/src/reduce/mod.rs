@@ -1,0 +1,247 @@
+//! Reduction loops: every predefined operation on every representation it is defined for (MPI 5.0, 6.9.2 and 6.9.4).
+//!
+//! `b[i] = a[i] op b[i]` in memory laid out as C has it, aligned or not. A [`Kernel`] is found once and run many times;
+//! the loops are plain enough for the compiler to vectorise.
+
+#[cfg(target_arch = "x86_64")]
+mod extended;
+mod number;
+mod quad;
+#[cfg(test)]
+mod tests;
+
+use crate::buf::Addr;
+use kw_core::layout::Basic;
+use kw_core::layout::basic::Class;
+use number::{Combine, Complex, Pair};
+
+#[cfg(target_arch = "x86_64")]
+type LongDouble = extended::Extended;
+#[cfg(not(target_arch = "x86_64"))]
+type LongDouble = quad::Quad;
+
+macro_rules! ops {
+    ($($id:ident = $handle:literal, $name:literal;)*) => {
+        /// A predefined operation.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[allow(missing_docs)]
+        pub enum Op { $($id),* }
+
+        impl Op {
+            /// Operation, handle of the ABI and name of each.
+            pub const ALL: &'static [(Op, usize, &'static str)] = &[$((Op::$id, $handle, $name)),*];
+        }
+    };
+}
+
+ops! {
+    Sum = 0x21, "MPI_SUM";
+    Min = 0x22, "MPI_MIN";
+    Max = 0x23, "MPI_MAX";
+    Prod = 0x24, "MPI_PROD";
+    Band = 0x28, "MPI_BAND";
+    Bor = 0x29, "MPI_BOR";
+    Bxor = 0x2a, "MPI_BXOR";
+    Land = 0x30, "MPI_LAND";
+    Lor = 0x31, "MPI_LOR";
+    Lxor = 0x32, "MPI_LXOR";
+    Minloc = 0x38, "MPI_MINLOC";
+    Maxloc = 0x39, "MPI_MAXLOC";
+    Replace = 0x3c, "MPI_REPLACE";
+    NoOp = 0x3d, "MPI_NO_OP";
+}
+
+impl Op {
+    /// The operation of a handle.
+    #[inline]
+    pub fn by_handle(handle: usize) -> Option<Op> {
+        Op::ALL.iter().find(|o| o.1 == handle).map(|o| o.0)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Op::ALL[self as usize].2
+    }
+}
+
+type Run = unsafe fn(*const u8, *mut u8, usize);
+
+/// The loop for one operation on one representation.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    run: Run,
+}
+
+impl Kernel {
+    /// The kernel, if the operation is defined for the representation.
+    #[inline]
+    pub fn find(op: Op, basic: Basic) -> Option<Kernel> {
+        let run = match op {
+            Op::Replace => by_size(basic),
+            Op::NoOp => nothing,
+            _ => defined(op, basic)?,
+        };
+        Some(Kernel { run })
+    }
+
+    /// `b[i] = a[i] op b[i]` for `count` elements. The two do not overlap unless they are the same.
+    #[inline]
+    pub fn run(self, a: Addr, b: Addr, count: u64) {
+        // SAFETY: the addresses promise `count` elements of the representation the kernel was found for.
+        unsafe { (self.run)(a.bits() as *const u8, b.bits() as *mut u8, count as usize) }
+    }
+}
+
+/// # Safety
+/// `a` and `b` are valid for `n` elements `T`; `b` for writing too.
+unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
+    let (a, b) = (a as *const T, b as *mut T);
+    for i in 0..n {
+        // SAFETY: promised by the caller; unaligned on purpose.
+        unsafe {
+            let both = C::combine(a.add(i).read_unaligned(), b.add(i).read_unaligned());
+            b.add(i).write_unaligned(both);
+        }
+    }
+}
+
+/// # Safety
+/// As [`fold`].
+unsafe fn replace<T: Copy>(a: *const u8, b: *mut u8, n: usize) {
+    // SAFETY: promised by the caller; the two may be the same.
+    unsafe { std::ptr::copy(a, b, n * size_of::<T>()) }
+}
+
+unsafe fn nothing(_: *const u8, _: *mut u8, _: usize) {}
+
+fn by_size(basic: Basic) -> Run {
+    match basic.extent() {
+        1 => replace::<u8>,
+        2 => replace::<u16>,
+        4 => replace::<u32>,
+        8 => replace::<u64>,
+        16 => replace::<u128>,
+        _ => replace::<[u128; 2]>,
+    }
+}
+
+fn defined(op: Op, basic: Basic) -> Option<Run> {
+    match basic.class() {
+        Class::Signed | Class::Unsigned => integer(op, basic),
+        Class::Byte => bits::<u8>(op),
+        Class::Float => float(op, basic),
+        Class::Complex => complex(op, basic),
+        Class::Logical => logical(op, basic),
+        Class::Pair => pair(op, basic),
+        Class::Char => None,
+    }
+}
+
+fn integer(op: Op, basic: Basic) -> Option<Run> {
+    match basic {
+        Basic::I8 => whole::<i8>(op),
+        Basic::I16 => whole::<i16>(op),
+        Basic::I32 => whole::<i32>(op),
+        Basic::I64 => whole::<i64>(op),
+        Basic::I128 => whole::<i128>(op),
+        Basic::U8 => whole::<u8>(op),
+        Basic::U16 => whole::<u16>(op),
+        Basic::U32 => whole::<u32>(op),
+        Basic::U64 => whole::<u64>(op),
+        _ => None,
+    }
+}
+
+fn float(op: Op, basic: Basic) -> Option<Run> {
+    match basic {
+        Basic::F16 => real::<half::f16>(op),
+        Basic::F32 => real::<f32>(op),
+        Basic::F64 => real::<f64>(op),
+        Basic::LongDouble => real::<LongDouble>(op),
+        Basic::F128 => real::<quad::Quad>(op),
+        _ => None,
+    }
+}
+
+fn complex(op: Op, basic: Basic) -> Option<Run> {
+    match basic {
+        Basic::ComplexF16 => arith::<Complex<half::f16>>(op),
+        Basic::ComplexF32 => arith::<Complex<f32>>(op),
+        Basic::ComplexF64 => arith::<Complex<f64>>(op),
+        Basic::ComplexLongDouble => arith::<Complex<LongDouble>>(op),
+        Basic::ComplexF128 => arith::<Complex<quad::Quad>>(op),
+        _ => None,
+    }
+}
+
+fn logical(op: Op, basic: Basic) -> Option<Run> {
+    match basic.size() {
+        1 => truth::<u8>(op),
+        2 => truth::<u16>(op),
+        4 => truth::<u32>(op),
+        8 => truth::<u64>(op),
+        _ => truth::<u128>(op),
+    }
+}
+
+fn pair(op: Op, basic: Basic) -> Option<Run> {
+    match basic {
+        Basic::FloatInt => location::<f32, i32>(op),
+        Basic::DoubleInt => location::<f64, i32>(op),
+        Basic::LongInt => location::<i64, i32>(op),
+        Basic::TwoInt => location::<i32, i32>(op),
+        Basic::ShortInt => location::<i16, i32>(op),
+        Basic::LongDoubleInt => location::<LongDouble, i32>(op),
+        Basic::TwoF32 => location::<f32, f32>(op),
+        Basic::TwoF64 => location::<f64, f64>(op),
+        _ => None,
+    }
+}
+
+fn whole<T: number::Arith + number::Order + number::Bits + number::Truth>(op: Op) -> Option<Run> {
+    real::<T>(op)
+        .or_else(|| bits::<T>(op))
+        .or_else(|| truth::<T>(op))
+}
+
+fn real<T: number::Arith + number::Order>(op: Op) -> Option<Run> {
+    match op {
+        Op::Min => Some(fold::<T, number::Min>),
+        Op::Max => Some(fold::<T, number::Max>),
+        _ => arith::<T>(op),
+    }
+}
+
+fn arith<T: number::Arith>(op: Op) -> Option<Run> {
+    match op {
+        Op::Sum => Some(fold::<T, number::Sum>),
+        Op::Prod => Some(fold::<T, number::Prod>),
+        _ => None,
+    }
+}
+
+fn bits<T: number::Bits>(op: Op) -> Option<Run> {
+    match op {
+        Op::Band => Some(fold::<T, number::And>),
+        Op::Bor => Some(fold::<T, number::Or>),
+        Op::Bxor => Some(fold::<T, number::Xor>),
+        _ => None,
+    }
+}
+
+fn truth<T: number::Truth>(op: Op) -> Option<Run> {
+    match op {
+        Op::Land => Some(fold::<T, number::Both>),
+        Op::Lor => Some(fold::<T, number::Either>),
+        Op::Lxor => Some(fold::<T, number::One>),
+        _ => None,
+    }
+}
+
+fn location<V: number::Order, I: number::Order>(op: Op) -> Option<Run> {
+    match op {
+        Op::Minloc => Some(fold::<Pair<V, I>, number::Minloc>),
+        Op::Maxloc => Some(fold::<Pair<V, I>, number::Maxloc>),
+        _ => None,
+    }
+}
