@@ -66,8 +66,12 @@ unsafe impl Sync for Block {}
 enum Shape {
     /// `len` bytes in a row.
     Contiguous,
-    /// `count` elements of a layout.
-    Typed { layout: Arc<Layout>, count: u64 },
+    /// `count` elements of a layout, without the first `skip` bytes of packed data.
+    Typed {
+        layout: Arc<Layout>,
+        count: u64,
+        skip: u64,
+    },
 }
 
 /// A message buffer: `len` bytes of packed data, wherever they lie in memory.
@@ -116,6 +120,7 @@ impl Buf {
                 shape: Shape::Typed {
                     layout: layout.clone(),
                     count,
+                    skip: 0,
                 },
                 keep: None,
             },
@@ -172,22 +177,19 @@ impl Buf {
         Addr(self.base)
     }
 
-    /// Bytes `from..from+len` of a contiguous buffer, as a buffer that keeps the same memory alive.
+    /// Bytes `from..from+len` of the packed data, as a buffer that keeps the same memory alive.
     ///
     /// # Panics
-    /// When the buffer is not contiguous or the range lies outside it (a fault of our own).
+    /// When the range lies outside the buffer (a fault of our own).
     pub fn slice(&self, from: u64, len: u64) -> Buf {
-        assert!(
-            self.contiguous().is_some() && from + len <= self.len,
-            "slice {from}+{len} of {}",
-            self.len
-        );
-        Buf {
-            base: self.base.wrapping_add(from as usize),
-            len,
-            shape: Shape::Contiguous,
-            keep: self.keep.clone(),
+        assert!(from + len <= self.len, "slice {from}+{len} of {}", self.len);
+        let mut part = self.clone();
+        part.len = len;
+        match &mut part.shape {
+            Shape::Contiguous => part.base = self.base.wrapping_add(from as usize),
+            Shape::Typed { skip, .. } => *skip += from,
         }
+        part
     }
 
     /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the packed data.
@@ -199,8 +201,12 @@ impl Buf {
         }
         match &self.shape {
             Shape::Contiguous => run(self.base.wrapping_add(from as usize), (to - from) as usize),
-            Shape::Typed { layout, count } => {
-                layout.for_each_run(*count, from, to, &mut |at, n| {
+            Shape::Typed {
+                layout,
+                count,
+                skip,
+            } => {
+                layout.for_each_run(*count, skip + from, skip + to, &mut |at, n| {
                     run(self.base.wrapping_add(at as usize), n as usize)
                 })
             }
@@ -237,7 +243,12 @@ impl Buf {
                 // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller promises `out`.
                 unsafe { std::ptr::copy_nonoverlapping(p, out, n as usize) }
             }
-            Shape::Typed { layout, count } => {
+            Shape::Typed {
+                layout,
+                count,
+                skip,
+            } => {
+                let from = skip + from;
                 // SAFETY: as above; the walk visits `n` bytes.
                 let mut gather = unsafe { Gather::new(self.base, out) };
                 layout.walk(*count, from, from + n, &mut gather);
@@ -269,7 +280,12 @@ impl Buf {
                 // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right to write here.
                 unsafe { std::ptr::copy_nonoverlapping(data, p, n as usize) }
             }
-            Shape::Typed { layout, count } => {
+            Shape::Typed {
+                layout,
+                count,
+                skip,
+            } => {
+                let from = skip + from;
                 // SAFETY: as above; the walk visits `n` bytes.
                 let mut scatter = unsafe { Scatter::new(self.base, data) };
                 layout.walk(*count, from, from + n, &mut scatter);
