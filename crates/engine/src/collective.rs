@@ -1,20 +1,285 @@
-//! Runs collective schedules on the engine. (room to be filled)
+//! Runs collective schedules (`kw_core::schedule`) on the engine.
+//!
+//! A blocking call drives its own [`Run`]: [`Engine::drive`] goes as far as it can and says what it waits for, so that the
+//! caller waits for that very transfer from that very peer. A non-blocking call hands the run over with
+//! [`Engine::launch`]; it becomes a request like any other and goes on from [`Engine::progress`]. User functions are
+//! never called from here: they are handed out ([`Drive::User`], [`Engine::take_user_step`]) to a thread that lets go of
+//! the lane first.
+//!
+//! After a failure a run takes back what it can, and ends; its temporaries stay allocated if a peer might still write
+//! there.
 
-use crate::engine::Engine;
+mod memory;
+mod run;
 
-/// The schedules that run on one engine.
+pub use memory::Memory;
+pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
+
+use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use kw_core::schedule::{Ask, Coll, Slice, Step, Table};
+use memory::Store;
+use run::Flight;
+
+/// Runs that are kept for the next calls.
+const SPARE: usize = 4;
+
+/// The schedules that run on one engine, and what they share.
 #[derive(Debug, Default)]
-pub(crate) struct Collectives {}
+pub(crate) struct Collectives {
+    table: Option<Table>,
+    /// More ranks than cores on this machine.
+    shared: bool,
+    running: Vec<(ReqId, Box<Run>)>,
+    spare: Vec<Box<Run>>,
+    store: Store,
+}
 
 impl Collectives {
-    /// Schedules that have not ended.
+    /// Schedules that have not ended and that nobody drives.
     #[inline]
     pub(crate) fn active(&self) -> usize {
-        0
+        self.running.len()
     }
 }
 
 impl Engine {
-    /// Takes the steps that completions have made possible.
-    pub(crate) fn advance_collectives(&mut self) {}
+    /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains. The caller adds its buffers.
+    #[inline]
+    pub fn plan(&mut self, circle: Circle, coll: Coll, bytes: u64, ask: &Ask) -> Box<Run> {
+        if self.collectives.table.is_none() {
+            self.open_collectives();
+        }
+        let collectives = &mut self.collectives;
+        let mut run = collectives.spare.pop().unwrap_or_default();
+        if let Some(table) = &collectives.table {
+            let (algorithm, fan) = table.choose(coll, bytes, collectives.shared, ask);
+            (algorithm.emit)(&Ask { fan, ..*ask }, &mut run.schedule);
+        }
+        run.circle = Some(circle);
+        run
+    }
+
+    #[cold]
+    fn open_collectives(&mut self) {
+        self.collectives.shared = self.local_ranks() > kw_sys::cpus::usable();
+        self.collectives.table = Some(Table::default());
+    }
+
+    /// Goes on with a run as far as it can without waiting.
+    #[inline]
+    pub fn drive(&mut self, run: &mut Run) -> Drive {
+        let element = run.element.as_ref().unwrap_or(&Memory::NONE);
+        run.memory.lay_out(&run.schedule, element, &mut self.collectives.store);
+        while run.failure.is_none() {
+            let Some(&step) = run.schedule.steps.get(run.pc) else {
+                match self.fence(run) {
+                    Some((req, peer)) => return Drive::Waiting(req, peer),
+                    None if run.failure.is_none() => return Drive::Done,
+                    None => break,
+                }
+            };
+            match step {
+                Step::Send { to, what } => self.start_send(run, to, what),
+                Step::Recv { from, into } => self.start_recv(run, from, into),
+                Step::Copy { from, to } => copy(run, from, to),
+                Step::Await(slot) => {
+                    if let Some((req, peer)) = self.landed(run, slot as usize) {
+                        return Drive::Waiting(req, peer);
+                    }
+                }
+                Step::Fence => {
+                    if let Some((req, peer)) = self.fence(run) {
+                        return Drive::Waiting(req, peer);
+                    }
+                }
+                Step::Reduce { left, right } => {
+                    if let Some(step) = reduce(run, left, right) {
+                        return Drive::User(step);
+                    }
+                }
+            }
+            run.pc += 1;
+        }
+        self.give_up(run);
+        Drive::Done
+    }
+
+    #[inline]
+    fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
+        let buf = run.memory.buf(what);
+        let Some(c) = &run.circle else { return };
+        let peer = c.members.peer(to);
+        let started = self.send(peer, c.context, c.rank, c.tag, SendMode::Standard, &buf);
+        let req = match started {
+            Started::Done => None,
+            Started::Request(id) => Some(id),
+        };
+        run.flights.push(Flight { req, peer, expects: None });
+    }
+
+    #[inline]
+    fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
+        let buf = run.memory.buf(into);
+        let Some(c) = &run.circle else { return };
+        let peer = c.members.peer(from);
+        let want = Want { context: c.context, source: Some((from, peer)), tag: Some(c.tag) };
+        let req = Some(self.recv(want, &buf));
+        run.flights.push(Flight { req, peer, expects: Some((from, buf.len())) });
+    }
+
+    /// What a slot still waits for; takes its outcome when it has ended.
+    #[inline]
+    fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, kw_base::Peer)> {
+        let flight = &mut run.flights[slot];
+        let req = flight.req?;
+        if !self.is_done(req) {
+            return Some((req, flight.peer));
+        }
+        flight.req = None;
+        let outcome = self.take(req)?;
+        if let Some(failure) = outcome.failure {
+            run.failure = Some(failure);
+        } else if let Some((from, want)) = flight.expects
+            && outcome.len != want
+        {
+            run.failure = Some(mismatch(run, from, outcome.len, want));
+        }
+        None
+    }
+
+    #[inline]
+    fn fence(&mut self, run: &mut Run) -> Option<(ReqId, kw_base::Peer)> {
+        while run.landed < run.flights.len() && run.failure.is_none() {
+            if let Some(left) = self.landed(run, run.landed) {
+                return Some(left);
+            }
+            run.landed += 1;
+        }
+        None
+    }
+
+    /// After a failure: takes back what has not begun.
+    #[cold]
+    fn give_up(&mut self, run: &mut Run) {
+        for flight in &mut run.flights {
+            let Some(req) = flight.req else { continue };
+            self.cancel(req);
+            if self.is_done(req) {
+                self.take(req);
+                flight.req = None;
+            } else {
+                self.release(req);
+            }
+        }
+    }
+
+    /// Takes back a run that has ended; says what went wrong, if anything did.
+    #[inline]
+    pub fn recycle(&mut self, mut run: Box<Run>) -> Option<Failure> {
+        let failure = run.failure.take();
+        let idle = run.flights.iter().all(|f| f.req.is_none());
+        run.memory.clear(idle, &mut self.collectives.store);
+        if self.collectives.spare.len() < SPARE {
+            run.reset();
+            self.collectives.spare.push(run);
+        }
+        failure
+    }
+
+    /// Makes a run a request, which [`Engine::progress`] drives from now on.
+    pub fn launch(&mut self, run: Box<Run>) -> ReqId {
+        let req = ReqId(self.machine.open());
+        self.collectives.running.push((req, run));
+        self.advance(self.collectives.running.len() - 1);
+        self.flush();
+        req
+    }
+
+    /// Goes on with all runs that nobody drives.
+    #[cold]
+    pub(crate) fn advance_collectives(&mut self) {
+        let mut i = self.collectives.running.len();
+        while i > 0 {
+            i -= 1;
+            self.advance(i);
+        }
+        self.flush();
+    }
+
+    fn advance(&mut self, i: usize) {
+        if self.collectives.running[i].1.wants_user {
+            return;
+        }
+        // Put back at the end: whoever walks the list does so from there.
+        let (req, mut run) = self.collectives.running.swap_remove(i);
+        let drive = self.drive(&mut run);
+        if let Drive::Done = drive {
+            let failure = self.recycle(run);
+            self.machine.close(req.0, Outcome { failure, ..Outcome::CLEAN });
+            return;
+        }
+        run.wants_user = matches!(drive, Drive::User(_));
+        self.collectives.running.push((req, run));
+    }
+
+    /// Whether some run waits for a call of a user's function.
+    #[inline]
+    pub fn wants_user(&self) -> bool {
+        self.collectives.active() != 0 && self.collectives.running.iter().any(|(_, r)| r.wants_user && !r.with_user)
+    }
+
+    /// A call of a user's function that some run waits for. Make it with the lane released, then
+    /// [`Engine::user_step_done`].
+    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
+        let (req, run) = self.collectives.running.iter_mut().find(|(_, r)| r.wants_user && !r.with_user)?;
+        let Some(&Step::Reduce { left, right }) = run.schedule.steps.get(run.pc) else { return None };
+        run.with_user = true;
+        Some((*req, reduce(run, left, right)?))
+    }
+
+    /// The call has returned.
+    pub fn user_step_done(&mut self, req: ReqId) {
+        let Some(i) = self.collectives.running.iter().position(|r| r.0 == req) else { return };
+        self.collectives.running[i].1.user_done();
+        self.advance(i);
+        self.flush();
+    }
+}
+
+#[inline]
+fn copy(run: &mut Run, from: Slice, to: Slice) {
+    let (a, b) = (run.memory.buf(from), run.memory.buf(to));
+    if a.len() != b.len() {
+        let me = run.circle.as_ref().map_or(0, |c| c.rank);
+        run.failure = Some(mismatch(run, me, a.len(), b.len()));
+        return;
+    }
+    a.copy_to(0, &b, 0, a.len());
+}
+
+#[inline]
+fn reduce(run: &Run, left: Slice, right: Slice) -> Option<UserStep> {
+    let (a, b) = (run.memory.addr(left), run.memory.addr(right));
+    match run.combining? {
+        Combining::Nothing => None,
+        Combining::Kernel(k) => {
+            k.run(a, b, left.len);
+            None
+        }
+        Combining::User(f, datatype) => {
+            let extent = run.element.as_ref().map_or(0, |e| e.extent());
+            Some(UserStep::new(f, datatype, a, b, left.len, extent))
+        }
+    }
+}
+
+#[cold]
+fn mismatch(run: &Run, from: u32, came: u64, want: u64) -> Failure {
+    if came > want {
+        return Failure::Truncated { came, fits: want };
+    }
+    let me = run.circle.as_ref().map_or(0, |c| c.rank);
+    Failure::Other(format!(
+        "rank {from} contributes {came} bytes to a collective in which rank {me} expects {want}: counts or datatypes differ"
+    ))
 }

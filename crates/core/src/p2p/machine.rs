@@ -44,6 +44,8 @@ pub(super) enum State {
     Landing,
     /// Receive: matched with a message that is itself still landing in its unexpected buffer.
     Claimed,
+    /// Something of the owner's own that is no transfer (a collective schedule).
+    Open,
     /// Ended; the outcome may be taken.
     Done,
 }
@@ -343,6 +345,21 @@ impl<B: Memory> Machine<B> {
         req.outcome = outcome;
         req.state = State::Done;
         self.ended(key);
+    }
+
+    /// A request for something of the owner's own; [`Machine::close`] ends it.
+    pub fn open(&mut self) -> ReqKey {
+        let env = Envelope {
+            context: 0,
+            source: 0,
+            tag: 0,
+        };
+        self.insert(State::Open, &B::nothing(), Peer(u32::MAX), env)
+    }
+
+    /// Ends what [`Machine::open`] began.
+    pub fn close(&mut self, key: ReqKey, outcome: Outcome) {
+        self.finish(key, outcome);
     }
 
     #[inline]

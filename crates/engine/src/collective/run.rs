@@ -1,0 +1,162 @@
+//! One schedule that runs.
+
+use super::memory::{Memories, Memory};
+use crate::engine::{Failure, ReqId};
+use kw_base::{ContextId, Peer};
+use kw_core::comm::Group;
+use kw_core::schedule::Schedule;
+use kw_sys::buf::Addr;
+use kw_sys::callback::{UserOp, UserOpCount};
+use kw_sys::reduce::Kernel;
+use std::sync::Arc;
+
+/// Who takes part, and by what their messages are known.
+#[derive(Clone, Debug)]
+pub struct Circle {
+    /// The processes, by rank.
+    pub members: Arc<Group>,
+    /// Context of the communicator's collectives.
+    pub context: ContextId,
+    /// This process's rank.
+    pub rank: u32,
+    /// Tells this collective from others on the communicator: all ranks count their calls alike.
+    pub tag: i32,
+}
+
+/// A user's function, with either width of its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserFunction {
+    /// `int` length.
+    Int(UserOp),
+    /// `MPI_Count` length.
+    Count(UserOpCount),
+}
+
+/// How two contributions are combined.
+#[derive(Clone, Copy, Debug)]
+pub enum Combining {
+    /// Nothing is.
+    Nothing,
+    /// By a loop of ours.
+    Kernel(Kernel),
+    /// By a function of the user, who wants this datatype handle.
+    User(UserFunction, usize),
+}
+
+/// A call of the user's function that a schedule waits for; made with the lane released.
+#[derive(Clone, Copy, Debug)]
+pub struct UserStep {
+    function: UserFunction,
+    datatype: usize,
+    left: Addr,
+    right: Addr,
+    count: u64,
+    extent: i64,
+}
+
+impl UserStep {
+    /// A call on `count` elements that lie `extent` bytes apart.
+    pub fn new(function: UserFunction, datatype: usize, left: Addr, right: Addr, count: u64, extent: i64) -> UserStep {
+        UserStep { function, datatype, left, right, count, extent }
+    }
+
+    /// Calls the user's function: `right[i] = left[i] op right[i]`.
+    pub fn call(self) {
+        match self.function {
+            UserFunction::Count(f) => f.call(self.left, self.right, self.count as i64, self.datatype),
+            UserFunction::Int(f) => {
+                let mut done = 0;
+                while done < self.count {
+                    let n = (self.count - done).min(i32::MAX as u64);
+                    let by = done as i64 * self.extent;
+                    f.call(self.left.offset(by), self.right.offset(by), n as i32, self.datatype);
+                    done += n;
+                }
+            }
+        }
+    }
+}
+
+/// A transfer that was started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// `None` once it has ended.
+    pub req: Option<ReqId>,
+    pub peer: Peer,
+    /// Receives: the sender's rank and the bytes that must come.
+    pub expects: Option<(u32, u64)>,
+}
+
+/// A schedule with its memory and how far it has come.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub(super) circle: Option<Circle>,
+    pub(super) schedule: Schedule,
+    pub(super) memory: Memories,
+    pub(super) element: Option<Memory>,
+    pub(super) combining: Option<Combining>,
+    pub(super) pc: usize,
+    pub(super) flights: Vec<Flight>,
+    /// Flights before this one have ended.
+    pub(super) landed: usize,
+    pub(super) failure: Option<Failure>,
+    /// Some thread is in the user's function for this schedule.
+    pub(super) with_user: bool,
+    pub(super) wants_user: bool,
+}
+
+impl Run {
+    /// Adds one of the caller's buffers; they are numbered in the order in which they are added.
+    #[inline]
+    pub fn add(&mut self, memory: Memory) {
+        self.memory.user.push(memory);
+    }
+
+    /// Says how elements are combined, and what one is.
+    #[inline]
+    pub fn combine(&mut self, combining: Combining, element: Memory) {
+        self.combining = Some(combining);
+        self.element = Some(element);
+    }
+
+    /// The same collective once more, from the beginning (persistent requests). The tag stays: messages between two ranks
+    /// keep their order, so one round is never taken for the next.
+    pub fn again(&self) -> Run {
+        Run {
+            circle: self.circle.clone(),
+            schedule: self.schedule.clone(),
+            memory: Memories { user: self.memory.user.clone(), ..Memories::default() },
+            element: self.element.clone(),
+            combining: self.combining,
+            ..Run::default()
+        }
+    }
+
+    /// As new, but with the memory of its lists.
+    pub(super) fn reset(&mut self) {
+        self.schedule.clear();
+        self.flights.clear();
+        (self.pc, self.landed) = (0, 0);
+        (self.with_user, self.wants_user) = (false, false);
+        (self.combining, self.element, self.circle) = (None, None, None);
+    }
+
+    /// The user's function has returned.
+    #[inline]
+    pub fn user_done(&mut self) {
+        self.with_user = false;
+        self.wants_user = false;
+        self.pc += 1;
+    }
+}
+
+/// What a schedule waits for.
+#[derive(Clone, Copy, Debug)]
+pub enum Drive {
+    /// It has ended.
+    Done,
+    /// This transfer, which that peer ends.
+    Waiting(ReqId, Peer),
+    /// A call of the user's function; [`Run::user_done`] afterwards.
+    User(UserStep),
+}
