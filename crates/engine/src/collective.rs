@@ -69,7 +69,8 @@ impl Engine {
     #[inline]
     pub fn drive(&mut self, run: &mut Run) -> Drive {
         let element = run.element.as_ref().unwrap_or(&Memory::NONE);
-        run.memory.lay_out(&run.schedule, element, &mut self.collectives.store);
+        run.memory
+            .lay_out(&run.schedule, element, &mut self.collectives.store);
         while run.failure.is_none() {
             let Some(&step) = run.schedule.steps.get(run.pc) else {
                 match self.fence(run) {
@@ -114,7 +115,11 @@ impl Engine {
             Started::Done => None,
             Started::Request(id) => Some(id),
         };
-        run.flights.push(Flight { req, peer, expects: None });
+        run.flights.push(Flight {
+            req,
+            peer,
+            expects: None,
+        });
     }
 
     #[inline]
@@ -122,9 +127,17 @@ impl Engine {
         let buf = run.memory.buf(into);
         let Some(c) = &run.circle else { return };
         let peer = c.members.peer(from);
-        let want = Want { context: c.context, source: Some((from, peer)), tag: Some(c.tag) };
+        let want = Want {
+            context: c.context,
+            source: Some((from, peer)),
+            tag: Some(c.tag),
+        };
         let req = Some(self.recv(want, &buf));
-        run.flights.push(Flight { req, peer, expects: Some((from, buf.len())) });
+        run.flights.push(Flight {
+            req,
+            peer,
+            expects: Some((from, buf.len())),
+        });
     }
 
     /// What a slot still waits for; takes its outcome when it has ended.
@@ -215,7 +228,13 @@ impl Engine {
         let drive = self.drive(&mut run);
         if let Drive::Done = drive {
             let failure = self.recycle(run);
-            self.machine.close(req.0, Outcome { failure, ..Outcome::CLEAN });
+            self.machine.close(
+                req.0,
+                Outcome {
+                    failure,
+                    ..Outcome::CLEAN
+                },
+            );
             return;
         }
         run.wants_user = matches!(drive, Drive::User(_));
@@ -225,21 +244,34 @@ impl Engine {
     /// Whether some run waits for a call of a user's function.
     #[inline]
     pub fn wants_user(&self) -> bool {
-        self.collectives.active() != 0 && self.collectives.running.iter().any(|(_, r)| r.wants_user && !r.with_user)
+        self.collectives.active() != 0
+            && self
+                .collectives
+                .running
+                .iter()
+                .any(|(_, r)| r.wants_user && !r.with_user)
     }
 
     /// A call of a user's function that some run waits for. Make it with the lane released, then
     /// [`Engine::user_step_done`].
     pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
-        let (req, run) = self.collectives.running.iter_mut().find(|(_, r)| r.wants_user && !r.with_user)?;
-        let Some(&Step::Reduce { left, right }) = run.schedule.steps.get(run.pc) else { return None };
+        let (req, run) = self
+            .collectives
+            .running
+            .iter_mut()
+            .find(|(_, r)| r.wants_user && !r.with_user)?;
+        let Some(&Step::Reduce { left, right }) = run.schedule.steps.get(run.pc) else {
+            return None;
+        };
         run.with_user = true;
         Some((*req, reduce(run, left, right)?))
     }
 
     /// The call has returned.
     pub fn user_step_done(&mut self, req: ReqId) {
-        let Some(i) = self.collectives.running.iter().position(|r| r.0 == req) else { return };
+        let Some(i) = self.collectives.running.iter().position(|r| r.0 == req) else {
+            return;
+        };
         self.collectives.running[i].1.user_done();
         self.advance(i);
         self.flush();

@@ -13,5 +13,6 @@ mod lane;
 pub mod paths;
 mod sleeper;
 
+pub use collective::{Circle, Combining, Drive, Memory, Run, UserFunction, UserStep};
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use lane::{Guard, Inner, Lane, WaitOn};

@@ -11,6 +11,7 @@ use crate::objects::errhandler::{Errhandler, FileErrhandler};
 use crate::objects::info::Info;
 use crate::objects::life::Life;
 use crate::objects::message::Message;
+use crate::objects::op::UserMade;
 use crate::objects::request::Requests;
 use crate::objects::session::Session;
 use crate::objects::{Comm, Group};
@@ -45,6 +46,8 @@ pub struct Tables {
     pub itself: Option<Comm>,
     /// This process's share of the context ids; there once the world is open.
     pub contexts: Option<ContextPool>,
+    /// Reduction operations that the user made.
+    pub ops: Slab<UserMade>,
     /// Groups.
     pub groups: Slab<Arc<Group>>,
     /// Info objects.

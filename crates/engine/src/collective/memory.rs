@@ -42,7 +42,10 @@ pub enum Memory {
 
 impl Memory {
     /// Nothing.
-    pub const NONE: Memory = Memory::Plain { addr: Addr::NULL, size: 0 };
+    pub const NONE: Memory = Memory::Plain {
+        addr: Addr::NULL,
+        size: 0,
+    };
 
     /// Elements of a datatype.
     #[inline]
@@ -51,7 +54,10 @@ impl Memory {
         if layout.extent() == size as i64 && layout.contiguous(2) == Some(0) {
             return Memory::Plain { addr, size };
         }
-        Memory::Typed { addr, layout: layout.clone() }
+        Memory::Typed {
+            addr,
+            layout: layout.clone(),
+        }
     }
 
     /// Bytes of a buffer's packed data.
@@ -64,7 +70,9 @@ impl Memory {
     fn buf(&self, at: i64, len: u64) -> Buf {
         match self {
             Memory::Plain { addr, size } => Buf::bytes(addr.offset(at * *size as i64), len * size),
-            Memory::Typed { addr, layout } => Buf::typed(addr.offset(at * layout.extent()), len, layout),
+            Memory::Typed { addr, layout } => {
+                Buf::typed(addr.offset(at * layout.extent()), len, layout)
+            }
             Memory::Stream { buf, unit } => buf.slice(at as u64 * unit, len * unit),
         }
     }
@@ -91,7 +99,10 @@ impl Memory {
     /// The same units at `addr`.
     fn at(&self, addr: Addr) -> Memory {
         match self {
-            Memory::Typed { layout, .. } => Memory::Typed { addr, layout: layout.clone() },
+            Memory::Typed { layout, .. } => Memory::Typed {
+                addr,
+                layout: layout.clone(),
+            },
             Memory::Plain { size, .. } => Memory::Plain { addr, size: *size },
             Memory::Stream { unit, .. } => Memory::Plain { addr, size: *unit },
         }
@@ -156,7 +167,11 @@ impl Memories {
 
     #[inline]
     fn memory(&self, buf: u32) -> &Memory {
-        if buf >= TEMPS { &self.temps[(buf - TEMPS) as usize] } else { &self.user[buf as usize] }
+        if buf >= TEMPS {
+            &self.temps[(buf - TEMPS) as usize]
+        } else {
+            &self.user[buf as usize]
+        }
     }
 
     /// The message buffer of a slice.
@@ -199,7 +214,10 @@ pub(super) struct Store {
 impl Store {
     /// A block of at least `len` bytes.
     fn take(&mut self, len: u64) -> Buf {
-        let fits = self.blocks.iter().position(|b| b.len() >= len && b.len() / 4 <= len.max(SMALLEST));
+        let fits = self
+            .blocks
+            .iter()
+            .position(|b| b.len() >= len && b.len() / 4 <= len.max(SMALLEST));
         match fits {
             Some(i) => {
                 let block = self.blocks.swap_remove(i);

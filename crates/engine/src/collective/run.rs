@@ -56,20 +56,41 @@ pub struct UserStep {
 
 impl UserStep {
     /// A call on `count` elements that lie `extent` bytes apart.
-    pub fn new(function: UserFunction, datatype: usize, left: Addr, right: Addr, count: u64, extent: i64) -> UserStep {
-        UserStep { function, datatype, left, right, count, extent }
+    pub fn new(
+        function: UserFunction,
+        datatype: usize,
+        left: Addr,
+        right: Addr,
+        count: u64,
+        extent: i64,
+    ) -> UserStep {
+        UserStep {
+            function,
+            datatype,
+            left,
+            right,
+            count,
+            extent,
+        }
     }
 
     /// Calls the user's function: `right[i] = left[i] op right[i]`.
     pub fn call(self) {
         match self.function {
-            UserFunction::Count(f) => f.call(self.left, self.right, self.count as i64, self.datatype),
+            UserFunction::Count(f) => {
+                f.call(self.left, self.right, self.count as i64, self.datatype)
+            }
             UserFunction::Int(f) => {
                 let mut done = 0;
                 while done < self.count {
                     let n = (self.count - done).min(i32::MAX as u64);
                     let by = done as i64 * self.extent;
-                    f.call(self.left.offset(by), self.right.offset(by), n as i32, self.datatype);
+                    f.call(
+                        self.left.offset(by),
+                        self.right.offset(by),
+                        n as i32,
+                        self.datatype,
+                    );
                     done += n;
                 }
             }
@@ -125,7 +146,10 @@ impl Run {
         Run {
             circle: self.circle.clone(),
             schedule: self.schedule.clone(),
-            memory: Memories { user: self.memory.user.clone(), ..Memories::default() },
+            memory: Memories {
+                user: self.memory.user.clone(),
+                ..Memories::default()
+            },
             element: self.element.clone(),
             combining: self.combining,
             ..Run::default()

@@ -6,6 +6,7 @@
 pub mod abi;
 pub mod attr;
 pub mod buffer;
+pub mod coll;
 pub mod comm;
 pub mod comm_make;
 pub mod datatype;
@@ -19,6 +20,7 @@ pub mod intercomm;
 pub mod mem;
 pub mod misc;
 pub mod name;
+pub mod op;
 pub mod p2p;
 pub mod pack;
 pub mod persistent;

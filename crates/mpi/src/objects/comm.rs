@@ -40,6 +40,8 @@ pub struct Comm {
     pub info: Option<Box<Info>>,
     /// Virtual topology.
     pub topology: Option<Arc<Topology>>,
+    /// Collective calls made on it, which is the tag of the last one.
+    pub collectives: i32,
     /// The session it was made from, if it was.
     pub session: Option<crate::handle::SessionH>,
 }
@@ -62,6 +64,7 @@ impl Comm {
             name: String::new(),
             info: None,
             topology: None,
+            collectives: 0,
             session: None,
         }
     }

@@ -455,7 +455,7 @@ pub(crate) fn fault_of(f: &Flight, failure: Option<Failure>) -> Option<Box<Fault
 }
 
 #[cold]
-fn explain(failure: Failure) -> Box<Fault> {
+pub(crate) fn explain(failure: Failure) -> Box<Fault> {
     match failure {
         Failure::Truncated { came, fits } => Fault::new(
             Class::Truncate,

@@ -1,0 +1,238 @@
+//! Checking the arguments of collective calls, and turning them into what a plan wants.
+
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, TypeH};
+use crate::objects::Comm;
+use crate::state::Tables;
+use kw_core::layout::basic;
+use kw_engine::Memory;
+use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
+
+/// One buffer argument with its count and datatype.
+#[derive(Clone, Debug)]
+pub(crate) struct Data {
+    /// In elements.
+    pub memory: Memory,
+    /// Elements; 0 when they have no data.
+    pub count: u64,
+    /// Packed bytes.
+    pub bytes: u64,
+}
+
+impl Data {
+    /// No buffer.
+    pub const NONE: Data = Data {
+        memory: Memory::NONE,
+        count: 0,
+        bytes: 0,
+    };
+
+    /// A buffer that is significant here and may not be MPI_IN_PLACE.
+    #[inline]
+    pub fn of(tables: &Tables, name: &str, addr: Addr, count: i64, datatype: TypeH) -> Res<Data> {
+        let units = Units::of(tables, datatype)?;
+        let bytes = units.bytes(count)?;
+        check_addr(name, addr, bytes, datatype)?;
+        Ok(Data {
+            memory: units.memory(addr),
+            count: if bytes == 0 { 0 } else { count as u64 },
+            bytes,
+        })
+    }
+}
+
+/// A datatype as the unit of a buffer.
+struct Units<'a> {
+    size: u64,
+    layout: Option<&'a std::sync::Arc<kw_core::layout::Layout>>,
+}
+
+impl<'a> Units<'a> {
+    #[inline]
+    fn of(tables: &'a Tables, datatype: TypeH) -> Res<Units<'a>> {
+        if let Some(size) = basic::plain_size(datatype.0) {
+            return Ok(Units { size, layout: None });
+        }
+        let layout = tables.layout(datatype)?;
+        Ok(Units {
+            size: layout.size(),
+            layout: Some(layout),
+        })
+    }
+
+    #[inline]
+    fn bytes(&self, count: i64) -> Res<u64> {
+        match count.checked_mul(self.size as i64) {
+            Some(bytes) if count >= 0 => Ok(bytes as u64),
+            _ => bad_count(count),
+        }
+    }
+
+    #[inline]
+    fn memory(&self, addr: Addr) -> Memory {
+        match self.layout {
+            None => Memory::Plain {
+                addr,
+                size: self.size,
+            },
+            Some(layout) => Memory::elements(addr, layout),
+        }
+    }
+}
+
+#[cold]
+fn bad_count<T>(count: i64) -> Res<T> {
+    if count < 0 {
+        return fail(
+            Class::Count,
+            format!("a count is {count}, but must not be negative"),
+        );
+    }
+    fail(
+        Class::Count,
+        format!("a count is {count}: more bytes than 2^63 - 1"),
+    )
+}
+
+#[inline]
+fn check_addr(name: &str, addr: Addr, bytes: u64, datatype: TypeH) -> Res {
+    if addr.is_in_place() {
+        return fail(
+            Class::Buffer,
+            format!("{name} is MPI_IN_PLACE, which is not allowed here"),
+        );
+    }
+    if addr == Addr::NULL && bytes > 0 && datatype.is_predefined() {
+        return fail(
+            Class::Buffer,
+            format!("{name} is a null pointer, but holds {bytes} bytes"),
+        );
+    }
+    Ok(())
+}
+
+/// Send and receive buffer may not be the same memory; MPI_IN_PLACE is for that.
+#[inline]
+pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
+    if send == recv && bytes > 0 && send != Addr::NULL {
+        return fail(
+            Class::Buffer,
+            format!(
+                "send and receive buffer are the same memory ({:#x}); use MPI_IN_PLACE",
+                send.bits()
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// Blocks of different lengths: counts and places in elements.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lists {
+    pub counts: Vec<u64>,
+    pub at: Vec<i64>,
+    /// Packed bytes of all.
+    pub bytes: u64,
+}
+
+impl Lists {
+    /// Reads `n` counts and displacements of a buffer that is significant here and may not be MPI_IN_PLACE.
+    pub fn read(
+        tables: &Tables,
+        names: (&str, &str, &str),
+        (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
+        n: u32,
+    ) -> Res<(Memory, Lists)> {
+        let units = Units::of(tables, datatype)?;
+        not_null(names.1, counts.is_null(), n)?;
+        not_null(names.2, displs.is_null(), n)?;
+        let mut lists = Lists {
+            counts: Vec::with_capacity(n as usize),
+            at: displs.to_vec(n as usize),
+            bytes: 0,
+        };
+        for i in 0..n as usize {
+            let bytes = units.bytes(counts.get(i))?;
+            lists.bytes = lists.bytes.saturating_add(bytes);
+            let count = if bytes == 0 { 0 } else { counts.get(i) as u64 };
+            lists.counts.push(count);
+        }
+        check_addr(names.0, addr, lists.bytes, datatype)?;
+        Ok((units.memory(addr), lists))
+    }
+
+    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter).
+    pub fn in_a_row(size: u64, counts: Ints, n: u32) -> Res<Lists> {
+        not_null("recvcounts", counts.is_null(), n)?;
+        let units = Units { size, layout: None };
+        let mut lists = Lists::default();
+        let mut at = 0i64;
+        for i in 0..n as usize {
+            let bytes = units.bytes(counts.get(i))?;
+            let count = if bytes == 0 { 0 } else { counts.get(i) };
+            lists.bytes = lists.bytes.saturating_add(bytes);
+            lists.counts.push(count as u64);
+            lists.at.push(at);
+            at = at.saturating_add(count);
+        }
+        Ok(lists)
+    }
+}
+
+/// Blocks that differ in datatype: adds one buffer each, and returns their counts.
+pub(crate) fn apart(
+    tables: &Tables,
+    name: &str,
+    (addr, counts, displs, types): (Addr, Ints, Ints, Array<TypeH>),
+    n: u32,
+    into: &mut Vec<Memory>,
+) -> Res<Vec<u64>> {
+    not_null("the array of counts", counts.is_null(), n)?;
+    not_null("the array of displacements", displs.is_null(), n)?;
+    not_null("the array of datatypes", types.is_null(), n)?;
+    let mut out = Vec::with_capacity(n as usize);
+    for i in 0..n as usize {
+        let units = Units::of(tables, types.get(i))?;
+        let bytes = units.bytes(counts.get(i))?;
+        check_addr(name, addr, bytes, types.get(i))?;
+        into.push(units.memory(addr.offset(displs.get(i))));
+        out.push(if bytes == 0 { 0 } else { counts.get(i) as u64 });
+    }
+    Ok(out)
+}
+
+fn not_null(name: &str, null: bool, n: u32) -> Res {
+    if null && n > 0 {
+        return fail(Class::Arg, format!("{name} is a null pointer"));
+    }
+    Ok(())
+}
+
+/// The communicator, which must be an intracommunicator.
+#[inline]
+pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
+    let c = tables.comm(comm)?;
+    if c.is_inter() {
+        return fail(
+            Class::UnsupportedOperation,
+            "collective calls on intercommunicators are not built yet",
+        );
+    }
+    Ok(c)
+}
+
+/// The root, which must be a rank.
+#[inline]
+pub(crate) fn checked_root(root: i32, size: u32) -> Res<u32> {
+    if root < 0 || root as u32 >= size {
+        return fail(
+            Class::Root,
+            format!(
+                "root is {root}, but the communicator has ranks 0 to {}",
+                size - 1
+            ),
+        );
+    }
+    Ok(root as u32)
+}

@@ -1,0 +1,106 @@
+//! Collective communication on intracommunicators (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
+//!
+//! All three forms of a call make the same plan (`plan`), a schedule with its buffers. A blocking call drives it, a
+//! non-blocking one launches it, a persistent one launches a copy at each start.
+
+pub(crate) mod arguments;
+pub mod blocking;
+pub mod nonblocking;
+pub mod persistent;
+mod plan;
+
+use crate::calls::p2p::running;
+use crate::error::Res;
+use crate::handle::{CommH, RequestH};
+use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
+use crate::state::{Guard, Mpi, State};
+use kw_engine::{Drive, Run, WaitOn};
+use kw_sys::args::Out;
+
+/// Plans, and drives to the end.
+#[inline]
+fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>) -> Res {
+    let mut guard = mpi.lock();
+    let mut run = plan(&mut guard)?;
+    loop {
+        let engine = guard.engine.as_mut().ok_or_else(not_running)?;
+        match engine.drive(&mut run) {
+            Drive::Done => {
+                let failure = engine.recycle(run);
+                return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
+            }
+            Drive::Waiting(req, peer) => {
+                let on = WaitOn {
+                    requests: &[req],
+                    from: Some(peer),
+                };
+                guard = mpi.lane.wait(guard, on, |s| {
+                    s.engine.as_ref().is_none_or(|e| e.is_done(req))
+                });
+            }
+            Drive::User(step) => {
+                drop(guard);
+                step.call();
+                guard = mpi.lock();
+                run.user_done();
+            }
+        }
+    }
+}
+
+/// Plans, and hands over to progress.
+fn begin(
+    mpi: &Mpi,
+    comm: CommH,
+    request: Out<RequestH>,
+    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+) -> Res {
+    let mut guard = mpi.lock();
+    let run = plan(&mut guard)?;
+    let (engine, tables) = running(&mut guard)?;
+    let id = engine.launch(run);
+    let flight = Flight {
+        id,
+        comm,
+        from: None,
+        receives: false,
+    };
+    request.set(tables.new_request(Kind::Flight(flight)));
+    Ok(())
+}
+
+/// Plans, and keeps the plan for MPI_Start.
+fn keep(
+    mpi: &Mpi,
+    comm: CommH,
+    request: Out<RequestH>,
+    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+) -> Res {
+    let mut guard = mpi.lock();
+    let pattern = plan(&mut guard)?;
+    let start = Start::Collective(Box::new(move |engine| {
+        Ok(engine.launch(Box::new(pattern.again())))
+    }));
+    let kept = Persistent {
+        comm,
+        start,
+        active: None,
+    };
+    let handle = guard.above.new_request(Kind::Persistent(Box::new(kept)));
+    request.set(handle);
+    Ok(())
+}
+
+/// Makes the calls of user functions that collectives in the background wait for, with the lane released.
+#[inline]
+pub(crate) fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
+    while let Some((req, step)) = guard.engine.as_mut().and_then(|e| e.take_user_step()) {
+        drop(guard);
+        step.call();
+        guard = mpi.lock();
+        if let Some(engine) = &mut guard.engine {
+            engine.user_step_done(req);
+        }
+    }
+    guard
+}

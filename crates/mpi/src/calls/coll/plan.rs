@@ -1,0 +1,410 @@
+//! Plans: the arguments of each collective call as a schedule with its buffers.
+
+use super::arguments::{Data, Lists, apart, checked_root, intra, refuse_same};
+use crate::calls::p2p::running;
+use crate::error::Res;
+use crate::handle::{CommH, OpH, TypeH};
+use crate::state::{State, Tables};
+use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
+use kw_engine::{Circle, Combining, Memory, Run};
+use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
+
+/// A plan, or what is wrong with the arguments.
+pub(super) type Plan = Res<Box<Run>>;
+
+/// Counts the call, chooses the algorithm and lays out the schedule.
+#[inline]
+fn lay_out(state: &mut State, comm: CommH, coll: Coll, bytes: u64, ask: &Ask) -> Plan {
+    let (engine, tables) = running(state)?;
+    let c = tables.comm_mut(comm)?;
+    c.collectives = c.collectives.wrapping_add(1) & i32::MAX;
+    let circle = Circle {
+        members: c.local.clone(),
+        context: c.context.collective(),
+        rank: c.rank,
+        tag: c.collectives,
+    };
+    Ok(engine.plan(circle, coll, bytes, ask))
+}
+
+#[inline]
+fn ask<'a>(tables: &Tables, comm: CommH) -> Res<Ask<'a>> {
+    let c = intra(tables, comm)?;
+    Ok(Ask::new(c.rank, c.local.size()))
+}
+
+fn even(buf: u32, each: u64) -> Blocks<'static> {
+    Blocks::Even { buf, each }
+}
+
+/// MPI_Barrier
+#[inline]
+pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
+    let ask = ask(&state.above, comm)?;
+    lay_out(state, comm, Coll::Barrier, 0, &ask)
+}
+
+/// MPI_Bcast
+#[inline]
+pub(super) fn bcast(
+    state: &mut State,
+    buffer: Addr,
+    count: i64,
+    datatype: TypeH,
+    root: i32,
+    comm: CommH,
+) -> Plan {
+    let mut ask = ask(&state.above, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    Data::of(&state.above, "buffer", buffer, count, datatype)?;
+    let buf = state.above.buf(buffer, count, datatype)?;
+    ask.count = buf.len();
+    let mut run = lay_out(state, comm, Coll::Bcast, buf.len(), &ask)?;
+    run.add(Memory::NONE);
+    run.add(Memory::stream(buf));
+    Ok(run)
+}
+
+/// Buffer, count and datatype.
+pub(super) type Args = (Addr, i64, TypeH);
+/// Buffer, counts, displacements and datatype.
+pub(super) type ListArgs = (Addr, Ints, Ints, TypeH);
+/// Buffer, counts, displacements and datatypes.
+pub(super) type ApartArgs = (Addr, Ints, Ints, Array<TypeH>);
+
+fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -> Res<Data> {
+    Data::of(tables, name, addr, count, datatype)
+}
+
+/// MPI_Gather
+pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    ask.in_place = ask.is_root() && s.0.is_in_place();
+    if !ask.in_place {
+        send = data(tables, "sendbuf", s)?;
+    }
+    if ask.is_root() {
+        recv = data(tables, "recvbuf", r)?;
+        refuse_same(s.0, r.0, send.bytes)?;
+    }
+    ask.block_bytes = if ask.is_root() {
+        recv.bytes
+    } else {
+        send.bytes
+    };
+    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    let mut run = lay_out(state, comm, Coll::Gather, ask.block_bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    Ok(run)
+}
+
+/// MPI_Gatherv
+pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    ask.in_place = ask.is_root() && s.0.is_in_place();
+    let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
+    if !ask.in_place {
+        send = data(tables, "sendbuf", s)?;
+    }
+    if ask.is_root() {
+        recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
+        refuse_same(s.0, r.0, send.bytes)?;
+    }
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::Gather, 0, &ask)?;
+    run.add(send.memory);
+    run.add(recv.0);
+    Ok(run)
+}
+
+fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
+    Blocks::Listed {
+        buf,
+        counts: &lists.counts,
+        at: &lists.at,
+    }
+}
+
+/// MPI_Scatter
+pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    ask.in_place = ask.is_root() && r.0.is_in_place();
+    if !ask.in_place {
+        recv = data(tables, "recvbuf", r)?;
+    }
+    if ask.is_root() {
+        send = data(tables, "sendbuf", s)?;
+        refuse_same(s.0, r.0, recv.bytes)?;
+    }
+    ask.block_bytes = if ask.is_root() {
+        send.bytes
+    } else {
+        recv.bytes
+    };
+    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    let mut run = lay_out(state, comm, Coll::Scatter, ask.block_bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    Ok(run)
+}
+
+/// MPI_Scatterv
+pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    ask.in_place = ask.is_root() && r.0.is_in_place();
+    let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
+    if !ask.in_place {
+        recv = data(tables, "recvbuf", r)?;
+    }
+    if ask.is_root() {
+        send = Lists::read(tables, ("sendbuf", "sendcounts", "displs"), s, ask.size)?;
+        refuse_same(s.0, r.0, recv.bytes)?;
+    }
+    let ask = Ask {
+        send: listed(SEND, &send.1),
+        recv: even(RECV, recv.count),
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::Scatter, 0, &ask)?;
+    run.add(send.0);
+    run.add(recv.memory);
+    Ok(run)
+}
+
+/// MPI_Allgather
+pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    exchange(state, s, r, comm, Coll::Allgather)
+}
+
+/// MPI_Alltoall
+pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    exchange(state, s, r, comm, Coll::Alltoall)
+}
+
+fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.0.is_in_place();
+    let recv = data(tables, "recvbuf", r)?;
+    let mut send = Data::NONE;
+    if !ask.in_place {
+        send = data(tables, "sendbuf", s)?;
+        refuse_same(s.0, r.0, send.bytes)?;
+    }
+    ask.block_bytes = recv.bytes;
+    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    let mut run = lay_out(state, comm, coll, recv.bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    Ok(run)
+}
+
+/// MPI_Allgatherv
+pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.0.is_in_place();
+    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
+    let mut send = Data::NONE;
+    if !ask.in_place {
+        send = data(tables, "sendbuf", s)?;
+        refuse_same(s.0, r.0, send.bytes)?;
+    }
+    // All ranks know all counts, so the mean block can choose.
+    let mean = recv.1.bytes / ask.size as u64;
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::Allgather, mean, &ask)?;
+    run.add(send.memory);
+    run.add(recv.0);
+    Ok(run)
+}
+
+/// MPI_Alltoallv
+pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.0.is_in_place();
+    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "rdispls"), r, ask.size)?;
+    let mut send = (Memory::NONE, Lists::default());
+    if !ask.in_place {
+        send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, ask.size)?;
+        refuse_same(s.0, r.0, send.1.bytes)?;
+    }
+    let ask = Ask {
+        send: listed(SEND, &send.1),
+        recv: listed(RECV, &recv.1),
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::Alltoall, 0, &ask)?;
+    run.add(send.0);
+    run.add(recv.0);
+    Ok(run)
+}
+
+/// MPI_Alltoallw
+pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.0.is_in_place();
+    let mut memories = Vec::with_capacity(2 * ask.size as usize);
+    let mut send = Vec::new();
+    if !ask.in_place {
+        send = apart(tables, "sendbuf", s, ask.size, &mut memories)?;
+        refuse_same(s.0, r.0, send.iter().sum())?;
+    }
+    let first = memories.len() as u32;
+    let recv = apart(tables, "recvbuf", r, ask.size, &mut memories)?;
+    let ask = Ask {
+        send: Blocks::Apart {
+            first: 0,
+            counts: &send,
+        },
+        recv: Blocks::Apart {
+            first,
+            counts: &recv,
+        },
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::Alltoall, 0, &ask)?;
+    memories.into_iter().for_each(|m| run.add(m));
+    Ok(run)
+}
+
+/// What a reduction combines: the element, how, and whether it commutes.
+type Mix = (Memory, Combining, bool);
+
+#[inline]
+fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
+    let layout = tables.layout(datatype)?;
+    let (combining, commutes) = tables.collective_combining(op, datatype, layout)?;
+    Ok((Memory::elements(Addr::NULL, layout), combining, commutes))
+}
+
+/// Send and receive buffer, count, datatype and operation.
+pub(super) type ReduceArgs = (Addr, Addr, i64, TypeH, OpH);
+
+/// MPI_Reduce
+pub(super) fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
+    let mut ask = ask(&state.above, comm)?;
+    ask.root = checked_root(root, ask.size)?;
+    let in_place = args.0.is_in_place() && ask.is_root();
+    let has_recv = ask.is_root();
+    combine(state, args, ask, (in_place, has_recv), comm, Coll::Reduce)
+}
+
+/// MPI_Allreduce, MPI_Scan and MPI_Exscan
+#[inline]
+pub(super) fn everywhere(state: &mut State, args: ReduceArgs, comm: CommH, coll: Coll) -> Plan {
+    let ask = ask(&state.above, comm)?;
+    combine(state, args, ask, (args.0.is_in_place(), true), comm, coll)
+}
+
+#[inline]
+fn combine(
+    state: &mut State,
+    (s, r, count, datatype, op): ReduceArgs,
+    mut ask: Ask,
+    (in_place, has_recv): (bool, bool),
+    comm: CommH,
+    coll: Coll,
+) -> Plan {
+    let tables = &state.above;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    if !in_place {
+        send = Data::of(tables, "sendbuf", s, count, datatype)?;
+    }
+    if has_recv {
+        recv = Data::of(tables, "recvbuf", r, count, datatype)?;
+        refuse_same(s, r, recv.bytes)?;
+    }
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let bytes = send.bytes.max(recv.bytes);
+    ask.count = send.count.max(recv.count);
+    (ask.commutative, ask.in_place) = (commutes, in_place);
+    let mut run = lay_out(state, comm, coll, bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    run.combine(combining, element);
+    Ok(run)
+}
+
+/// MPI_Reduce_scatter_block
+pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
+    let (s, r, count, datatype, op) = args;
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.is_in_place();
+    let recv = Data::of(tables, "recvbuf", r, count, datatype)?;
+    let total = recv.count.saturating_mul(ask.size as u64);
+    let send = input_of(tables, s, r, total, datatype)?;
+    let buf = if ask.in_place { RECV } else { SEND };
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    (ask.commutative, ask.count) = (commutes, total);
+    ask.send = even(buf, recv.count);
+    let bytes = recv.bytes.saturating_mul(ask.size as u64);
+    let mut run = lay_out(state, comm, Coll::ReduceScatter, bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    run.combine(combining, element);
+    Ok(run)
+}
+
+fn input_of(tables: &Tables, s: Addr, r: Addr, total: u64, datatype: TypeH) -> Res<Data> {
+    if s.is_in_place() {
+        return Ok(Data::NONE);
+    }
+    let total = i64::try_from(total).unwrap_or(i64::MAX);
+    let send = Data::of(tables, "sendbuf", s, total, datatype)?;
+    refuse_same(s, r, send.bytes)?;
+    Ok(send)
+}
+
+/// Send and receive buffer, counts, datatype and operation.
+pub(super) type ScatterArgs = (Addr, Addr, Ints, TypeH, OpH);
+
+/// MPI_Reduce_scatter
+pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
+    let (s, r, counts, datatype, op) = args;
+    let tables = &state.above;
+    let mut ask = ask(tables, comm)?;
+    ask.in_place = s.is_in_place();
+    let size = tables.layout(datatype)?.size();
+    let lists = Lists::in_a_row(size, counts, ask.size)?;
+    let total: u64 = lists.counts.iter().sum();
+    let mine = lists.counts[ask.rank as usize];
+    let recv = Data::of(tables, "recvbuf", r, mine as i64, datatype)?;
+    let send = input_of(tables, s, r, total, datatype)?;
+    let buf = if ask.in_place { RECV } else { SEND };
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let ask = Ask {
+        commutative: commutes,
+        count: total,
+        send: listed(buf, &lists),
+        ..ask
+    };
+    let mut run = lay_out(state, comm, Coll::ReduceScatter, lists.bytes, &ask)?;
+    run.add(send.memory);
+    run.add(recv.memory);
+    run.combine(combining, element);
+    Ok(run)
+}

@@ -1,0 +1,81 @@
+//! Reduction operations (MPI 5.0, 6.9.5 to 6.9.7).
+
+use crate::calls::coll::arguments::{Data, refuse_same};
+use crate::error::{Class, Res, fail};
+use crate::handle::{OpH, TypeH};
+use crate::objects::op::UserMade;
+use crate::state::Mpi;
+use kw_engine::{Combining, UserFunction, UserStep};
+use kw_sys::args::Out;
+use kw_sys::buf::Addr;
+use kw_sys::callback::{UserOp, UserOpCount};
+
+fn create(mpi: &Mpi, function: Option<UserFunction>, commute: i32, op: Out<OpH>) -> Res {
+    let Some(function) = function else {
+        return fail(Class::Arg, "user_fn is a null pointer");
+    };
+    let made = UserMade {
+        function,
+        commutes: commute != 0,
+    };
+    op.set(mpi.lock().above.add_op(made));
+    Ok(())
+}
+
+/// MPI_Op_create
+pub fn op_create(mpi: &Mpi, user_fn: usize, commute: i32, op: Out<OpH>) -> Res {
+    create(
+        mpi,
+        UserOp::new(user_fn).map(UserFunction::Int),
+        commute,
+        op,
+    )
+}
+
+/// MPI_Op_create_c
+pub fn op_create_c(mpi: &Mpi, user_fn: usize, commute: i32, op: Out<OpH>) -> Res {
+    let function = UserOpCount::new(user_fn).map(UserFunction::Count);
+    create(mpi, function, commute, op)
+}
+
+/// MPI_Op_free
+pub fn op_free(mpi: &Mpi, op: Out<OpH>) -> Res {
+    mpi.lock().above.free_op(op.get())?;
+    op.set(OpH::NULL);
+    Ok(())
+}
+
+/// MPI_Op_commutative
+pub fn op_commutative(mpi: &Mpi, op: OpH, commute: Out<i32>) -> Res {
+    commute.set(mpi.lock().above.op(op)?.commutes() as i32);
+    Ok(())
+}
+
+/// MPI_Reduce_local
+pub fn reduce_local(
+    mpi: &Mpi,
+    inbuf: Addr,
+    inoutbuf: Addr,
+    count: i64,
+    datatype: TypeH,
+    op: OpH,
+) -> Res {
+    let guard = mpi.lock();
+    let tables = &guard.above;
+    let a = Data::of(tables, "inbuf", inbuf, count, datatype)?;
+    let b = Data::of(tables, "inoutbuf", inoutbuf, count, datatype)?;
+    let layout = tables.layout(datatype)?;
+    let extent = layout.extent();
+    let (combining, _) = tables.combining(op, datatype, layout)?;
+    drop(guard);
+    refuse_same(inbuf, inoutbuf, a.bytes)?;
+    if b.count == 0 {
+        return Ok(());
+    }
+    match combining {
+        Combining::Nothing => {}
+        Combining::Kernel(k) => k.run(inbuf, inoutbuf, b.count),
+        Combining::User(f, t) => UserStep::new(f, t, inbuf, inoutbuf, b.count, extent).call(),
+    }
+    Ok(())
+}
