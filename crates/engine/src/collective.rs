@@ -61,7 +61,10 @@ impl Engine {
 
     #[cold]
     fn open_collectives(&mut self) {
-        self.collectives.shared = self.local_ranks() > kw_sys::cpus::usable();
+        // All ranks must choose alike, and one host does not know how crowded another is.
+        let hosts = &self.job().hosts;
+        let one_host = hosts.iter().all(|h| *h == hosts[0]);
+        self.collectives.shared = one_host && self.job().crowded();
         self.collectives.table = Some(Table::default());
     }
 

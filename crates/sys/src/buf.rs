@@ -183,13 +183,18 @@ impl Buf {
     /// When the range lies outside the buffer (a fault of our own).
     pub fn slice(&self, from: u64, len: u64) -> Buf {
         assert!(from + len <= self.len, "slice {from}+{len} of {}", self.len);
-        let mut part = self.clone();
-        part.len = len;
-        match &mut part.shape {
-            Shape::Contiguous => part.base = self.base.wrapping_add(from as usize),
+        let (mut base, mut shape) = (self.base, self.shape.clone());
+        match &mut shape {
+            Shape::Contiguous => base = base.wrapping_add(from as usize),
             Shape::Typed { skip, .. } => *skip += from,
         }
-        part
+        let keep = self.keep.clone();
+        Buf {
+            base,
+            len,
+            shape,
+            keep,
+        }
     }
 
     /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the packed data.
@@ -205,11 +210,9 @@ impl Buf {
                 layout,
                 count,
                 skip,
-            } => {
-                layout.for_each_run(*count, skip + from, skip + to, &mut |at, n| {
-                    run(self.base.wrapping_add(at as usize), n as usize)
-                })
-            }
+            } => layout.for_each_run(*count, skip + from, skip + to, &mut |at, n| {
+                run(self.base.wrapping_add(at as usize), n as usize)
+            }),
         }
     }
 

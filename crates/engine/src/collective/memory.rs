@@ -129,8 +129,8 @@ impl Memory {
 pub(super) struct Memories {
     /// The caller's buffers.
     pub user: Vec<Memory>,
-    temps: Vec<Memory>,
-    block: Option<Buf>,
+    pub(super) temps: Vec<Memory>,
+    pub(super) block: Option<Buf>,
 }
 
 impl Memories {
