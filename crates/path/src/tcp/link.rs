@@ -218,11 +218,11 @@ impl Link {
     /// One system call: into the payload's place when one is awaited, else into the buffer.
     #[inline]
     fn receive(&mut self) -> Received {
-        let mut ask = self.ask;
+        let mut ask = self.ask.min(self.buffer.len());
         if let Some(f) = &self.inflow {
             let want = f.fits().saturating_sub(f.done);
             let whole = f.fits() == f.len && want <= TAIL;
-            let tail = if whole { self.ask } else { 0 };
+            let tail = if whole { ask } else { 0 };
             if want > 0 {
                 let at = f.landing.at + f.done;
                 let rest = &mut self.buffer[..tail];
@@ -322,13 +322,15 @@ impl Link {
         }
     }
 
-    /// Many frames a call: ask for more at once. A payload that goes on: ask for less next time, so that less is copied.
+    /// What comes next is probably like what came last. Many frames a call: ask for more at once. A large payload: ask for
+    /// little more than its header, so that little of it is copied.
     #[inline]
     fn adapt(&mut self, full: bool, frames: u32, tuning: &Tuning) {
-        if self.inflow.is_some() {
-            self.ask = tuning.read_first;
-        } else if full && frames > 1 {
-            self.ask = (self.ask * 2).min(self.buffer.len());
+        match &self.inflow {
+            Some(f) if f.len >= tuning.large => self.ask = tuning.read_head,
+            _ if frames == 0 => {}
+            _ if full && frames > 1 => self.ask = (self.ask * 2).min(self.buffer.len()),
+            _ => self.ask = self.ask.max(tuning.read_first),
         }
     }
 }

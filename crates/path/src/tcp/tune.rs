@@ -5,9 +5,13 @@
 pub struct Tuning {
     /// Bytes of the read buffer of a connection.
     pub read_buffer: usize,
-    /// Bytes asked for when a frame is expected: enough for small messages; what lies beyond it of a large one is
-    /// received in place instead of being copied.
+    /// Bytes asked for when a small frame is expected.
     pub read_first: usize,
+    /// Bytes asked for when a large frame is expected, because the last one was: what lies beyond it is received in place
+    /// instead of being copied.
+    pub read_head: usize,
+    /// Payloads from this size on are large.
+    pub large: u64,
     /// Payloads up to this size are put behind their header before they are sent: one piece is cheaper for the kernel
     /// than two.
     pub send_joined: usize,
@@ -27,7 +31,9 @@ impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             read_buffer: 64 << 10,
-            read_first: 8 << 10,
+            read_first: (16 << 10) + 64,
+            read_head: 2 << 10,
+            large: 32 << 10,
             send_joined: 1 << 10,
             send_chunk: 512 << 10,
             turns: 8,
