@@ -10,9 +10,15 @@ use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 
 /// Most pieces of memory that one system call gathers or scatters.
-pub const MAX_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 /// How much of a buffer in pieces one system call covers.
-pub const RUN_WINDOW: u64 = 256 << 10;
+const RUN_WINDOW: u64 = 256 << 10;
+/// How much of a buffer in pieces is looked at to judge the rest.
+const PROBE: u64 = 16 << 10;
+/// Pieces shorter than this on average are packed: the kernel's work for a piece exceeds a copy.
+const SMALL_RUN: u64 = 512;
+/// How much is packed for one system call.
+const PACK_WINDOW: u64 = 64 << 10;
 
 /// What a receive brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,15 +116,6 @@ impl Sock {
         }
     }
 
-    /// The address of the other side, for people.
-    pub fn peer_name(&self) -> String {
-        let addr = net::getpeername(&self.fd).ok().flatten();
-        match addr.and_then(|a| SocketAddr::try_from(a).ok()) {
-            Some(a) => a.to_string(),
-            None => "an unknown address".to_string(),
-        }
-    }
-
     /// Asks for send and receive buffers of a fixed size; turns the system's own tuning off.
     pub fn set_buffers(&self, bytes: usize) -> io::Result<()> {
         sockopt::set_socket_send_buffer_size(&self.fd, bytes)?;
@@ -147,8 +144,8 @@ impl Sock {
         sent(n)
     }
 
-    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in more
-    /// than [`MAX_RUNS`] pieces is packed first, a window at a time.
+    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in
+    /// small pieces is packed first, a window at a time.
     pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
         let mut runs = Runs::new();
         runs.push(head.as_ptr() as usize, head.len());
@@ -166,9 +163,10 @@ impl Sock {
 
     #[cold]
     fn send_packed(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
-        let mut packed = Vec::with_capacity(head.len() + len.min(RUN_WINDOW) as usize);
+        let n = len.min(PACK_WINDOW) as usize;
+        let mut packed = Vec::with_capacity(head.len() + n);
         packed.extend_from_slice(head);
-        packed.resize(head.len() + len.min(RUN_WINDOW) as usize, 0);
+        packed.resize(head.len() + n, 0);
         buf.read(from, &mut packed[head.len()..]);
         self.send(&packed)
     }
@@ -181,8 +179,8 @@ impl Sock {
         got(n)
     }
 
-    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in too
-    /// many pieces, receive elsewhere and copy.
+    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in small
+    /// pieces, receive elsewhere and copy.
     pub fn recv_into(
         &self,
         buf: &Buf,
@@ -267,20 +265,26 @@ impl Runs {
         self.bytes += len;
     }
 
-    /// Adds a range of a buffer (a window of it when it lies in pieces); `false` when there are too many pieces.
+    /// Adds a range of a buffer; of one that lies in pieces only so much as there is room for. `false`, and nothing added,
+    /// when the pieces are so small that copying is cheaper.
     fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
         if let Some(base) = buf.contiguous() {
             self.push(base.wrapping_add(from as usize), fits(buf, from, len));
             return true;
         }
         let mut pieces = 0;
+        let probe = len.min(PROBE);
+        buf.runs(from, probe, &mut |_, _| pieces += 1);
+        if probe / pieces.max(1) < SMALL_RUN {
+            return false;
+        }
+        let room = self.len + MAX_RUNS;
         buf.runs(from, len.min(RUN_WINDOW), &mut |p, n| {
-            if pieces < MAX_RUNS {
+            if self.len < room {
                 self.push(p, n);
             }
-            pieces += 1;
         });
-        pieces <= MAX_RUNS
+        true
     }
 
     fn as_mut_ptr(&mut self) -> *mut libc::iovec {

@@ -1,0 +1,117 @@
+//! The TCP path against strangers, liars and broken connections, on real sockets of the loopback interface.
+//!
+//! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached by giving `poll` a
+//! later `now`.
+
+mod ends;
+mod trust;
+mod typed;
+
+use kw_base::{Peer, Tick};
+use kw_core::wire::{Header, Kind};
+use kw_path::tcp::{Config, TcpPath};
+use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_sys::buf::Buf;
+use std::time::{Duration, Instant};
+
+/// The key of the tests' job.
+pub const KEY: [u8; 32] = [9; 32];
+
+/// Keeps what comes.
+#[derive(Default)]
+pub struct Log {
+    /// Bodies with their tags, in the order they were complete.
+    pub came: Vec<(i32, Vec<u8>)>,
+    /// Ends, with whether they were clean.
+    pub down: Vec<(Down, bool)>,
+    /// Where the next payload that comes in pieces goes, if not to fresh memory.
+    pub place: Option<Buf>,
+    open: Vec<(i32, Buf)>,
+}
+
+impl Inbound for Log {
+    fn on_frame(&mut self, _from: Peer, head: &Header, body: &[u8]) {
+        self.came.push((head.tag, body.to_vec()));
+    }
+    fn on_head(&mut self, _from: Peer, head: &Header) -> Landing {
+        let fresh = || Buf::alloc(head.len as usize);
+        let buf = self.place.take().unwrap_or_else(fresh);
+        self.open.push((head.tag, buf.clone()));
+        let cookie = self.open.len() as u64 - 1;
+        Landing { cookie, buf, at: 0 }
+    }
+    fn on_landed(&mut self, _from: Peer, cookie: u64) {
+        let (tag, buf) = self.open[cookie as usize].clone();
+        let mut body = vec![0; buf.len() as usize];
+        buf.read(0, &mut body);
+        self.came.push((tag, body));
+    }
+    fn on_sent(&mut self, _to: Peer, _cookie: u64) {}
+    fn on_down(&mut self, down: Down, clean: bool) {
+        self.down.push((down, clean));
+    }
+}
+
+/// A rank of the tests' job.
+pub fn rank(me: u32, size: u32) -> TcpPath {
+    let config = Config {
+        me: Peer(me),
+        size,
+        job: "test".to_string(),
+        key: KEY,
+        interfaces: "auto".to_string(),
+        single_host: true,
+    };
+    TcpPath::new(config).expect("loopback")
+}
+
+/// Two ranks that know each other's address.
+pub fn pair() -> [TcpPath; 2] {
+    let (mut a, mut b) = (rank(0, 2), rank(1, 2));
+    a.introduce(Peer(1), &b.address()).unwrap();
+    b.introduce(Peer(0), &a.address()).unwrap();
+    [a, b]
+}
+
+/// The body of message `tag`.
+pub fn body(tag: i32, len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 7 + tag as usize) as u8).collect()
+}
+
+/// Memory with these bytes.
+pub fn filled(bytes: &[u8]) -> Buf {
+    let buf = Buf::alloc(bytes.len());
+    buf.write(0, bytes);
+    buf
+}
+
+/// Sends a buffer as message `tag`.
+pub fn send(path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> Result<Sent, Down> {
+    let head = Header {
+        kind: Kind::Eager,
+        context: 0,
+        source: 0,
+        tag,
+        len: buf.len(),
+        token: 0,
+    };
+    let payload = Body::Payload {
+        buf,
+        from: 0,
+        len: buf.len(),
+    };
+    path.send(Peer(to), &head, payload, tag as u64)
+}
+
+/// Runs `turn` until it says true.
+pub fn until(what: &str, mut turn: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !turn() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "stuck: {what}");
+    }
+}
+
+/// The clock.
+pub fn now() -> Tick {
+    kw_sys::clock::now()
+}
