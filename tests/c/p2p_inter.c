@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
         OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
     }
     for (i = 0; i < remote; i++) {
-        OK(MPI_Recv(&v, 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : i, MPI_ANY_TAG, inter, &s));
+        OK(MPI_Recv(&v, 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : i, 3, inter, &s));
         CHECK_EQ(v, (1 - side) * 100 + s.MPI_SOURCE);
         CHECK_EQ(s.MPI_TAG, 3);
     }

@@ -83,7 +83,7 @@ pub fn wait(mpi: &Mpi, request: Out<RequestH>, status: StatusOut) -> Res {
     let handle = request.get();
     if let Some(ended) = at_once(handle) {
         request.set(RequestH::NULL);
-        status.set_keeping_error(ended);
+        status.set(ended);
         return Ok(());
     }
     let guard = mpi.lock();
