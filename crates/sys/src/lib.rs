@@ -7,6 +7,7 @@ pub mod clock;
 pub mod cpus;
 pub mod doorbell;
 pub mod fd;
+pub mod futex;
 pub mod host;
 pub mod mem;
 pub mod memfd;

@@ -292,3 +292,114 @@ mod tests {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use kw_base::sync::{Arc, thread};
+    use loom::cell::UnsafeCell;
+
+    const N: usize = 8;
+
+    /// One payload word beside each publication word; loom complains when both sides touch one at once.
+    struct Model {
+        words: Vec<AtomicU64>,
+        bodies: Vec<UnsafeCell<u64>>,
+        credit: AtomicU32,
+    }
+
+    // SAFETY: loom checks the accesses to the bodies, which is what the models are for.
+    unsafe impl Sync for Model {}
+    // SAFETY: plain values.
+    unsafe impl Send for Model {}
+
+    impl Memory for Arc<Model> {
+        fn word(&self, cell: usize) -> u64 {
+            self.words[cell].load(Ordering::Acquire)
+        }
+        fn publish(&self, cell: usize, word: u64) {
+            self.words[cell].store(word, Ordering::Release);
+        }
+        fn spoil(&self, cell: usize, word: u64) {
+            self.words[cell].store(word, Ordering::Relaxed);
+        }
+        fn credit(&self) -> u32 {
+            self.credit.load(Ordering::Acquire)
+        }
+        fn set_credit(&self, position: u32) {
+            self.credit.store(position, Ordering::Release);
+        }
+    }
+
+    fn put(producer: &mut Producer<Arc<Model>, N>, value: u64, cells: usize) -> bool {
+        let Some(slot) = producer.reserve(cells) else {
+            return false;
+        };
+        for c in slot.cell..slot.cell + cells {
+            // SAFETY: the slot is ours until published.
+            producer.memory().bodies[c].with_mut(|p| unsafe { *p = value });
+            if c > slot.cell {
+                // Plain bytes that look like what the consumer will expect here a lap later.
+                let lap = producer.position as usize / N * N + N;
+                producer.memory().words[c].store(word((lap + c) as u32, 9, 9), Ordering::Relaxed);
+            }
+        }
+        producer.publish(slot, cells, value as u8);
+        true
+    }
+
+    fn take(consumer: &mut Consumer<Arc<Model>, N>) -> Option<u64> {
+        let found = consumer.peek()?;
+        assert!(found.len <= 2, "a word that was never published");
+        for c in found.cell..found.cell + found.len {
+            // SAFETY: published and not yet released.
+            let value = consumer.memory().bodies[c].with(|p| unsafe { *p });
+            assert_eq!(value as u8, found.mark);
+        }
+        consumer.release(found.len);
+        Some(found.mark as u64)
+    }
+
+    /// Frames of one and two cells around the end of the ring, against a consumer that reads at any moment.
+    #[test]
+    fn frames_are_whole_and_in_order() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let model = Arc::new(Model {
+                words: (0..N).map(|_| AtomicU64::new(0)).collect(),
+                bodies: (0..N).map(|_| UnsafeCell::new(0)).collect(),
+                credit: AtomicU32::new(0),
+            });
+            let mut producer = Producer::<_, N>::new(model.clone());
+            let mut consumer = Consumer::<_, N>::new(model);
+            // A lap is over before the race begins, so that cells hold what a ring holds in the middle of its life.
+            for k in 1..=4 {
+                assert!(put(&mut producer, k, 1 + (k as usize & 1)));
+                assert_eq!(take(&mut consumer), Some(k));
+            }
+            let sender = thread::spawn(move || {
+                let mut value = 5;
+                while value < 9 {
+                    if put(&mut producer, value, 1 + (value as usize & 1)) {
+                        value += 1;
+                    } else {
+                        thread::yield_now();
+                    }
+                }
+            });
+            let mut want = 5;
+            while want < 9 {
+                match take(&mut consumer) {
+                    Some(value) => {
+                        assert_eq!(value, want);
+                        want += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            sender.join().unwrap();
+        });
+    }
+}
