@@ -42,7 +42,7 @@ bench: stage ## measures
 	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
 
 loom: ## model checks of the concurrent parts
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-base -p kw-engine -p kw-path loom
+	RUSTFLAGS="--cfg loom" $(CARGO) test --target-dir target/loom -p kw-base -p kw-sys -p kw-engine -p kw-path --lib loom
 
 clean: ## removes what was made here
 	$(CARGO) clean

@@ -243,7 +243,7 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod models {
+mod loom_models {
     use super::*;
     use kw_base::sync::{Arc, thread};
 

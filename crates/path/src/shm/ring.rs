@@ -294,7 +294,7 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod models {
+mod loom_models {
     use super::*;
     use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     use kw_base::sync::{Arc, thread};

@@ -1,7 +1,9 @@
 //! The cases of the suite.
 
 use super::*;
+use kw_core::layout::{Layout, basic};
 use kw_path::Refused;
+use std::sync::Arc;
 
 /// Sizes at the seams of rings, cells, copies and sockets.
 pub const SIZES: &[usize] = &[
@@ -117,6 +119,30 @@ pub fn a_part_of_a_buffer_is_sent<F: Fixture>() {
         w.settle(1, k + 1);
         let part = &all[from as usize..(from + len) as usize];
         assert!(w.seen[1].came[k].body == part, "{from}+{len}");
+    }
+}
+
+/// Buffers with gaps go out packed and come in unpacked, at every offset of the pieces they are cut into.
+pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
+    const MPI_BYTE: usize = 0x247;
+    let byte = Layout::named(basic::by_handle(MPI_BYTE).expect("a datatype"));
+    let mut w = World::<F::P>::new::<F>(2);
+    let mut sent = 0;
+    for (blocks, len, stride) in [(3, 1, 2), (7, 5, 9), (3000, 3, 4), (40_001, 7, 24)] {
+        let layout = Arc::new(byte.hvector(blocks, len, stride).expect("small"));
+        let memory = Buf::alloc((blocks as i64 * stride) as usize);
+        let typed = Buf::typed(memory.addr(), 1, &layout);
+        let body = bytes(sent, typed.len() as usize);
+        typed.write(0, &body);
+        w.seen[1].layout = Some(layout.clone());
+        let head = head(Kind::Eager, sent, typed.len());
+        w.send(0, 1, &head, payload(&typed));
+        sent += 1;
+        w.settle(1, sent as usize);
+        assert!(
+            w.seen[1].came[sent as usize - 1].body == body,
+            "{blocks} blocks"
+        );
     }
 }
 

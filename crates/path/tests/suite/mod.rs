@@ -3,9 +3,11 @@
 //! A path joins by implementing [`Fixture`] and naming itself in `conformance!` of `tests/conformance.rs`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
+use kw_core::layout::Layout;
 use kw_core::wire::{Header, Kind};
 use kw_path::sim::Rng;
 use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
@@ -33,6 +35,9 @@ pub struct Came {
     pub body: Vec<u8>,
 }
 
+/// A frame whose body is on its way: sender, header, landing, and the memory behind a landing with gaps.
+type Airborne = (u32, Header, Buf, Buf);
+
 /// Records everything a path brings, and checks what can be checked at once.
 #[derive(Default)]
 pub struct Recorder {
@@ -45,7 +50,9 @@ pub struct Recorder {
     /// Room given to a landing is this much shorter than the payload, and begins here.
     pub cut: u64,
     pub at: u64,
-    landing: HashMap<u64, (u32, Header, Buf)>,
+    /// Landings have this layout, if one is given.
+    pub layout: Option<Arc<Layout>>,
+    landing: HashMap<u64, Airborne>,
     begun: HashMap<u32, VecDeque<u64>>,
     next: u64,
 }
@@ -63,8 +70,15 @@ impl Inbound for Recorder {
     fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
         self.next += 1;
         let room = self.at + head.body_len().saturating_sub(self.cut);
-        let buf = Buf::alloc(room as usize);
-        self.landing.insert(self.next, (from.0, *head, buf.clone()));
+        let (buf, memory) = match &self.layout {
+            None => (Buf::alloc(room as usize), Buf::EMPTY),
+            Some(layout) => {
+                let memory = Buf::alloc(layout.extent() as usize);
+                (Buf::typed(memory.addr(), 1, layout), memory)
+            }
+        };
+        let airborne = (from.0, *head, buf.clone(), memory);
+        self.landing.insert(self.next, airborne);
         self.begun.entry(from.0).or_default().push_back(self.next);
         Landing {
             cookie: self.next,
@@ -76,7 +90,7 @@ impl Inbound for Recorder {
     fn on_landed(&mut self, from: Peer, cookie: u64) {
         let first = self.begun.get_mut(&from.0).and_then(|q| q.pop_front());
         assert_eq!(first, Some(cookie), "lands in the order of the heads");
-        let (who, head, buf) = self.landing.remove(&cookie).expect("landed once");
+        let (who, head, buf, _memory) = self.landing.remove(&cookie).expect("landed once");
         assert_eq!(who, from.0);
         let mut body = vec![0; buf.len() as usize];
         buf.read(0, &mut body);
