@@ -1,19 +1,70 @@
 //! The processors we may use, grouped by core, neighbours (same cache, same memory) together.
+//!
+//! hwloc knows the machine's tree best. It is opened at run time, so that a program built here runs where hwloc is not
+//! installed; then the kernel's own files are read, which know cores and packages but not caches.
 
 use std::collections::BTreeMap;
+
+mod hwloc;
 
 /// Allowed processors by core, cores in the order of the machine's tree.
 pub fn cores() -> Vec<Vec<usize>> {
     let allowed = crate::cpus::allowed();
-    let mut cores: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    for cpu in allowed {
+    let tree = hwloc::threads().unwrap_or_else(|| by_kernel(&allowed));
+    let cores = group(&tree, &allowed);
+    match cores.is_empty() {
+        true => allowed.into_iter().map(|c| vec![c]).collect(),
+        false => cores,
+    }
+}
+
+/// A hardware thread: its number in the kernel and the place of its core in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Thread {
+    cpu: usize,
+    core: usize,
+}
+
+fn group(tree: &[Thread], allowed: &[usize]) -> Vec<Vec<usize>> {
+    let mut cores: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for t in tree.iter().filter(|t| allowed.contains(&t.cpu)) {
+        cores.entry(t.core).or_default().push(t.cpu);
+    }
+    cores.into_values().collect()
+}
+
+fn by_kernel(allowed: &[usize]) -> Vec<Thread> {
+    let place = |cpu: usize| {
         let read = |what: &str| -> Option<usize> {
             let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{what}");
             std::fs::read_to_string(path).ok()?.trim().parse().ok()
         };
         let package = read("physical_package_id").unwrap_or(0);
-        let core = read("core_id").unwrap_or(cpu);
-        cores.entry((package, core)).or_default().push(cpu);
+        (package, read("core_id").unwrap_or(cpu))
+    };
+    let mut places: Vec<_> = allowed.iter().map(|&c| (place(c), c)).collect();
+    places.sort_unstable();
+    let mut core = 0;
+    let mut threads = Vec::new();
+    for (i, (at, cpu)) in places.iter().enumerate() {
+        core += usize::from(i > 0 && *at != places[i - 1].0);
+        threads.push(Thread { cpu: *cpu, core });
     }
-    cores.into_values().collect()
+    threads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_allowed_processor_is_in_one_core() {
+        let allowed = crate::cpus::allowed();
+        let mut all = cores().concat();
+        all.sort_unstable();
+        assert_eq!(all, allowed);
+        let mut all = group(&by_kernel(&allowed), &allowed).concat();
+        all.sort_unstable();
+        assert_eq!(all, allowed);
+    }
 }
