@@ -52,7 +52,7 @@ from_int! {
     CommH: |t, i| t.comms.key_at(i);
     GroupH: |t, i| t.groups.key_at(i);
     TypeH: |t, i| t.types.derived.key_at(i);
-    OpH: |_t, _i| None;
+    OpH: |t, i| t.ops.key_at(i);
     RequestH: |t, i| t.requests.key_at(i);
     InfoH: |t, i| t.infos.key_at(i);
     ErrhandlerH: |t, i| t.errhandlers.key_at(i);

@@ -8,13 +8,14 @@ use kw_sys::buf::Addr;
 use kw_sys::mem::Memory;
 
 /// MPI_Alloc_mem
-pub fn alloc_mem(mpi: &Mpi, size: i64, _info: InfoH, baseptr: Out<usize>) -> Res {
+pub fn alloc_mem(mpi: &Mpi, size: i64, info: InfoH, baseptr: Out<usize>) -> Res {
     if size < 0 {
         return fail(
             Class::Arg,
             format!("size is {size}, but must not be negative"),
         );
     }
+    mpi.lock().above.info_or_null(info)?;
     let Some(memory) = Memory::new(size as usize, 1) else {
         return fail(
             Class::NoMem,
