@@ -33,8 +33,8 @@ impl Layout {
         }
     }
 
-    fn assemble(bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
-        let (lb, extent) = bounds.extent().ok_or(TooLarge)?;
+    fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
+        let (lb, extent) = bounds.close().ok_or(TooLarge)?;
         debug_assert_eq!(node.size, signature.bytes);
         Ok(Layout {
             size: signature.bytes,

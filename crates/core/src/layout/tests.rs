@@ -35,8 +35,9 @@ impl Entry {
     }
 }
 
+/// Entries, and the bounds around all members with their padding.
 #[derive(Clone, Debug, Default)]
-struct Typemap(Vec<Entry>);
+struct Typemap(Vec<Entry>, Option<(i64, i64)>);
 
 impl Typemap {
     fn data(&self) -> impl Iterator<Item = (Basic, i64)> + '_ {
@@ -46,7 +47,7 @@ impl Typemap {
         })
     }
 
-    /// Lower bound and extent, straight from the definition (MPI 5.0, 5.1.7).
+    /// Lower bound and extent, from the definition (MPI 5.0, 5.1.7), where members keep their padding.
     fn bounds(&self) -> (i64, i64) {
         let lbs = self.0.iter().filter_map(|e| match e {
             Entry::Lb(at) => Some(*at),
@@ -56,12 +57,7 @@ impl Typemap {
             Entry::Ub(at) => Some(*at),
             _ => None,
         });
-        let low = self.data().map(|(_, at)| at).min().unwrap_or(0);
-        let high = self
-            .data()
-            .map(|(b, at)| at + b.size() as i64)
-            .max()
-            .unwrap_or(0);
+        let (low, high) = self.1.unwrap_or((0, 0));
         let lb = lbs.min().unwrap_or(low);
         let align = self.data().map(|(b, _)| b.align()).max().unwrap_or(1) as i64;
         let extent = match ubs.max() {
@@ -75,8 +71,13 @@ impl Typemap {
     }
 
     fn add(&mut self, of: &Typemap, n: u64, at: i64) {
-        let extent = of.bounds().1;
+        let (lb, extent) = of.bounds();
         for i in 0..n as i64 {
+            if of.data().next().is_some() {
+                let low = at + i * extent + lb;
+                let (a, b) = self.1.unwrap_or((low, low + extent));
+                self.1 = Some((a.min(low), b.max(low + extent)));
+            }
             self.0
                 .extend(of.0.iter().map(|e| e.shifted(at + i * extent)));
         }
@@ -122,8 +123,14 @@ fn naive(recipe: &Recipe) -> Typemap {
     let mut map = Typemap::default();
     match recipe {
         Recipe::Named(n) => match n.basic.pair() {
-            None => map.0.push(Entry::Data(n.basic, 0)),
-            Some((a, b, at)) => map.0.extend([Entry::Data(a, 0), Entry::Data(b, at)]),
+            None => {
+                map.0.push(Entry::Data(n.basic, 0));
+                map.1 = Some((0, n.basic.size() as i64));
+            }
+            Some((a, b, at)) => {
+                map.0.extend([Entry::Data(a, 0), Entry::Data(b, at)]);
+                map.1 = Some((0, at + b.size() as i64));
+            }
         },
         Recipe::Contiguous(n, of) => map.add(&naive(of), *n, 0),
         Recipe::Hvector(n, len, stride, of) => {
