@@ -3,7 +3,7 @@
 //! They follow the walk of a [`Layout`](kw_core::layout::Layout); blocks of the sizes that basic types have are copied
 //! by loops whose body is one move.
 
-use kw_core::layout::Visit;
+use kw_core::layout::{Block, Visit};
 
 /// Packs what it visits.
 pub(crate) struct Gather {
@@ -76,6 +76,18 @@ unsafe fn strided(from: usize, from_stride: usize, to: usize, to_stride: usize, 
     }
 }
 
+/// Records are packed together, member by member, so many that their bytes stay in the first-level cache.
+const TILE: u64 = 8192;
+
+/// Cuts records into tiles: `(displacement, packed offset, how many)`.
+fn tiles(stride: i64, size: u64, n: u64) -> impl Iterator<Item = (usize, usize, u64)> {
+    let tile = (TILE / size).clamp(1, 512);
+    (0..n).step_by(tile as usize).map(move |i| {
+        let at = (i as i64).wrapping_mul(stride) as usize;
+        (at, (i * size) as usize, tile.min(n - i))
+    })
+}
+
 impl Visit for Gather {
     #[inline]
     fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64) {
@@ -112,6 +124,20 @@ impl Visit for Gather {
             _ => each(len as usize),
         }
         self.out = out as *mut u8;
+    }
+
+    #[inline]
+    fn records(&mut self, base: i64, members: &[Block], size: u64, stride: i64, n: u64) {
+        let base = self.base.wrapping_add(base as usize);
+        for (at, start, n) in tiles(stride, size, n) {
+            for b in members {
+                let from = base.wrapping_add(at).wrapping_add(b.at as usize);
+                let to = self.out as usize + start + b.start as usize;
+                // SAFETY: promised in `new`.
+                unsafe { strided(from, stride as usize, to, size as usize, b.len, n) };
+            }
+        }
+        self.out = self.out.wrapping_add((size * n) as usize);
     }
 }
 
@@ -151,5 +177,19 @@ impl Visit for Scatter {
             _ => each(len as usize),
         }
         self.data = data as *const u8;
+    }
+
+    #[inline]
+    fn records(&mut self, base: i64, members: &[Block], size: u64, stride: i64, n: u64) {
+        let base = self.base.wrapping_add(base as usize);
+        for (at, start, n) in tiles(stride, size, n) {
+            for b in members {
+                let from = self.data as usize + start + b.start as usize;
+                let to = base.wrapping_add(at).wrapping_add(b.at as usize);
+                // SAFETY: promised in `new`.
+                unsafe { strided(from, size as usize, to, stride as usize, b.len, n) };
+            }
+        }
+        self.data = self.data.wrapping_add((size * n) as usize);
     }
 }

@@ -6,6 +6,17 @@
 
 use std::sync::Arc;
 
+/// One block of a list of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Displacement.
+    pub at: i64,
+    /// Bytes.
+    pub len: u64,
+    /// Packed offset in the list.
+    pub start: u64,
+}
+
 /// What walks a layout. Pieces come in the order of the packed stream.
 pub trait Visit {
     /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one before.
@@ -18,7 +29,23 @@ pub trait Visit {
             self.strided(base.wrapping_add(*at), len, 0, 1);
         }
     }
+
+    /// `n` times the blocks, displaced by `base` and then `stride` more each time; a time has `size` packed bytes.
+    #[inline]
+    fn records(&mut self, base: i64, blocks: &[Block], size: u64, stride: i64, n: u64) {
+        let _ = size;
+        let mut base = base;
+        for _ in 0..n {
+            for block in blocks {
+                self.strided(base.wrapping_add(block.at), block.len, 0, 1);
+            }
+            base = base.wrapping_add(stride);
+        }
+    }
 }
+
+/// Up to so many blocks of one length are walked as a record's members, more as a list of displacements.
+const FEW: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
@@ -37,6 +64,8 @@ pub(crate) enum Kind {
     Loop { stride: i64, body: Arc<Node> },
     /// Blocks of `len` bytes.
     Even { len: u64, ats: Arc<[i64]> },
+    /// Blocks of any length.
+    Blocks(Arc<[Block]>),
     /// Anything: the packed offset where each item starts, and the items.
     List {
         starts: Arc<[u64]>,
@@ -118,7 +147,7 @@ impl Node {
             0 => Node::EMPTY,
             1 => items.remove(0),
             _ => as_loop(&items)
-                .or_else(|| as_even(&items))
+                .or_else(|| as_blocks(&items))
                 .unwrap_or_else(|| as_list(items)),
         }
     }
@@ -130,6 +159,7 @@ impl Node {
             Kind::Block => v.strided(at.wrapping_add(from as i64), to - from, 0, 1),
             Kind::Loop { stride, body } => body.walk_loop(at, *stride, from, to, v),
             Kind::Even { len, ats } => walk_even(at, *len, ats, from, to, v),
+            Kind::Blocks(blocks) => walk_blocks(at, blocks, from, to, v),
             Kind::List { starts, items } => walk_list(at, starts, items, from, to, v),
         }
     }
@@ -144,12 +174,10 @@ impl Node {
                 body.walk_loop_all(at, *stride, self.size / body.size, v)
             }
             Kind::Even { len, ats } => v.scattered(at, *len, ats),
+            Kind::Blocks(blocks) => v.records(at, blocks, self.size, 0, 1),
             Kind::List { items, .. } => {
                 for item in items.iter() {
-                    match item.kind {
-                        Kind::Block => v.strided(at.wrapping_add(item.at), item.size, 0, 1),
-                        _ => item.walk_all(at, v),
-                    }
+                    item.walk_all(at, v);
                 }
             }
         }
@@ -157,8 +185,11 @@ impl Node {
 
     /// Visits `n` copies of the node, `stride` apart, the first displaced by `base`.
     pub fn walk_loop_all<V: Visit>(&self, base: i64, stride: i64, n: u64, v: &mut V) {
-        if self.is_block() {
-            return v.strided(base.wrapping_add(self.at), self.size, stride, n);
+        let start = base.wrapping_add(self.at);
+        match &self.kind {
+            Kind::Block => return v.strided(start, self.size, stride, n),
+            Kind::Blocks(blocks) => return v.records(start, blocks, self.size, stride, n),
+            _ => {}
         }
         let mut at = base;
         for _ in 0..n {
@@ -193,11 +224,23 @@ fn push(items: &mut Vec<Node>, node: Node) {
     if node.size == 0 {
         return;
     }
-    if let Kind::List { items: inner, .. } = &node.kind {
-        for item in inner.iter() {
-            push(items, item.shifted(node.at));
+    match &node.kind {
+        Kind::List { items: inner, .. } => {
+            for item in inner.iter() {
+                push(items, item.shifted(node.at));
+            }
+            return;
         }
-        return;
+        Kind::Blocks(blocks) => {
+            for block in blocks.iter() {
+                push(
+                    items,
+                    Node::block(node.at.wrapping_add(block.at), block.len),
+                );
+            }
+            return;
+        }
+        _ => {}
     }
     if let Some(last) = items.last_mut() {
         if last.is_block() && node.is_block() && last.at.wrapping_add(last.size as i64) == node.at {
@@ -219,20 +262,31 @@ fn as_loop(items: &[Node]) -> Option<Node> {
     regular.then(|| items[0].repeat(items.len() as u64, stride))
 }
 
-/// Blocks of one length.
-fn as_even(items: &[Node]) -> Option<Node> {
+/// Nothing but blocks, of one length or not.
+fn as_blocks(items: &[Node]) -> Option<Node> {
     let len = items[0].size;
-    if !items.iter().all(|i| i.is_block() && i.size == len) {
+    if !items.iter().all(|i| i.is_block()) {
         return None;
     }
-    Some(Node {
-        at: 0,
-        size: len * items.len() as u64,
-        kind: Kind::Even {
-            len,
-            ats: items.iter().map(|i| i.at).collect(),
-        },
-    })
+    if items.len() > FEW && items.iter().all(|i| i.size == len) {
+        let ats = items.iter().map(|i| i.at).collect();
+        return Some(Node {
+            at: 0,
+            size: len * items.len() as u64,
+            kind: Kind::Even { len, ats },
+        });
+    }
+    let mut size = 0;
+    let blocks = items.iter().map(|i| {
+        size += i.size;
+        Block {
+            at: i.at,
+            len: i.size,
+            start: size - i.size,
+        }
+    });
+    let kind = Kind::Blocks(blocks.collect());
+    Some(Node { at: 0, size, kind })
 }
 
 fn as_list(items: Vec<Node>) -> Node {
@@ -271,6 +325,21 @@ fn walk_even<V: Visit>(base: i64, len: u64, ats: &[i64], from: u64, to: u64, v: 
     }
     if tail > 0 {
         v.strided(place(last), tail, 0, 1);
+    }
+}
+
+fn walk_blocks<V: Visit>(base: i64, blocks: &[Block], from: u64, to: u64, v: &mut V) {
+    let first = blocks.partition_point(|b| b.start <= from) - 1;
+    for block in &blocks[first..] {
+        if block.start >= to {
+            return;
+        }
+        let (low, high) = (
+            from.saturating_sub(block.start),
+            (to - block.start).min(block.len),
+        );
+        let at = base.wrapping_add(block.at).wrapping_add(low as i64);
+        v.strided(at, high - low, 0, 1);
     }
 }
 
