@@ -1,4 +1,6 @@
-/* How datatypes were made, what they are called, Fortran's kinds, errors (MPI 5.0, 5.1.13, 7.8, 19.1.9). One process. */
+// run: n=1 timeout=60
+// How datatypes were made, what they are called, Fortran's kinds, errors (MPI 5.0, 5.1.13, 7.8,
+// 19.1.9).
 #include "check.h"
 
 static void envelope(MPI_Datatype type, int ni, int na, int nd, int combiner)
@@ -115,11 +117,11 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     contents();
     large_contents();
     names();
     kinds();
     errors();
-    return check_result();
+    return check_end();
 }

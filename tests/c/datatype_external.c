@@ -1,9 +1,24 @@
-/* external32 of derived datatypes (MPI 5.0, 5.3 and 14.5.2). One process. MPICH 5.0.2 cannot run it: its
- * MPI_Pack_external_size ends the process when it meets a struct. */
+// run: n=1 timeout=60
+// external32 (MPI 5.0, 5.3 and 14.5.2). MPICH 5.0.2 ends in MPI_Pack_external_size when it meets a struct, so
+// those are STRICT.
 #include "check.h"
 
 static char packed[32768];
 
+static void plain(void)
+{
+    unsigned char expected[] = {0, 0, 0, 1, 255, 255, 255, 254};
+    int in[] = {1, -2}, out[2] = {0, 0};
+    MPI_Aint position = 0;
+    MPI_Pack_external("external32", in, 2, MPI_INT, packed, sizeof packed, &position);
+    CHECK_EQ(position, 8);
+    CHECK(!memcmp(packed, expected, 8));
+    position = 0;
+    MPI_Unpack_external("external32", packed, 8, &position, out, 2, MPI_INT);
+    CHECK(out[0] == 1 && out[1] == -2);
+}
+
+#if STRICT
 static void external(void)
 {
     struct { short s; int i; double d; } in = {-2, 0x01020304, 1.0}, out = {0, 0, 0};
@@ -52,10 +67,15 @@ static void long_external(void)
     MPI_Type_free(&type);
 }
 
+#endif
+
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    plain();
+#if STRICT
     external();
     long_external();
-    return check_result();
+#endif
+    return check_end();
 }

@@ -1,5 +1,6 @@
-/* Messages between different datatypes of one signature, short and long; elements of partial receives (MPI 5.0, 3.2.5,
- * 5.1.11). Any number of processes: each sends to its right neighbour, alone to itself. */
+// run: n=1,2,3 timeout=60
+// Messages between different datatypes of one signature, short and long; elements of partial
+// receives (MPI 5.0, 3.2.5, 5.1.11). Each process sends to its right neighbour, alone to itself.
 #include "check.h"
 
 static int rank, left, right;
@@ -143,7 +144,7 @@ static void packed(void)
 int main(int argc, char **argv)
 {
     int size;
-    MPI_Init(&argc, &argv);
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     right = (rank + 1) % size;
@@ -157,5 +158,5 @@ int main(int argc, char **argv)
     partial();
     absolute();
     packed();
-    return check_result();
+    return check_end();
 }

@@ -1,5 +1,5 @@
-/* Pack and unpack datatypes; every process's share of a distributed array (MPI 5.0, 5.1.4, 5.2).
- * One process. */
+// run: n=1 timeout=60
+// Pack and unpack datatypes; every process's share of a distributed array (MPI 5.0, 5.1.4, 5.2).
 #include "check.h"
 
 enum { N = 4096 };
@@ -131,12 +131,12 @@ static void several(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     for (int i = 0; i < N; i++)
         source[i] = i;
     orders();
     transpose();
     darrays();
     several();
-    return check_result();
+    return check_end();
 }
