@@ -23,7 +23,7 @@ static int wrong(const int *p, int n, int r, int from)
     return bad;
 }
 
-static void fill(int *p, int n, int r, int from)
+static void put(int *p, int n, int r, int from)
 {
     for (int i = 0; i < n; i++)
         p[i] = value(r, from + i);
@@ -42,7 +42,7 @@ static void bcast(int n)
     for (int root = 0; root < size; root++) {
         memset(p, 0, n * sizeof *p);
         if (rank == root)
-            fill(p, n, root, 0);
+            put(p, n, root, 0);
         MPI_Bcast(p, n, MPI_INT, root, MPI_COMM_WORLD);
         CHECK_EQ(wrong(p, n, root, 0), 0);
         CHECK_EQ(p[n], -1);
@@ -77,15 +77,15 @@ static void gather_scatter(int n)
     for (int root = 0; root < size; root++)
         for (int in_place = 0; in_place < 2; in_place++) {
             int here = in_place && rank == root;
-            fill(mine, n, rank, 0);
+            put(mine, n, rank, 0);
             memset(all, 0, (long)n * size * sizeof *all);
             if (here)
-                fill(all + (long)n * rank, n, rank, 0);
+                put(all + (long)n * rank, n, rank, 0);
             MPI_Gather(here ? MPI_IN_PLACE : mine, n, MPI_INT, all, n, MPI_INT, root, MPI_COMM_WORLD);
             for (int r = 0; rank == root && r < size; r++)
                 CHECK_EQ(wrong(all + (long)n * r, n, r, 0), 0);
             for (int r = 0; rank == root && r < size; r++)
-                fill(all + (long)n * r, n, root, r);
+                put(all + (long)n * r, n, root, r);
             memset(mine, 0, n * sizeof *mine);
             MPI_Scatter(all, n, MPI_INT, here ? MPI_IN_PLACE : mine, n, MPI_INT, root, MPI_COMM_WORLD);
             if (!here)
@@ -108,14 +108,14 @@ static void gatherv_scatterv(void)
     long room = total + 2 * size;
     int *mine = ints(8), *all = ints(room);
     for (int root = 0; root < size; root++) {
-        fill(mine, counts[rank], rank, 0);
+        put(mine, counts[rank], rank, 0);
         for (long i = 0; i < room; i++)
             all[i] = -1;
         MPI_Gatherv(mine, counts[rank], MPI_INT, all, counts, at, MPI_INT, root, MPI_COMM_WORLD);
         for (int r = 0; rank == root && r < size; r++) {
             CHECK_EQ(wrong(all + at[r], counts[r], r, 0), 0);
             CHECK_EQ(all[at[r] + counts[r]], -1);
-            fill(all + at[r], counts[r], root, r);
+            put(all + at[r], counts[r], root, r);
         }
         memset(mine, 0, 8 * sizeof *mine);
         MPI_Scatterv(all, counts, at, MPI_INT, mine, counts[rank], MPI_INT, root, MPI_COMM_WORLD);
@@ -130,9 +130,9 @@ static void allgather(int n)
     int *mine = ints(n), *all = ints((long)n * size);
     for (int in_place = 0; in_place < 2; in_place++) {
         memset(all, 0, (long)n * size * sizeof *all);
-        fill(mine, n, rank, 0);
+        put(mine, n, rank, 0);
         if (in_place)
-            fill(all + (long)n * rank, n, rank, 0);
+            put(all + (long)n * rank, n, rank, 0);
         MPI_Allgather(in_place ? MPI_IN_PLACE : mine, n, MPI_INT, all, n, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < size; r++)
             CHECK_EQ(wrong(all + (long)n * r, n, r, 0), 0);
@@ -151,9 +151,9 @@ static void allgatherv(void)
     }
     for (int in_place = 0; in_place < 2; in_place++) {
         int *all = ints(room);
-        fill(mine, counts[rank], rank, 0);
+        put(mine, counts[rank], rank, 0);
         if (in_place)
-            fill(all + at[rank], counts[rank], rank, 0);
+            put(all + at[rank], counts[rank], rank, 0);
         MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine, counts[rank], MPI_INT, all, counts, at, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < size; r++) {
             CHECK_EQ(wrong(all + at[r], counts[r], r, 0), 0);
@@ -169,7 +169,7 @@ static void alltoall(int n)
     int *out = ints((long)n * size), *in = ints((long)n * size);
     for (int in_place = 0; in_place < 2; in_place++) {
         for (int r = 0; r < size; r++)
-            fill((in_place ? in : out) + (long)n * r, n, rank, r * 11);
+            put((in_place ? in : out) + (long)n * r, n, rank, r * 11);
         MPI_Alltoall(in_place ? MPI_IN_PLACE : out, n, MPI_INT, in, n, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < size; r++)
             CHECK_EQ(wrong(in + (long)n * r, n, r, rank * 11), 0);
@@ -188,7 +188,7 @@ static void alltoallv(void)
         sc[r] = amount(rank, r);
         rc[r] = amount(r, rank);
         at[r] = 6 * (size - 1 - r);
-        fill(out + at[r], sc[r], rank, r);
+        put(out + at[r], sc[r], rank, r);
     }
     MPI_Alltoallv(out, sc, at, MPI_INT, in, rc, at, MPI_INT, MPI_COMM_WORLD);
     for (int r = 0; r < size; r++) {
@@ -223,7 +223,7 @@ static void alltoallw(void)
     for (int r = 0; r < size; r++) {
         rt[r] = MPI_INT;
         rc[r] = 3;
-        fill(in + 12 * r, 3, rank, r * 5);
+        put(in + 12 * r, 3, rank, r * 5);
     }
     MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, in, rc, ro, rt, MPI_COMM_WORLD);
     for (int r = 0; r < size; r++)
@@ -240,7 +240,7 @@ static void gather_columns(void)
     MPI_Type_vector(ROWS, 1, size, MPI_INT, &column);
     MPI_Type_create_resized(column, 0, sizeof(int), &narrow);
     MPI_Type_commit(&narrow);
-    fill(mine, ROWS, rank, 0);
+    put(mine, ROWS, rank, 0);
     for (int root = 0; root < size; root++) {
         memset(matrix, 0, (long)ROWS * size * sizeof *matrix);
         MPI_Gather(mine, ROWS, MPI_INT, matrix, 1, narrow, root, MPI_COMM_WORLD);

@@ -397,10 +397,11 @@ impl<T> Inner<T> {
     fn wake_parked(&mut self) {
         let Some(engine) = &self.engine else { return };
         for w in &self.waiters {
-            let hit = match w.requests.is_empty() {
-                true => engine.arrivals != w.arrivals,
-                false => w.requests.iter().any(|&r| engine.is_done(r)),
-            };
+            let hit = engine.wants_user()
+                || match w.requests.is_empty() {
+                    true => engine.arrivals != w.arrivals,
+                    false => w.requests.iter().any(|&r| engine.is_done(r)),
+                };
             if hit {
                 w.thread.unpark();
             }

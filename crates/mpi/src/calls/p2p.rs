@@ -2,6 +2,7 @@
 //!
 //! A blocking call that can end at once touches the lane once and allocates nothing.
 
+use crate::calls::coll::wait_serving;
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, RequestH, TypeH};
 use crate::objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
@@ -115,7 +116,7 @@ pub(crate) fn settle<'a>(
             requests: &[f.id],
             from: f.from,
         };
-        guard = mpi.lane.wait(guard, on, |s| {
+        guard = wait_serving(mpi, guard, on, |s| {
             s.engine.as_ref().is_none_or(|e| e.is_done(f.id))
         });
     }

@@ -1,5 +1,6 @@
 //! Probes, and receives of matched messages (MPI 5.0, 3.8).
 
+use crate::calls::coll::wait_serving;
 use crate::calls::p2p::{from, running, settle, want};
 use crate::error::Res;
 use crate::handle::{CommH, MessageH, RequestH, TypeH};
@@ -43,7 +44,7 @@ pub fn probe(mpi: &Mpi, source: i32, tag: i32, comm: CommH, status: StatusOut) -
         return Ok(());
     };
     let mut found = None;
-    let mut guard = mpi.lane.wait(guard, on(&want), |s| match &mut s.engine {
+    let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
             found = engine.probe(want);
             found.is_some()
@@ -112,7 +113,7 @@ pub fn mprobe(
         return Ok(());
     };
     let mut taken = None;
-    let mut guard = mpi.lane.wait(guard, on(&want), |s| match &mut s.engine {
+    let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
             taken = engine.take_message(want);
             taken.is_some()

@@ -1,5 +1,6 @@
 //! Completion of one request (MPI 5.0, 3.7.3): wait, test, status, free, cancel.
 
+use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::p2p::running;
 use crate::error::{Class, Res, fail};
 use crate::handle::RequestH;
@@ -25,13 +26,13 @@ pub(crate) fn wait_until_ended<'a>(
                     requests: &[id],
                     from,
                 };
-                mpi.lane.wait(guard, on, |s| {
+                wait_serving(mpi, guard, on, |s| {
                     s.engine.as_ref().is_none_or(|e| e.is_done(id))
                 })
             }
-            Pending::Anything => mpi
-                .lane
-                .wait(guard, WaitOn::default(), |s| pending(s, handle).is_none()),
+            Pending::Anything => wait_serving(mpi, guard, WaitOn::default(), |s| {
+                pending(s, handle).is_none()
+            }),
         };
     }
     guard
@@ -101,7 +102,7 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
         flag.set(1);
         return Ok(());
     }
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     if !has_ended(&mut guard, handle)? {
         flag.set(0);
         return Ok(());
@@ -135,7 +136,7 @@ pub fn request_get_status(mpi: &Mpi, request: RequestH, flag: Out<i32>, status: 
         flag.set(1);
         return Ok(());
     }
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     if !is_active(&guard.above, request)? {
         status.set_keeping_error(EMPTY);
         flag.set(1);

@@ -3,6 +3,7 @@
 //! An array is walked up to three times: are all handles good, have they ended, take what they left. To wait for all
 //! means to wait for one after the other, so a thread is woken no oftener than it must be and nothing is allocated.
 
+use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::p2p::running;
 use crate::calls::request::{ask, conclude, look, wait_until_ended};
 use crate::error::{Class, Fault, Res, fail};
@@ -91,7 +92,7 @@ impl List {
             from: None,
         };
         let mut found = None;
-        let guard = mpi.lane.wait(guard, on, |s| {
+        let guard = wait_serving(mpi, guard, on, |s| {
             found = self.first(s);
             found.is_some()
         });
@@ -240,7 +241,7 @@ pub fn testall(
     array_of_statuses: Array<Status>,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
     let all = list.poll(&mut guard, |s| list.all(s).then_some(()))?;
     flag.set(all.is_some() as i32);
@@ -284,7 +285,7 @@ pub fn testany(
     status: StatusOut,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     index.set(UNDEFINED);
     if list.active(&guard.above)? == 0 {
         flag.set(1);
@@ -350,7 +351,7 @@ pub fn testsome(
     array_of_statuses: Array<Status>,
 ) -> Res {
     let list = List::new(incount, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     if list.active(&guard.above)? == 0 {
         outcount.set(UNDEFINED);
         return Ok(());
@@ -379,7 +380,7 @@ pub fn request_get_status_all(
     array_of_statuses: Array<Status>,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
     let all = list.poll(&mut guard, |s| list.all(s).then_some(()))?;
     flag.set(all.is_some() as i32);
@@ -401,7 +402,7 @@ pub fn request_get_status_any(
     status: StatusOut,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     index.set(UNDEFINED);
     if list.active(&guard.above)? == 0 {
         flag.set(1);
@@ -427,7 +428,7 @@ pub fn request_get_status_some(
     array_of_statuses: Array<Status>,
 ) -> Res {
     let list = List::new(incount, array_of_requests)?;
-    let mut guard = mpi.lock();
+    let mut guard = lock_serving(mpi);
     if list.active(&guard.above)? == 0 {
         outcount.set(UNDEFINED);
         return Ok(());

@@ -34,7 +34,7 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
                     requests: &[req],
                     from: Some(peer),
                 };
-                guard = mpi.lane.wait(guard, on, |s| {
+                guard = wait_serving(mpi, guard, on, |s| {
                     s.engine.as_ref().is_none_or(|e| e.is_done(req))
                 });
             }
@@ -91,9 +91,46 @@ fn keep(
     Ok(())
 }
 
-/// Makes the calls of user functions that collectives in the background wait for, with the lane released.
+/// As [`Lane::wait`](kw_engine::Lane::wait), and makes the calls of user functions that collectives in the background
+/// want meanwhile.
 #[inline]
-pub(crate) fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
+pub(crate) fn wait_serving<'a>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
+    on: WaitOn<'_>,
+    mut ready: impl FnMut(&mut State) -> bool,
+) -> Guard<'a> {
+    loop {
+        let mut done = false;
+        guard = mpi.lane.wait(guard, on, |s| {
+            done = ready(s);
+            done || wants_user(s)
+        });
+        if done || !wants_user(&guard) {
+            return guard;
+        }
+        guard = serve_users(mpi, guard);
+    }
+}
+
+#[inline]
+fn wants_user(state: &State) -> bool {
+    state.engine.as_ref().is_some_and(|e| e.wants_user())
+}
+
+/// Takes the lane, and makes the calls of user functions that collectives in the background want.
+#[inline]
+pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
+    let guard = mpi.lock();
+    if wants_user(&guard) {
+        return serve_users(mpi, guard);
+    }
+    guard
+}
+
+/// Makes the calls of user functions that collectives in the background wait for, with the lane released.
+#[cold]
+fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
     while let Some((req, step)) = guard.engine.as_mut().and_then(|e| e.take_user_step()) {
         drop(guard);
         step.call();
