@@ -151,11 +151,9 @@ impl Paths {
             return Err(nowhere(peer));
         };
         self.routes[peer.idx()] = route;
-        Ok(Choice::from_lines(
-            &lines(&caps),
-            knobs.number(eager),
-            write,
-        ))
+        let mut lines = lines(&caps);
+        lines.get = lines.get.filter(|_| knobs.flag(Id::SingleCopy));
+        Ok(Choice::from_lines(&lines, knobs.number(eager), write))
     }
 
     /// Sends a frame to a peer whose route is known.

@@ -4,7 +4,7 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::life::World;
 use crate::state::{Guard, Mpi};
-use kw_base::knobs::Knobs;
+use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
@@ -111,11 +111,20 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         return Ok(());
     };
     drop(guard);
+    if engine.knobs().flag(Id::Stats) {
+        print_counters(&engine);
+    }
     engine.close();
     engine
         .launcher()
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+fn print_counters(engine: &Engine) {
+    let all = engine.counters().into_iter().filter(|c| c.1 != 0);
+    let words: Vec<String> = all.map(|(name, value)| format!("{name} {value}")).collect();
+    eprintln!("rank {}: {}", engine.me(), words.join(", "));
 }
 
 /// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank 0, and down again.
