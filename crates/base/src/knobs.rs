@@ -46,7 +46,7 @@ macro_rules! knobs {
 
 knobs! {
     Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated, in order of preference.", "none";
-    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; zero when more ranks than cores share a host.", "none";
+    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; when more ranks than cores share a host, others may run between two polls.", "none";
     EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack";
     Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over.", "none";
     Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none";

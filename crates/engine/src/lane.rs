@@ -65,6 +65,8 @@ pub struct Inner<T> {
     /// `Engine::ended` when sleeping threads were last looked at.
     told: u64,
     spin: Duration,
+    /// More ranks than processors share this host: who polls lets others run between two looks.
+    crowded: bool,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
@@ -133,6 +135,7 @@ impl<T: Send + 'static> Lane<T> {
             next_waiter: 0,
             told: 0,
             spin: Duration::ZERO,
+            crowded: false,
             watch: Duration::ZERO,
             sleeper: None,
             event_thread: None,
@@ -269,7 +272,7 @@ fn poll_until<T: Send + 'static>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T>) -> bool,
 ) {
-    let spin = guard.spin;
+    let (spin, crowded) = (guard.spin, guard.crowded);
     let mut idle = 0u32;
     let mut since = None;
     loop {
@@ -294,7 +297,10 @@ fn poll_until<T: Send + 'static>(
             continue;
         }
         idle += 1;
-        if spin.is_zero() || idle.is_multiple_of(ROUNDS_PER_CLOCK) {
+        if crowded {
+            thread::yield_now();
+        }
+        if crowded || spin.is_zero() || idle.is_multiple_of(ROUNDS_PER_CLOCK) {
             if guard.core.wanted.load(Ordering::Relaxed) != 0 {
                 guard.let_others_in();
                 if ready(guard) {
@@ -351,11 +357,8 @@ impl<T> Inner<T> {
         };
         let crowded = engine.job().crowded();
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
-        self.spin = if crowded {
-            Duration::ZERO
-        } else {
-            micros(Id::Spin)
-        };
+        self.spin = micros(Id::Spin);
+        self.crowded = crowded;
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
         self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
         self.duty = if crate::engine::wants_event_thread(engine.knobs()) {
