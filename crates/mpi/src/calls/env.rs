@@ -2,6 +2,7 @@
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
+use crate::objects::attributes::of_job;
 use crate::objects::life::World;
 use crate::state::{Guard, Mpi};
 use kw_base::knobs::{Id, Knobs};
@@ -55,6 +56,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
+    predefine(&mut guard, level);
     let life = &mut guard.above.life;
     life.world = World::Open;
     life.level = level;
@@ -62,6 +64,23 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     drop(guard);
     mpi.set_active(true);
     Ok(level)
+}
+
+/// The predefined attributes of communicators, and MPI_INFO_ENV.
+fn predefine(guard: &mut Guard<'_>, level: i32) {
+    let Some(engine) = guard.engine.as_mut() else {
+        return;
+    };
+    let (appnum, universe) = (
+        engine.launcher().appnum(),
+        engine.launcher().universe_size(),
+    );
+    let values = of_job(engine.hosts(), appnum, universe);
+    let size = engine.size();
+    guard.above.attributes.predefine(values);
+    let last = guard.above.codes.last();
+    guard.above.attributes.set_last_used_code(last);
+    guard.above.describe_env(size, level);
 }
 
 /// Starts the engine for the world or for a session, if nobody has yet. Pair with [`leave`].

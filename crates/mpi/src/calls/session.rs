@@ -1,5 +1,6 @@
 //! Sessions and process sets (MPI 5.0, 11.3).
 
+use crate::calls::env::{enter, leave};
 use crate::error::{Class, Res, fail};
 use crate::handle::{ErrhandlerH, InfoH, SessionH};
 use crate::objects::errhandler::Kind;
@@ -81,29 +82,48 @@ pub fn session_get_info(mpi: &Mpi, session: SessionH, info_used: Out<InfoH>) -> 
     Ok(())
 }
 
-/// Opens a session, once the engine runs.
-pub(crate) fn open(mpi: &Mpi, info: InfoH, errhandler: ErrhandlerH) -> Res<SessionH> {
+/// MPI_Session_init
+pub fn session_init(
+    mpi: &Mpi,
+    info: InfoH,
+    errhandler: ErrhandlerH,
+    session: Out<SessionH>,
+) -> Res {
     let mut guard = mpi.lock();
     let given = guard.above.info_or_null(info)?.cloned().unwrap_or_default();
     guard.above.check_errhandler(errhandler, Kind::Session)?;
-    guard.above.hold_errhandler(errhandler);
-    let mut info = Info::default();
-    info.set("thread_level", "MPI_THREAD_MULTIPLE");
-    info.set("mpi_memory_alloc_kinds", "mpi,system");
-    if let Some(level) = given.get("thread_level") {
-        info.set("thread_level", level);
+    enter(&mut guard)?;
+    if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.me(), e.size())) {
+        guard.above.open_contexts(me, size);
     }
+    guard.above.hold_errhandler(errhandler);
+    let info = about(&given);
     let key = guard.above.sessions.insert(Session { errhandler, info });
-    Ok(SessionH::from_key(key))
+    drop(guard);
+    mpi.set_active(true);
+    session.set(SessionH::from_key(key));
+    Ok(())
 }
 
-/// Closes a session.
-pub(crate) fn close(mpi: &Mpi, session: SessionH) -> Res {
+/// What a session says of itself, given what was asked for.
+fn about(given: &Info) -> Info {
+    let mut info = Info::default();
+    let level = given.get("thread_level");
+    info.set("thread_level", level.unwrap_or("MPI_THREAD_MULTIPLE"));
+    info.set("mpi_memory_alloc_kinds", "mpi,system");
+    info
+}
+
+/// MPI_Session_finalize
+pub fn session_finalize(mpi: &Mpi, session: Out<SessionH>) -> Res {
     let mut guard = mpi.lock();
-    guard.above.session(session)?;
-    let gone = session.key().and_then(|k| guard.above.sessions.remove(k));
+    let handle = session.get();
+    guard.above.session(handle)?;
+    let gone = handle.key().and_then(|k| guard.above.sessions.remove(k));
     if let Some(gone) = gone {
         guard.above.drop_errhandler(gone.errhandler);
     }
-    Ok(())
+    drop(guard);
+    session.set(SessionH::NULL);
+    leave(mpi)
 }

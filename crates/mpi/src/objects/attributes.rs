@@ -5,6 +5,8 @@
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH, WinH};
+use crate::objects::codes::LASTCODE;
+use crate::objects::comm::{ANY_SOURCE, PROC_NULL};
 use crate::state::Tables;
 use kw_base::{Key, Slab};
 use kw_sys::buf::Buf;
@@ -249,6 +251,21 @@ impl Attributes {
         };
         Some(p.present[at].then(|| p.ints.addr().bits() + 4 * at))
     }
+}
+
+/// The predefined attributes of communicators in a job, from MPI_TAG_UB to MPI_UNIVERSE_SIZE. The clock of one machine is
+/// the same for all its processes.
+pub fn of_job(hosts: &[u32], appnum: Option<i32>, universe: Option<i32>) -> [Option<i32>; 7] {
+    let one_clock = hosts.windows(2).all(|w| w[0] == w[1]);
+    [
+        Some(i32::MAX),
+        Some(ANY_SOURCE),
+        Some(PROC_NULL),
+        Some(one_clock as i32),
+        appnum,
+        Some(LASTCODE),
+        universe,
+    ]
 }
 
 impl Tables {

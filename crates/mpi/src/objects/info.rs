@@ -104,6 +104,37 @@ impl Tables {
         found.ok_or_else(|| unknown_info(handle))
     }
 
+    /// Fills MPI_INFO_ENV (MPI 5.0, 11.2.1).
+    pub fn describe_env(&mut self, size: u32, level: i32) {
+        let args: Vec<String> = std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect();
+        let level = match level {
+            0 => "MPI_THREAD_SINGLE",
+            1024 => "MPI_THREAD_FUNNELED",
+            2048 => "MPI_THREAD_SERIALIZED",
+            _ => "MPI_THREAD_MULTIPLE",
+        };
+        let wdir = std::env::current_dir().ok();
+        let known = [
+            ("command", args.first().cloned()),
+            ("argv", args.get(1..).map(|a| a.join(" "))),
+            ("maxprocs", Some(size.to_string())),
+            ("soft", Some(size.to_string())),
+            ("host", Some(kw_sys::host::name())),
+            ("arch", Some(std::env::consts::ARCH.to_string())),
+            ("wdir", wdir.map(|d| d.to_string_lossy().into_owned())),
+            ("thread_level", Some(level.to_string())),
+            ("mpi_memory_alloc_kinds", Some("mpi,system".to_string())),
+        ];
+        for (key, value) in known {
+            match value {
+                Some(v) if v.len() < MAX_VALUE => self.env_info.set(key, &v),
+                _ => {}
+            }
+        }
+    }
+
     /// A handle for an info object.
     pub fn add_info(&mut self, info: Info) -> InfoH {
         InfoH::from_key(self.infos.insert(info))
