@@ -205,7 +205,8 @@ impl Dial {
     }
 }
 
-/// An attempt after a step.
+/// An attempt after a step. It lives on the stack for one step.
+#[allow(clippy::large_enum_variant)]
 enum Step {
     On(Attempt),
     Welcome(Sock),

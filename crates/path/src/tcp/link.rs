@@ -207,8 +207,9 @@ impl Link {
             self.place(n, direct);
             let frames = self.parse(peer, inbound)?;
             self.adapt(n == asked, frames, tuning);
-            // Less than asked: the socket is empty. A payload that is complete: what follows comes with the next poll.
-            if n < asked || direct > 0 && self.inflow.is_none() {
+            // Less than asked: the socket is empty. After a payload that is complete one more look is worth its price: the
+            // sender may have announced where the answer goes.
+            if n < asked {
                 break;
             }
         }

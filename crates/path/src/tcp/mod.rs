@@ -148,7 +148,8 @@ fn down(peer: Peer, reason: impl Into<String>) -> Down {
 impl TcpPath {
     /// Listens, and connects to nobody yet.
     pub fn new(config: Config) -> Result<TcpPath, CannotOpen> {
-        TcpPath::tuned(config, Tuning::default())
+        let tuning = Tuning::for_size(config.size);
+        TcpPath::tuned(config, tuning)
     }
 
     /// As `new`, with other numbers than the measured ones.
@@ -440,9 +441,9 @@ impl Path for TcpPath {
         let line = |t0, tb| CostLine { t0, tb };
         Caps {
             name: "tcp",
-            stream: line(4_500.0, 0.16),
+            stream: line(3_800.0, 0.12),
             copy: line(60.0, 0.06),
-            control: line(4_300.0, 0.0),
+            control: line(3_700.0, 0.0),
             get: None,
             put: None,
         }

@@ -43,3 +43,18 @@ impl Default for Tuning {
         }
     }
 }
+
+impl Tuning {
+    /// The measured numbers for a job of so many ranks: with many connections each has a smaller buffer.
+    pub fn for_size(ranks: u32) -> Tuning {
+        let read_buffer = match ranks {
+            0..=16 => 64 << 10,
+            17..=64 => 32 << 10,
+            _ => (16 << 10) + 64,
+        };
+        Tuning {
+            read_buffer,
+            ..Tuning::default()
+        }
+    }
+}
