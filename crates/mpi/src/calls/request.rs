@@ -165,6 +165,8 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
     let mut stop = |part: &Part| {
         if let Part::Flying(f) = part {
             engine.cancel(f.id);
+            // A message to oneself can be taken back before this call returns.
+            while !engine.is_done(f.id) && engine.progress() {}
         }
     };
     match tables.requests.get(handle) {
