@@ -33,6 +33,7 @@ impl crate::state::Tables {
             comm,
             start,
             active: None,
+            partitions: None,
         })))
     }
 }

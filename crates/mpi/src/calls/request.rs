@@ -10,7 +10,7 @@ use crate::objects::request::{
 use crate::objects::status::EMPTY;
 use crate::state::{Guard, Mpi, State};
 use kw_engine::WaitOn;
-use kw_sys::args::{Out, StatusOut};
+use kw_sys::args::{Out, Status, StatusOut};
 
 /// Waits until a request has ended. A handle that names no request counts as ended.
 #[inline]
@@ -78,13 +78,23 @@ pub(crate) fn conclude(
     ended.fault.map_or(Ok(()), Err)
 }
 
+/// The status of a null request is empty, its error included; any other keeps the error that is there.
+#[inline]
+fn put_at_once(handle: RequestH, ended: Status, status: StatusOut) {
+    if handle.is_null() {
+        status.set(ended);
+    } else {
+        status.set_keeping_error(ended);
+    }
+}
+
 /// MPI_Wait
 #[inline]
 pub fn wait(mpi: &Mpi, request: Out<RequestH>, status: StatusOut) -> Res {
     let handle = request.get();
     if let Some(ended) = at_once(handle) {
         request.set(RequestH::NULL);
-        status.set(ended);
+        put_at_once(handle, ended, status);
         return Ok(());
     }
     let guard = mpi.lock();
@@ -98,7 +108,7 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
     let handle = request.get();
     if let Some(ended) = at_once(handle) {
         request.set(RequestH::NULL);
-        status.set_keeping_error(ended);
+        put_at_once(handle, ended, status);
         flag.set(1);
         return Ok(());
     }
@@ -132,13 +142,13 @@ pub(crate) fn look<'a>(
 /// MPI_Request_get_status
 pub fn request_get_status(mpi: &Mpi, request: RequestH, flag: Out<i32>, status: StatusOut) -> Res {
     if let Some(ended) = at_once(request) {
-        status.set_keeping_error(ended);
+        put_at_once(request, ended, status);
         flag.set(1);
         return Ok(());
     }
     let mut guard = lock_serving(mpi);
     if !is_active(&guard.above, request)? {
-        status.set_keeping_error(EMPTY);
+        status.set(EMPTY);
         flag.set(1);
         return Ok(());
     }

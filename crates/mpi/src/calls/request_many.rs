@@ -267,7 +267,7 @@ pub fn waitany(
     let guard = mpi.lock();
     if list.active(&guard.above)? == 0 {
         index.set(UNDEFINED);
-        status.set_keeping_error(EMPTY);
+        status.set(EMPTY);
         return Ok(());
     }
     let (guard, i) = list.wait_any(mpi, guard);
@@ -289,7 +289,7 @@ pub fn testany(
     index.set(UNDEFINED);
     if list.active(&guard.above)? == 0 {
         flag.set(1);
-        status.set_keeping_error(EMPTY);
+        status.set(EMPTY);
         return Ok(());
     }
     let found = list.poll(&mut guard, |s| list.first(s))?;
@@ -406,7 +406,7 @@ pub fn request_get_status_any(
     index.set(UNDEFINED);
     if list.active(&guard.above)? == 0 {
         flag.set(1);
-        status.set_keeping_error(EMPTY);
+        status.set(EMPTY);
         return Ok(());
     }
     let found = list.poll(&mut guard, |s| list.first(s))?;

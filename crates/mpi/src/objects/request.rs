@@ -41,6 +41,8 @@ pub enum Part {
     Ended(Status),
     /// Goes on.
     Flying(Flight),
+    /// Started, but some partitions are not ready yet (MPI_Psend_init).
+    Held,
 }
 
 /// How a persistent request is started.
@@ -108,6 +110,19 @@ pub struct Persistent {
     pub start: Start,
     /// What it is doing, while active.
     pub active: Option<Part>,
+    /// Of a partitioned send or receive (MPI 5.0, 4.2).
+    pub partitions: Option<Partitions>,
+}
+
+/// The partitions of a partitioned operation. The data travels as one message once the last one is ready.
+#[derive(Debug)]
+pub struct Partitions {
+    /// Which are ready; empty for a receive.
+    pub ready: Vec<bool>,
+    /// How many there are.
+    pub count: usize,
+    /// How many are not ready.
+    pub left: usize,
 }
 
 /// A generalized request (MPI 5.0, 13.2). Its functions are called with the lane released.
@@ -259,7 +274,7 @@ impl Tables {
     #[inline]
     pub fn sending(&mut self, started: Started, comm: CommH, to: Peer) -> RequestH {
         match part(started, comm, to) {
-            Part::Ended(_) => RequestH::DONE,
+            Part::Ended(_) | Part::Held => RequestH::DONE,
             Part::Flying(flight) => self.new_request(Kind::Flight(flight)),
         }
     }
@@ -293,6 +308,7 @@ impl Part {
     fn pending(&self, engine: &Engine) -> Option<Pending> {
         match self {
             Part::Flying(f) if !engine.is_done(f.id) => Some(Pending::On(f.id, f.from)),
+            Part::Held => Some(Pending::Anything),
             _ => None,
         }
     }
@@ -431,6 +447,7 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
 pub(crate) fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
     match part {
         Part::Ended(status) => (status, None),
+        Part::Held => (EMPTY, None),
         Part::Flying(f) => match engine.take(f.id) {
             Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
             None => (EMPTY, Some(lost(&f))),
@@ -483,6 +500,7 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let engine = state.engine.as_ref().ok_or_else(not_running)?;
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
+        Part::Held => EMPTY,
         Part::Flying(f) => match engine.peek(f.id) {
             Some(outcome) => status_of(f, outcome),
             None => EMPTY,
@@ -553,8 +571,63 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
         )
         .on(p.comm));
     }
-    p.active = Some(p.start.run(engine, buffers, p.comm)?);
+    p.active = Some(match &mut p.partitions {
+        Some(parts) if !parts.ready.is_empty() => {
+            parts.ready.fill(false);
+            parts.left = parts.count;
+            Part::Held
+        }
+        _ => p.start.run(engine, buffers, p.comm)?,
+    });
     Ok(())
+}
+
+/// Marks partitions `low..=high` of an active partitioned send as ready; says whether the message goes out now.
+pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res<bool> {
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    let Tables {
+        requests, buffers, ..
+    } = &mut state.above;
+    let Some(Kind::Persistent(p)) = requests.get_mut(handle) else {
+        return Err(not_partitioned(handle));
+    };
+    let (Some(parts), Some(Part::Held)) = (&mut p.partitions, &p.active) else {
+        return Err(not_partitioned(handle));
+    };
+    if low < 0 || high >= parts.count as i64 {
+        return Err(Fault::new(
+            Class::Arg,
+            format!(
+                "partitions {low} to {high} are named, but there are 0 to {}",
+                parts.count as i64 - 1
+            ),
+        ));
+    }
+    for i in low..=high {
+        if std::mem::replace(&mut parts.ready[i as usize], true) {
+            return Err(Fault::new(
+                Class::Arg,
+                format!("partition {i} was ready already"),
+            ));
+        }
+        parts.left -= 1;
+    }
+    let go = parts.left == 0;
+    if go {
+        p.active = Some(p.start.run(engine, buffers, p.comm)?);
+    }
+    Ok(go)
+}
+
+#[cold]
+pub(crate) fn not_partitioned(handle: RequestH) -> Box<Fault> {
+    Fault::new(
+        Class::Request,
+        format!(
+            "request is {:#x}, which is not an active partitioned send with partitions to make ready",
+            handle.0
+        ),
+    )
 }
 
 #[cold]

@@ -85,6 +85,7 @@ fn keep(
         comm,
         start,
         active: None,
+        partitions: None,
     };
     let handle = guard.above.new_request(Kind::Persistent(Box::new(kept)));
     request.set(handle);
