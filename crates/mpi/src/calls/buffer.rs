@@ -80,16 +80,6 @@ fn iflush(mut guard: Guard<'_>, owner: Owner, request: Out<RequestH>) -> Res {
     Ok(())
 }
 
-/// Waits until every buffered message of the process has left (MPI_Finalize).
-pub(crate) fn flush_all(mpi: &Mpi) -> Res {
-    let mut guard = mpi.lock();
-    for owner in guard.above.buffers.owners() {
-        guard = flush(mpi, guard, owner)?;
-        guard.above.buffers.detach(owner);
-    }
-    Ok(())
-}
-
 /// MPI_Buffer_attach
 pub fn buffer_attach(mpi: &Mpi, buffer: Addr, size: i64) -> Res {
     let mut guard = mpi.lock();

@@ -206,9 +206,4 @@ impl Buffers {
     pub fn sweep(&mut self, owner: Owner, engine: &mut Engine) -> Option<Box<Fault>> {
         self.find(owner).and_then(|a| a.sweep(engine))
     }
-
-    /// Everything that has a buffer.
-    pub fn owners(&self) -> Vec<Owner> {
-        self.attached.iter().map(|a| a.owner).collect()
-    }
 }
