@@ -68,7 +68,7 @@ impl<'a> Parent<'a> {
     }
 
     /// A communicator of these groups, whose context id all their members agree on.
-    fn make(&self, local: Circle<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
+    pub(crate) fn make(&self, local: Circle<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
         let context = match &remote {
             None => local.agree()?,
             Some(remote) => self.bridge(local.clone(), remote).agree()?,

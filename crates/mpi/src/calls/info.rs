@@ -20,6 +20,15 @@ pub fn info_create_env(mpi: &Mpi, _argc: i32, _argv: usize, info: Out<InfoH>) ->
     Ok(())
 }
 
+/// MPI_Get_hw_resource_info: each key is a kind of hardware that MPI_Comm_split_type can be guided by, its value whether
+/// this process is bound to one of them.
+pub fn get_hw_resource_info(mpi: &Mpi, hw_info: Out<InfoH>) -> Res {
+    let mut known = Info::default();
+    known.set("mpi_shared_memory", "true");
+    hw_info.set(mpi.lock().above.add_info(known));
+    Ok(())
+}
+
 /// MPI_Info_dup
 pub fn info_dup(mpi: &Mpi, info: InfoH, newinfo: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();

@@ -13,6 +13,7 @@ pub mod datatype;
 pub mod env;
 pub mod errhandler;
 pub mod errors;
+pub mod graph;
 pub mod grequest;
 pub mod group;
 pub mod info;

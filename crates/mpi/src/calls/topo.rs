@@ -14,10 +14,8 @@ use std::sync::Arc;
 /// MPI_Topo_test
 pub fn topo_test(mpi: &Mpi, comm: CommH, status: Out<i32>) -> Res {
     let guard = mpi.lock();
-    status.set(match guard.above.comm(comm)?.topology.as_deref() {
-        None => UNDEFINED,
-        Some(Topology::Cart(_)) => 211,
-    });
+    let topology = guard.above.comm(comm)?.topology.as_deref();
+    status.set(topology.map_or(UNDEFINED, Topology::status));
     Ok(())
 }
 
@@ -217,9 +215,9 @@ impl Tables {
         let comm = self.comm(comm)?;
         match comm.topology.as_deref() {
             Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
-            None => fail(
+            _ => fail(
                 Class::Topology,
-                "comm has no topology; make one with MPI_Cart_create",
+                "comm is no grid; make one with MPI_Cart_create",
             ),
         }
     }

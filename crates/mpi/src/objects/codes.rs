@@ -95,8 +95,7 @@ impl Codes {
                 format!("errorclass is {class}, which still has the code {code}"),
             );
         }
-        self.added.remove(&class);
-        Ok(())
+        self.remove(class, "errorclass")
     }
 
     /// Removes a code.
@@ -105,6 +104,17 @@ impl Codes {
             return fail(
                 Class::Arg,
                 format!("errorcode is {code}, which is a class and no code"),
+            );
+        }
+        self.remove(code, "errorcode")
+    }
+
+    /// Only what has no text any more may go (MPI 5.0, 9.5).
+    fn remove(&mut self, code: i32, name: &str) -> Res {
+        if self.mine(code)?.text.is_some() {
+            return fail(
+                Class::Arg,
+                format!("{name} is {code}, which still has a text; remove that first"),
             );
         }
         self.added.remove(&code);
@@ -194,6 +204,8 @@ mod tests {
         c.set_text(code, "out of cheese").unwrap();
         assert_eq!(c.text(code).unwrap(), "out of cheese");
         assert!(c.remove_class(class).is_err());
+        assert!(c.remove_code(code).is_err());
+        c.remove_text(code).unwrap();
         c.remove_code(code).unwrap();
         c.remove_class(class).unwrap();
         assert_eq!(c.class(class), None);

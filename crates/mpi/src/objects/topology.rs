@@ -5,6 +5,60 @@
 pub enum Topology {
     /// A grid.
     Cart(Cart),
+    /// A graph that every process knows whole.
+    Graph(Graph),
+    /// A graph of which this process knows its own edges.
+    Dist(Dist),
+}
+
+impl Topology {
+    /// What MPI_Topo_test says.
+    pub fn status(&self) -> i32 {
+        match self {
+            Topology::Cart(_) => 211,
+            Topology::Graph(_) => 212,
+            Topology::Dist(_) => 213,
+        }
+    }
+}
+
+/// A graph: `edges[index[r - 1]..index[r]]` are the neighbors of rank `r`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Where each rank's neighbors end.
+    pub index: Vec<i64>,
+    /// All neighbors.
+    pub edges: Vec<i64>,
+}
+
+impl Graph {
+    /// The neighbors of a rank, if it exists.
+    pub fn neighbors(&self, rank: i64) -> Option<&[i64]> {
+        let at = usize::try_from(rank).ok()?;
+        let end = *self.index.get(at)? as usize;
+        let start = at.checked_sub(1).map_or(0, |b| self.index[b] as usize);
+        self.edges.get(start..end)
+    }
+}
+
+/// One edge of a distributed graph, as seen from one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The rank at the other end.
+    pub rank: i64,
+    /// Its weight.
+    pub weight: i64,
+}
+
+/// One process's edges of a distributed graph.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Dist {
+    /// Edges that come in.
+    pub sources: Vec<Edge>,
+    /// Edges that go out.
+    pub destinations: Vec<Edge>,
+    /// Whether the weights were given.
+    pub weighted: bool,
 }
 
 /// A grid; ranks count through the last dimension first.
