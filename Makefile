@@ -42,7 +42,8 @@ bench: stage ## measures
 	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
 
 loom: ## model checks of the concurrent parts
-	RUSTFLAGS="--cfg loom" $(CARGO) test --target-dir target/loom -p kw-base -p kw-sys -p kw-engine -p kw-path --lib loom
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path --lib loom
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-core --test loom_handover
 
 clean: ## removes what was made here
 	$(CARGO) clean

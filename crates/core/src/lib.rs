@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod comm;
+pub mod duty;
 pub mod handshake;
 pub mod layout;
 pub mod matching;

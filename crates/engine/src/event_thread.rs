@@ -1,10 +1,10 @@
 //! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
-//! [`crate::event`].
+//! [`kw_core::duty`].
 
-use crate::event::{Duty, Event};
 use crate::lane::{Core, Inner, Role};
 use kw_base::counters::Counter;
 use kw_base::sync::{Arc, MutexGuard, thread};
+use kw_core::duty::{Duty, Event};
 use std::time::Duration;
 
 /// Bytes of stack: progress recurses nowhere.

@@ -7,7 +7,6 @@
 pub mod boot;
 mod collective;
 mod engine;
-mod event;
 mod event_thread;
 mod lane;
 pub mod paths;
