@@ -9,6 +9,9 @@
 //!    dropped announcement does not let a later one overtake it, each carries a number and the oldest number still
 //!    posted; whoever has dropped one at least that old drops this one as well.
 //!
+//! Where the messages are always quicker than the announcements (a ping-pong of large messages over TCP: the answer
+//! leaves before the announcement of the next receive comes), announcing is all but given up for that peer: [`MISSES`].
+//!
 //! The message itself (kind `Write`) names the receive. If that receive is no longer posted (cancelled), the message is
 //! matched by its envelope like any other.
 //!
@@ -28,6 +31,11 @@ use std::collections::VecDeque;
 const ANY_TAG: i32 = i32::MIN;
 /// Announcements kept for one peer; older ones are dropped first.
 const KEPT: usize = 64;
+/// After so many announced receives in a row that a message took by its envelope all the same, the peer is too quick:
+/// announcing costs a frame and wins nothing.
+const MISSES: u32 = 4;
+/// From then on only every so many-th receive is announced, until one wins again.
+const RETRY: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Announced {
@@ -53,9 +61,26 @@ pub(super) struct Flow {
     posted: VecDeque<(u32, ReqKey)>,
     /// Number of our newest announcement.
     number: u32,
+    /// Announced receives in a row that won nothing.
+    missed: u32,
+    /// Receives since then that were not announced.
+    held_back: u32,
 }
 
 impl Flow {
+    /// Whether announcing the next receive is worth its frame.
+    fn worth_it(&mut self) -> bool {
+        if self.missed < MISSES {
+            return true;
+        }
+        self.held_back += 1;
+        if self.held_back < RETRY {
+            return false;
+        }
+        self.held_back = 0;
+        true
+    }
+
     /// Whether the peer has announced nothing.
     #[inline]
     pub fn idle(&self) -> bool {
@@ -77,7 +102,7 @@ impl Flow {
 impl<B: Memory> Machine<B> {
     /// Announces a receive that was just posted, where the rules allow.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
-        if !self.matching.announce(want, key) {
+        if !self.peers[to.idx()].flow.worth_it() || !self.matching.announce(want, key) {
             return;
         }
         let flow = &mut self.peers[to.idx()].flow;
@@ -122,7 +147,9 @@ impl<B: Memory> Machine<B> {
         if let Some(p) = self.peers.get_mut(peer.idx())
             && !p.flow.posted.is_empty()
         {
+            let before = p.flow.posted.len();
             p.flow.posted.retain(|&(_, k)| k != key);
+            p.flow.missed += (before - p.flow.posted.len()) as u32;
         }
     }
 
@@ -211,6 +238,7 @@ impl<B: Memory> Machine<B> {
         match posted {
             Some(want) if self.matching.withdraw(want, key) => {
                 self.peers[from.idx()].flow.seen += 1;
+                self.peers[from.idx()].flow.missed = 0;
                 self.retract(from, key);
                 self.counters.hit(Counter::Expected);
                 Ok(self.land_in(key, from, env, head.len))

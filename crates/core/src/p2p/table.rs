@@ -70,7 +70,9 @@ impl Choice {
                 .map_or(f64::INFINITY, |g| 2.0 * lines.control.at(0) + g.at(n))
         };
         let eager_max = eager_max.unwrap_or_else(|| {
-            crossing(|n| n > EAGER_CAP || eager(n) > rendezvous(n).min(get(n))).saturating_sub(1)
+            crossing(|n| n > EAGER_CAP || eager(n) > rendezvous(n).min(get(n)))
+                .saturating_sub(1)
+                .min(EAGER_CAP)
         });
         let get_min = match lines.get {
             Some(_) => crossing(|n| get(n) < rendezvous(n)).max(eager_max + 1),
