@@ -3,7 +3,7 @@
 //! They follow the walk of a [`Layout`](kw_core::layout::Layout); blocks of the sizes that basic types have are copied
 //! by loops whose body is one move.
 
-use kw_core::layout::{Block, Visit};
+use kw_core::layout::{Block, Grid, Visit};
 
 /// Packs what it visits.
 pub(crate) struct Gather {
@@ -88,6 +88,98 @@ fn tiles(stride: i64, size: u64, n: u64) -> impl Iterator<Item = (usize, usize, 
     })
 }
 
+/// Columns of a grid that are copied side by side when its blocks lie closer across the stream than along it, as in a
+/// transposition: so many that each cache line is fetched once.
+const COLUMNS: u64 = 8;
+/// Rows of such columns that are copied before going on to the next columns: so many that their pages stay mapped.
+const ROWS: u64 = 128;
+
+/// Strides of one side of a crossed copy.
+#[derive(Clone, Copy)]
+struct Side {
+    at: usize,
+    /// From row to row.
+    row: usize,
+    /// From column to column.
+    column: usize,
+}
+
+impl Side {
+    fn new(at: usize, row: u64, column: u64) -> Side {
+        Side {
+            at,
+            row: row as usize,
+            column: column as usize,
+        }
+    }
+
+    fn place(self, row: u64, column: u64) -> Side {
+        let at = self
+            .at
+            .wrapping_add(self.row.wrapping_mul(row as usize))
+            .wrapping_add(self.column.wrapping_mul(column as usize));
+        Side { at, ..self }
+    }
+}
+
+/// Copies a grid of blocks of `len` bytes in tiles of rows and columns.
+///
+/// # Safety
+/// Every block is valid for reading on one side and for writing on the other, and they do not overlap.
+unsafe fn crossed(from: Side, to: Side, len: u64, rows: u64, columns: u64) {
+    for row in (0..rows).step_by(ROWS as usize) {
+        let r = ROWS.min(rows - row);
+        for column in (0..columns).step_by(COLUMNS as usize) {
+            let c = COLUMNS.min(columns - column);
+            let (f, t) = (from.place(row, column), to.place(row, column));
+            // SAFETY: promised by the caller.
+            unsafe {
+                match len {
+                    8 => tile(f, t, 8, r, c),
+                    4 => tile(f, t, 4, r, c),
+                    16 => tile(f, t, 16, r, c),
+                    _ => tile(f, t, len as usize, r, c),
+                }
+            }
+        }
+    }
+}
+
+/// One tile of [`crossed`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn tile(from: Side, to: Side, len: usize, rows: u64, columns: u64) {
+    let (mut f, mut t) = (from.at, to.at);
+    for _ in 0..rows {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if columns == COLUMNS {
+                blocks(f, from.column, t, to.column, len, COLUMNS);
+            } else {
+                blocks(f, from.column, t, to.column, len, columns);
+            }
+        }
+        f = f.wrapping_add(from.row);
+        t = t.wrapping_add(to.row);
+    }
+}
+
+/// The two sides of a grid: in memory that starts at `base`, and packed from `stream` on.
+fn sides(g: &Grid, base: usize, stream: usize) -> (Side, Side) {
+    let start = base.wrapping_add(g.at as usize);
+    (
+        Side::new(start, g.inner.0 as u64, g.outer.0 as u64),
+        Side::new(stream, g.len, g.inner.1 * g.len),
+    )
+}
+
+/// Whether a grid is better copied across than along.
+fn crosses(g: &Grid) -> bool {
+    g.len <= 32 && g.outer.0.unsigned_abs() < 64 && g.inner.0.unsigned_abs() >= 64
+}
+
 impl Visit for Gather {
     #[inline]
     fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64) {
@@ -124,6 +216,23 @@ impl Visit for Gather {
             _ => each(len as usize),
         }
         self.out = out as *mut u8;
+    }
+
+    #[inline]
+    fn grid(&mut self, g: &Grid) {
+        if crosses(g) {
+            let (memory, stream) = sides(g, self.base, self.out as usize);
+            // SAFETY: promised in `new`.
+            unsafe { crossed(memory, stream, g.len, g.inner.1, g.outer.1) };
+            self.out = self
+                .out
+                .wrapping_add((g.len * g.inner.1 * g.outer.1) as usize);
+            return;
+        }
+        for i in 0..g.outer.1 {
+            let at = g.at.wrapping_add((i as i64).wrapping_mul(g.outer.0));
+            self.strided(at, g.len, g.inner.0, g.inner.1);
+        }
     }
 
     #[inline]
@@ -177,6 +286,23 @@ impl Visit for Scatter {
             _ => each(len as usize),
         }
         self.data = data as *const u8;
+    }
+
+    #[inline]
+    fn grid(&mut self, g: &Grid) {
+        if crosses(g) {
+            let (memory, stream) = sides(g, self.base, self.data as usize);
+            // SAFETY: promised in `new`.
+            unsafe { crossed(stream, memory, g.len, g.inner.1, g.outer.1) };
+            self.data = self
+                .data
+                .wrapping_add((g.len * g.inner.1 * g.outer.1) as usize);
+            return;
+        }
+        for i in 0..g.outer.1 {
+            let at = g.at.wrapping_add((i as i64).wrapping_mul(g.outer.0));
+            self.strided(at, g.len, g.inner.0, g.inner.1);
+        }
     }
 
     #[inline]

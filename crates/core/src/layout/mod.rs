@@ -18,7 +18,7 @@ mod tests;
 pub use array::{Distribution, Order};
 pub use basic::Basic;
 pub use construct::Misfit;
-pub use node::{Block, Visit};
+pub use node::{Block, Grid, Visit};
 pub use signature::{Element, Signature};
 
 use basic::Named;

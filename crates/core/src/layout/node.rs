@@ -17,6 +17,19 @@ pub struct Block {
     pub start: u64,
 }
 
+/// Strided blocks, several times: `outer.1` times, `outer.0` bytes apart, `inner.1` blocks, `inner.0` bytes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Displacement of the first block.
+    pub at: i64,
+    /// Bytes of a block.
+    pub len: u64,
+    /// Stride and number, the faster in the stream.
+    pub inner: (i64, u64),
+    /// Stride and number, the slower in the stream.
+    pub outer: (i64, u64),
+}
+
 /// What walks a layout. Pieces come in the order of the packed stream.
 pub trait Visit {
     /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one before.
@@ -27,6 +40,16 @@ pub trait Visit {
     fn scattered(&mut self, base: i64, len: u64, ats: &[i64]) {
         for at in ats {
             self.strided(base.wrapping_add(*at), len, 0, 1);
+        }
+    }
+
+    /// A grid of blocks.
+    #[inline]
+    fn grid(&mut self, grid: &Grid) {
+        let mut at = grid.at;
+        for _ in 0..grid.outer.1 {
+            self.strided(at, grid.len, grid.inner.0, grid.inner.1);
+            at = at.wrapping_add(grid.outer.0);
         }
     }
 
@@ -189,6 +212,17 @@ impl Node {
         match &self.kind {
             Kind::Block => return v.strided(start, self.size, stride, n),
             Kind::Blocks(blocks) => return v.records(start, blocks, self.size, stride, n),
+            Kind::Loop {
+                stride: inner,
+                body,
+            } if body.is_block() => {
+                return v.grid(&Grid {
+                    at: start.wrapping_add(body.at),
+                    len: body.size,
+                    inner: (*inner, self.size / body.size),
+                    outer: (stride, n),
+                });
+            }
             _ => {}
         }
         let mut at = base;

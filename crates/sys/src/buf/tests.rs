@@ -125,3 +125,32 @@ proptest! {
         prop_assert_eq!(whole(&memory), whole(&model_memory));
     }
 }
+
+proptest! {
+    #[test]
+    fn transpositions_touch_the_right_bytes(
+        rows in 1u64..37, columns in 1u64..20, width in 0usize..4, cut in any::<[u16; 2]>()
+    ) {
+        // Columns of a matrix of `rows` lines, 160 bytes each, one after the other.
+        let of = Layout::named(basic::by_handle([0x240, 0x209, 0x214, 0x216][width]).unwrap());
+        let columns = columns.min(160 / of.size());
+        let column = of.hvector(rows, 1, 160).unwrap();
+        let l = column.resized(0, of.extent()).unwrap();
+        let (memory, typed) = place(&l, columns, 3);
+        let at = positions(&l, columns);
+        let from = cut[0] as usize % (at.len() + 1);
+        let n = cut[1] as usize % (at.len() - from + 1);
+        let before = whole(&memory);
+        let mut out = vec![0; n];
+        typed.read(from as u64, &mut out);
+        let expected: Vec<u8> = at[from..from + n].iter().map(|&p| before[p]).collect();
+        prop_assert_eq!(&out, &expected);
+        let data: Vec<u8> = (0..n).map(|i| i as u8 ^ 0x5a).collect();
+        typed.write(from as u64, &data);
+        let mut model = before;
+        for (i, &p) in at[from..from + n].iter().enumerate() {
+            model[p] = data[i];
+        }
+        prop_assert_eq!(whole(&memory), model);
+    }
+}
