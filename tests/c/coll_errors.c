@@ -1,3 +1,4 @@
+// run: n=1,2,4 timeout=60
 /* Wrong arguments of collectives give the right error class (MPI 5.0, 9.4). Any number of processes; nobody communicates
  * in a call that fails. */
 #include "check.h"

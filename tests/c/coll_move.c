@@ -1,3 +1,4 @@
+// run: n=1,2,3,4,7,8 timeout=120
 /* Collectives that move data: every root, several sizes, MPI_IN_PLACE, unequal blocks, derived datatypes on one side
  * (MPI 5.0, 6.3 to 6.8). Any number of processes. */
 #include "check.h"

@@ -1,3 +1,4 @@
+// run: n=1,2,3,4,7,8 timeout=120
 /* Reductions: predefined and user-defined operations, in the order of ranks where they do not commute, every root,
  * MPI_IN_PLACE, scans (MPI 5.0, 6.9 to 6.11). Any number of processes. */
 #include "check.h"
