@@ -25,6 +25,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
 const ROUNDS_OF_ONE: u32 = 32;
+/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
+const ROUNDS_AT_FULL_SPEED: u32 = 64;
 /// Rounds of polling between two looks at the clock.
 const ROUNDS_PER_CLOCK: u32 = 16;
 
@@ -316,7 +318,7 @@ fn poll_until<T: Send + 'static>(
                 idle = 0;
                 since = None;
             }
-        } else {
+        } else if idle > ROUNDS_AT_FULL_SPEED {
             spin_hint();
         }
     }

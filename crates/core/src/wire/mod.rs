@@ -59,6 +59,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind for a byte, if there is one.
+    #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
         const ALL: [Kind; 13] = [

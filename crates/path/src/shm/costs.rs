@@ -6,20 +6,26 @@
 use crate::{Caps, CostLine};
 
 /// A header with its payload through ring and bulk area into the posted buffer.
-pub const STREAM: CostLine = CostLine { t0: 90.0, tb: 0.05 };
+pub const STREAM: CostLine = CostLine {
+    t0: 90.0,
+    tb: 0.022,
+};
 /// Copying an unexpected message once more.
-pub const COPY: CostLine = CostLine { t0: 60.0, tb: 0.03 };
+pub const COPY: CostLine = CostLine {
+    t0: 60.0,
+    tb: 0.022,
+};
 /// A header alone.
 pub const CONTROL: CostLine = CostLine { t0: 70.0, tb: 0.0 };
 /// process_vm_readv.
 pub const GET: CostLine = CostLine {
-    t0: 500.0,
-    tb: 0.078,
+    t0: 1300.0,
+    tb: 0.068,
 };
 /// process_vm_writev.
 pub const PUT: CostLine = CostLine {
-    t0: 500.0,
-    tb: 0.078,
+    t0: 1300.0,
+    tb: 0.068,
 };
 
 /// The capabilities of a pair that may (or may not) copy straight between processes.

@@ -116,12 +116,14 @@ impl Segment {
         unsafe { &*(self.map.at(at) as *const AtomicU64) }
     }
 
+    #[inline]
     fn rank(&self, i: usize) -> usize {
         assert!(i < self.n, "local rank {i} of {}", self.n);
         RANKS + i * block(self.n)
     }
 
     /// Doorbell of a rank.
+    #[inline]
     pub fn post(&self, i: usize) -> &Post {
         // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid Post.
         unsafe { &*(self.map.at(self.rank(i)) as *const Post) }
