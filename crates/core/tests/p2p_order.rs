@@ -118,7 +118,6 @@ impl Net {
                         self.machines[me].on_got(req, false);
                     }
                 }
-                Action::Completed(_) => {}
             }
         }
         if !self.machines[me].actions.is_empty() {

@@ -70,8 +70,6 @@ pub struct Engine {
     job: Job,
     launcher: Box<dyn Launcher>,
     knobs: Knobs,
-    /// Requests that have ended since the start; tells the lane that somebody may have to be woken.
-    pub(crate) ended: u64,
     /// Frames handled since the start.
     pub(crate) arrivals: u64,
     /// Counters of the lane (waits, take-overs), beside the machine's own.
@@ -111,7 +109,6 @@ impl Engine {
             job,
             launcher,
             knobs,
-            ended: 0,
             arrivals: 0,
             counters: Counters::default(),
             actions: Vec::new(),
@@ -354,7 +351,6 @@ impl Engine {
     #[inline]
     fn act(&mut self, action: Action<Buf>) {
         match action {
-            Action::Completed(_) => self.ended += 1,
             Action::Frame {
                 to,
                 head,

@@ -64,7 +64,7 @@ pub struct Inner<T> {
     pub(crate) entries: u64,
     waiters: Vec<Waiter>,
     next_waiter: u64,
-    /// `Engine::ended` when sleeping threads were last looked at.
+    /// `Machine::ended` when sleeping threads were last looked at.
     told: u64,
     spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
@@ -429,7 +429,7 @@ impl<T> Inner<T> {
             None => false,
             Some(e) => {
                 (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                    && e.ended != self.told
+                    && e.machine.ended != self.told
                     || self.duty.needs_kick() && self.role == Role::Free && e.busy()
             }
         }
@@ -467,7 +467,7 @@ impl<T: Send + 'static> Guard<'_, T> {
     fn attend(&mut self) {
         self.wake_parked();
         let inner = &mut **self;
-        inner.told = inner.engine.as_ref().map_or(0, |e| e.ended);
+        inner.told = inner.engine.as_ref().map_or(0, |e| e.machine.ended);
         let asleep = inner.role == Role::CallerAsleep;
         let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
         let sleeper = inner.sleeper.clone();

@@ -106,10 +106,11 @@ impl<B: Memory> Machine<B> {
         self.counters.hit(Counter::Expected);
         self.taken_by_envelope(key);
         self.matched(key, env, head.len);
-        if let Some(req) = self.reqs.get(key) {
+        if let Some(req) = self.reqs.get_mut(key) {
             req.buf.write(0, body);
+            req.state = State::Done;
+            self.ended(key);
         }
-        self.finish_recv(key);
         Ok(())
     }
 

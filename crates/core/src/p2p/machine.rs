@@ -108,6 +108,8 @@ pub struct Machine<B> {
     pub counters: Counters,
     /// Requests that have not ended, released ones included.
     pub(super) active: usize,
+    /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
+    pub ended: u64,
 }
 
 impl<B: Memory> Machine<B> {
@@ -128,6 +130,7 @@ impl<B: Memory> Machine<B> {
             actions: Vec::new(),
             counters: Counters::default(),
             active: 0,
+            ended: 0,
         }
     }
 
@@ -295,6 +298,7 @@ impl<B: Memory> Machine<B> {
     }
 
     /// Writes envelope and length of the matched message into the receive's outcome.
+    #[inline]
     pub(super) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
         let Some(req) = self.reqs.get_mut(key) else {
             return;
@@ -363,15 +367,15 @@ impl<B: Memory> Machine<B> {
     }
 
     #[inline]
-    fn ended(&mut self, key: ReqKey) {
+    pub(super) fn ended(&mut self, key: ReqKey) {
         self.active -= 1;
+        self.ended += 1;
         match self.reqs.get_mut(key) {
             Some(req) if req.released => {
                 self.reqs.remove(key);
             }
             Some(req) => {
                 req.buf = B::nothing();
-                self.actions.push(Action::Completed(key));
             }
             None => {}
         }
@@ -381,7 +385,6 @@ impl<B: Memory> Machine<B> {
         if let Some(req) = self.reqs.get_mut(key) {
             req.outcome.failure = Some(failure);
         }
-        self.actions.push(Action::Completed(key));
     }
 
     /// Whether a request has ended (a dead key has).

@@ -90,8 +90,6 @@ pub enum Action<B> {
         /// Request.
         req: Key,
     },
-    /// A request has ended.
-    Completed(Key),
 }
 
 /// Cookie of frames whose sending nobody waits for.
