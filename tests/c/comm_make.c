@@ -1,5 +1,5 @@
 /* Intracommunicators: dup, split, create, create_group, split_type, idup; messages in one never meet those of another. */
-// run: n=1,2,4
+// run: n=1,2,4,16
 #include "check.h"
 
 /* Everybody's number arrives in order at everybody: the communicator works and its ranks are right. */

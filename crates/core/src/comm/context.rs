@@ -52,6 +52,9 @@ impl Proposal {
     }
 }
 
+/// All ids are below this; a frame that names another is not ours.
+const END: u32 = 1 << 31;
+
 /// One process's share of the context ids.
 #[derive(Clone, Debug)]
 pub struct ContextPool {
@@ -72,7 +75,7 @@ impl ContextPool {
             next: 0,
             unused: Vec::new(),
             freed: VecDeque::new(),
-            limit: (u32::MAX / STRIDE - RESERVED - size.max(1)) / size.max(1),
+            limit: (END / STRIDE - RESERVED) / size.max(1) - 1,
         }
     }
 

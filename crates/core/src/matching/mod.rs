@@ -7,6 +7,9 @@
 //! Costs: O(1) when messages and receives come in the same order; linear in the entries of the same source that have
 //! other tags otherwise. Memory: only sources that were ever used in a context have queues.
 
+mod contexts;
+
+use contexts::Contexts;
 use kw_base::Key;
 use std::collections::VecDeque;
 
@@ -61,10 +64,17 @@ struct Context {
     arrived: usize,
 }
 
+impl Context {
+    /// Whether nothing is posted and nothing has arrived.
+    fn is_idle(&self) -> bool {
+        self.arrived == 0 && self.any.is_empty() && self.sources.iter().all(|s| s.posted.is_empty())
+    }
+}
+
 /// The queues of one rank. Keys are whatever the owner uses to name receives and messages.
 #[derive(Debug, Default)]
 pub struct Matching {
-    contexts: Vec<Context>,
+    contexts: Contexts,
     clock: u64,
 }
 
@@ -89,11 +99,7 @@ impl Matching {
     }
 
     fn context(&mut self, id: u32) -> &mut Context {
-        let i = id as usize;
-        if i >= self.contexts.len() {
-            self.contexts.resize_with(i + 1, Context::default);
-        }
-        &mut self.contexts[i]
+        self.contexts.entry(id)
     }
 
     /// Posts a receive. Call [`Matching::claim`] first: a receive must not be posted while a message that it accepts is
@@ -118,7 +124,7 @@ impl Matching {
     /// Takes the first posted receive that accepts a message that has just arrived.
     #[inline]
     pub fn arrive(&mut self, env: Envelope) -> Option<Key> {
-        let context = self.contexts.get_mut(env.context as usize)?;
+        let context = self.contexts.get_mut(env.context)?;
         let exact = context
             .sources
             .get(env.source as usize)
@@ -157,22 +163,23 @@ impl Matching {
     /// The first waiting message that a pattern accepts, left in place.
     #[inline]
     pub fn peek(&self, want: Pattern) -> Option<Key> {
-        self.locate(want)
-            .map(|(s, i)| self.contexts[want.context as usize].sources[s].arrived[i].key)
+        let (s, i) = self.locate(want)?;
+        let context = self.contexts.get(want.context)?;
+        Some(context.sources[s].arrived[i].key)
     }
 
     /// Takes the first waiting message that a pattern accepts.
     #[inline]
     pub fn claim(&mut self, want: Pattern) -> Option<Key> {
         let (s, i) = self.locate(want)?;
-        let context = &mut self.contexts[want.context as usize];
+        let context = self.contexts.get_mut(want.context)?;
         context.arrived -= 1;
         context.sources[s].arrived.remove(i).map(|m| m.key)
     }
 
     #[inline]
     fn locate(&self, want: Pattern) -> Option<(usize, usize)> {
-        let context = self.contexts.get(want.context as usize)?;
+        let context = self.contexts.get(want.context)?;
         if context.arrived == 0 {
             return None;
         }
@@ -190,7 +197,7 @@ impl Matching {
 
     /// Takes back a posted receive (cancelled, or filled by a write); `false` when it is not posted any more.
     pub fn withdraw(&mut self, want: Pattern, key: Key) -> bool {
-        let Some(context) = self.contexts.get_mut(want.context as usize) else {
+        let Some(context) = self.contexts.get_mut(want.context) else {
             return false;
         };
         let queue = match want.source {
@@ -206,7 +213,7 @@ impl Matching {
 
     /// Takes back a waiting message (cancelled by its sender).
     pub fn forget(&mut self, env: Envelope, key: Key) -> bool {
-        let Some(context) = self.contexts.get_mut(env.context as usize) else {
+        let Some(context) = self.contexts.get_mut(env.context) else {
             return false;
         };
         let Some(source) = context.sources.get_mut(env.source as usize) else {
@@ -238,11 +245,16 @@ impl Matching {
         !blocked
     }
 
+    /// Forgets a context whose communicator is gone, unless something still waits in it.
+    pub fn retire(&mut self, context: u32) {
+        self.contexts.retire(context);
+    }
+
     /// Takes every posted receive that only this source could have satisfied (the peer is gone).
     pub fn take_posted_from(&mut self, context: u32, source: u32) -> Vec<Key> {
         match self
             .contexts
-            .get_mut(context as usize)
+            .get_mut(context)
             .and_then(|c| c.sources.get_mut(source as usize))
         {
             Some(s) => s.posted.drain(..).map(|p| p.key).collect(),

@@ -12,8 +12,8 @@ const EARLY: u64 = 1 << 63;
 /// Cookie of a landing that nobody wants.
 const DISCARD: u64 = u64::MAX;
 
-/// Largest context id and rank that a frame may name (tables are indexed by them).
-const MAX_CONTEXT: u32 = 1 << 16;
+/// Largest context id and rank that a frame may name.
+const MAX_CONTEXT: u32 = 1 << 31;
 const MAX_RANK: u32 = 1 << 22;
 
 /// Where the payload of a frame goes whose body is still on its way.

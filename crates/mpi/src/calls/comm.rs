@@ -6,6 +6,8 @@ use crate::handle::{CommH, InfoH};
 use crate::objects::attributes::Owner;
 use crate::objects::info::Info;
 use crate::state::Mpi;
+use kw_base::ContextId;
+use kw_core::comm::STRIDE;
 use kw_sys::args::Out;
 
 /// MPI_Comm_size
@@ -74,6 +76,16 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm)
 }
 
+/// Takes a communicator out of the table, and what the engine keeps for it.
+pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
+    let mut guard = mpi.lock();
+    let context = guard.above.remove_comm(handle)?;
+    if let Some(engine) = &mut guard.engine {
+        (0..STRIDE).for_each(|i| engine.retire(ContextId(context.0 + i)));
+    }
+    Ok(())
+}
+
 fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
     let handle = comm.get();
     let guard = mpi.lock();
@@ -86,7 +98,7 @@ fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
         );
     }
     delete_all(mpi, Owner::Comm(handle))?;
-    mpi.lock().above.remove_comm(handle)?;
+    forget(mpi, handle)?;
     comm.set(CommH::NULL);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Making communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
 
 use crate::calls::attr::{copy_all, delete_all};
-use crate::calls::comm::hints;
+use crate::calls::comm::{forget, hints};
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
 use crate::internal::{Bridge, Circle, Purpose, start_recv, start_send};
@@ -115,7 +115,7 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
     if copied.is_err() {
         // The copy function's code is what the caller must hear of; that of a delete function would hide it.
         let _ = delete_all(mpi, Owner::Comm(new));
-        mpi.lock().above.remove_comm(new)?;
+        forget(mpi, new)?;
         newcomm.set(CommH::NULL);
         return copied;
     }

@@ -147,8 +147,8 @@ impl Tables {
         handle
     }
 
-    /// Forgets a communicator that the user made, and lets its context id be used again.
-    pub fn remove_comm(&mut self, handle: CommH) -> Res {
+    /// Forgets a communicator that the user made, and lets its context id be used again. Returns that id.
+    pub fn remove_comm(&mut self, handle: CommH) -> Res<ContextId> {
         self.comm(handle)?;
         let gone = handle.key().and_then(|k| self.comms.remove(k));
         let Some(comm) = gone else {
@@ -161,7 +161,7 @@ impl Tables {
             pool.release(comm.context);
         }
         self.drop_errhandler(comm.errhandler);
-        Ok(())
+        Ok(comm.context)
     }
 
     /// Whether no live communicator has this context id.
