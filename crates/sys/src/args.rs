@@ -327,10 +327,10 @@ impl StatusOut {
 
     /// Reads it; a zero status when ignored.
     pub fn get(self) -> Status {
-        // SAFETY: promised in `new`.
         if self.0.is_null() {
             Status::default()
         } else {
+            // SAFETY: promised in `new`.
             unsafe { self.0.read_unaligned() }
         }
     }

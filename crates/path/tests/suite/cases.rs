@@ -233,8 +233,8 @@ pub fn many_peers_keep_their_order<F: Fixture>() {
             &bytes(tag + (from * N + to) as i32 * 1000, size),
         );
     }
-    for to in 0..N {
-        w.settle(to, total[to]);
+    for (to, &n) in total.iter().enumerate() {
+        w.settle(to, n);
     }
     for to in 0..N {
         let mut next = [0; N];

@@ -216,7 +216,7 @@ pub fn bytes(tag: i32, len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(len + 8);
     while out.len() < len {
         let r = rng.bits();
-        let word = if r % 5 == 0 { r % 64 | 1 << 56 } else { r };
+        let word = if r % 5 == 0 { (r % 64) | (1 << 56) } else { r };
         out.extend_from_slice(&word.to_le_bytes());
     }
     out.truncate(len);
