@@ -96,6 +96,8 @@ fn carries_payload(kind: Kind) -> bool {
 
 /// Largest payload that may be joined to its header (see [`Tuning::send_joined`]).
 const JOIN_ROOM: usize = 4 << 10;
+/// Most frames are this small; clearing more of the stack for them would cost time.
+const SMALL_JOIN: usize = 224;
 /// Payload remainders up to this size are received together with what follows them.
 const TAIL: u64 = 16 << 10;
 
@@ -148,19 +150,35 @@ impl Link {
         Ok(self.outbox.push(head, body, n as u64, cookie))
     }
 
+    #[inline]
     fn send_joined(
         &self,
         head: &Header,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<usize> {
-        let mut joined = [0; HEADER_LEN + JOIN_ROOM];
-        if len > JOIN_ROOM {
-            // Protocol bodies are a few bytes; a longer one is sent in two calls.
-            let mut body = vec![0; len];
-            fill(&mut body);
-            return self.sock.send(&[&head.encode()[..], &body].concat());
+        match len {
+            0..=SMALL_JOIN => self.join::<{ HEADER_LEN + SMALL_JOIN }>(head, len, fill),
+            ..=JOIN_ROOM => self.join::<{ HEADER_LEN + JOIN_ROOM }>(head, len, fill),
+            _ => {
+                // Protocol bodies are a few bytes; a long one is rare enough for a piece of memory of its own.
+                let mut joined = vec![0; HEADER_LEN + len];
+                joined[..HEADER_LEN].copy_from_slice(&head.encode());
+                fill(&mut joined[HEADER_LEN..]);
+                self.sock.send(&joined)
+            }
         }
+    }
+
+    /// Header and body in `N` bytes of the stack.
+    #[inline]
+    fn join<const N: usize>(
+        &self,
+        head: &Header,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> io::Result<usize> {
+        let mut joined = [0; N];
         joined[..HEADER_LEN].copy_from_slice(&head.encode());
         fill(&mut joined[HEADER_LEN..HEADER_LEN + len]);
         self.sock.send(&joined[..HEADER_LEN + len])
