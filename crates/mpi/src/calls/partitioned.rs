@@ -7,9 +7,8 @@
 use crate::calls::p2p::{End, end, incoming, outgoing, running};
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, InfoH, RequestH, TypeH};
-use crate::objects::request::{
-    Kind, Partitions, Persistent, Start, make_ready, not_partitioned, pending,
-};
+use crate::objects::persistent::{Partitions, Persistent, Start, make_ready, not_partitioned};
+use crate::objects::request::{Kind, pending};
 use crate::objects::status::{EMPTY, FROM_PROC_NULL};
 use crate::state::{Mpi, Tables};
 use kw_engine::SendMode;

@@ -3,7 +3,8 @@
 use crate::calls::p2p::{End, end, incoming, outgoing};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, RequestH, TypeH};
-use crate::objects::request::{self, Kind, Outgoing, Persistent, Start};
+use crate::objects::persistent::{self, Persistent, Start};
+use crate::objects::request::{Kind, Outgoing};
 use crate::objects::status::{EMPTY, FROM_PROC_NULL};
 use crate::state::Mpi;
 use kw_engine::SendMode;
@@ -130,7 +131,7 @@ pub fn recv_init(
 
 /// MPI_Start
 pub fn start(mpi: &Mpi, request: Out<RequestH>) -> Res {
-    request::start(&mut mpi.lock(), request.get())
+    persistent::start(&mut mpi.lock(), request.get())
 }
 
 /// MPI_Startall
@@ -143,7 +144,7 @@ pub fn startall(mpi: &Mpi, count: i32, requests: Array<RequestH>) -> Res {
     }
     let mut guard = mpi.lock();
     for i in 0..count as usize {
-        request::start(&mut guard, requests.get(i))?;
+        persistent::start(&mut guard, requests.get(i))?;
     }
     Ok(())
 }

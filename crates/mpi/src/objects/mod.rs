@@ -12,6 +12,7 @@ pub mod info;
 pub mod life;
 pub mod message;
 pub mod op;
+pub mod persistent;
 pub mod request;
 pub mod session;
 pub mod status;
