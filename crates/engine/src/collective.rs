@@ -16,6 +16,7 @@ pub use memory::Memory;
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use kw_base::knobs::{Id, Knobs};
 use kw_core::schedule::{Ask, Coll, Slice, Step, Table};
 use memory::Store;
 use run::Flight;
@@ -42,6 +43,11 @@ impl Collectives {
     }
 }
 
+/// The table that the knobs ask for, or a sentence.
+pub(crate) fn table(knobs: &Knobs) -> Result<Table, String> {
+    Table::with(knobs.text(Id::Coll)).map_err(|e| format!("KW_COLL: {e}"))
+}
+
 impl Engine {
     /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains. The caller adds its buffers.
     #[inline]
@@ -65,7 +71,8 @@ impl Engine {
         let hosts = &self.job().hosts;
         let one_host = hosts.iter().all(|h| *h == hosts[0]);
         self.collectives.shared = one_host && self.job().crowded();
-        self.collectives.table = Some(Table::default());
+        // A faulty knob has stopped the start.
+        self.collectives.table = Some(table(self.knobs()).unwrap_or_default());
     }
 
     /// Goes on with a run as far as it can without waiting.

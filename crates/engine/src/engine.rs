@@ -95,6 +95,7 @@ impl Engine {
         job: Job,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
+        crate::collective::table(&knobs).map_err(BootError)?;
         let paths = Paths::open(launcher.as_mut(), &job, &knobs)?;
         Ok(Engine::over(paths, launcher, job, knobs))
     }

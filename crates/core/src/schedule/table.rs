@@ -64,6 +64,11 @@ impl Default for Table {
 }
 
 impl Table {
+    /// The built-in table behind `rows`, which are separated by semicolons.
+    pub fn with(rows: &str) -> Result<Table, String> {
+        Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
+    }
+
     /// Reads a table; says line and fault when it cannot.
     pub fn parse(text: &str) -> Result<Table, String> {
         let mut rows = vec![Vec::new(); COLLS.len()];
