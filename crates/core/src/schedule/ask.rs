@@ -148,6 +148,12 @@ impl<'a> Ask<'a> {
         (self.rank + self.size - by) % self.size
     }
 
+    /// Whether a tree of the table's fan-out is one level deep, so that the root deals with everybody itself.
+    #[inline]
+    pub fn is_flat(&self) -> bool {
+        self.size <= self.fan
+    }
+
     /// What this rank contributes to a reduction: `count` elements.
     #[inline]
     pub fn input(&self) -> Slice {

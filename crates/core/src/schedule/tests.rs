@@ -239,7 +239,7 @@ fn exscan_folds_below_each_rank() {
 #[test]
 fn reduce_scatter_gives_each_rank_its_block() {
     for (a, n) in of(Coll::ReduceScatter).flat_map(|a| SIZES.map(move |n| (a, n))) {
-        for (kind, commutative, in_place) in (0..3).flat_map(|k| {
+        for (kind, commutative, in_place) in (0..6).flat_map(|k| {
             [
                 (k, true, false),
                 (k, false, false),
@@ -248,7 +248,7 @@ fn reduce_scatter_gives_each_rank_its_block() {
             ]
         }) {
             let counts: Vec<u64> = (0..n as u64)
-                .map(|r| [2, (r * 3) % 5, (r == 1) as u64][kind])
+                .map(|r| [2, (r * 3) % 5, (r == 1) as u64][kind % 3])
                 .collect();
             let at: Vec<i64> = (0..n as usize)
                 .map(|r| counts[..r].iter().sum::<u64>() as i64)
@@ -265,6 +265,7 @@ fn reduce_scatter_gives_each_rank_its_block() {
                 commutative,
                 in_place,
                 send,
+                fan: if kind < 3 { 2 } else { 64 },
                 ..Ask::new(r, n)
             };
             if !a.need.met(&ask(0)) {
@@ -394,13 +395,14 @@ fn scatter_deals_blocks_out() {
 #[test]
 fn allgather_collects_blocks_everywhere() {
     for (a, n) in of(Coll::Allgather).flat_map(|a| SIZES.map(move |n| (a, n))) {
-        for in_place in [false, true] {
+        for (in_place, fan) in [(false, 2), (true, 2), (false, 64), (true, 64)] {
             let (send, recv) = even(1);
             let ask = |r| Ask {
                 block_bytes: 6,
                 send,
                 recv,
                 in_place,
+                fan,
                 ..Ask::new(r, n)
             };
             if !a.need.met(&ask(0)) {

@@ -1,4 +1,4 @@
-//! Allgather as gather to rank 0 and broadcast of all: every other rank wakes about twice; for short blocks when ranks
+//! Allgather as gather to rank 0 and broadcast of all, binomial or (up to the fan-out) linear: every other rank wakes about twice; for short blocks when ranks
 //! share cores.
 
 use super::bcast_binomial;
@@ -29,5 +29,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         );
     }
     s.fence();
-    bcast_binomial::spread(ask.rank, &ask, all, s);
+    if !ask.is_flat() {
+        bcast_binomial::spread(ask.rank, &ask, all, s);
+    } else if ask.rank > 0 {
+        s.recv(0, all);
+    } else {
+        for r in 1..ask.size {
+            s.send(r, all);
+        }
+    }
 }

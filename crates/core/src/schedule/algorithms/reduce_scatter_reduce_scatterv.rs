@@ -1,7 +1,7 @@
-//! Reduce-scatter as reduce to rank 0 (in the order of ranks) and linear scatter; for operations that do not commute, and
+//! Reduce-scatter as reduce to rank 0 (in the order of ranks; linear up to the fan-out) and linear scatter; for operations that do not commute, and
 //! for short messages when ranks share cores.
 
-use super::reduce_binomial;
+use super::{reduce_binomial, reduce_linear};
 use crate::schedule::{Ask, RECV, Schedule, Slice};
 
 /// Emits the schedule.
@@ -17,7 +17,15 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         None
     };
     let mine = Slice::whole(RECV, ask.send.block(rank).len);
-    reduce_binomial::fold_up(ask, 0, whole, home, s);
+    match home {
+        Some(home) if ask.is_flat() => reduce_linear::fold_down(ask, whole, home, s),
+        None if ask.is_flat() => {
+            s.send(0, whole);
+        }
+        _ => {
+            reduce_binomial::fold_up(ask, 0, whole, home, s);
+        }
+    }
     s.fence();
     let Some(all) = home else {
         if !mine.is_empty() {
