@@ -30,8 +30,9 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
 #[inline(never)]
 pub fn outside(name: &str) -> c_int {
     eprintln!(
-        "{}: {name} was called before MPI was initialised or after it was finalised (MPI_ERR_OTHER)",
-        place(None)
+        "process {} on {}: {name} was called before MPI was initialised or after it was finalised (MPI_ERR_OTHER)",
+        std::process::id(),
+        kw_sys::host::name()
     );
     kw_sys::host::leave(Class::Other as c_int)
 }
@@ -62,26 +63,16 @@ pub fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Box<Fault> {
 }
 
 fn fatal(mpi: &Mpi, name: &str, fault: &Fault) -> ! {
-    let rank = mpi.lock().above.world.as_ref().map(|w| w.rank);
-    kw_mpi::calls::env::end_job(mpi, exit_code(fault.code), &sentence(rank, name, fault))
+    kw_mpi::calls::env::end_job(mpi, exit_code(fault.code), &sentence(name, fault))
 }
 
 fn exit_code(code: c_int) -> c_int {
     if (1..256).contains(&code) { code } else { 1 }
 }
 
-fn sentence(rank: Option<u32>, name: &str, fault: &Fault) -> String {
-    let class = CLASSES
-        .iter()
-        .find(|c| c.0 == fault.code)
-        .map_or_else(|| format!("code {}", fault.code), |c| c.1.into());
-    format!("{}: {name}: {} ({class})", place(rank), fault.text)
-}
-
-fn place(rank: Option<u32>) -> String {
-    let host = kw_sys::host::name();
-    match rank {
-        Some(rank) => format!("rank {rank} on {host}"),
-        None => format!("process {} on {host}", std::process::id()),
-    }
+/// Which rank and where is said by whoever prints it: the launcher, or `end_job` when there is none.
+fn sentence(name: &str, fault: &Fault) -> String {
+    let class = CLASSES.iter().find(|c| c.0 == fault.code);
+    let class = class.map_or_else(|| format!("code {}", fault.code), |c| c.1.into());
+    format!("{name}: {} ({class})", fault.text)
 }

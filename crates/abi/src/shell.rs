@@ -85,9 +85,9 @@ fn null(name: &str) -> Box<Fault> {
 
 /// The answer of a function that is not built.
 #[cold]
-pub fn unbuilt(name: &str) -> Res {
+pub fn unbuilt() -> Res {
     Err(Fault::new(
         Class::UnsupportedOperation,
-        format!("{name} is not built yet in this version of Kittiwake"),
+        "not built yet in this version of Kittiwake",
     ))
 }

@@ -51,7 +51,7 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
             let _ = writeln!(out, "        kw_mpi::calls::{path}(mpi{args})");
         }
         None => {
-            let _ = writeln!(out, "        unbuilt({:?})", f.name);
+            let _ = writeln!(out, "        unbuilt()");
         }
     }
     let _ = writeln!(out, "    }})\n}}");

@@ -96,7 +96,7 @@ pub fn aborted(who: Who, status: i32, message: &str) -> Verdict {
             0 => 1,
             s => s,
         },
-        format!("{who} called MPI_Abort with status {status}{why}"),
+        format!("{who} aborted the job with status {status}{why}"),
     )
 }
 
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(aborted(who, 0, "").status, 1);
         assert_eq!(
             aborted(who, 7, "no input").sentence,
-            "rank 3 on node7 called MPI_Abort with status 7: no input"
+            "rank 3 on node7 aborted the job with status 7: no input"
         );
         assert_eq!(exited(who, 0, true).status, 1);
         assert_eq!(exited(who, 5, false).status, 5);

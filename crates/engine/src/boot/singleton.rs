@@ -67,7 +67,10 @@ impl Launcher for Singleton {
         Some(vec![0])
     }
 
-    fn abort(&mut self, _status: i32, _message: &str) -> Result<(), BootError> {
+    /// Nobody else will say it.
+    fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
+        let host = kw_sys::host::name();
+        eprintln!("rank 0 on {host} aborted the job with status {status}: {message}");
         Ok(())
     }
 

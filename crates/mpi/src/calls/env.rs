@@ -277,7 +277,8 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
         None => None,
     };
     if !matches!(told, Some(Ok(()))) {
-        eprintln!("{sentence}");
+        let (id, host) = (std::process::id(), kw_sys::host::name());
+        eprintln!("process {id} on {host}: {sentence}");
     }
     kw_sys::host::leave(status)
 }
