@@ -73,3 +73,39 @@ impl Contexts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::{Matching, Pattern};
+    use kw_base::Key;
+
+    /// Ids of communicators are spread widely: with a table indexed by them, the 1024th duplicate of sixteen processes
+    /// was refused.
+    #[test]
+    fn ids_far_apart_cost_what_is_used_and_are_forgotten_when_idle() {
+        let mut m = Matching::new();
+        let key = Key {
+            index: 1,
+            generation: 0,
+        };
+        let want = |context| Pattern {
+            context,
+            source: Some(3),
+            tag: Some(0),
+        };
+        for context in [0, LOW - 1, LOW, 1 << 16, (1 << 31) - 1] {
+            m.post(want(context), key);
+            m.retire(context);
+            assert!(
+                m.withdraw(want(context), key),
+                "{context}: something waited there"
+            );
+        }
+        assert_eq!(m.contexts.high.len(), 3);
+        for context in [LOW, 1 << 16, (1 << 31) - 1] {
+            m.retire(context);
+        }
+        assert!(m.contexts.high.is_empty());
+    }
+}
