@@ -1,0 +1,84 @@
+//! The description is whole, and what is generated from it follows what is built.
+
+use kw_apigen::{Api, Built, coverage, header, man_pages, shells, workspace_paths};
+use std::path::{Path, PathBuf};
+
+fn api() -> Api {
+    Api::read(&workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR"))).0).unwrap()
+}
+
+/// A folder of calls with one file in it.
+fn calls(test: &str, text: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("p2p.rs"), text).unwrap();
+    dir
+}
+
+#[test]
+fn the_description_has_every_function_once() {
+    let api = api();
+    let mut names: Vec<&str> = api.functions.iter().map(|f| f.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 664);
+    let twins = names
+        .iter()
+        .filter(|n| n.ends_with("_c") && names.contains(&&n[..n.len() - 2]));
+    assert_eq!(twins.count(), 161);
+    for f in &api.functions {
+        for p in f.params.iter().filter(|p| p.length.is_some()) {
+            assert!(
+                p.c_type.contains(['*', '[']),
+                "{}: {} has a length but is no array",
+                f.name,
+                p.name
+            );
+        }
+    }
+}
+
+#[test]
+fn everything_is_generated_even_when_nothing_is_built() {
+    let (api, nothing) = (api(), Built::nothing());
+    let (text, head) = (shells(&api, &nothing).unwrap(), header(&api));
+    for f in &api.functions {
+        assert!(
+            head.contains(&format!(" {}(", f.name)),
+            "{} is not in the header",
+            f.name
+        );
+        assert!(
+            !f.code || text.contains(&format!(" P{}(", f.name)),
+            "{} has no shell",
+            f.name
+        );
+    }
+    assert_eq!(man_pages(&api, &nothing).len(), 664);
+    let built = coverage(&api, &nothing).iter().filter(|c| c.built).count();
+    assert_eq!(built, api.functions.iter().filter(|f| !f.code).count());
+}
+
+#[test]
+fn a_built_function_answers_for_its_large_count_twin() {
+    let text = "pub fn send(mpi: &Mpi, buf: Addr, count: i64, datatype: TypeH, dest: i32, tag: i32, comm: CommH) -> Res {\n";
+    let api = api();
+    let built = Built::scan(&calls("twin", text), &api).unwrap();
+    for name in ["MPI_Send", "MPI_Send_c"] {
+        assert_eq!(
+            built.path(api.function(name).unwrap(), &api),
+            Some("p2p::send")
+        );
+    }
+    assert_eq!(built.path(api.function("MPI_Recv").unwrap(), &api), None);
+}
+
+#[test]
+fn a_wrong_number_of_parameters_is_a_sentence() {
+    let text = "pub fn barrier(mpi: &Mpi, comm: CommH, tag: i32) -> Res {\n";
+    let error = Built::scan(&calls("wrong", text), &api()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kw_mpi::calls::p2p::barrier takes 2 parameters after mpi, but MPI_Barrier has 1"
+    );
+}
