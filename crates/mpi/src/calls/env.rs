@@ -224,12 +224,32 @@ pub fn finalize(mpi: &Mpi) -> Res {
     if mpi.lock().above.life.world != World::Open {
         return fail(Class::Other, "MPI is not initialised, or finalised already");
     }
+    all_finished(mpi)?;
     super::attr::close_world(mpi)?;
     let mut guard = mpi.lock();
     guard.above.life.world = World::Finalized;
     guard.above.shut_world();
     drop(guard);
     leave(mpi)
+}
+
+/// Every operation must have ended before (MPI 5.0, 11.2.2). MPI stays up when one has not: the caller may end it yet.
+fn all_finished(mpi: &Mpi) -> Res {
+    let mut guard = mpi.lock();
+    let state = &mut *guard;
+    let Some(engine) = state.engine.as_mut() else {
+        return Ok(());
+    };
+    engine.progress();
+    match state.above.requests.unfinished(engine) {
+        0 => Ok(()),
+        n => fail(
+            Class::Request,
+            format!(
+                "{n} operation(s) of this rank have not ended; complete, cancel or free their requests first"
+            ),
+        ),
+    }
 }
 
 /// MPI_Initialized

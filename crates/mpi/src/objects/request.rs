@@ -177,9 +177,15 @@ impl Requests {
         self.slab.key_at(index)
     }
 
-    /// Requests that the user holds and has not completed.
-    pub fn pending(&self) -> usize {
-        self.slab.len() - 2
+    /// Operations of requests that the user still holds and that have not ended.
+    pub fn unfinished(&self, engine: &Engine) -> usize {
+        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.is_done(f.id));
+        let count = |kind: &Kind| match kind {
+            Kind::Flight(f) => !engine.is_done(f.id) as usize,
+            Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
+            _ => 0,
+        };
+        self.slab.iter().map(|(_, kind)| count(kind)).sum()
     }
 }
 
