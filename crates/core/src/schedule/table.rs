@@ -140,3 +140,60 @@ fn limit(word: &str, none: u64) -> Result<u64, String> {
         word.parse().map_err(|_| format!("{word} is no number"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Blocks, SEND};
+
+    #[test]
+    fn the_table_has_an_algorithm_for_every_call() {
+        let table = Table::default();
+        let listed = [
+            (Blocks::Even { buf: SEND, each: 1 }),
+            (Blocks::Listed {
+                buf: SEND,
+                counts: &[],
+                at: &[],
+            }),
+        ];
+        for &(coll, _) in COLLS {
+            for (n, bytes) in
+                (1..=33).flat_map(|n| [0u64, 8, 1 << 10, 1 << 20, 1 << 40].map(move |b| (n, b)))
+            {
+                for bits in 0..16 {
+                    let (commutative, in_place) = (bits & 1 > 0, bits & 2 > 0);
+                    let send = listed[(bits >> 2) & 1];
+                    let ask = Ask {
+                        commutative,
+                        in_place,
+                        send,
+                        recv: send,
+                        ..Ask::new(0, n)
+                    };
+                    let (a, fan) = table.choose(coll, bytes, bits & 8 > 0, &ask);
+                    assert!(a.coll == coll && a.need.met(&ask) && fan > 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_table_is_told_by_line() {
+        assert!(
+            Table::parse("bcast - - any nosuch")
+                .unwrap_err()
+                .starts_with("line 1: no algorithm")
+        );
+        assert!(
+            Table::parse("# x\nbcast - - any")
+                .unwrap_err()
+                .starts_with("line 2: has 4 words")
+        );
+        assert!(
+            Table::parse("bcast 1k - any linear")
+                .unwrap_err()
+                .contains("1k is no number")
+        );
+    }
+}
