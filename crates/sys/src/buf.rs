@@ -259,7 +259,8 @@ impl Buf {
         }
     }
 
-    /// Unpacks `data` to bytes `from..`; returns how many fitted.
+    /// Unpacks `data` to bytes `from..`; returns how many fitted. A byte of memory that the layout names more than once
+    /// ends with one of the values written to it, not necessarily the last.
     #[inline]
     pub fn write(&self, from: u64, data: &[u8]) -> usize {
         let n = self.within(from, data.len() as u64);
