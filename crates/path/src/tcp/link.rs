@@ -158,8 +158,8 @@ impl Link {
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<usize> {
         match len {
-            0..=SMALL_JOIN => self.join::<{ HEADER_LEN + SMALL_JOIN }>(head, len, fill),
-            ..=JOIN_ROOM => self.join::<{ HEADER_LEN + JOIN_ROOM }>(head, len, fill),
+            len if len <= SMALL_JOIN => self.join::<{ HEADER_LEN + SMALL_JOIN }>(head, len, fill),
+            len if len <= JOIN_ROOM => self.join::<{ HEADER_LEN + JOIN_ROOM }>(head, len, fill),
             _ => {
                 // Protocol bodies are a few bytes; a long one is rare enough for a piece of memory of its own.
                 let mut joined = vec![0; HEADER_LEN + len];
