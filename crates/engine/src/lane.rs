@@ -28,7 +28,7 @@ const ROUNDS_OF_ONE: u32 = 32;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
 /// Rounds of polling between two looks at the clock.
-const ROUNDS_PER_CLOCK: u32 = 16;
+const ROUNDS_PER_CLOCK: u32 = 64;
 
 /// Which thread polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -287,11 +287,7 @@ fn poll_until<T: Send + 'static>(
         };
         if moved {
             if ready(guard) {
-                return guard.count(if idle == u32::MAX {
-                    Counter::WaitsSlept
-                } else {
-                    Counter::WaitsSpun
-                });
+                return guard.count(Counter::WaitsSpun);
             }
             guard.wake_waiters();
             idle = 0;

@@ -169,6 +169,19 @@ impl Paths {
         if let (Route::Shm, Some(p)) = (route, &mut self.shm) {
             return p.send(to, head, body, cookie);
         }
+        self.send_elsewhere(route, to, head, body, cookie)
+    }
+
+    /// Out of line: its stack and registers are not the business of a message over shared memory.
+    #[inline(never)]
+    fn send_elsewhere(
+        &mut self,
+        route: Route,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
         match (route, &mut self.tcp, &mut self.sim) {
             (Route::Tcp, Some(p), _) => p.send(to, head, body, cookie),
             (Route::Myself, ..) => self.myself.send(to, head, body, cookie),
@@ -217,9 +230,23 @@ impl Paths {
     #[inline]
     pub fn poll_from<I: Inbound>(&mut self, peer: Peer, port: &mut I) -> bool {
         let now = self.tick();
-        match (self.routes[peer.idx()], &mut self.shm, &mut self.tcp) {
-            (Route::Shm, Some(p), _) => p.poll_from(peer, now, port),
-            (Route::Tcp, _, Some(p)) => p.poll_from(peer, now, port),
+        match (self.routes[peer.idx()], &mut self.shm) {
+            (Route::Shm, Some(p)) => p.poll_from(peer, now, port),
+            (route, _) => self.poll_from_elsewhere(route, peer, now, port),
+        }
+    }
+
+    /// Out of line, as [`Paths::send_elsewhere`].
+    #[inline(never)]
+    fn poll_from_elsewhere<I: Inbound>(
+        &mut self,
+        route: Route,
+        peer: Peer,
+        now: Tick,
+        port: &mut I,
+    ) -> bool {
+        match (route, &mut self.tcp) {
+            (Route::Tcp, Some(p)) => p.poll_from(peer, now, port),
             _ => self.poll(port),
         }
     }
