@@ -6,13 +6,13 @@ use kw_base::counters::Counter;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
 use kw_core::p2p::Machine;
-use kw_core::p2p::table::{Choice, Line, Lines};
+use kw_core::p2p::table::{Choice, Lines};
 use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Body, Caps, CostLine, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Caps, Down, Inbound, Landing, Path, Sent};
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -386,12 +386,11 @@ fn nowhere(peer: Peer) -> Down {
 }
 
 fn lines(caps: &Caps) -> Lines {
-    let line = |c: CostLine| Line { t0: c.t0, tb: c.tb };
     Lines {
-        stream: line(caps.stream),
-        copy: line(caps.copy),
-        control: line(caps.control),
-        get: caps.get.map(line),
+        stream: caps.stream,
+        copy: caps.copy,
+        control: caps.control,
+        get: caps.get,
     }
 }
 

@@ -100,20 +100,7 @@ pub trait Inbound {
 }
 
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CostLine {
-    /// Nanoseconds for nothing.
-    pub t0: f64,
-    /// Nanoseconds a byte.
-    pub tb: f64,
-}
-
-impl CostLine {
-    /// Nanoseconds for `n` bytes.
-    pub fn at(&self, n: u64) -> f64 {
-        self.t0 + self.tb * n as f64
-    }
-}
+pub use kw_core::p2p::table::Line as CostLine;
 
 /// What a path can do, and what it costs (one way, measured at start or from the host's record).
 #[derive(Clone, Copy, PartialEq, Debug)]

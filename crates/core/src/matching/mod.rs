@@ -249,18 +249,6 @@ impl Matching {
     pub fn retire(&mut self, context: u32) {
         self.contexts.retire(context);
     }
-
-    /// Takes every posted receive that only this source could have satisfied (the peer is gone).
-    pub fn take_posted_from(&mut self, context: u32, source: u32) -> Vec<Key> {
-        match self
-            .contexts
-            .get_mut(context)
-            .and_then(|c| c.sources.get_mut(source as usize))
-        {
-            Some(s) => s.posted.drain(..).map(|p| p.key).collect(),
-            None => Vec::new(),
-        }
-    }
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! Eager: payload goes at once. Arrivals of every protocol that carry an envelope are matched here.
 
 use super::machine::{Early, Machine, Message, Mode, ReqKey, State};
-use super::{Action, Failure, FrameBody, Memory, Outcome};
+use super::{Action, FrameBody, Memory, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::counters::Counter;
@@ -299,17 +299,6 @@ impl<B: Memory> Machine<B> {
             );
         }
         Ok(())
-    }
-
-    /// Ends a receive with an error sentence (the path could not bring what it began).
-    pub fn fail(&mut self, key: ReqKey, sentence: String) {
-        self.finish(
-            key,
-            Outcome {
-                failure: Some(Failure::Other(sentence)),
-                ..Outcome::CLEAN
-            },
-        );
     }
 }
 

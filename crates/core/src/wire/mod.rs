@@ -53,7 +53,8 @@ pub enum Kind {
     CancelAck = 11,
     /// The rank will send nothing more (MPI_Finalize).
     Bye = 12,
-    /// The payload of an announced receive was put into place by the sender. As `Write`, without a body.
+    /// The payload of an announced receive was put into place by the sender. As `Write`, without a body. Kept for paths
+    /// that can write into a peer's memory; this version sends none, and ignores it.
     Written = 13,
 }
 
