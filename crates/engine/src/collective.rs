@@ -17,6 +17,7 @@ pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use kw_base::knobs::{Id, Knobs};
+use kw_core::schedule::table::Site;
 use kw_core::schedule::{Ask, Coll, Slice, Step, Table};
 use memory::Store;
 use run::Flight;
@@ -28,8 +29,8 @@ const SPARE: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
     table: Option<Table>,
-    /// More ranks than cores on this machine.
-    shared: bool,
+    /// What the ranks run on.
+    site: Site,
     running: Vec<(ReqId, Box<Run>)>,
     spare: Vec<Box<Run>>,
     store: Store,
@@ -58,7 +59,7 @@ impl Engine {
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
         if let Some(table) = &collectives.table {
-            let (algorithm, fan) = table.choose(coll, bytes, collectives.shared, ask);
+            let (algorithm, fan) = table.choose(coll, bytes, collectives.site, ask);
             (algorithm.emit)(&Ask { fan, ..*ask }, &mut run.schedule);
         }
         run.circle = Some(circle);
@@ -70,7 +71,10 @@ impl Engine {
         // All ranks must choose alike, and one host does not know how crowded another is.
         let hosts = &self.job().hosts;
         let one_host = hosts.iter().all(|h| *h == hosts[0]);
-        self.collectives.shared = one_host && self.job().crowded();
+        self.collectives.site = Site {
+            shared: one_host && self.job().crowded(),
+            network: !self.paths.has_shm(),
+        };
         // A faulty knob has stopped the start.
         self.collectives.table = Some(table(self.knobs()).unwrap_or_default());
     }
@@ -102,6 +106,10 @@ impl Engine {
                     if let Some((req, peer)) = self.fence(run) {
                         return Drive::Waiting(req, peer);
                     }
+                }
+                Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
+                    run.failure = Some(Failure::Other("this rank has no board".into()));
+                    continue;
                 }
                 Step::Reduce { left, right } => {
                     if let Some(step) = reduce(run, left, right) {

@@ -96,6 +96,11 @@ impl Paths {
         }
     }
 
+    /// Whether the ranks of this host share memory.
+    pub(crate) fn has_shm(&self) -> bool {
+        self.shm.is_some()
+    }
+
     /// What a thread of this rank sleeps on.
     pub(crate) fn sleeper(&self) -> std::io::Result<Sleeper> {
         let bell = match &self.shm {

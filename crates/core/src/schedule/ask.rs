@@ -1,6 +1,6 @@
 //! What a collective call asks for, in the terms in which algorithms think.
 
-use super::{RECV, SEND, Slice};
+use super::{Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,17 @@ impl Blocks<'_> {
     }
 }
 
+/// The board of this rank's node, as far as one collective is concerned. All ranks of the communicator see the same sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Board {
+    /// Bytes of a short shelf.
+    pub short: u64,
+    /// Bytes of a long shelf.
+    pub long: u64,
+    /// Bytes of one unit of a shelf: 1, or the size of an element where elements are combined.
+    pub unit: u64,
+}
+
 /// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`, `block_bytes` and
 /// `commutative` agree on all ranks (the standard demands it), the rest is local.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +110,10 @@ pub struct Ask<'a> {
     pub in_place: bool,
     /// Fan-out of trees, from the table's row.
     pub fan: u32,
+    /// Which ranks share a machine; `None` when all do, or when nobody knows.
+    pub nodes: Option<&'a Nodes>,
+    /// Shared memory of this node for this collective. All ranks of the communicator have one, or none has.
+    pub board: Option<Board>,
 }
 
 impl<'a> Ask<'a> {
@@ -115,6 +130,8 @@ impl<'a> Ask<'a> {
             commutative: true,
             in_place: false,
             fan: 2,
+            nodes: None,
+            board: None,
         }
     }
 
@@ -146,6 +163,40 @@ impl<'a> Ask<'a> {
     #[inline]
     pub fn before(&self, by: u32) -> u32 {
         (self.rank + self.size - by) % self.size
+    }
+
+    /// The first `len` units of rank `r`'s shelf for data. What fits lies beside the owner's stage, in one cache line;
+    /// anything longer begins at the next line.
+    #[inline]
+    pub fn shelf(&self, r: u32, len: u64) -> Slice {
+        let unit = self.board.map_or(1, |b| b.unit.max(1));
+        let at = if len * unit <= SHELF_LINE {
+            0
+        } else {
+            SHELF_LINE.div_ceil(unit)
+        };
+        Slice {
+            buf: SHELVES + r,
+            at: at as i64,
+            len,
+        }
+    }
+
+    /// Most units that [`Ask::shelf`] can give of a short and of a long shelf; 0 without a board.
+    #[inline]
+    pub fn shelf_units(&self) -> (u64, u64) {
+        let fits = |b: Board, bytes: u64| {
+            let unit = b.unit.max(1);
+            (bytes / unit).saturating_sub(SHELF_LINE.div_ceil(unit))
+        };
+        self.board
+            .map_or((0, 0), |b| (fits(b, b.short), fits(b, b.long)))
+    }
+
+    /// The ranks of this rank's node, when the communicator has several nodes.
+    #[inline]
+    pub fn node_ranks(&self) -> Option<&'a [u32]> {
+        self.nodes.map(|n| n.ranks(n.of(self.rank)))
     }
 
     /// Whether a tree of the table's fan-out is one level deep, so that the root deals with everybody itself.

@@ -264,6 +264,9 @@ impl<'a> World<'a> {
             Step::Await(slot) if !rank.ended[slot as usize] => return false,
             Step::Fence if rank.ended.iter().any(|e| !e) => return false,
             Step::Await(_) | Step::Fence => {}
+            Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
+                unimplemented!("the checker does not know boards yet")
+            }
             Step::Copy { from, to } => {
                 let (a, b) = (rank.region(from), rank.region(to));
                 assert!(!a.meets(&b), "copy overlaps itself at step {}", rank.pc);

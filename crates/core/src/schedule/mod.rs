@@ -10,6 +10,19 @@
 //! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. Whoever runs the schedule says what the
 //! unit of each buffer is: an element of a datatype (so nothing is packed), or a byte of the packed data.
 //!
+//! # Boards: memory that the ranks of a node share
+//!
+//! Where the ranks of a communicator that live on one node have a *board*, a schedule can also write and read there. Every
+//! rank owns one [`Shelf`] of the board for the time of one collective: buffer [`SHELVES`]` + r` is the shelf of rank `r`, in
+//! bytes, or in elements where the collective combines elements. A rank writes only its own shelf (or a part of another's that
+//! the algorithm has made its own) and says so with [`Step::Raise`]; others wait for that with [`Step::Watch`] before they
+//! touch it. Stages of one rank go up by any steps from 1 within one collective. The checker keeps vector clocks and
+//! faults every access that is not ordered by a raise and a watch.
+//!
+//! Whoever runs the schedules owes this: collectives on one board take turns at each rank, in the order of the calls; a
+//! shelf is given out again only when every rank has ended the collective that used it before. So the end of a schedule
+//! needs no barrier. All ranks of the communicator that are on this node run a schedule with the same [`Shelf`] kind.
+//!
 //! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one row in
 //! `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking, non-blocking and persistent calls
 //! run the same schedules (MPI 5.0, chapter 6).
@@ -19,19 +32,25 @@ mod ask;
 #[cfg(test)]
 mod check;
 mod fold;
+mod nodes;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Ask, Blocks};
+pub use ask::{Ask, Blocks, Board};
+pub use nodes::Nodes;
 pub use table::{Coll, Table};
 
 /// The user's send buffer (first of the caller's buffers).
 pub const SEND: u32 = 0;
 /// The user's receive buffer (second of the caller's buffers).
 pub const RECV: u32 = 1;
+/// Buffers from this number on are shelves: `SHELVES + r` is the shelf of rank `r` of the communicator, a rank of this node.
+pub const SHELVES: u32 = 1 << 30;
 /// Buffers from this number on are the schedule's temporaries.
 pub const TEMPS: u32 = 1 << 31;
+/// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short costs one line, not two.
+pub const SHELF_LINE: u64 = 56;
 
 /// A range of units in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +126,17 @@ pub enum Step {
         /// Right operand and result.
         right: Slice,
     },
+    /// Tells the other ranks of the board that this rank has come so far: what it did to shelves before is done.
+    Raise(u32),
+    /// Waits until that rank (of this node) has come so far.
+    Watch {
+        /// Who is waited for.
+        rank: u32,
+        /// How far it must have come.
+        stage: u32,
+    },
+    /// Waits until all ranks of the communicator that are on this node have come so far.
+    WatchAll(u32),
     /// Waits for one slot.
     Await(u32),
     /// Waits for all slots so far.
@@ -124,6 +154,18 @@ pub enum Temp {
     Packed(Slice),
 }
 
+/// Which part of the board a schedule uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shelf {
+    /// None.
+    #[default]
+    None,
+    /// A short shelf ([`Board::short`] units): there are many, so that a rank can run several collectives ahead of others.
+    Short,
+    /// A long shelf ([`Board::long`] units): there are two, through which long data flows in pieces.
+    Long,
+}
+
 /// The program of one rank.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
@@ -133,6 +175,8 @@ pub struct Schedule {
     pub temps: Vec<Temp>,
     /// Number of sends and receives.
     pub slots: u32,
+    /// Which part of the board it uses; the same on all ranks of the node.
+    pub shelf: Shelf,
 }
 
 impl Schedule {
@@ -141,6 +185,7 @@ impl Schedule {
         self.steps.clear();
         self.temps.clear();
         self.slots = 0;
+        self.shelf = Shelf::None;
     }
 
     /// Starts a send; returns its slot.
@@ -183,6 +228,24 @@ impl Schedule {
     #[inline]
     pub fn wait(&mut self, slot: u32) {
         self.steps.push(Step::Await(slot));
+    }
+
+    /// Announces a stage to the ranks of the board.
+    #[inline]
+    pub fn raise(&mut self, stage: u32) {
+        self.steps.push(Step::Raise(stage));
+    }
+
+    /// Waits until another rank of the board has come to a stage.
+    #[inline]
+    pub fn watch(&mut self, rank: u32, stage: u32) {
+        self.steps.push(Step::Watch { rank, stage });
+    }
+
+    /// Waits until all ranks of the board have come to a stage.
+    #[inline]
+    pub fn watch_all(&mut self, stage: u32) {
+        self.steps.push(Step::WatchAll(stage));
     }
 
     /// Waits for everything started so far.

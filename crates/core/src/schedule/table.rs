@@ -31,21 +31,36 @@ colls! {
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("table.txt");
 
+/// What the ranks of a communicator run on, as all of them know it alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Site {
+    /// More ranks than cores.
+    pub shared: bool,
+    /// Messages go over a network path even between ranks of one machine.
+    pub network: bool,
+}
+
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     max_bytes: u64,
     max_procs: u32,
+    many_nodes: Option<bool>,
+    network: Option<bool>,
     shared: Option<bool>,
     fan: u32,
     algorithm: &'static Algorithm,
 }
 
 impl Row {
-    fn fits(&self, bytes: u64, shared: bool, ask: &Ask) -> bool {
+    fn fits(&self, bytes: u64, site: Site, ask: &Ask) -> bool {
         bytes <= self.max_bytes
             && ask.size <= self.max_procs
-            && self.shared.is_none_or(|s| s == shared)
+            && self.many_nodes.is_none_or(|m| m == ask.nodes.is_some())
+            && self
+                .network
+                .is_none_or(|n| n == (site.network || ask.nodes.is_some()))
+            && self.shared.is_none_or(|s| s == site.shared)
             && self.algorithm.need.met(ask)
     }
 }
@@ -89,11 +104,11 @@ impl Table {
         &self,
         coll: Coll,
         bytes: u64,
-        shared: bool,
+        site: Site,
         ask: &Ask,
     ) -> (&'static Algorithm, u32) {
         for row in &self.rows[coll as usize] {
-            if row.fits(bytes, shared, ask) {
+            if row.fits(bytes, site, ask) {
                 return (row.algorithm, row.fan);
             }
         }
@@ -105,19 +120,13 @@ impl Table {
 
 fn parse_row(line: &str) -> Result<(Coll, Row), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let &[coll, bytes, procs, load, name] = words.as_slice() else {
-        return Err(format!("has {} words, wants 5: {line}", words.len()));
+    let &[coll, bytes, procs, nodes, path, load, name] = words.as_slice() else {
+        return Err(format!("has {} words, wants 7: {line}", words.len()));
     };
     let &(coll, _) = COLLS
         .iter()
         .find(|c| c.1 == coll)
         .ok_or_else(|| format!("no collective is called {coll}"))?;
-    let shared = match load {
-        "any" => None,
-        "shared" => Some(true),
-        "free" => Some(false),
-        _ => return Err(format!("load is {load}, wants any, shared or free")),
-    };
     let (name, fan) = name.split_once('/').unwrap_or((name, "4"));
     let algorithm = ALL
         .iter()
@@ -126,11 +135,23 @@ fn parse_row(line: &str) -> Result<(Coll, Row), String> {
     let row = Row {
         max_bytes: limit(bytes, u64::MAX)?,
         max_procs: limit(procs, u32::MAX as u64)? as u32,
-        shared,
+        many_nodes: either("nodes", nodes, "one", "many")?,
+        network: either("path", path, "shm", "net")?,
+        shared: either("load", load, "free", "shared")?,
         fan: limit(fan, 4)?.max(1) as u32,
         algorithm,
     };
     Ok((coll, row))
+}
+
+/// `None` for `any`, else whether the word is the second of the two.
+fn either(column: &str, word: &str, no: &str, yes: &str) -> Result<Option<bool>, String> {
+    match word {
+        "any" => Ok(None),
+        _ if word == no => Ok(Some(false)),
+        _ if word == yes => Ok(Some(true)),
+        _ => Err(format!("{column} is {word}, wants any, {no} or {yes}")),
+    }
 }
 
 fn limit(word: &str, none: u64) -> Result<u64, String> {
@@ -144,7 +165,7 @@ fn limit(word: &str, none: u64) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Blocks, SEND};
+    use crate::schedule::{Blocks, Board, Nodes, SEND};
 
     #[test]
     fn the_table_has_an_algorithm_for_every_call() {
@@ -157,11 +178,17 @@ mod tests {
                 at: &[],
             }),
         ];
+        let board = Some(Board {
+            short: 4088,
+            long: 65528,
+            unit: 8,
+        });
         for &(coll, _) in COLLS {
             for (n, bytes) in
                 (1..=33).flat_map(|n| [0u64, 8, 1 << 10, 1 << 20, 1 << 40].map(move |b| (n, b)))
             {
-                for bits in 0..16 {
+                let nodes = Nodes::of_hosts((0..n).map(|r| r % 3));
+                for bits in 0..128 {
                     let (commutative, in_place) = (bits & 1 > 0, bits & 2 > 0);
                     let send = listed[(bits >> 2) & 1];
                     let ask = Ask {
@@ -169,9 +196,15 @@ mod tests {
                         in_place,
                         send,
                         recv: send,
+                        nodes: nodes.as_ref().filter(|_| bits & 16 > 0),
+                        board: board.filter(|_| bits & 32 > 0),
                         ..Ask::new(0, n)
                     };
-                    let (a, fan) = table.choose(coll, bytes, bits & 8 > 0, &ask);
+                    let site = Site {
+                        shared: bits & 8 > 0,
+                        network: bits & 64 > 0,
+                    };
+                    let (a, fan) = table.choose(coll, bytes, site, &ask);
                     assert!(a.coll == coll && a.need.met(&ask) && fan > 0);
                 }
             }
@@ -181,17 +214,17 @@ mod tests {
     #[test]
     fn a_wrong_table_is_told_by_line() {
         assert!(
-            Table::parse("bcast - - any nosuch")
+            Table::parse("bcast - - any any any nosuch")
                 .unwrap_err()
                 .starts_with("line 1: no algorithm")
         );
         assert!(
-            Table::parse("# x\nbcast - - any")
+            Table::parse("# x\nbcast - - any any any")
                 .unwrap_err()
-                .starts_with("line 2: has 4 words")
+                .starts_with("line 2: has 6 words")
         );
         assert!(
-            Table::parse("bcast 1k - any linear")
+            Table::parse("bcast 1k - any any any linear")
                 .unwrap_err()
                 .contains("1k is no number")
         );

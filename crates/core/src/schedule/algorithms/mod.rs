@@ -50,6 +50,10 @@ pub enum Need {
     EvenApart,
     /// Not MPI_IN_PLACE.
     Apart,
+    /// One node, and its ranks have a board.
+    Board,
+    /// Several nodes.
+    Nodes,
 }
 
 impl Need {
@@ -64,6 +68,8 @@ impl Need {
             Need::InPlace => ask.in_place,
             Need::EvenApart => even() && !ask.in_place,
             Need::Apart => !ask.in_place,
+            Need::Board => ask.board.is_some() && ask.nodes.is_none(),
+            Need::Nodes => ask.nodes.is_some(),
         }
     }
 }

@@ -1,0 +1,87 @@
+//! Which ranks of a communicator share a machine. The ranks on one machine are a *node*; its lowest rank is its *leader*.
+
+/// The nodes of a communicator, numbered by their lowest ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// Node of every rank.
+    of: Box<[u32]>,
+    /// Ranks by node, ascending within one.
+    ranks: Box<[u32]>,
+    /// Where each node's ranks begin in `ranks`, and one more for the end.
+    starts: Box<[u32]>,
+}
+
+impl Nodes {
+    /// From any numbering of the hosts, one for each rank; `None` when there is only one host (nothing to remember then).
+    pub fn of_hosts(hosts: impl Iterator<Item = u32>) -> Option<Nodes> {
+        let mut seen: Vec<u32> = Vec::new();
+        let of: Box<[u32]> = hosts
+            .map(|h| {
+                let known = seen.iter().position(|&s| s == h);
+                known.unwrap_or_else(|| {
+                    seen.push(h);
+                    seen.len() - 1
+                }) as u32
+            })
+            .collect();
+        if seen.len() < 2 {
+            return None;
+        }
+        let (mut ranks, mut starts) = (Vec::with_capacity(of.len()), vec![0]);
+        for node in 0..seen.len() as u32 {
+            ranks.extend((0..of.len() as u32).filter(|&r| of[r as usize] == node));
+            starts.push(ranks.len() as u32);
+        }
+        Some(Nodes {
+            of,
+            ranks: ranks.into(),
+            starts: starts.into(),
+        })
+    }
+
+    /// Number of nodes, at least 2.
+    pub fn count(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// Node of a rank.
+    #[inline]
+    pub fn of(&self, rank: u32) -> u32 {
+        self.of[rank as usize]
+    }
+
+    /// Ranks of a node, ascending.
+    #[inline]
+    pub fn ranks(&self, node: u32) -> &[u32] {
+        &self.ranks[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// Lowest rank of a node.
+    #[inline]
+    pub fn leader(&self, node: u32) -> u32 {
+        self.ranks(node)[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_numbered_by_their_lowest_ranks() {
+        let nodes = Nodes::of_hosts([7, 3, 7, 9, 3].into_iter()).unwrap();
+        assert_eq!(nodes.count(), 3);
+        assert_eq!(
+            (0..5).map(|r| nodes.of(r)).collect::<Vec<_>>(),
+            [0, 1, 0, 2, 1]
+        );
+        assert_eq!(nodes.ranks(0), [0, 2]);
+        assert_eq!(nodes.ranks(1), [1, 4]);
+        assert_eq!(nodes.leader(2), 3);
+    }
+
+    #[test]
+    fn one_host_is_nothing_to_remember() {
+        assert_eq!(Nodes::of_hosts([4, 4].into_iter()), None);
+    }
+}
