@@ -56,7 +56,7 @@ knobs! {
     Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP listens on, comma separated.", "none";
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none";
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none";
-    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks.", "none";
+    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none";
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none";
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none";
     Log = "KW_LOG", Text, "warn", "How much the library says on standard error: error, warn, info, debug, trace.", "none";

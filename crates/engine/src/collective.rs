@@ -46,7 +46,8 @@ impl Collectives {
 
 /// The table that the knobs ask for, or a sentence.
 pub(crate) fn table(knobs: &Knobs) -> Result<Table, String> {
-    Table::with(knobs.text(Id::Coll)).map_err(|e| format!("KW_COLL: {e}"))
+    let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
+    Table::with_files(knobs.text(Id::Coll), read).map_err(|e| format!("KW_COLL: {e}"))
 }
 
 impl Engine {

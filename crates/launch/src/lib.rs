@@ -11,10 +11,12 @@
 //! | [`verdict`] | how the job ends: its exit status and one sentence |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
+//! | [`collectives`] | what `kwinfo` says about collective algorithms |
 #![forbid(unsafe_code)]
 
 pub mod args;
 pub mod bind;
+pub mod collectives;
 pub mod job;
 pub mod options;
 pub mod output;

@@ -32,6 +32,7 @@ mod ask;
 #[cfg(test)]
 mod check;
 mod fold;
+pub mod model;
 mod nodes;
 pub mod table;
 #[cfg(test)]

@@ -84,6 +84,25 @@ impl Table {
         Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
     }
 
+    /// As [`Table::with`], where `@FILE` among the rows stands for the rows of a file; `read` gives its text.
+    pub fn with_files(
+        rows: &str,
+        read: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<Table, String> {
+        let expand = |row: &str| match row.trim().strip_prefix('@') {
+            None => Ok(row.to_string()),
+            Some(file) => {
+                let named = |e| format!("{file}: {e}");
+                let text = read(file).map_err(named)?;
+                // Read alone first, so that a fault is told by the file's own line.
+                Table::parse(&text).map_err(named)?;
+                Ok(text)
+            }
+        };
+        let rows: Result<Vec<String>, String> = rows.split(';').map(expand).collect();
+        Table::parse(&format!("{}\n{BUILT_IN}", rows?.join("\n")))
+    }
+
     /// Reads a table; says line and fault when it cannot.
     pub fn parse(text: &str) -> Result<Table, String> {
         let mut rows = vec![Vec::new(); COLLS.len()];
@@ -209,6 +228,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_file_among_the_rows_is_read_and_blamed_by_name() {
+        let read = |file: &str| match file {
+            "mine" => Ok("# mine\nbcast - - any any any linear\n".to_string()),
+            "bad" => Ok("# bad\nbcast -\n".to_string()),
+            _ => Err("no such file".to_string()),
+        };
+        let first = |rows| {
+            let table = Table::with_files(rows, read)?;
+            let ask = Ask::new(0, 9);
+            Ok::<_, String>(
+                table
+                    .choose(Coll::Bcast, 1 << 20, Site::default(), &ask)
+                    .0
+                    .name,
+            )
+        };
+        assert_eq!(first("@mine"), Ok("linear"));
+        assert_eq!(
+            first("bcast - - any any any binomial;@mine"),
+            Ok("binomial")
+        );
+        assert_eq!(
+            first("@bad"),
+            Err("bad: line 2: has 2 words, wants 7: bcast -".into())
+        );
+        assert_eq!(first("@none"), Err("none: no such file".into()));
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kw_base::{counters, knobs};
+use kw_core::schedule::Table;
+use kw_core::schedule::model::Measurements;
+use kw_launch::collectives;
 
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
@@ -24,6 +27,19 @@ struct Options {
     /// Every counter, with unit and meaning
     #[arg(long)]
     counters: bool,
+    /// Every collective algorithm, with what it cannot do without
+    #[arg(long)]
+    algorithms: bool,
+    /// Which algorithm runs each collective, by place and size, with its time as the fitted models predict it (KW_COLL counts)
+    #[arg(long)]
+    collectives: bool,
+    /// The cases in which another algorithm, or two collectives in a row, would be quicker by more than a tenth; the status
+    /// is 1 when there are any
+    #[arg(long)]
+    consistency: bool,
+    /// With --collectives and --consistency: measurements of this machine, as bench/tune writes them
+    #[arg(long, value_name = "FILE")]
+    measured: Option<PathBuf>,
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
@@ -34,7 +50,19 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    match tell(&options) {
+        Ok((out, status)) => print(&out, status),
+        Err(what) => {
+            let _ = writeln!(std::io::stderr(), "kwinfo: {what}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What was asked for, and the status.
+fn tell(options: &Options) -> Result<(String, ExitCode), String> {
     let mut out = String::new();
+    let mut status = ExitCode::SUCCESS;
     let mut section = |wanted: bool, text: fn() -> String| {
         if wanted {
             out.push_str(&text());
@@ -44,7 +72,23 @@ fn main() -> ExitCode {
     section(options.coverage, || COVERAGE.to_string());
     section(options.knobs, knob_table);
     section(options.counters, counter_table);
+    section(options.algorithms, algorithm_table);
     section(options.man, man);
+    if options.collectives || options.consistency {
+        let (table, models) = (rows_in_force()?, measurements(options.measured.as_deref())?);
+        if options.collectives {
+            out += &choice_table(&table, &models);
+        }
+        if options.consistency {
+            let found = collectives::inconsistencies(&table, &models);
+            status = ExitCode::from(u8::from(!found.is_empty()));
+            out += &better_table(&found);
+        }
+    }
+    Ok((out, status))
+}
+
+fn print(out: &str, status: ExitCode) -> ExitCode {
     match std::io::stdout().write_all(out.as_bytes()) {
         // a reader that has had enough is no fault
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -54,7 +98,7 @@ fn main() -> ExitCode {
             );
             ExitCode::FAILURE
         }
-        _ => ExitCode::SUCCESS,
+        _ => status,
     }
 }
 
@@ -146,6 +190,84 @@ fn counter_table() -> String {
     };
     let rows: Vec<_> = counters::ALL.iter().map(row).collect();
     table(&["Counter", "Unit", "Meaning"], &rows)
+}
+
+fn algorithm_table() -> String {
+    table(
+        &["Collective", "Algorithm", "Needs"],
+        &collectives::algorithms(),
+    )
+}
+
+/// The selection table that a program started here would use.
+fn rows_in_force() -> Result<Table, String> {
+    let front = std::env::var("KW_COLL").unwrap_or_default();
+    let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
+    Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))
+}
+
+fn measurements(file: Option<&std::path::Path>) -> Result<Measurements, String> {
+    let Some(file) = file else {
+        return Ok(Measurements::default());
+    };
+    let named = |e: String| format!("{}: {e}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|e| named(e.to_string()))?;
+    Measurements::parse(&text).map_err(named)
+}
+
+fn place(c: &collectives::Choice) -> [String; 5] {
+    let path = if c.place.network { "net" } else { "shm" };
+    let load = if c.place.shared { "shared" } else { "free" };
+    let procs = c.place.procs.to_string();
+    let words = [c.coll, path, load, &procs, &c.bytes.to_string()];
+    words.map(str::to_string)
+}
+
+fn choice_table(rows: &Table, models: &Measurements) -> String {
+    let row = |c: &collectives::Choice| {
+        let mut cells = place(c).to_vec();
+        cells.push(c.predicted.map_or("-".into(), |t| format!("{t:.2}")));
+        cells.push(c.chosen.clone());
+        cells
+    };
+    let rows: Vec<_> = collectives::choices(rows, models).iter().map(row).collect();
+    let head = [
+        "Collective",
+        "Path",
+        "Load",
+        "Ranks",
+        "Bytes",
+        "us",
+        "Algorithm",
+    ];
+    table(&head, &rows)
+}
+
+fn better_table(found: &[collectives::Better]) -> String {
+    if found.is_empty() {
+        return "No substitute is quicker by more than a tenth.\n".into();
+    }
+    let row = |b: &collectives::Better| {
+        let mut cells = place(&b.choice).to_vec();
+        cells.push(b.choice.chosen.clone());
+        cells.push(b.choice.predicted.map_or("-".into(), |t| format!("{t:.2}")));
+        cells.push(format!("{:.2}", b.predicted));
+        cells.push(b.instead.clone());
+        cells
+    };
+    let rows: Vec<_> = found.iter().map(row).collect();
+    let head = [
+        "Collective",
+        "Path",
+        "Load",
+        "Ranks",
+        "Bytes",
+        "Chosen",
+        "us",
+        "us",
+        "Quicker",
+    ];
+    table(&head, &rows)
 }
 
 fn paths() -> String {
