@@ -108,7 +108,7 @@ pub struct Ask<'a> {
     /// MPI_IN_PLACE was given at this rank: what it contributes lies in its receive buffer (scatter: the root's own block
     /// stays in its send buffer).
     pub in_place: bool,
-    /// Fan-out of trees, from the table's row.
+    /// Fan-out of trees or number of pieces, from the table's row.
     pub fan: u32,
     /// Which ranks share a machine; `None` when all do, or when nobody knows.
     pub nodes: Option<&'a Nodes>,

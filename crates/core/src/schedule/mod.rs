@@ -32,6 +32,7 @@ mod ask;
 #[cfg(test)]
 mod check;
 mod fold;
+mod halving;
 pub mod model;
 mod nodes;
 pub mod table;
@@ -199,6 +200,30 @@ impl Schedule {
     #[inline]
     pub fn recv(&mut self, from: u32, into: Slice) -> u32 {
         self.post(Step::Recv { from, into })
+    }
+
+    /// Starts a send, unless there is nothing to send.
+    #[inline]
+    pub fn send_some(&mut self, to: u32, what: Slice) {
+        if !what.is_empty() {
+            self.send(to, what);
+        }
+    }
+
+    /// Starts a receive, unless nothing comes.
+    #[inline]
+    pub fn recv_some(&mut self, from: u32, into: Slice) {
+        if !into.is_empty() {
+            self.recv(from, into);
+        }
+    }
+
+    /// Exchanges data with another rank, as far as there is any, and waits for everything.
+    #[inline]
+    pub fn exchange(&mut self, other: u32, out: Slice, into: Slice) {
+        self.recv_some(other, into);
+        self.send_some(other, out);
+        self.fence();
     }
 
     /// Receives and waits for it.

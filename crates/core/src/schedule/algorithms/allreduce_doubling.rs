@@ -2,36 +2,32 @@
 //! With `n` no power of two, the first ranks pair up before and after.
 
 use crate::schedule::fold::Fold;
+use crate::schedule::halving::Core;
 use crate::schedule::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, n) = (ask.rank, ask.size);
+    let rank = ask.rank;
     if ask.count == 0 {
         return;
     }
-    let twins = n - (1 << n.ilog2());
+    let core = Core::of(ask.size);
     let mut fold = Fold::new(ask.input(), ask.output(), ask.commutative);
-    if rank < 2 * twins && rank % 2 == 0 {
+    if core.is_paired(rank) && rank % 2 == 0 {
         s.send(rank + 1, fold.acc());
         s.fence();
         s.recv(rank + 1, ask.output());
         return;
     }
-    if rank < 2 * twins {
+    if core.is_paired(rank) {
         let fresh = fold.fresh(s);
         s.receive(rank - 1, fresh);
         fold.take(s, fresh, true);
     }
-    let v = if rank < 2 * twins {
-        rank / 2
-    } else {
-        rank - twins
-    };
+    let v = core.number(rank);
     let mut mask = 1;
-    while mask < n - twins {
-        let w = v ^ mask;
-        let other = if w < twins { 2 * w + 1 } else { w + twins };
+    while mask < core.size {
+        let other = core.last(v ^ mask);
         let fresh = fold.fresh(s);
         s.recv(other, fresh);
         s.send(other, fold.acc());
@@ -40,7 +36,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         mask *= 2;
     }
     fold.finish(s);
-    if rank < 2 * twins {
+    if core.is_paired(rank) {
         s.send(rank - 1, ask.output());
     }
 }

@@ -6,24 +6,7 @@ use crate::schedule::{Ask, Schedule};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (v, n, data) = (ask.relative(), ask.size, ask.output());
-    let mut mask = 1;
-    while mask < n && v & mask == 0 {
-        mask *= 2;
-    }
-    if mask < n {
-        let mine = parts_of(data, v, (v + mask).min(n), n);
-        if !mine.is_empty() {
-            s.receive(ask.absolute(v - mask), mine);
-        }
-    }
-    while mask > 1 {
-        mask /= 2;
-        let theirs = parts_of(data, (v + mask).min(n), (v + 2 * mask).min(n), n);
-        if !theirs.is_empty() {
-            s.send(ask.absolute(v + mask), theirs);
-        }
-    }
-    s.fence();
+    scatter(ask, n, s);
     for round in 1..n {
         let out = part_of(data, (v + n - round + 1) % n, n);
         let into = part_of(data, (v + n - round) % n, n);
@@ -37,6 +20,30 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         s.fence();
     }
+}
+
+/// Scatters `m` parts of the data to the first `m` ranks, counted from the root, by a binomial tree; this rank is one of
+/// them. A rank gets the parts of its whole subtree.
+pub(super) fn scatter(ask: &Ask, m: u32, s: &mut Schedule) {
+    let (v, data) = (ask.relative(), ask.output());
+    let mut mask = 1;
+    while mask < m && v & mask == 0 {
+        mask *= 2;
+    }
+    if mask < m {
+        let mine = parts_of(data, v, (v + mask).min(m), m);
+        if !mine.is_empty() {
+            s.receive(ask.absolute(v - mask), mine);
+        }
+    }
+    while mask > 1 {
+        mask /= 2;
+        let theirs = parts_of(data, (v + mask).min(m), (v + 2 * mask).min(m), m);
+        if !theirs.is_empty() {
+            s.send(ask.absolute(v + mask), theirs);
+        }
+    }
+    s.fence();
 }
 
 /// Whether the scatter has left part `i` at relative rank `v`.

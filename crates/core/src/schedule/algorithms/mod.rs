@@ -5,6 +5,7 @@ use super::{Ask, Coll, Schedule};
 pub mod allgather_bruck;
 pub mod allgather_doubling;
 pub mod allgather_gather_bcast;
+pub mod allgather_neighbour;
 pub mod allgather_ring;
 pub mod allgather_spread;
 pub mod allreduce_doubling;
@@ -19,13 +20,18 @@ pub mod alltoall_spread;
 pub mod barrier_dissemination;
 pub mod barrier_tree;
 pub mod bcast_binomial;
+pub mod bcast_chain;
 pub mod bcast_linear;
+pub mod bcast_scatter_doubling;
 pub mod bcast_scatter_ring;
 pub mod exscan_doubling;
 pub mod gather_binomial;
 pub mod gather_linear;
 pub mod reduce_binomial;
+pub mod reduce_chain;
 pub mod reduce_linear;
+pub mod reduce_rabenseifner;
+pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
 pub mod reduce_scatter_reduce_scatterv;
 pub mod scan_chain;
@@ -44,6 +50,8 @@ pub enum Need {
     Even,
     /// Equal blocks, and a power of two of processes.
     EvenPowerOfTwo,
+    /// An even number of processes.
+    Pairs,
     /// MPI_IN_PLACE on all ranks.
     InPlace,
     /// Equal blocks, and not MPI_IN_PLACE.
@@ -65,6 +73,7 @@ impl Need {
             Need::Commutes => ask.commutative,
             Need::Even => even(),
             Need::EvenPowerOfTwo => even() && ask.size.is_power_of_two(),
+            Need::Pairs => ask.size.is_multiple_of(2),
             Need::InPlace => ask.in_place,
             Need::EvenApart => even() && !ask.in_place,
             Need::Apart => !ask.in_place,
@@ -111,7 +120,14 @@ pub const ALL: &[Algorithm] = &[
     ),
     row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
     row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
+    row(Coll::Bcast, "chain", Need::Nothing, bcast_chain::emit),
     row(Coll::Bcast, "linear", Need::Nothing, bcast_linear::emit),
+    row(
+        Coll::Bcast,
+        "scatter_doubling",
+        Need::Nothing,
+        bcast_scatter_doubling::emit,
+    ),
     row(
         Coll::Bcast,
         "scatter_ring",
@@ -139,6 +155,12 @@ pub const ALL: &[Algorithm] = &[
         "gather_bcast",
         Need::Even,
         allgather_gather_bcast::emit,
+    ),
+    row(
+        Coll::Allgather,
+        "neighbour",
+        Need::Pairs,
+        allgather_neighbour::emit,
     ),
     row(Coll::Allgather, "ring", Need::Nothing, allgather_ring::emit),
     row(
@@ -172,7 +194,14 @@ pub const ALL: &[Algorithm] = &[
         Need::Nothing,
         reduce_binomial::emit,
     ),
+    row(Coll::Reduce, "chain", Need::Nothing, reduce_chain::emit),
     row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
+    row(
+        Coll::Reduce,
+        "rabenseifner",
+        Need::Commutes,
+        reduce_rabenseifner::emit,
+    ),
     row(
         Coll::Allreduce,
         "doubling",
@@ -202,6 +231,12 @@ pub const ALL: &[Algorithm] = &[
         "ring",
         Need::Commutes,
         allreduce_ring::emit,
+    ),
+    row(
+        Coll::ReduceScatter,
+        "halving",
+        Need::Commutes,
+        reduce_scatter_halving::emit,
     ),
     row(
         Coll::ReduceScatter,

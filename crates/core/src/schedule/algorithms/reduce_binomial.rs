@@ -11,16 +11,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     let ends_here = ask.rank == top && ask.is_root();
-    let input = if ask.is_root() {
-        ask.input()
-    } else {
-        Slice {
-            buf: crate::schedule::SEND,
-            ..ask.output()
-        }
-    };
     let home = if ends_here { Some(ask.output()) } else { None };
-    let result = fold_up(ask, top, input, home, s);
+    let result = fold_up(ask, top, ask.input(), home, s);
     if top == ask.root {
         return;
     }

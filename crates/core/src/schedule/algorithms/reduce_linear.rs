@@ -1,7 +1,7 @@
 //! Reduce in which the root receives from everybody at once and combines from the highest rank down: keeps the order of
 //! ranks, wakes nobody else; for few processes and short messages.
 
-use crate::schedule::{Ask, SEND, Schedule, Slice};
+use crate::schedule::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
@@ -9,13 +9,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     if !ask.is_root() {
-        s.send(
-            ask.root,
-            Slice {
-                buf: SEND,
-                ..ask.output()
-            },
-        );
+        s.send(ask.root, ask.input());
         return;
     }
     fold_down(ask, ask.input(), ask.output(), s);
