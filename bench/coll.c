@@ -1,0 +1,258 @@
+/* Collective operations by size: one JSON line each.
+ *
+ *     coll [--ms BUDGET] [--apart] [--ops a,b,...] [--sizes 8,1024,...]
+ *
+ * Method. A batch is a barrier and then a run of iterations between two looks at the clock; each rank times its own, and the
+ * batch counts as long as the slowest rank's. How many iterations make a batch is found while warming up, so that a cell (one
+ * operation of one size) takes about BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of
+ * one iteration each. All batches are in the line; its figures are order statistics of them, never a mean (measure.h).
+ *
+ * Ranks may run ahead of each other in broadcast, reduce, gather and scatter. Back to back (default) the root moves on by one
+ * rank each iteration, so that no rank gets further ahead than one round of roots: the figure is what a loop of such calls
+ * costs each. With --apart a barrier follows each call, as the measurements do that linear models are fitted to ("Performance
+ * Analysis of Message-Passing Libraries on High-Speed Clusters"); the line then has call and barrier together as "us", and as
+ * "barrier_us" the barrier alone, measured just before. One is not subtracted from the other: ranks that come late out of a
+ * call and early out of a barrier make the difference too small, on cores that ranks share even negative.
+ * Starting all ranks at an agreed time would need neither, but means nothing where ranks wait for a core.
+ *
+ * Bytes are a block's: what each rank gives or gets in gather, scatter, allgather and alltoall; all of it in broadcast and
+ * reductions; in reduce_scatter the whole vector, of which each rank gets its share (as Intel's benchmarks count).
+ * Reductions add doubles. Every operation's data is checked once for each size, outside the timing, with two roots. */
+#include "measure.h"
+#include <string.h>
+
+#define USUAL_BATCHES 11
+#define FEWEST_BATCHES 3
+#define MOST_ITERATIONS 1000000
+#define LIST 32
+
+static int rank, size;
+static double *given, *got;
+static int *counts; /* of reduce_scatter */
+static const MPI_Comm all = MPI_COMM_WORLD;
+
+/* The operations: `count` doubles a block. */
+static void barrier(int count, int root) { (void)count, (void)root, MPI_Barrier(all); }
+static void bcast(int count, int root) { MPI_Bcast(rank == root ? given : got, count, MPI_DOUBLE, root, all); }
+static void reduce(int count, int root) { MPI_Reduce(given, got, count, MPI_DOUBLE, MPI_SUM, root, all); }
+static void allreduce(int count, int root) { (void)root, MPI_Allreduce(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
+static void gather(int count, int root) { MPI_Gather(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, root, all); }
+static void scatter(int count, int root) { MPI_Scatter(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, root, all); }
+static void allgather(int count, int root) { (void)root, MPI_Allgather(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all); }
+static void alltoall(int count, int root) { (void)root, MPI_Alltoall(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all); }
+static void reduce_scatter(int count, int root) { (void)count, (void)root, MPI_Reduce_scatter(given, got, counts, MPI_DOUBLE, MPI_SUM, all); }
+static void scan(int count, int root) { (void)root, MPI_Scan(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
+static void exscan(int count, int root) { (void)root, MPI_Exscan(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
+
+/* What rank `from` gives at `i`, and sums of it over the ranks before `end`. Whole numbers: additions are exact. */
+static double value(int from, int i) { return 8 * from + i % 7; }
+static double sum(int end, int i) { return 4.0 * end * (end - 1) + end * (i % 7); }
+
+/* What this rank must have got at `i`. */
+static double of_root(int count, int root, int i) { return (void)count, value(root, i); }
+static double of_all(int count, int root, int i) { return (void)count, (void)root, sum(size, i); }
+static double of_sender(int count, int root, int i) { return (void)root, value(i / count, i % count); }
+static double my_block_of_root(int count, int root, int i) { return value(root, rank * count + i); }
+static double my_block_of_sender(int count, int root, int i) { return (void)root, value(i / count, rank * count + i % count); }
+static double my_share_of_all(int count, int root, int i) { return (void)root, sum(size, rank * (count / size) + (rank < count % size ? rank : count % size) + i); }
+static double of_those_to_me(int count, int root, int i) { return (void)count, (void)root, sum(rank + 1, i); }
+static double of_those_before_me(int count, int root, int i) { return (void)count, (void)root, sum(rank, i); }
+
+/* How many doubles this rank must have got. */
+static int none(int count, int root) { return (void)count, (void)root, 0; }
+static int block(int count, int root) { return (void)root, count; }
+static int blocks(int count, int root) { return (void)root, count * size; }
+static int block_elsewhere(int count, int root) { return rank == root ? 0 : count; }
+static int block_at_root(int count, int root) { return rank == root ? count : 0; }
+static int blocks_at_root(int count, int root) { return rank == root ? count * size : 0; }
+static int share(int count, int root) { return (void)count, (void)root, counts[rank]; }
+static int block_but_first(int count, int root) { return (void)root, rank ? count : 0; }
+
+static const struct operation {
+    const char *name;
+    void (*run)(int count, int root);
+    int (*results)(int count, int root);
+    double (*expected)(int count, int root, int i);
+} operations[] = {
+    {"barrier", barrier, none, of_all},
+    {"bcast", bcast, block_elsewhere, of_root},
+    {"reduce", reduce, block_at_root, of_all},
+    {"allreduce", allreduce, block, of_all},
+    {"allgather", allgather, blocks, of_sender},
+    {"alltoall", alltoall, blocks, my_block_of_sender},
+    {"reduce_scatter", reduce_scatter, share, my_share_of_all},
+    {"gather", gather, blocks_at_root, of_sender},
+    {"scatter", scatter, block, my_block_of_root},
+    {"scan", scan, block, of_those_to_me},
+    {"exscan", exscan, block_but_first, of_those_before_me},
+};
+#define OPERATIONS ((int)(sizeof operations / sizeof operations[0]))
+#define GRID 7 /* the first ones are measured when none is named */
+
+static void give_up(const char *what, const char *name)
+{
+    fprintf(stderr, "coll: %s '%s'\n", what, name);
+    MPI_Abort(all, 1);
+}
+
+static void check(const struct operation *op, int count, int root)
+{
+    for (int i = 0; i < count * size; i++)
+        got[i] = -1;
+    op->run(count, root);
+    for (int i = 0; i < op->results(count, root); i++)
+        if (got[i] != op->expected(count, root, i)) {
+            fprintf(stderr, "coll: %s of %d doubles, root %d: rank %d of %d has %g at %d, not %g\n", op->name, count, root,
+                    rank, size, got[i], i, op->expected(count, root, i));
+            MPI_Abort(all, 1);
+        }
+}
+
+/* Microseconds of one iteration on this rank. */
+static double batch(const struct operation *op, int count, int iterations, int apart)
+{
+    static int turn;
+    MPI_Barrier(all);
+    double start = MPI_Wtime();
+    for (int i = 0; i < iterations; i++) {
+        op->run(count, turn++ % size);
+        if (apart)
+            MPI_Barrier(all);
+    }
+    return (MPI_Wtime() - start) * 1e6 / iterations;
+}
+
+/* Batches that double until two in a row were long enough to tell what an iteration costs (one may have lost its core), or one
+ * took the whole budget. */
+static double warm_up(const struct operation *op, int count, double budget_us, int apart)
+{
+    double once = 0, mine;
+    int telling = 0;
+    for (int n = 1; telling < 2; n = n < MOST_ITERATIONS ? n * 2 : n) {
+        mine = batch(op, count, n, apart);
+        MPI_Allreduce(&mine, &once, 1, MPI_DOUBLE, MPI_MAX, all);
+        telling = once * n >= budget_us ? 2 : once * n >= budget_us / 20 ? telling + 1 : n < MOST_ITERATIONS ? 0 : 2;
+    }
+    return once;
+}
+
+/* Whole rounds of roots where there is time for one. */
+static int iterations_for(double us, double once)
+{
+    double n = us / once;
+    if (n >= MOST_ITERATIONS)
+        return MOST_ITERATIONS;
+    return n < 1 ? 1 : n < size ? (int)n : (int)n / size * size;
+}
+
+static int measure(const struct operation *op, int count, double budget_us, int apart, struct batches *times)
+{
+    double once = warm_up(op, count, budget_us, apart);
+    int iterations = iterations_for(budget_us / USUAL_BATCHES, once);
+    double fitting = budget_us / (once * iterations);
+    times->count = fitting > USUAL_BATCHES ? USUAL_BATCHES : fitting < FEWEST_BATCHES ? FEWEST_BATCHES : (int)fitting;
+    for (int b = 0; b < times->count; b++)
+        times->us[b] = batch(op, count, iterations, apart);
+    slowest(times, all);
+    return iterations;
+}
+
+static void cell(const struct operation *op, int bytes, double budget_us, int apart)
+{
+    int count = bytes / (int)sizeof(double), iterations;
+    struct batches times, barriers;
+    for (int r = 0; r < size; r++)
+        counts[r] = count / size + (r < count % size);
+    check(op, count, 0);
+    check(op, count, size - 1);
+    if (apart)
+        measure(&operations[0], 0, budget_us / 2, 0, &barriers);
+    iterations = measure(op, count, budget_us, apart, &times);
+    if (rank)
+        return;
+    printf("{\"bench\": \"coll\", \"op\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"mode\": \"%s\", \"iterations\": %d, ", op->name,
+           bytes, size, apart ? "apart" : "back-to-back", iterations);
+    print_times("us", &times);
+    if (apart) {
+        printf(", ");
+        print_times("barrier_us", &barriers);
+    }
+    printf("}\n");
+    fflush(stdout);
+}
+
+static const struct operation *by_name(const char *name)
+{
+    for (int i = 0; i < OPERATIONS; i++)
+        if (strcmp(operations[i].name, name) == 0)
+            return &operations[i];
+    give_up("there is no operation", name);
+    return NULL;
+}
+
+static int parse_ops(char *text, const struct operation **ops)
+{
+    int n = 0;
+    for (char *name = strtok(text, ","); name && n < LIST; name = strtok(NULL, ","))
+        ops[n++] = by_name(name);
+    return n;
+}
+
+static int parse_sizes(char *text, int *sizes)
+{
+    int n = 0;
+    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
+        sizes[n] = atoi(word);
+        if (sizes[n] <= 0 || sizes[n] % (int)sizeof(double) || sizes[n] > 1 << 26)
+            give_up("sizes are multiples of 8 up to 64 MB, not", word);
+        n++;
+    }
+    return n;
+}
+
+static void fill(int largest)
+{
+    size_t doubles = (size_t)largest / sizeof(double) * size;
+    given = malloc(doubles * sizeof(double));
+    got = malloc(doubles * sizeof(double));
+    counts = malloc(size * sizeof(int));
+    if (!given || !got || !counts)
+        give_up("no memory for buffers of", "the largest size");
+    for (size_t i = 0; i < doubles; i++)
+        given[i] = value(rank, (int)i), got[i] = 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct operation *ops[LIST];
+    int sizes[LIST] = {8, 1 << 10, 1 << 16, 1 << 20}, op_count = GRID, size_count = 4, apart = 0, largest = 0;
+    double budget_ms = 100;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    for (int i = 0; i < GRID; i++)
+        ops[i] = &operations[i];
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--apart") == 0)
+            apart = 1;
+        else if (strcmp(argv[i], "--ms") == 0 && i + 1 < argc)
+            budget_ms = atof(argv[++i]);
+        else if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc)
+            op_count = parse_ops(argv[++i], ops);
+        else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc)
+            size_count = parse_sizes(argv[++i], sizes);
+        else
+            give_up("there is no option", argv[i]);
+    }
+    for (int s = 0; s < size_count; s++)
+        largest = sizes[s] > largest ? sizes[s] : largest;
+    fill(largest);
+    for (int s = 0; s < size_count; s++) /* small sizes first: whoever ends a slow run has them */
+        for (int o = 0; o < op_count; o++)
+            if (ops[o] != operations)
+                cell(ops[o], sizes[s], budget_ms * 1e3, apart);
+            else if (s == 0)
+                cell(ops[o], 0, budget_ms * 1e3, apart);
+    MPI_Finalize();
+    return 0;
+}
