@@ -1,48 +1,170 @@
 //! Declared counters: what `kwinfo`, MPI_T and the tests read to see who moved which bytes.
+//!
+//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol and those of a path are
+//! sums over that table, made when somebody reads them.
+
+use crate::knobs::Audience;
+use crate::rooms::Room;
+
+/// What a value means, and how it moves (the classes of MPI 5.0, 15.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// How often something happened; grows by one.
+    Count,
+    /// A sum; grows.
+    Sum,
+    /// How many there are at this moment.
+    Level,
+    /// The largest value that a level had.
+    Peak(Counter),
+    /// One of these words, by position.
+    State(&'static [&'static str]),
+}
+
+/// One declared counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// What is counted.
+    pub unit: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// What it belongs to.
+    pub room: Room,
+    /// What its value means.
+    pub class: Class,
+    /// For whom it is.
+    pub audience: Audience,
+}
 
 macro_rules! counters {
-    ($($id:ident = $name:literal, $unit:literal, $help:literal;)*) => {
+    ($($id:ident = $name:literal, $unit:literal, $help:literal, $room:ident, $class:expr, $audience:ident;)*) => {
         /// Names a counter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Counter { $($id),* }
-        /// `(name, unit, help)` of every counter, by position.
-        pub const ALL: &[(&str, &str, &str)] = &[$(($name, $unit, $help)),*];
+        /// Every counter, by position.
+        pub const ALL: &[Row] = {
+            use Class::*;
+            &[$(Row {
+                name: $name,
+                unit: $unit,
+                help: $help,
+                room: Room::$room,
+                class: $class,
+                audience: Audience::$audience,
+            }),*]
+        };
+        const IDS: &[Counter] = &[$(Counter::$id),*];
     };
 }
 
+/// What the event thread may be doing, as `core::duty` has it.
+const DUTIES: &[&str] = &["off", "idle", "watching", "serving", "displaced"];
+
 counters! {
-    EagerSent = "eager_sent", "messages", "Messages sent by the eager protocol.";
-    EagerBytes = "eager_bytes", "bytes", "Payload sent by the eager protocol.";
-    RndvSent = "rndv_sent", "messages", "Messages sent by rendezvous (RTS, CTS, data).";
-    RndvBytes = "rndv_bytes", "bytes", "Payload sent by rendezvous.";
-    GetSent = "get_sent", "messages", "Messages the receiver fetched from this rank's memory.";
-    GetBytes = "get_bytes", "bytes", "Payload the receiver fetched.";
-    WriteSent = "write_sent", "messages", "Messages written straight into an announced receive.";
-    WriteBytes = "write_bytes", "bytes", "Payload written into announced receives.";
-    WriteAnnounced = "write_announced", "receives", "Receives this rank announced to their sender.";
-    WriteDropped = "write_dropped", "receives", "Announcements dropped because a message was already under way.";
-    Expected = "expected", "messages", "Messages whose receive was posted when they arrived.";
-    Unexpected = "unexpected", "messages", "Messages that arrived before their receive.";
-    EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.";
-    EventProgress = "event_progress", "frames", "Frames that the event thread handled.";
-    WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.";
-    WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.";
-    Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.";
-    PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.";
-    Refused = "strangers_refused", "connections", "Connections closed because they could not prove the job's key.";
+    EagerSent = "eager_sent", "messages", "Messages sent by the eager protocol.", Protocols, Count, User;
+    EagerBytes = "eager_bytes", "bytes", "Payload sent by the eager protocol.", Protocols, Sum, User;
+    RndvSent = "rndv_sent", "messages", "Messages sent by rendezvous (RTS, CTS, data).", Protocols, Count, User;
+    RndvBytes = "rndv_bytes", "bytes", "Payload sent by rendezvous.", Protocols, Sum, User;
+    GetSent = "get_sent", "messages", "Messages the receiver fetched from this rank's memory.", Protocols, Count, User;
+    GetBytes = "get_bytes", "bytes", "Payload the receiver fetched.", Protocols, Sum, User;
+    WriteSent = "write_sent", "messages", "Messages written straight into an announced receive.", Protocols, Count, User;
+    WriteBytes = "write_bytes", "bytes", "Payload written into announced receives.", Protocols, Sum, User;
+    SelfSent = "self_sent", "messages", "Messages this rank sent to itself.", Paths, Count, User;
+    SelfBytes = "self_bytes", "bytes", "Payload this rank sent to itself.", Paths, Sum, User;
+    ShmSent = "shm_sent", "messages", "Messages sent over shared memory.", Paths, Count, User;
+    ShmBytes = "shm_bytes", "bytes", "Payload sent over shared memory.", Paths, Sum, User;
+    TcpSent = "tcp_sent", "messages", "Messages sent over TCP.", Paths, Count, User;
+    TcpBytes = "tcp_bytes", "bytes", "Payload sent over TCP.", Paths, Sum, User;
+    RndvOffered = "rndv_offered", "messages", "Messages this rank offered (RTS), to be sent by rendezvous or fetched.", Protocols, Count, Tuner;
+    WriteAnnounced = "write_announced", "receives", "Receives this rank announced to their sender.", Protocols, Count, Tuner;
+    WriteDropped = "write_dropped", "receives", "Announcements dropped because a message was already under way.", Protocols, Count, Tuner;
+    Expected = "expected", "messages", "Messages whose receive was posted when they arrived.", Matching, Count, User;
+    Unexpected = "unexpected", "messages", "Messages that arrived before their receive.", Matching, Count, User;
+    UnexpectedBytes = "unexpected_bytes", "bytes", "Payload of messages that arrived before their receive, also of those that were only offered.", Matching, Sum, User;
+    UnexpectedWaiting = "unexpected_waiting", "messages", "Messages that wait for their receive now.", Matching, Level, User;
+    UnexpectedWaitingPeak = "unexpected_waiting_peak", "messages", "Most messages that ever waited for their receives.", Matching, Peak(Counter::UnexpectedWaiting), User;
+    UnexpectedHeld = "unexpected_held", "bytes", "Memory that keeps the payload of messages which wait for their receive.", Matching, Level, User;
+    UnexpectedHeldPeak = "unexpected_held_peak", "bytes", "Most memory that ever kept such payload.", Matching, Peak(Counter::UnexpectedHeld), User;
+    ReceivesPosted = "receives_posted", "receives", "Receives that wait for their message now.", Matching, Level, User;
+    RequestsActive = "requests_active", "requests", "Transfers of this rank that have not ended now.", Progress, Level, User;
+    CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;
+    EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.", Progress, Count, User;
+    EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
+    EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;
+    WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;
+    WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
+    Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;
+    PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.", Paths, Count, User;
+    Refused = "strangers_refused", "connections", "Connections closed because they could not prove the job's key.", Paths, Count, User;
+}
+
+impl Counter {
+    /// The counter at a position of [`ALL`].
+    pub fn at(position: usize) -> Option<Counter> {
+        IDS.get(position).copied()
+    }
+
+    /// Its row.
+    pub fn row(self) -> &'static Row {
+        &ALL[self as usize]
+    }
+}
+
+/// How a message travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// At once.
+    Eager,
+    /// Offered, asked for, sent.
+    Rendezvous,
+    /// Offered and fetched.
+    Get,
+    /// Into an announced receive.
+    Write,
+}
+
+/// What carries it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Not chosen yet, or the simulated network of the tests.
+    #[default]
+    Other,
+    /// This process.
+    Own,
+    /// Shared memory.
+    Shm,
+    /// TCP.
+    Tcp,
+}
+
+const PROTOCOLS: usize = 4;
+const WAYS: usize = 4;
+
+/// Messages and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traffic {
+    messages: u64,
+    bytes: u64,
 }
 
 /// One rank's counters. Owned by the lane, so plain integers.
 #[derive(Clone, Debug)]
 pub struct Counters {
     values: [u64; ALL.len()],
+    /// Largest values since [`Counters::take_peak`], for rows of [`Class::Peak`].
+    recent: [u64; ALL.len()],
+    sent: [[Traffic; PROTOCOLS]; WAYS],
 }
 
 impl Default for Counters {
     fn default() -> Self {
         Counters {
             values: [0; ALL.len()],
+            recent: [0; ALL.len()],
+            sent: [[Traffic::default(); PROTOCOLS]; WAYS],
         }
     }
 }
@@ -60,13 +182,98 @@ impl Counters {
         self.values[c as usize] += n;
     }
 
-    /// The value of the counter at a position of [`ALL`].
-    pub fn at(&self, position: usize) -> u64 {
-        self.values[position]
+    /// A message was sent.
+    #[inline]
+    pub fn sent(&mut self, way: Way, protocol: Protocol, bytes: u64) {
+        let t = &mut self.sent[way as usize][protocol as usize];
+        t.messages += 1;
+        t.bytes += bytes;
+    }
+
+    /// A level is `now`; the row of its peak remembers the largest.
+    pub fn raise(&mut self, peak: Counter, now: u64) {
+        let i = peak as usize;
+        self.values[i] = self.values[i].max(now);
+        self.recent[i] = self.recent[i].max(now);
+    }
+
+    /// The largest value of a level since the last time this was asked; from here on it is at least `now`.
+    pub fn take_peak(&mut self, peak: Counter, now: u64) -> u64 {
+        std::mem::replace(&mut self.recent[peak as usize], now).max(now)
     }
 
     /// The value so far.
     pub fn get(&self, c: Counter) -> u64 {
-        self.values[c as usize]
+        use Counter::*;
+        let by = |p: Protocol| self.sent.iter().map(|w| w[p as usize]).fold(NONE, plus);
+        let over = |w: Way| self.sent[w as usize].iter().copied().fold(NONE, plus);
+        match c {
+            EagerSent => by(Protocol::Eager).messages,
+            EagerBytes => by(Protocol::Eager).bytes,
+            RndvSent => by(Protocol::Rendezvous).messages,
+            RndvBytes => by(Protocol::Rendezvous).bytes,
+            GetSent => by(Protocol::Get).messages,
+            GetBytes => by(Protocol::Get).bytes,
+            WriteSent => by(Protocol::Write).messages,
+            WriteBytes => by(Protocol::Write).bytes,
+            SelfSent => over(Way::Own).messages,
+            SelfBytes => over(Way::Own).bytes,
+            ShmSent => over(Way::Shm).messages,
+            ShmBytes => over(Way::Shm).bytes,
+            TcpSent => over(Way::Tcp).messages,
+            TcpBytes => over(Way::Tcp).bytes,
+            _ => self.values[c as usize],
+        }
+    }
+}
+
+const NONE: Traffic = Traffic {
+    messages: 0,
+    bytes: 0,
+};
+
+fn plus(a: Traffic, b: Traffic) -> Traffic {
+    Traffic {
+        messages: a.messages + b.messages,
+        bytes: a.bytes + b.bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_shows_in_the_row_of_its_protocol_and_of_its_path() {
+        let mut c = Counters::default();
+        c.sent(Way::Shm, Protocol::Eager, 8);
+        c.sent(Way::Tcp, Protocol::Eager, 100);
+        c.sent(Way::Tcp, Protocol::Get, 1000);
+        assert_eq!(c.get(Counter::EagerSent), 2);
+        assert_eq!(c.get(Counter::EagerBytes), 108);
+        assert_eq!(c.get(Counter::TcpSent), 2);
+        assert_eq!(c.get(Counter::TcpBytes), 1100);
+        assert_eq!(c.get(Counter::ShmBytes), 8);
+        assert_eq!(c.get(Counter::SelfSent), 0);
+    }
+
+    #[test]
+    fn a_peak_is_kept_for_ever_and_since_it_was_asked() {
+        let mut c = Counters::default();
+        let peak = Counter::UnexpectedHeldPeak;
+        c.raise(peak, 7);
+        assert_eq!(c.take_peak(peak, 3), 7);
+        c.raise(peak, 5);
+        assert_eq!(c.take_peak(peak, 1), 5);
+        assert_eq!(c.take_peak(peak, 1), 1);
+        assert_eq!(c.get(peak), 7);
+    }
+
+    #[test]
+    fn names_are_unique_and_positions_are_ids() {
+        for (i, row) in ALL.iter().enumerate() {
+            assert_eq!(Counter::at(i).unwrap() as usize, i);
+            assert!(ALL[..i].iter().all(|other| other.name != row.name));
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! Values are read from a lookup function (the process environment in production, a map in tests) exactly once, when a
 //! rank or the launcher starts. Nobody else reads the environment.
 
+use crate::rooms::Room;
+
 /// What a knob's text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -16,6 +18,39 @@ pub enum Kind {
     Bytes,
     /// Microseconds.
     Micros,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// When a knob may be changed through MPI_T (the environment is read when MPI starts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Never: whoever starts the ranks says it.
+    Never,
+    /// Until MPI is initialised.
+    BeforeInit,
+    /// At any time; from then on it holds.
+    Anytime,
+}
+
+/// Which ranks must agree on a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Each rank has its own.
+    Local,
+    /// All ranks must have the same.
+    Alike,
+}
+
+/// For whom a knob or counter is meant (MPI 5.0, 15.3.1: users, tuners, developers of MPI).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Whoever runs programs.
+    User,
+    /// Whoever tunes them.
+    Tuner,
+    /// Whoever works on the library.
+    Developer,
 }
 
 /// One declared knob.
@@ -31,12 +66,44 @@ pub struct Knob {
     pub help: &'static str,
     /// What it does to memory use, or "none".
     pub memory: &'static str,
+    /// What it belongs to.
+    pub room: Room,
+    /// When MPI_T may change it.
+    pub when: When,
+    /// Who must agree.
+    pub reach: Reach,
+    /// For whom it is.
+    pub audience: Audience,
+}
+
+/// What `KW_LOG` takes; each says what those before it say, and more.
+pub const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
+
+impl Knob {
+    /// Whether the text leaves the choice to the library, and the knob has such a choice.
+    pub fn is_auto(&self, text: &str) -> bool {
+        text == "auto" && self.default == "auto"
+    }
 }
 
 macro_rules! knobs {
-    ($($id:ident = $name:literal, $kind:ident, $default:literal, $help:literal, $memory:literal;)*) => {
+    ($($id:ident = $name:literal, $kind:expr, $default:literal, $help:literal, $memory:literal,
+        $room:ident, $when:ident, $reach:ident, $audience:ident;)*) => {
         /// The declared knobs, in the order they are printed.
-        pub const ALL: &[Knob] = &[$(Knob { name: $name, kind: Kind::$kind, default: $default, help: $help, memory: $memory }),*];
+        pub const ALL: &[Knob] = {
+            use Kind::*;
+            &[$(Knob {
+                name: $name,
+                kind: $kind,
+                default: $default,
+                help: $help,
+                memory: $memory,
+                room: Room::$room,
+                when: When::$when,
+                reach: Reach::$reach,
+                audience: Audience::$audience,
+            }),*]
+        };
         /// Names a knob of [`ALL`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
@@ -45,21 +112,21 @@ macro_rules! knobs {
 }
 
 knobs! {
-    Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated, in order of preference.", "none";
-    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; when more ranks than cores share a host, others may run between two polls.", "none";
-    EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack";
-    Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over.", "none";
-    Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none";
-    SingleCopy = "KW_SINGLE_COPY", Bool, "yes", "Copy large messages between local ranks with process_vm_readv where the system permits it.", "none";
-    EagerShm = "KW_EAGER_SHM", Bytes, "auto", "Largest message sent eagerly over shared memory; auto asks the cost lines.", "unexpected messages up to this size are buffered";
-    EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the cost lines.", "unexpected messages up to this size are buffered";
-    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP listens on, comma separated.", "none";
-    Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none";
-    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none";
-    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none";
-    Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none";
-    Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none";
-    Log = "KW_LOG", Text, "warn", "How much the library says on standard error: error, warn, info, debug, trace.", "none";
+    Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated, in order of preference.", "none", Paths, BeforeInit, Alike, User;
+    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
+    EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
+    Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over.", "none", Progress, Anytime, Local, Tuner;
+    Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none", Protocols, Anytime, Local, Tuner;
+    SingleCopy = "KW_SINGLE_COPY", Bool, "yes", "Copy large messages between local ranks with process_vm_readv where the system permits it.", "none", Protocols, Anytime, Local, Tuner;
+    EagerShm = "KW_EAGER_SHM", Bytes, "auto", "Largest message sent eagerly over shared memory; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP listens on, comma separated.", "none", Paths, BeforeInit, Local, User;
+    Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
+    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;
+    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
+    Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
+    Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
+    Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;
 }
 
 /// Values of all knobs, by position in [`ALL`].
@@ -76,7 +143,7 @@ pub struct BadKnob {
     /// What it held.
     pub text: String,
     /// What it takes.
-    pub wants: &'static str,
+    pub wants: String,
 }
 
 impl std::fmt::Display for BadKnob {
@@ -115,6 +182,26 @@ impl Knobs {
         &self.values[id as usize]
     }
 
+    /// The text of the knob at a position of [`ALL`].
+    pub fn at(&self, position: usize) -> &str {
+        &self.values[position]
+    }
+
+    /// Sets the knob at a position of [`ALL`].
+    pub fn set_at(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
+        check(&ALL[position], text)?;
+        self.values[position] = text.to_string();
+        Ok(())
+    }
+
+    /// The position of the word of a [`Kind::Choice`] knob.
+    pub fn choice(&self, id: Id) -> usize {
+        let Kind::Choice(words) = ALL[id as usize].kind else {
+            return 0;
+        };
+        words.iter().position(|w| *w == self.text(id)).unwrap_or(0)
+    }
+
     /// A [`Kind::Bool`] knob.
     pub fn flag(&self, id: Id) -> bool {
         parse_bool(self.text(id)).unwrap_or(false)
@@ -127,34 +214,36 @@ impl Knobs {
 
     /// Sets one knob (tests, MPI_T).
     pub fn set(&mut self, id: Id, text: &str) -> Result<(), BadKnob> {
-        check(&ALL[id as usize], text)?;
-        self.values[id as usize] = text.to_string();
-        Ok(())
+        self.set_at(id as usize, text)
     }
 }
 
 fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
-    let bad = |wants| {
-        Err(BadKnob {
+    if k.is_auto(text) {
+        return Ok(());
+    }
+    let (good, wants) = match k.kind {
+        Kind::Text => return Ok(()),
+        Kind::Bool => (parse_bool(text).is_some(), "yes or no".to_string()),
+        Kind::Bytes => (
+            parse_bytes(text).is_some(),
+            "bytes, such as 4096 or 64K".to_string(),
+        ),
+        Kind::Count | Kind::Micros => (text.parse::<u64>().is_ok(), "a whole number".to_string()),
+        Kind::Choice(words) => (words.contains(&text), words.join(", ")),
+    };
+    match good {
+        true => Ok(()),
+        false => Err(BadKnob {
             name: k.name,
             text: text.to_string(),
-            wants,
-        })
-    };
-    match k.kind {
-        Kind::Text => Ok(()),
-        Kind::Bool if parse_bool(text).is_none() => bad("yes or no"),
-        Kind::Bytes if text != "auto" && parse_bytes(text).is_none() => {
-            bad("bytes, such as 4096, 64K or auto")
-        }
-        Kind::Count | Kind::Micros if text != "auto" && text.parse::<u64>().is_err() => {
-            bad("a whole number")
-        }
-        _ => Ok(()),
+            wants: wants + if k.is_auto("auto") { ", or auto" } else { "" },
+        }),
     }
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
+/// `yes` or `no`, in any of their spellings.
+pub fn parse_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "yes" | "on" | "true" => Some(true),
         "0" | "no" | "off" | "false" => Some(false),
@@ -162,7 +251,8 @@ fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// A number with an optional `K`, `M` or `G`.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'k' | b'K' => (&text[..text.len() - 1], 1 << 10),
         b'm' | b'M' => (&text[..text.len() - 1], 1 << 20),
@@ -182,6 +272,16 @@ mod tests {
         let k = Knobs::read(|n| (n == "KW_EAGER_TCP").then(|| "64K".into())).unwrap();
         assert_eq!(k.number(Id::EagerTcp), Some(65536));
         assert_eq!(k.number(Id::EagerShm), None);
+    }
+
+    #[test]
+    fn only_a_knob_that_has_it_takes_auto_and_a_choice_names_its_words() {
+        let mut k = Knobs::defaults();
+        assert!(k.set(Id::EagerShm, "auto").is_ok());
+        assert!(k.set(Id::Spin, "auto").is_err());
+        let e = k.set(Id::Log, "loud").unwrap_err();
+        assert!(e.to_string().contains("error, warn, info"), "{e}");
+        assert_eq!(k.choice(Id::Log), 1);
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs and counters.
+//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs, counters and events.
 //!
 //! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere else, so that
 //! loom can stand in for them.
 #![forbid(unsafe_code)]
 
 pub mod counters;
+pub mod events;
 pub mod ids;
 pub mod knobs;
+pub mod rooms;
 pub mod slab;
 pub mod sync;
 pub mod tick;

@@ -118,6 +118,7 @@ impl Net {
                         self.machines[me].on_got(req, false);
                     }
                 }
+                Action::Notice(_) => {}
             }
         }
         if !self.machines[me].actions.is_empty() {

@@ -37,6 +37,11 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
+    /// The next operation reads the knob's rows again.
+    pub(crate) fn forget_table(&mut self) {
+        self.table = None;
+    }
+
     /// Schedules that have not ended and that nobody drives.
     #[inline]
     pub(crate) fn active(&self) -> usize {

@@ -2,8 +2,10 @@
 
 use crate::boot::{BootError, Job, Launcher};
 use crate::collective::Collectives;
+use crate::events::Noticed;
 use crate::paths::{Paths, Port};
-use kw_base::counters::{ALL, Counter, Counters};
+use kw_base::counters::{self, Class, Counter, Counters};
+use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
 use kw_core::matching::{Envelope, Pattern};
@@ -69,7 +71,9 @@ pub struct Engine {
     pub(crate) collectives: Collectives,
     job: Job,
     launcher: Box<dyn Launcher>,
-    knobs: Knobs,
+    pub(crate) knobs: Knobs,
+    /// Events that no tool has heard of yet.
+    pub(crate) noticed: Noticed,
     /// Frames handled since the start.
     pub(crate) arrivals: u64,
     /// Counters of the lane (waits, take-overs), beside the machine's own.
@@ -97,7 +101,12 @@ impl Engine {
     ) -> Result<Engine, BootError> {
         crate::collective::table(&knobs).map_err(BootError)?;
         let paths = Paths::open(launcher.as_mut(), &job, &knobs)?;
-        Ok(Engine::over(paths, launcher, job, knobs))
+        let engine = Engine::over(paths, launcher, job, knobs);
+        engine.log(Say::Info, || {
+            let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
+            format!("joined a job of {} on {hosts} host(s)", engine.size())
+        });
+        Ok(engine)
     }
 
     /// An engine over paths that are there already (tests: over the simulated network).
@@ -110,6 +119,7 @@ impl Engine {
             job,
             launcher,
             knobs,
+            noticed: Noticed::default(),
             arrivals: 0,
             counters: Counters::default(),
             actions: Vec::new(),
@@ -224,7 +234,10 @@ impl Engine {
             .paths
             .route(to, self.launcher.as_mut(), &self.job, &self.knobs)
         {
-            Ok(choice) => self.machine.set_choice(to, choice),
+            Ok((way, choice)) => {
+                self.machine.set_choice(to, way, choice);
+                self.log(Say::Debug, || format!("rank {to} by {way:?}: {choice:?}"));
+            }
             Err(down) => self.machine.on_gone(to, &down.to_string()),
         }
     }
@@ -390,25 +403,68 @@ impl Engine {
                 let ok = self.paths.get(from, address, &into, len);
                 self.machine.on_got(req, ok);
             }
+            Action::Notice(notice) => self.noticed.push(kw_sys::clock::now(), notice),
         }
     }
 
-    /// Sum of a counter over the machine and the lane.
+    /// The value of a counter. What the lane alone knows ([`Counter::EventDuty`]) is zero here.
     pub fn counter(&self, c: Counter) -> u64 {
-        let refused = if c == Counter::Refused {
-            self.paths.strangers_refused()
-        } else {
-            0
+        match c {
+            Counter::Refused => self.paths.strangers_refused(),
+            Counter::Doorbells => self.paths.doorbells_rung(),
+            Counter::UnexpectedWaiting => self.machine.waiting(),
+            Counter::UnexpectedHeld => self.machine.held(),
+            Counter::ReceivesPosted => self.machine.posted(),
+            Counter::RequestsActive => self.machine.active() as u64,
+            Counter::CollectivesActive => self.collectives.active() as u64,
+            _ => self.machine.counters.get(c) + self.counters.get(c),
+        }
+    }
+
+    /// The largest value of a level since the last time this was asked, for a row of [`Class::Peak`].
+    pub fn take_peak(&mut self, c: Counter) -> u64 {
+        let Class::Peak(level) = c.row().class else {
+            return self.counter(c);
         };
-        self.machine.counters.get(c) + self.counters.get(c) + refused
+        let now = self.counter(level);
+        self.machine.counters.take_peak(c, now)
     }
 
     /// All counters of this rank, by name.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        const EVERY: usize = ALL.len();
-        (0..EVERY)
-            .map(|i| (ALL[i].0, self.machine.counters.at(i) + self.counters.at(i)))
-            .collect()
+        let all = (0..counters::ALL.len()).filter_map(Counter::at);
+        all.map(|c| (c.row().name, self.counter(c))).collect()
+    }
+
+    /// Sets a knob that may be changed at any time; what it decides is decided anew.
+    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
+        let mut knobs = self.knobs.clone();
+        knobs.set_at(position, text).map_err(|e| e.to_string())?;
+        if position == Id::Coll as usize {
+            crate::collective::table(&knobs)?;
+            self.collectives.forget_table();
+        }
+        self.knobs = knobs;
+        for peer in (0..self.job.size).map(Peer) {
+            if self.paths.is_routed(peer) {
+                let choice = self.paths.choice(peer, &self.knobs);
+                self.machine.move_choice(peer, choice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the tools of an event, if they want to hear of its kind.
+    pub(crate) fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        self.machine.notice(event, data);
+        self.flush();
+    }
+
+    /// Says something on standard error, if `KW_LOG` wants to hear so much.
+    pub(crate) fn log(&self, say: Say, text: impl FnOnce() -> String) {
+        if self.knobs.choice(Id::Log) >= say as usize {
+            eprintln!("rank {}: {}", self.job.me, text());
+        }
     }
 
     /// Says goodbye on every path. Call when nothing is pending any more.
@@ -425,6 +481,13 @@ impl From<p2p::Started> for Started {
             p2p::Started::Request(k) => Started::Request(ReqId(k)),
         }
     }
+}
+
+/// How much is said, as `knobs::LOG_LEVELS` has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Say {
+    Info = 2,
+    Debug = 3,
 }
 
 /// Whether the event thread is wanted.

@@ -1,8 +1,10 @@
 //! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
 //! [`kw_core::duty`].
 
+use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, Role};
 use kw_base::counters::Counter;
+use kw_base::events::Event as News;
 use kw_base::sync::{Arc, MutexGuard, thread};
 use kw_core::duty::{Duty, Event};
 use std::time::Duration;
@@ -26,7 +28,7 @@ pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::Joi
         .ok()
 }
 
-fn run<T>(core: &Core<T>) {
+fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
     let mut look = Look::default();
     loop {
         let mut inner = core.lock();
@@ -34,14 +36,21 @@ fn run<T>(core: &Core<T>) {
             return;
         }
         match inner.duty {
-            Duty::Off => return,
+            Duty::Off => {
+                // Switched off: nobody waits for this thread any more.
+                inner.event_thread = None;
+                return;
+            }
             Duty::Idle => {
                 drop(inner);
                 thread::park();
                 look = Look::default();
             }
             Duty::Watching => watch(inner, &mut look),
-            Duty::Serving => serve(core, inner),
+            Duty::Serving => {
+                serve(core, inner);
+                events::deliver(core, Safety::ThreadSafe);
+            }
             Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
         }
     }
@@ -89,6 +98,10 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
     if inner.role == Role::Free {
         inner.role = Role::Event;
         count(&mut inner, Counter::EventTakeovers, 1);
+        if let Some(e) = &mut inner.engine {
+            let active = e.machine.active() as i64;
+            e.notice(News::EventTakeover, [active, 0, 0, 0]);
+        }
     }
     let Some(sleeper) = inner.sleeper.clone() else {
         return;
@@ -103,7 +116,7 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
     if let Some(e) = &mut inner.engine {
         e.paths.arm();
     }
-    if progress(&mut inner) {
+    if progress(&mut inner) || inner.has_news(Safety::ThreadSafe) {
         sleeper.disarm();
         return;
     }

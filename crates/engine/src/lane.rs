@@ -9,6 +9,7 @@
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`kw_core::duty`]).
 
 use crate::engine::{Engine, ReqId};
+use crate::events::{self, Safety, Tools};
 use crate::sleeper::Sleeper;
 use kw_base::Peer;
 use kw_base::counters::Counter;
@@ -73,6 +74,8 @@ pub struct Inner<T> {
     pub(crate) sleeper: Option<Arc<Sleeper>>,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
+    /// Who hears of events.
+    pub(crate) tools: Tools<T>,
 }
 
 /// What a thread waits for, so that exactly it is woken.
@@ -94,7 +97,7 @@ pub(crate) struct Core<T> {
 /// The lock with a role.
 #[derive(Debug)]
 pub struct Lane<T> {
-    core: Arc<Core<T>>,
+    pub(crate) core: Arc<Core<T>>,
 }
 
 /// Ownership of the lane.
@@ -142,6 +145,7 @@ impl<T: Send + 'static> Lane<T> {
             sleeper: None,
             event_thread: None,
             closing: false,
+            tools: Tools::default(),
         };
         Lane {
             core: Arc::new(Core {
@@ -162,6 +166,14 @@ impl<T: Send + 'static> Lane<T> {
         Guard {
             core: &self.core,
             held: Some(held),
+        }
+    }
+
+    /// Takes the lane to look at something, without counting as a thread that enters MPI.
+    pub fn look(&self) -> Guard<'_, T> {
+        Guard {
+            core: &self.core,
+            held: Some(self.core.lock()),
         }
     }
 
@@ -341,6 +353,10 @@ fn sleep_once<T: Send + 'static>(
     }
     let pending = guard.engine.as_ref().is_some_and(|e| e.paths.pending());
     guard.role = Role::CallerAsleep;
+    if guard.has_news(Safety::Restricted) {
+        let core = guard.core.clone();
+        guard.apart(|| events::deliver(&core, Safety::Restricted));
+    }
     guard.apart(|| sleeper.sleep(if pending { SHORT_SLEEP } else { LONGEST_SLEEP }));
     sleeper.disarm();
     guard.role = Role::Caller;
@@ -353,11 +369,7 @@ impl<T> Inner<T> {
         let Some(engine) = &self.engine else {
             return Ok(());
         };
-        let crowded = engine.job().crowded();
-        let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
-        self.spin = micros(Id::Spin);
-        self.crowded = crowded;
-        self.watch = micros(Id::Watch).max(Duration::from_micros(10));
+        self.crowded = engine.job().crowded();
         self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
         self.duty = if crate::engine::wants_event_thread(engine.knobs()) {
             Duty::Idle
@@ -366,7 +378,54 @@ impl<T> Inner<T> {
         };
         self.told = 0;
         self.closing = false;
+        self.read_times();
+        self.ask_for_events();
         Ok(())
+    }
+
+    /// Takes over how long to poll and to watch.
+    fn read_times(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
+        (self.spin, self.watch) = (micros(Id::Spin), micros(Id::Watch));
+        self.watch = self.watch.max(Duration::from_micros(10));
+    }
+
+    /// Sets a knob that may be changed at any time.
+    pub fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
+        let Some(engine) = &mut self.engine else {
+            return Err("there is no engine".into());
+        };
+        engine.set_knob(position, text)?;
+        let wanted = crate::engine::wants_event_thread(engine.knobs());
+        self.read_times();
+        match (wanted, self.duty) {
+            (true, Duty::Off) if !self.closing => self.duty = Duty::Idle,
+            (false, duty) if duty != Duty::Off => self.dismiss(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Has the event thread end by itself, wherever it sleeps.
+    fn dismiss(&mut self) {
+        self.duty = Duty::Off;
+        if let Some(t) = &self.event_thread {
+            t.thread().unpark();
+        }
+        if let Some(s) = &self.sleeper {
+            s.arm();
+            s.ring();
+        }
+    }
+
+    /// The value of a counter; zero before the start and after the end.
+    pub fn counter(&self, c: Counter) -> u64 {
+        match (c, &self.engine) {
+            (Counter::EventDuty, _) => self.duty as u64,
+            (_, Some(engine)) => engine.counter(c),
+            (_, None) => 0,
+        }
     }
 
     /// The event thread has the role, but a thread in MPI wants it.
@@ -427,6 +486,7 @@ impl<T> Inner<T> {
                 (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                     && e.machine.ended != self.told
                     || self.duty.needs_kick() && self.role == Role::Free && e.busy()
+                    || !e.noticed.is_empty() && !self.tools.busy
             }
         }
     }
@@ -498,6 +558,15 @@ impl<T: Send + 'static> Guard<'_, T> {
         }
     }
 
+    /// Lets go of the lane, and has the tools hear of what happened.
+    #[cold]
+    fn hand_out(&mut self) {
+        if self.has_news(Safety::None) {
+            self.held = None;
+            events::deliver(self.core, Safety::None);
+        }
+    }
+
     /// Ends the event thread. Call before the engine is taken out.
     pub fn stop_event_thread(&mut self) {
         self.closing = true;
@@ -537,6 +606,7 @@ impl<T: Send + 'static> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         if self.needs_attention() {
             self.attend();
+            self.hand_out();
         }
     }
 }

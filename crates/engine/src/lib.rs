@@ -8,10 +8,12 @@ pub mod boot;
 mod collective;
 mod engine;
 mod event_thread;
+mod events;
 mod lane;
 pub mod paths;
 mod sleeper;
 
 pub use collective::{Circle, Combining, Drive, Memory, Run, UserFunction, UserStep};
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
+pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};

@@ -2,7 +2,8 @@
 
 use crate::boot::{BootError, Job, Launcher};
 use crate::sleeper::{Bell, Sleeper};
-use kw_base::counters::Counter;
+use kw_base::counters::{Counter, Way};
+use kw_base::events::Event;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
 use kw_core::p2p::Machine;
@@ -126,6 +127,11 @@ impl Paths {
         self.tcp.as_ref().map_or(0, |t| t.strangers_refused())
     }
 
+    /// How often this rank woke a sleeping one.
+    pub fn doorbells_rung(&self) -> u64 {
+        self.shm.as_ref().map_or(0, |s| s.rings())
+    }
+
     /// Whether the peer's path is chosen.
     #[inline]
     pub fn is_routed(&self, peer: Peer) -> bool {
@@ -139,26 +145,42 @@ impl Paths {
         launcher: &mut dyn Launcher,
         job: &Job,
         knobs: &Knobs,
-    ) -> Result<Choice, Down> {
-        let write = knobs.flag(Id::Write);
-        let (route, caps, eager) = if peer == job.me {
-            (Route::Myself, self.myself.caps(peer), Id::EagerShm)
-        } else if let Some(sim) = &self.sim {
-            (Route::Sim, sim.caps(peer), Id::EagerShm)
-        } else if let Some(shm) = self.shm.as_ref().filter(|p| p.reaches(peer)) {
-            (Route::Shm, shm.caps(peer), Id::EagerShm)
+    ) -> Result<(Way, Choice), Down> {
+        let (route, way) = if peer == job.me {
+            (Route::Myself, Way::Own)
+        } else if self.sim.is_some() {
+            (Route::Sim, Way::Other)
+        } else if self.shm.as_ref().is_some_and(|p| p.reaches(peer)) {
+            (Route::Shm, Way::Shm)
         } else if let Some(tcp) = &mut self.tcp {
             if tcp.wants_address(peer) {
                 introduce(tcp, peer, launcher)?;
             }
-            (Route::Tcp, tcp.caps(peer), Id::EagerTcp)
+            (Route::Tcp, Way::Tcp)
         } else {
             return Err(nowhere(peer));
         };
         self.routes[peer.idx()] = route;
+        Ok((way, self.choice(peer, knobs)))
+    }
+
+    /// Where the protocols of a peer whose path is chosen cross.
+    pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
+        let route = self.routes[peer.idx()];
+        let caps = match (route, &self.sim, &self.shm, &self.tcp) {
+            (Route::Sim, Some(p), ..) => p.caps(peer),
+            (Route::Shm, _, Some(p), _) => p.caps(peer),
+            (Route::Tcp, .., Some(p)) => p.caps(peer),
+            (Route::Unknown, ..) => return UNROUTED,
+            _ => self.myself.caps(peer),
+        };
+        let eager = match route {
+            Route::Tcp => Id::EagerTcp,
+            _ => Id::EagerShm,
+        };
         let mut lines = lines(&caps);
         lines.get = lines.get.filter(|_| knobs.flag(Id::SingleCopy));
-        Ok(Choice::from_lines(&lines, knobs.number(eager), write))
+        Choice::from_lines(&lines, knobs.number(eager), knobs.flag(Id::Write))
     }
 
     /// Sends a frame to a peer whose route is known.
@@ -459,6 +481,8 @@ impl Inbound for Port<'_> {
     fn on_down(&mut self, down: Down, clean: bool) {
         if !clean {
             self.machine.counters.hit(Counter::PeersLost);
+            let data = [down.peer.0 as i64, 0, 0, 0];
+            self.machine.notice(Event::PeerLost, data);
             self.machine.on_gone(down.peer, &down.to_string());
         }
     }

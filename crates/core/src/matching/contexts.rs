@@ -53,6 +53,11 @@ impl Contexts {
         self.high.get_mut(&id)
     }
 
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Context> {
+        self.low.iter().chain(self.high.values())
+    }
+
     /// The queues of a context, made if need be.
     #[inline]
     pub(super) fn entry(&mut self, id: u32) -> &mut Context {

@@ -69,6 +69,11 @@ impl Context {
     fn is_idle(&self) -> bool {
         self.arrived == 0 && self.any.is_empty() && self.sources.iter().all(|s| s.posted.is_empty())
     }
+
+    /// Receives posted here.
+    fn posted(&self) -> usize {
+        self.any.len() + self.sources.iter().map(|s| s.posted.len()).sum::<usize>()
+    }
 }
 
 /// The queues of one rank. Keys are whatever the owner uses to name receives and messages.
@@ -76,6 +81,7 @@ impl Context {
 pub struct Matching {
     contexts: Contexts,
     clock: u64,
+    waiting: u64,
 }
 
 #[inline]
@@ -96,6 +102,16 @@ impl Matching {
     /// Empty queues.
     pub fn new() -> Matching {
         Matching::default()
+    }
+
+    /// Messages that no receive has accepted.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Receives that no message has come for. Looks at every queue.
+    pub fn posted(&self) -> u64 {
+        self.contexts.iter().map(|c| c.posted() as u64).sum()
     }
 
     fn context(&mut self, id: u32) -> &mut Context {
@@ -150,6 +166,7 @@ impl Matching {
     /// Stores a message that no posted receive accepted.
     pub fn store(&mut self, env: Envelope, key: Key) {
         self.clock += 1;
+        self.waiting += 1;
         let order = self.clock;
         let context = self.context(env.context);
         context.arrived += 1;
@@ -174,6 +191,7 @@ impl Matching {
         let (s, i) = self.locate(want)?;
         let context = self.contexts.get_mut(want.context)?;
         context.arrived -= 1;
+        self.waiting -= 1;
         context.sources[s].arrived.remove(i).map(|m| m.key)
     }
 
@@ -222,6 +240,7 @@ impl Matching {
         let found = source.arrived.iter().position(|m| m.key == key);
         let gone = found.is_some_and(|i| source.arrived.remove(i).is_some());
         context.arrived -= gone as usize;
+        self.waiting -= gone as u64;
         gone
     }
 
@@ -309,6 +328,8 @@ mod tests {
                 match op {
                     Op::Post(source, tag) => {
                         let want = Pattern { context, source, tag };
+                        prop_assert_eq!(m.waiting(), waiting.len() as u64);
+                        prop_assert_eq!(m.posted(), posted.len() as u64);
                         let expect = waiting.iter().position(|(e, _)| fits(&want, e));
                         prop_assert_eq!(m.peek(want), expect.map(|i| waiting[i].1));
                         let got = m.claim(want);

@@ -23,7 +23,7 @@ use super::machine::{Machine, ReqKey, State};
 use super::{Action, FrameBody, Memory, NO_COOKIE};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
-use kw_base::counters::Counter;
+use kw_base::counters::{Counter, Protocol};
 use kw_base::{Key, Peer};
 use std::collections::VecDeque;
 
@@ -193,8 +193,8 @@ impl<B: Memory> Machine<B> {
     pub(super) fn send_write(&mut self, to: Peer, env: Envelope, token: u64, buf: &B) -> ReqKey {
         let key = self.insert(State::Sending, buf, to, env);
         let len = buf.len();
-        self.counters.hit(Counter::WriteSent);
-        self.counters.add(Counter::WriteBytes, len);
+        let way = self.peers[to.idx()].way;
+        self.counters.sent(way, Protocol::Write, len);
         let head = Header {
             kind: Kind::Write,
             context: env.context,

@@ -4,7 +4,8 @@ use super::machine::{Early, Machine, Message, Mode, ReqKey, State};
 use super::{Action, FrameBody, Memory, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
-use kw_base::counters::Counter;
+use kw_base::counters::{Counter, Protocol};
+use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
 /// Bit of a landing's cookie that says: into an unexpected message's buffer, not into a request's.
@@ -48,8 +49,8 @@ impl<B: Memory> Machine<B> {
         };
         let key = self.insert(state, buf, to, env);
         let len = buf.len();
-        self.counters.hit(Counter::EagerSent);
-        self.counters.add(Counter::EagerBytes, len);
+        let way = self.peers[to.idx()].way;
+        self.counters.sent(way, Protocol::Eager, len);
         let head = Header {
             kind,
             context: env.context,
@@ -128,9 +129,8 @@ impl<B: Memory> Machine<B> {
     }
 
     pub(super) fn store(&mut self, from: Peer, head: &Header, sync: bool, early: Early<B>) -> Key {
-        self.counters.hit(Counter::Unexpected);
         let env = envelope(head);
-        let key = self.early.insert(Message {
+        let key = self.hold(Message {
             from,
             env,
             len: head.len,
@@ -139,7 +139,22 @@ impl<B: Memory> Machine<B> {
             early,
         });
         self.matching.store(env, key);
+        self.note_unexpected(from, &env, head.len);
         key
+    }
+
+    fn note_unexpected(&mut self, from: Peer, env: &Envelope, len: u64) {
+        self.counters.hit(Counter::Unexpected);
+        self.counters.add(Counter::UnexpectedBytes, len);
+        let waiting = self.matching.waiting();
+        self.counters.raise(Counter::UnexpectedWaitingPeak, waiting);
+        let data = [
+            from.0 as i64,
+            env.context as i64,
+            env.tag as i64,
+            len as i64,
+        ];
+        self.notice(Event::UnexpectedMessage, data);
     }
 
     /// A header whose payload follows.
@@ -236,7 +251,7 @@ impl<B: Memory> Machine<B> {
             None => m.early = Early::Whole(buf.clone()),
             Some(req) => {
                 let (req, buf, len) = (*req, buf.clone(), m.len);
-                self.early.remove(key);
+                self.let_go(key);
                 self.fill_claimed(req, &buf, len);
             }
         }
@@ -257,7 +272,7 @@ impl<B: Memory> Machine<B> {
         if let Some(r) = self.reqs.get_mut(req) {
             r.state = State::Claimed;
         }
-        self.early.put_back(old, m);
+        self.put_back(old, m);
     }
 
     fn on_sync_ack(&mut self, head: &Header) -> Result<(), String> {
@@ -281,7 +296,7 @@ impl<B: Memory> Machine<B> {
         let key = hit.map(|(k, _)| k);
         let gone = key.is_some_and(|k| self.matching.forget(env, k));
         if let (true, Some(k)) = (gone, key) {
-            self.early.remove(k);
+            self.let_go(k);
         }
         self.control(from, Kind::CancelAck, head.token, 0, gone as u64);
         Ok(())

@@ -5,7 +5,8 @@ use super::table::Choice;
 use super::{Action, Failure, Found, FrameBody, Memory, NO_COOKIE, Outcome};
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::wire::{Header, Kind};
-use kw_base::counters::{Counter, Counters};
+use kw_base::counters::{Counter, Counters, Protocol, Way};
+use kw_base::events::{Event, MOST_ELEMENTS, Notice, Wanted};
 use kw_base::{Key, Peer, Slab};
 
 /// Names a request.
@@ -87,6 +88,8 @@ pub(super) struct Message<B> {
 #[derive(Debug)]
 pub(super) struct PeerState {
     pub choice: Choice,
+    /// What carries messages to it.
+    pub way: Way,
     pub flow: Flow,
     /// The path refused to fetch or put once: never again for this peer.
     pub get_refused: bool,
@@ -106,6 +109,10 @@ pub struct Machine<B> {
     pub actions: Vec<Action<B>>,
     /// Counts by protocol.
     pub counters: Counters,
+    /// Events that are noticed.
+    pub wanted: Wanted,
+    /// Bytes of unexpected messages that are kept here.
+    held: u64,
     /// Requests that have not ended, released ones included.
     pub(super) active: usize,
     /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
@@ -117,6 +124,7 @@ impl<B: Memory> Machine<B> {
     pub fn new(peers: usize, choice: Choice) -> Machine<B> {
         let fresh = || PeerState {
             choice,
+            way: Way::default(),
             flow: Flow::default(),
             get_refused: false,
             gone: None,
@@ -129,15 +137,66 @@ impl<B: Memory> Machine<B> {
             peers: (0..peers).map(|_| fresh()).collect(),
             actions: Vec::new(),
             counters: Counters::default(),
+            wanted: Wanted::default(),
+            held: 0,
             active: 0,
             ended: 0,
         }
     }
 
-    /// Sets the crossing points for one peer (its path is known now).
-    pub fn set_choice(&mut self, peer: Peer, choice: Choice) {
+    /// The path of a peer is known now: sets what carries messages to it, and its crossing points.
+    pub fn set_choice(&mut self, peer: Peer, way: Way, choice: Choice) {
+        self.peers[peer.idx()].way = way;
         self.peers[peer.idx()].choice = choice;
         self.peers[peer.idx()].open = true;
+    }
+
+    /// Moves the crossing points of a peer whose path is known; what is under way stays as it is.
+    pub fn move_choice(&mut self, peer: Peer, choice: Choice) {
+        self.peers[peer.idx()].choice = choice;
+    }
+
+    /// Messages that wait for their receive.
+    pub fn waiting(&self) -> u64 {
+        self.matching.waiting()
+    }
+
+    /// Bytes kept of messages that came before their receive.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Receives that wait for their message.
+    pub fn posted(&self) -> u64 {
+        self.matching.posted()
+    }
+
+    /// Tells the owner of an event, if its kind is wanted.
+    pub fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        if self.wanted.has(event) {
+            let notice = Notice { event, data };
+            self.actions.push(Action::Notice(notice));
+        }
+    }
+
+    /// Puts a message into the table of those whose receive has not come.
+    pub(super) fn hold(&mut self, m: Message<B>) -> Key {
+        self.held += m.kept();
+        self.counters.raise(Counter::UnexpectedHeldPeak, self.held);
+        self.early.insert(m)
+    }
+
+    /// Puts one back under the key it had.
+    pub(super) fn put_back(&mut self, message: Key, m: Message<B>) {
+        self.held += m.kept();
+        self.early.put_back(message, m);
+    }
+
+    /// Takes one out.
+    pub(super) fn let_go(&mut self, message: Key) -> Option<Message<B>> {
+        let m = self.early.remove(message)?;
+        self.held -= m.kept();
+        Some(m)
     }
 
     /// The crossing points for one peer.
@@ -163,9 +222,9 @@ impl<B: Memory> Machine<B> {
     /// made for it).
     #[inline]
     pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
-        self.peers[to.idx()].flow.sent += 1;
-        self.counters.hit(Counter::EagerSent);
-        self.counters.add(Counter::EagerBytes, len);
+        let peer = &mut self.peers[to.idx()];
+        peer.flow.sent += 1;
+        self.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
             None => Started::Done,
             Some((env, buf)) => Started::Request(self.insert(State::Sending, buf, to, env)),
@@ -283,8 +342,7 @@ impl<B: Memory> Machine<B> {
     fn recv_early(&mut self, message: Key, buf: &B) -> ReqKey {
         // The key comes from the queue of waiting messages, which names only live ones.
         let m = self
-            .early
-            .remove(message)
+            .let_go(message)
             .expect("a waiting message is in the table");
         let key = self.insert(State::Landing, buf, m.from, m.env);
         self.matched(key, m.env, m.len);
@@ -524,6 +582,14 @@ impl<B: Memory> Machine<B> {
 }
 
 impl<B> Message<B> {
+    /// Bytes of its payload that are kept here.
+    fn kept(&self) -> u64 {
+        match self.early {
+            Early::Offer { .. } => 0,
+            Early::Whole(_) | Early::Landing(..) => self.len,
+        }
+    }
+
     fn found(&self) -> Found {
         Found {
             source: self.env.source,

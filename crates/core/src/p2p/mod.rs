@@ -25,6 +25,7 @@ pub mod table;
 pub use machine::{Machine, Mode, ReqKey, Started};
 
 use crate::wire::{EXTENSION_LEN, Header};
+use kw_base::events::Notice;
 use kw_base::{Key, Peer};
 
 /// A message buffer as the protocols see it: a length, perhaps an address, and copying.
@@ -90,6 +91,8 @@ pub enum Action<B> {
         /// Request.
         req: Key,
     },
+    /// Tell whoever wants to hear of it.
+    Notice(Notice),
 }
 
 /// Cookie of frames whose sending nobody waits for.

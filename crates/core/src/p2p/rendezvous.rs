@@ -5,13 +5,17 @@ use super::machine::{Early, Machine, ReqKey, State};
 use super::{Action, FrameBody, Memory, NO_COOKIE, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
-use kw_base::counters::Counter;
+use kw_base::counters::{Counter, Protocol};
+use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
 impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, to: Peer, env: Envelope, buf: &B) -> ReqKey {
         let key = self.insert(State::Offered { cancelling: false }, buf, to, env);
+        self.counters.hit(Counter::RndvOffered);
+        let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
+        self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
         body[..8].copy_from_slice(&buf.address().unwrap_or(0).to_le_bytes());
         let head = Header {
@@ -124,8 +128,8 @@ impl<B: Memory> Machine<B> {
         let buf = req.buf.clone();
         req.state = State::Sending;
         let len = head.len.min(buf.len());
-        self.counters.hit(Counter::RndvSent);
-        self.counters.add(Counter::RndvBytes, len);
+        let way = self.peers[from.idx()].way;
+        self.counters.sent(way, Protocol::Rendezvous, len);
         let data = Header {
             kind: Kind::Data,
             context: 0,
@@ -148,8 +152,8 @@ impl<B: Memory> Machine<B> {
     pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) -> Result<(), String> {
         let key = Key::from_bits(head.token);
         if self.offered(key, from).is_some() {
-            self.counters.hit(Counter::GetSent);
-            self.counters.add(Counter::GetBytes, head.len);
+            let way = self.peers[from.idx()].way;
+            self.counters.sent(way, Protocol::Get, head.len);
             self.finish(key, Outcome::CLEAN);
         }
         Ok(())

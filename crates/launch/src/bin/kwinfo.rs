@@ -173,23 +173,41 @@ fn knob_table() -> String {
             "none" => String::new(),
             m => format!(" Memory: {m}."),
         };
+        let words = match k.kind {
+            knobs::Kind::Choice(words) => format!(" One of {}.", words.join(", ")),
+            _ => String::new(),
+        };
+        let when = match k.when {
+            knobs::When::Never => "never",
+            knobs::When::BeforeInit => "before MPI_Init",
+            knobs::When::Anytime => "at any time",
+        };
         vec![
             k.name.to_string(),
             k.default.to_string(),
             here,
-            format!("{}{memory}", k.help),
+            when.to_string(),
+            format!("{}{words}{memory}", k.help),
         ]
     };
     let rows: Vec<_> = knobs::ALL.iter().map(row).collect();
-    table(&["Variable", "Default", "Set here", "Meaning"], &rows)
+    let head = [
+        "Variable",
+        "Default",
+        "Set here",
+        "MPI_T sets it",
+        "Meaning",
+    ];
+    table(&head, &rows)
 }
 
 fn counter_table() -> String {
-    let row = |(name, unit, help): &(&str, &str, &str)| {
-        vec![name.to_string(), unit.to_string(), help.to_string()]
+    let row = |c: &counters::Row| {
+        let room = c.room.name();
+        [c.name, room, c.unit, c.help].map(str::to_string).to_vec()
     };
     let rows: Vec<_> = counters::ALL.iter().map(row).collect();
-    table(&["Counter", "Unit", "Meaning"], &rows)
+    table(&["Counter", "Category", "Unit", "Meaning"], &rows)
 }
 
 fn algorithm_table() -> String {

@@ -1,0 +1,129 @@
+//! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
+//!
+//! The owner of the lane notices ([`Noticed`]); whoever lets go of the lane, or the event thread, hands out. The layer
+//! above knows the tools and calls them: it gave us a function for that, which runs without the lane, in one thread at a
+//! time. What the place allows the tool to do is its [`Safety`]; where the tools need more freedom than a place gives,
+//! the events wait for a better one.
+
+use crate::lane::{Core, Inner, Lane};
+use kw_base::Tick;
+use kw_base::events::{ALL, Notice, Wanted};
+use kw_base::sync::Arc;
+use std::collections::VecDeque;
+
+/// Events that are kept; further ones are dropped, and counted.
+const KEPT: usize = 4096;
+
+/// What a place requires of a tool that is called there; also what a tool promises.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Safety {
+    /// Nothing: a thread of the program leaves MPI.
+    #[default]
+    None,
+    /// No calls of MPI but those that read events: a thread of the program is about to sleep inside MPI.
+    Restricted,
+    /// As well, any thread: the event thread.
+    ThreadSafe,
+    /// As well, in a signal handler. No place of ours requires it.
+    SignalSafe,
+}
+
+/// What happened and has not been handed out, oldest first.
+#[derive(Debug, Default)]
+pub struct Noticed {
+    queue: VecDeque<(Tick, Notice)>,
+    dropped: [u64; ALL.len()],
+}
+
+impl Noticed {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, now: Tick, notice: Notice) {
+        if self.queue.len() < KEPT {
+            self.queue.push_back((now, notice));
+        } else {
+            self.dropped[notice.event as usize] += 1;
+        }
+    }
+
+    /// The oldest.
+    pub fn pop(&mut self) -> Option<(Tick, Notice)> {
+        self.queue.pop_front()
+    }
+
+    /// How many of a kind (position in [`ALL`]) were dropped since this was asked.
+    pub fn take_dropped(&mut self, event: usize) -> u64 {
+        std::mem::take(&mut self.dropped[event])
+    }
+}
+
+/// Calls the tools; `safety` is what the place requires of them. Runs without the lane.
+pub type HandOut<T> = fn(&Lane<T>, Safety);
+
+/// What the engine knows of the tools.
+#[derive(Debug)]
+pub(crate) struct Tools<T> {
+    hand_out: Option<HandOut<T>>,
+    wanted: Wanted,
+    /// What every tool promises at least.
+    promise: Safety,
+    /// A thread hands out.
+    pub(crate) busy: bool,
+}
+
+impl<T> Default for Tools<T> {
+    fn default() -> Self {
+        Tools {
+            hand_out: None,
+            wanted: Wanted::default(),
+            promise: Safety::default(),
+            busy: false,
+        }
+    }
+}
+
+impl<T> Inner<T> {
+    /// From now on these kinds of events are noticed, and handed out with `hand_out` to tools that all promise at least
+    /// `promise`.
+    pub fn set_tools(&mut self, wanted: Wanted, promise: Safety, hand_out: HandOut<T>) {
+        self.tools.wanted = wanted;
+        self.tools.promise = promise;
+        self.tools.hand_out = Some(hand_out);
+        self.ask_for_events();
+    }
+
+    pub(crate) fn ask_for_events(&mut self) {
+        if let Some(e) = &mut self.engine {
+            e.machine.wanted = self.tools.wanted;
+        }
+    }
+
+    /// Whether there is something to hand out, in a place that requires this.
+    pub(crate) fn has_news(&self, place: Safety) -> bool {
+        let waiting = self.engine.as_ref().is_some_and(|e| !e.noticed.is_empty());
+        waiting && !self.tools.busy && self.tools.promise >= place && self.tools.hand_out.is_some()
+    }
+
+    /// What was noticed; `None` without an engine.
+    pub fn noticed(&mut self) -> Option<&mut Noticed> {
+        self.engine.as_mut().map(|e| &mut e.noticed)
+    }
+}
+
+/// Hands out what was noticed. Call without the lane.
+pub(crate) fn deliver<T: Send + 'static>(core: &Arc<Core<T>>, place: Safety) {
+    let mut inner = core.lock();
+    if !inner.has_news(place) {
+        return;
+    }
+    let Some(hand_out) = inner.tools.hand_out else {
+        return;
+    };
+    inner.tools.busy = true;
+    drop(inner);
+    hand_out(&Lane { core: core.clone() }, place);
+    core.lock().tools.busy = false;
+}
