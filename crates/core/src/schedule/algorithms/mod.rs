@@ -58,8 +58,10 @@ pub enum Need {
     EvenApart,
     /// Not MPI_IN_PLACE.
     Apart,
-    /// One node, and its ranks have a board.
+    /// One node, and its ranks have a board whose long shelves hold the data in not too many pieces.
     Board,
+    /// The same, and equal blocks.
+    EvenBoard,
     /// Several nodes.
     Nodes,
 }
@@ -77,11 +79,28 @@ impl Need {
             Need::InPlace => ask.in_place,
             Need::EvenApart => even() && !ask.in_place,
             Need::Apart => !ask.in_place,
-            Need::Board => ask.board.is_some() && ask.nodes.is_none(),
+            Need::Board => on_board(ask),
+            Need::EvenBoard => even() && on_board(ask),
             Need::Nodes => ask.nodes.is_some(),
         }
     }
 }
+
+/// Whether board algorithms can do the call: long shelves must have some units for every rank, and the number of pieces
+/// must fit into the stages.
+fn on_board(ask: &Ask) -> bool {
+    let (_, long) = ask.shelf_units();
+    let data = ask
+        .count
+        .max(ask.block_bytes.saturating_mul(ask.size as u64));
+    ask.board.is_some()
+        && ask.nodes.is_none()
+        && long / 4 >= ask.size as u64
+        && data / (long / 4) < MOST_PIECES
+}
+
+/// Quarters of a long shelf that the data of one collective may fill.
+const MOST_PIECES: u64 = 10_000;
 
 /// One algorithm.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,100 @@
+//! The shelves of the checker's boards. Two accesses of one place, of which one writes, must be ordered by announcements
+//! (vector clocks), else the checker faults: so a schedule that passes is right under every interleaving.
+
+use super::Region;
+use super::clock::{Clock, Moment};
+use super::symbol::Symbol;
+use std::collections::HashMap;
+
+/// One of the areas that a rank owns: short ones and long ones are counted apart.
+pub type Place = (usize, bool, usize);
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    from: usize,
+    to: usize,
+    moment: Moment,
+}
+
+/// One shelf: its data, in which collective each unit was written, and who touched what.
+#[derive(Debug, Default)]
+struct Shelf {
+    cells: Vec<(Symbol, usize)>,
+    writes: Vec<Access>,
+    reads: Vec<Access>,
+}
+
+/// All shelves of all boards.
+#[derive(Debug, Default)]
+pub struct Shelves(HashMap<Place, Shelf>);
+
+impl Shelves {
+    /// What the collective number `op` has written there.
+    pub fn read(&mut self, place: Place, region: Region, op: usize) -> Vec<Symbol> {
+        let cells = &self.shelf(place, region.to).cells[region.from..region.to];
+        assert!(
+            cells.iter().all(|c| c.0.is_data() && c.1 == op),
+            "reads {region:?} of shelf {place:?}, never written"
+        );
+        cells.iter().map(|c| c.0).collect()
+    }
+
+    /// Writes.
+    pub fn write(&mut self, place: Place, region: Region, op: usize, data: &[Symbol]) {
+        let cells = &mut self.shelf(place, region.to).cells[region.from..region.to];
+        for (cell, &symbol) in cells.iter_mut().zip(data) {
+            *cell = (symbol, op);
+        }
+    }
+
+    /// A rank that knows what `clock` says reads or writes there at a moment.
+    pub fn touch(
+        &mut self,
+        place: Place,
+        region: Region,
+        write: bool,
+        moment: Moment,
+        clock: &Clock,
+    ) {
+        let shelf = self.shelf(place, region.to);
+        let Region { from, to, .. } = region;
+        let meets = |a: &&Access| a.from < to && from < a.to;
+        let others = if write { &shelf.reads[..] } else { &[] };
+        for old in shelf.writes.iter().chain(others).filter(meets) {
+            assert!(
+                clock.knows(old.moment),
+                "a {} of {from}..{to} of shelf {place:?} at {moment:?} in no order with {old:?}",
+                if write { "write" } else { "read" },
+            );
+        }
+        let access = Access { from, to, moment };
+        if write {
+            // Whatever comes after this write comes after what this write came after.
+            let stays = |a: &Access| a.from < from || to < a.to;
+            shelf.reads.retain(stays);
+            shelf.writes.retain(stays);
+            shelf.writes.push(access);
+        } else {
+            shelf.reads.push(access);
+        }
+    }
+
+    /// A transfer from or to that place, open until now, has ended.
+    pub fn close(&mut self, place: Place, region: Region, moment: Moment, now: Moment) {
+        let shelf = self.shelf(place, region.to);
+        let all = shelf.writes.iter_mut().chain(&mut shelf.reads);
+        for access in all.filter(|a| (a.from, a.to) == (region.from, region.to)) {
+            if access.moment == moment {
+                access.moment = now;
+            }
+        }
+    }
+
+    fn shelf(&mut self, place: Place, len: usize) -> &mut Shelf {
+        let shelf = self.0.entry(place).or_default();
+        if shelf.cells.len() < len {
+            shelf.cells.resize(len, (Symbol::NEVER, 0));
+        }
+        shelf
+    }
+}

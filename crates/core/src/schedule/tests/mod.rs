@@ -1,0 +1,133 @@
+//! Every algorithm under the symbolic checker: for every process count from 1 to 64, every root, with and without
+//! MPI_IN_PLACE, with boards that hold the data in one piece and boards that need many.
+
+mod boards;
+mod combining;
+mod moving;
+
+use super::algorithms::{ALL, Algorithm, Need};
+use super::check::{Call, Memory, Symbol, World};
+use super::{Ask, Blocks, Board, Coll, Nodes, RECV, SEND, SHELF_LINE, Schedule};
+
+const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
+
+/// Symbols in a unit of the send and of the receive buffer: blocks of 6 symbols are 3 units here, 2 units there.
+const UNITS: (usize, usize) = (2, 3);
+
+/// What an algorithm runs on.
+#[derive(Clone, Debug, Default)]
+struct Site {
+    board: Option<Board>,
+    nodes: Option<Nodes>,
+}
+
+impl Site {
+    /// A call of rank `r` of `n` here.
+    fn ask(&self, r: u32, n: u32) -> Ask<'_> {
+        Ask {
+            board: self.board,
+            nodes: self.nodes.as_ref(),
+            ..Ask::new(r, n)
+        }
+    }
+}
+
+/// An algorithm with every process count, on everything that it can run on.
+fn cases(coll: Coll) -> impl Iterator<Item = (&'static Algorithm, u32, Site)> {
+    let every = of(coll).flat_map(|a| SIZES.map(move |n| (a, n)));
+    every.flat_map(|(a, n)| sites(a.need, n).into_iter().map(move |site| (a, n, site)))
+}
+
+fn of(coll: Coll) -> impl Iterator<Item = &'static Algorithm> {
+    ALL.iter().filter(move |a| a.coll == coll)
+}
+
+fn sites(need: Need, n: u32) -> Vec<Site> {
+    let board = |b| Site {
+        board: Some(b),
+        ..Site::default()
+    };
+    let hosts = |hosts: &dyn Fn(u32) -> u32| Site {
+        nodes: Nodes::of_hosts((0..n).map(hosts)),
+        ..Site::default()
+    };
+    match need {
+        Need::Board | Need::EvenBoard => boards(n).into_iter().map(board).collect(),
+        Need::Nodes => {
+            let mut sites = vec![hosts(&|r| r % 3), hosts(&|r| r / 4), hosts(&|r| r * r % 7)];
+            sites.retain(|s| s.nodes.is_some());
+            sites
+        }
+        _ => vec![Site::default()],
+    }
+}
+
+/// A board that holds everything at once, and the smallest one that algorithms must do with.
+fn boards(n: u32) -> [Board; 2] {
+    let unit = 1;
+    let (short, long) = (SHELF_LINE + 2, SHELF_LINE + 4 * n as u64);
+    let roomy = Board {
+        short: 1 << 12,
+        long: 1 << 16,
+        unit,
+    };
+    [roomy, Board { short, long, unit }]
+}
+
+fn emit(a: &Algorithm, ask: &Ask) -> Schedule {
+    let mut s = Schedule::default();
+    (a.emit)(ask, &mut s);
+    s
+}
+
+/// Every root, some with all the variants of a call and the others with one each.
+fn rooted<T: Copy>(n: u32, variants: &[T]) -> Vec<(u32, T)> {
+    let some = [0, 1, n / 2, n - 1];
+    let of = |r: u32| {
+        let turn = r as usize % variants.len();
+        let all = n <= 9 || some.contains(&r);
+        let mine = if all {
+            variants
+        } else {
+            &variants[turn..=turn]
+        };
+        mine.iter().map(move |&v| (r, v))
+    };
+    (0..n).flat_map(of).collect()
+}
+
+/// Runs `a` on `n` ranks; `memory(rank)` gives the buffers, `ask(rank)` the call.
+fn world<'a>(
+    a: &Algorithm,
+    n: u32,
+    commutative: bool,
+    ask: &dyn Fn(u32) -> Ask<'a>,
+    memory: &dyn Fn(u32) -> Vec<Memory>,
+) -> Vec<Vec<Memory>> {
+    let ranks = (0..n).map(|r| (emit(a, &ask(r)), memory(r))).collect();
+    let site = ask(0);
+    World::new(ranks, commutative)
+        .on(site.board, site.nodes)
+        .run()
+}
+
+fn base(rank: u32, len: usize) -> Vec<Symbol> {
+    (0..len).map(|i| Symbol::of(rank, i)).collect()
+}
+
+/// Contributions of ranks `from..to` at each place.
+fn folded(ranks: std::ops::Range<u32>, places: std::ops::Range<usize>) -> Vec<Symbol> {
+    places.map(|i| Symbol::folded(ranks.clone(), i)).collect()
+}
+
+fn never(len: usize) -> Vec<Symbol> {
+    vec![Symbol::NEVER; len]
+}
+
+fn plain(cells: Vec<Symbol>) -> Memory {
+    Memory { cells, unit: 1 }
+}
+
+fn unit(cells: Vec<Symbol>, unit: usize) -> Memory {
+    Memory { cells, unit }
+}
