@@ -1,6 +1,6 @@
 //! What a collective call asks for, in the terms in which algorithms think.
 
-use super::{Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
+use super::{Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,8 @@ pub struct Ask<'a> {
     pub nodes: Option<&'a Nodes>,
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or none has.
     pub board: Option<Board>,
+    /// The edges of this rank, for neighbourhood collectives.
+    pub neighbors: Option<&'a Neighbors>,
 }
 
 impl<'a> Ask<'a> {
@@ -132,6 +134,7 @@ impl<'a> Ask<'a> {
             fan: 2,
             nodes: None,
             board: None,
+            neighbors: None,
         }
     }
 

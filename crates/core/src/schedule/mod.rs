@@ -34,12 +34,14 @@ mod check;
 mod fold;
 mod halving;
 pub mod model;
+mod neighbors;
 mod nodes;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
 pub use ask::{Ask, Blocks, Board};
+pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use table::{Coll, Table};
 

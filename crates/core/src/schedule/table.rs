@@ -26,6 +26,8 @@ colls! {
     ReduceScatter = "reduce_scatter";
     Scan = "scan";
     Exscan = "exscan";
+    NeighborAllgather = "neighbor_allgather";
+    NeighborAlltoall = "neighbor_alltoall";
 }
 
 /// The table that is built in.

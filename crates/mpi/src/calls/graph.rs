@@ -74,7 +74,7 @@ fn whole(nnodes: i32, index: Ints, edges: Ints, size: u32) -> Res<Graph> {
     let n = index.last().copied().unwrap_or(0);
     let edges = array(n as i32, edges, "edges")?;
     ranks_exist(&edges, "edges", nnodes as u32)?;
-    Ok(Graph { index, edges })
+    Ok(Graph::new(index, edges))
 }
 
 /// MPI_Graphdims_get

@@ -174,9 +174,8 @@ pub fn cart_shift(
         );
     }
     let neighbor = |by: i64| {
-        let mut at = cart.coords(rank);
-        at[direction as usize] += by;
-        cart.rank(&at).map_or(PROC_NULL, |r| r as i32)
+        let found = cart.shifted(rank, direction as usize, by);
+        found.map_or(PROC_NULL, |r| r as i32)
     };
     rank_source.set(neighbor(-(disp as i64)));
     rank_dest.set(neighbor(disp as i64));

@@ -1,5 +1,7 @@
 //! Virtual topologies (MPI 5.0, chapter 8): what a communicator keeps about one.
 
+use kw_core::schedule::Neighbors;
+
 /// The arrangement of a communicator's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
@@ -20,6 +22,42 @@ impl Topology {
             Topology::Dist(_) => 213,
         }
     }
+
+    /// Along which edges a process communicates in neighbourhood collectives; `None` for graphs without that meaning.
+    pub fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
+        match self {
+            Topology::Cart(cart) => Some(cart.neighborhood(rank)),
+            Topology::Graph(graph) => graph.neighborhood(rank),
+            Topology::Dist(dist) => Some(dist.neighborhood()),
+        }
+    }
+}
+
+/// One process's part in neighbourhood collectives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighborhood {
+    /// The edges; neighbours that are MPI_PROC_NULL have none.
+    pub edges: Neighbors,
+    /// Blocks of the receive buffer.
+    pub sources: u32,
+    /// Blocks of the send buffer.
+    pub destinations: u32,
+}
+
+impl Neighborhood {
+    fn of_graph(
+        sources: impl ExactSizeIterator<Item = i64>,
+        destinations: impl ExactSizeIterator<Item = i64>,
+    ) -> Neighborhood {
+        let (from, to) = (sources.len(), destinations.len());
+        // Ranks were checked when the graph was made.
+        let rank = |r: i64| r as u32;
+        Neighborhood {
+            edges: Neighbors::of_graph(sources.map(rank), destinations.map(rank)),
+            sources: from as u32,
+            destinations: to as u32,
+        }
+    }
 }
 
 /// A graph: `edges[index[r - 1]..index[r]]` are the neighbors of rank `r`.
@@ -29,9 +67,44 @@ pub struct Graph {
     pub index: Vec<i64>,
     /// All neighbors.
     pub edges: Vec<i64>,
+    /// Whether there are as many edges from any rank to any other as back.
+    pub symmetric: bool,
 }
 
 impl Graph {
+    /// A graph whose arrays have been checked.
+    pub fn new(index: Vec<i64>, edges: Vec<i64>) -> Graph {
+        let symmetric = false;
+        let mut graph = Graph {
+            index,
+            edges,
+            symmetric,
+        };
+        graph.symmetric = graph.is_symmetric();
+        graph
+    }
+
+    fn is_symmetric(&self) -> bool {
+        let ranks = 0..self.index.len() as i64;
+        let ends = |r: i64| {
+            self.neighbors(r)
+                .into_iter()
+                .flatten()
+                .map(move |&n| (r, n))
+        };
+        let mut there: Vec<(i64, i64)> = ranks.flat_map(ends).collect();
+        let mut back: Vec<(i64, i64)> = there.iter().map(|&(a, b)| (b, a)).collect();
+        there.sort_unstable();
+        back.sort_unstable();
+        there == back
+    }
+
+    fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
+        let found = self.neighbors(rank as i64).filter(|_| self.symmetric)?;
+        let ranks = || found.iter().copied();
+        Some(Neighborhood::of_graph(ranks(), ranks()))
+    }
+
     /// The neighbors of a rank, if it exists.
     pub fn neighbors(&self, rank: i64) -> Option<&[i64]> {
         let at = usize::try_from(rank).ok()?;
@@ -59,6 +132,14 @@ pub struct Dist {
     pub destinations: Vec<Edge>,
     /// Whether the weights were given.
     pub weighted: bool,
+}
+
+impl Dist {
+    fn neighborhood(&self) -> Neighborhood {
+        let ranks =
+            |edges: &'_ [Edge]| edges.iter().map(|e| e.rank).collect::<Vec<_>>().into_iter();
+        Neighborhood::of_graph(ranks(&self.sources), ranks(&self.destinations))
+    }
 }
 
 /// A grid; ranks count through the last dimension first.
@@ -99,6 +180,23 @@ impl Cart {
             rank = rank * d + c;
         }
         Some(rank)
+    }
+
+    /// The rank that lies `by` places from `rank` along a dimension.
+    pub fn shifted(&self, rank: i64, dim: usize, by: i64) -> Option<i64> {
+        let mut at = self.coords(rank);
+        at[dim] += by;
+        self.rank(&at)
+    }
+
+    fn neighborhood(&self, rank: u32) -> Neighborhood {
+        let n = self.dims.len();
+        let at = |dim, by| self.shifted(rank as i64, dim, by).map(|r| r as u32);
+        Neighborhood {
+            edges: Neighbors::of_grid((0..n).map(|dim| (at(dim, -1), at(dim, 1)))),
+            sources: 2 * n as u32,
+            destinations: 2 * n as u32,
+        }
     }
 }
 

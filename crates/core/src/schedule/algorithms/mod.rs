@@ -27,6 +27,7 @@ pub mod bcast_scatter_ring;
 pub mod exscan_doubling;
 pub mod gather_binomial;
 pub mod gather_linear;
+pub mod neighbor_spread;
 pub mod reduce_binomial;
 pub mod reduce_chain;
 pub mod reduce_linear;
@@ -282,5 +283,17 @@ pub const ALL: &[Algorithm] = &[
         "doubling",
         Need::Nothing,
         exscan_doubling::emit,
+    ),
+    row(
+        Coll::NeighborAllgather,
+        "spread",
+        Need::Nothing,
+        neighbor_spread::emit_allgather,
+    ),
+    row(
+        Coll::NeighborAlltoall,
+        "spread",
+        Need::Nothing,
+        neighbor_spread::emit_alltoall,
     ),
 ];

@@ -5,6 +5,7 @@
 
 pub(crate) mod arguments;
 pub mod blocking;
+pub mod neighbor;
 pub mod nonblocking;
 pub mod persistent;
 mod plan;

@@ -15,7 +15,7 @@ pub(super) type Plan = Res<Box<Run>>;
 
 /// Counts the call, chooses the algorithm and lays out the schedule.
 #[inline]
-fn lay_out(state: &mut State, comm: CommH, coll: Coll, bytes: u64, ask: &Ask) -> Plan {
+pub(super) fn lay_out(state: &mut State, comm: CommH, coll: Coll, bytes: u64, ask: &Ask) -> Plan {
     let (engine, tables) = running(state)?;
     let c = tables.comm_mut(comm)?;
     c.collectives = c.collectives.wrapping_add(1) & i32::MAX;
@@ -34,7 +34,7 @@ fn ask<'a>(tables: &Tables, comm: CommH) -> Res<Ask<'a>> {
     Ok(Ask::new(c.rank, c.local.size()))
 }
 
-fn even(buf: u32, each: u64) -> Blocks<'static> {
+pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
     Blocks::Even { buf, each }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
     Ok(run)
 }
 
-fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
+pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
     Blocks::Listed {
         buf,
         counts: &lists.counts,

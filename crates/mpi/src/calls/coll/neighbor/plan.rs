@@ -1,0 +1,148 @@
+//! Plans of the neighbourhood collectives: a block for each edge, in the order that the topology gives.
+
+use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
+use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, Plan, even, lay_out, listed};
+use crate::error::{Class, Res, fail};
+use crate::handle::CommH;
+use crate::objects::topology::Neighborhood;
+use crate::state::{State, Tables};
+use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
+use kw_engine::Memory;
+
+/// The edges of this process, which all ranks' topologies describe alike.
+fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
+    let c = tables.comm(comm)?;
+    let Some(topology) = &c.topology else {
+        return fail(
+            Class::Topology,
+            "comm has no topology; make one with MPI_Cart_create or MPI_Dist_graph_create_adjacent",
+        );
+    };
+    let Some(found) = topology.neighborhood(c.rank) else {
+        return fail(
+            Class::Topology,
+            "comm is a graph in which some edges have no edge back; make it with MPI_Dist_graph_create",
+        );
+    };
+    Ok(found)
+}
+
+fn ask<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<Ask<'a>> {
+    let c = tables.comm(comm)?;
+    Ok(Ask {
+        neighbors: Some(&around.edges),
+        ..Ask::new(c.rank, c.local.size())
+    })
+}
+
+/// A buffer of equal blocks; without blocks it is not looked at, but a negative count is still wrong.
+fn blocks(tables: &Tables, name: &str, (addr, count, datatype): Args, blocks: u32) -> Res<Data> {
+    let count = if blocks == 0 { count.min(0) } else { count };
+    Data::of(tables, name, addr, count, datatype)
+}
+
+/// MPI_Neighbor_allgather
+pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let send = blocks(&state.above, "sendbuf", s, around.destinations.min(1))?;
+    equal(
+        state,
+        send,
+        (s, r),
+        comm,
+        (Coll::NeighborAllgather, &around),
+    )
+}
+
+/// MPI_Neighbor_alltoall
+pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let send = blocks(&state.above, "sendbuf", s, around.destinations)?;
+    equal(state, send, (s, r), comm, (Coll::NeighborAlltoall, &around))
+}
+
+fn equal(
+    state: &mut State,
+    send: Data,
+    (s, r): (Args, Args),
+    comm: CommH,
+    (coll, around): (Coll, &Neighborhood),
+) -> Plan {
+    let tables = &state.above;
+    let recv = blocks(tables, "recvbuf", r, around.sources)?;
+    refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: even(RECV, recv.count),
+        ..ask(tables, comm, around)?
+    };
+    lay(state, comm, coll, &ask, [send.memory, recv.memory])
+}
+
+/// MPI_Neighbor_allgatherv
+pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let send = blocks(tables, "sendbuf", s, around.destinations.min(1))?;
+    let names = ("recvbuf", "recvcounts", "displs");
+    let recv = Lists::read(tables, names, r, around.sources)?;
+    refuse_same(s.0, r.0, send.bytes.min(recv.1.bytes))?;
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask(tables, comm, &around)?
+    };
+    let memories = [send.memory, recv.0];
+    lay(state, comm, Coll::NeighborAllgather, &ask, memories)
+}
+
+/// MPI_Neighbor_alltoallv
+pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let names = ("sendbuf", "sendcounts", "sdispls");
+    let send = Lists::read(tables, names, s, around.destinations)?;
+    let names = ("recvbuf", "recvcounts", "rdispls");
+    let recv = Lists::read(tables, names, r, around.sources)?;
+    let ask = Ask {
+        send: listed(SEND, &send.1),
+        recv: listed(RECV, &recv.1),
+        ..ask(tables, comm, &around)?
+    };
+    lay(state, comm, Coll::NeighborAlltoall, &ask, [send.0, recv.0])
+}
+
+/// MPI_Neighbor_alltoallw
+pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let (sources, destinations) = (around.sources, around.destinations);
+    let mut memories = Vec::with_capacity((sources + destinations) as usize);
+    let send = apart(tables, "sendbuf", s, destinations, &mut memories)?;
+    let recv = apart(tables, "recvbuf", r, sources, &mut memories)?;
+    let ask = Ask {
+        send: Blocks::Apart {
+            first: 0,
+            counts: &send,
+        },
+        recv: Blocks::Apart {
+            first: destinations,
+            counts: &recv,
+        },
+        ..ask(tables, comm, &around)?
+    };
+    lay(state, comm, Coll::NeighborAlltoall, &ask, memories)
+}
+
+/// The schedule with its buffers. Ranks have different blocks, so the table's bytes count as 0.
+fn lay(
+    state: &mut State,
+    comm: CommH,
+    coll: Coll,
+    ask: &Ask,
+    memories: impl IntoIterator<Item = Memory>,
+) -> Plan {
+    let mut run = lay_out(state, comm, coll, 0, ask)?;
+    memories.into_iter().for_each(|m| run.add(m));
+    Ok(run)
+}
