@@ -47,7 +47,7 @@ static int block_of(int slot) {
     return 0;
 }
 
-static int length(int from, int to) { return (from * 2 + to) % LONGEST; }
+static int length(int from, int to) { return from < 0 || to < 0 ? 1 : (from * 2 + to) % LONGEST; }
 static int value(int from, int block, int i) { return from * 10000 + block * 10 + i; }
 
 /* Calls one function in one form; persistent ones run twice. */
@@ -113,12 +113,11 @@ static void unequal_blocks(int form) {
     clear();
     for (k = 0; k < outdegree; k++) {
         outs[k] = length(check_rank, destinations[k]);
-        if (outs[k] < 0) outs[k] = 1;
         from[k] = (outdegree - 1 - k) * LONGEST;
         for (i = 0; i < LONGEST; i++) out[from[k] + i] = value(check_rank, k, i);
     }
     for (i = 0; i < indegree; i++) {
-        counts[i] = sources[i] < 0 ? 1 : length(sources[i], check_rank);
+        counts[i] = length(sources[i], check_rank);
         places[i] = i * LONGEST;
     }
     CALL(form, alltoallv, out, outs, from, MPI_INT, in, counts, places, MPI_INT);
@@ -195,7 +194,7 @@ static void grid(int ndims, int a, int b, int c, int periodic) {
     MPI_Comm made;
     for (i = 0; i < 3; i++) periods[i] = periodic >> i & 1;
     OK(MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &made));
-    all(made, CART);
+    if (made != MPI_COMM_NULL) all(made, CART);
 }
 
 static void grids(void) {
@@ -245,6 +244,7 @@ static void anybody(void) {
     MPI_Comm made;
     OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &source, &degree, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made));
     all(made, DIST);
+    if (!STRICT) return; /* MPICH 5.0 falls over a graph without edges */
     OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, &none, &none, &none, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made));
     look(made, DIST);
     CHECK(indegree == 0 && outdegree == 0);

@@ -78,6 +78,8 @@ pub struct Engine {
     pub(crate) arrivals: u64,
     /// Counters of the lane (waits, take-overs), beside the machine's own.
     pub(crate) counters: Counters,
+    /// This machine's cores, once somebody asked where ranks sit.
+    pub(crate) tree: Option<kw_sys::topology::Tree>,
     actions: Vec<Action<Buf>>,
 }
 
@@ -122,6 +124,7 @@ impl Engine {
             noticed: Noticed::default(),
             arrivals: 0,
             counters: Counters::default(),
+            tree: None,
             actions: Vec::new(),
         }
     }

@@ -11,6 +11,7 @@ mod event_thread;
 mod events;
 mod lane;
 pub mod paths;
+mod seats;
 mod sleeper;
 
 pub use collective::{Circle, Combining, Drive, Memory, Run, UserFunction, UserStep};

@@ -102,6 +102,11 @@ impl Paths {
         self.shm.is_some()
     }
 
+    /// The first processor that a rank of this host may use, where it is known.
+    pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
+        self.shm.as_ref()?.cpu(peer)
+    }
+
     /// What a thread of this rank sleeps on.
     pub(crate) fn sleeper(&self) -> std::io::Result<Sleeper> {
         let bell = match &self.shm {

@@ -18,11 +18,44 @@ pub fn cores() -> Vec<Vec<usize>> {
     }
 }
 
-/// A hardware thread: its number in the kernel and the place of its core in the tree.
+/// A hardware thread: its number in the kernel and the places of its core and its package in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thread {
     cpu: usize,
     core: usize,
+    package: usize,
+}
+
+/// All hardware threads of the machine, also those that this process may not use.
+#[derive(Clone, Debug)]
+pub struct Tree(Vec<Thread>);
+
+impl Tree {
+    /// Reads it (milliseconds).
+    pub fn read() -> Tree {
+        Tree(hwloc::threads().unwrap_or_else(|| by_kernel(&online())))
+    }
+
+    /// Package and core of a hardware thread, in the order of the tree.
+    pub fn place(&self, cpu: usize) -> Option<(u32, u32)> {
+        let found = self.0.iter().find(|t| t.cpu == cpu)?;
+        Some((found.package as u32, found.core as u32))
+    }
+}
+
+/// Numbers of the processors that are switched on.
+fn online() -> Vec<usize> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    ranges(text.trim())
+}
+
+/// `0-3,8` as numbers; what is no number is left out.
+fn ranges(text: &str) -> Vec<usize> {
+    let one = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        Some(from.parse().ok()?..=to.parse().ok()?)
+    };
+    text.split(',').filter_map(one).flatten().collect()
 }
 
 fn group(tree: &[Thread], allowed: &[usize]) -> Vec<Vec<usize>> {
@@ -48,7 +81,11 @@ fn by_kernel(allowed: &[usize]) -> Vec<Thread> {
     let mut threads = Vec::new();
     for (i, (at, cpu)) in places.iter().enumerate() {
         core += usize::from(i > 0 && *at != places[i - 1].0);
-        threads.push(Thread { cpu: *cpu, core });
+        threads.push(Thread {
+            cpu: *cpu,
+            core,
+            package: at.0,
+        });
     }
     threads
 }
@@ -56,6 +93,16 @@ fn by_kernel(allowed: &[usize]) -> Vec<Thread> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tree_knows_every_processor() {
+        assert_eq!(ranges("0-2,5"), [0, 1, 2, 5]);
+        assert_eq!(ranges(""), []);
+        let tree = Tree::read();
+        for cpu in crate::cpus::allowed() {
+            assert!(tree.place(cpu).is_some(), "processor {cpu}");
+        }
+    }
 
     #[test]
     fn every_allowed_processor_is_in_one_core() {

@@ -4,6 +4,7 @@
 mod context;
 mod dims;
 mod group;
+pub mod reorder;
 mod split;
 
 pub use context::{BOOTSTRAP, ContextPool, Proposal, SELF, STRIDE, UNKNOWN, WORLD};

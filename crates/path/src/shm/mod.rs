@@ -124,6 +124,8 @@ impl ShmPath {
     fn leave_card(&self) {
         let card = self.segment.card(self.me);
         card.secret.store(*self.secret, Ordering::Relaxed);
+        let cpu = kw_sys::cpus::allowed().first().map_or(0, |c| c + 1);
+        card.cpu.store(cpu as u32, Ordering::Relaxed);
         card.probe
             .store(&*self.secret as *const u64 as u64, Ordering::Relaxed);
         // SYNC: card.
@@ -139,6 +141,20 @@ impl ShmPath {
     #[inline]
     pub fn reaches(&self, peer: Peer) -> bool {
         self.local(peer) != STRANGER
+    }
+
+    /// The first processor that a rank of this host may use; `None` before that rank has joined.
+    pub fn cpu(&self, peer: Peer) -> Option<usize> {
+        let i = self.local(peer);
+        if i == STRANGER {
+            return None;
+        }
+        let card = self.segment.card(i as usize);
+        // SYNC: card.
+        if card.pid.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        (card.cpu.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// How often this rank woke a sleeping one.

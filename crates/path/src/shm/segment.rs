@@ -40,6 +40,8 @@ pub struct Card {
     pub probe: AtomicU64,
     /// Random.
     pub secret: AtomicU64,
+    /// The first processor that the rank may use, counted from 1.
+    pub cpu: AtomicU32,
 }
 
 /// Shared counters of one ordered pair, a cache line for each side that writes.

@@ -85,9 +85,14 @@ unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
             }
             // without cores in the tree every thread is its own
             let core = at.as_ref().map_or(index, |core| core.logical_index);
+            while let Some(object) = at.as_ref().filter(|o| o.kind != PACKAGE) {
+                at = object.parent;
+            }
+            let package = at.as_ref().map_or(0, |package| package.logical_index);
             threads.push(Thread {
                 cpu: pu.os_index as usize,
                 core: core as usize,
+                package: package as usize,
             });
         }
     }
