@@ -48,8 +48,8 @@ pub fn dims_create(nodes: i64, dims: &mut [i64]) -> Result<(), DimsError> {
     Ok(())
 }
 
-/// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest largest factor, then the
-/// largest smallest one. Tries divisors only, largest first, within what is still possible.
+/// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest distance between the largest
+/// and the smallest. Tries divisors only, smallest first, within what can still win.
 fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
     if parts == 0 {
         if n == 1 && (best.is_empty() || spread(chosen) < spread(best)) {
@@ -59,14 +59,14 @@ fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
     }
     let ceiling = chosen.last().copied().unwrap_or(n);
     let least = root(n, parts);
-    let most = match (parts, best.first()) {
-        (1, _) => n,
-        // A first factor larger than the best one found cannot win.
-        (_, Some(&first)) if chosen.is_empty() => first,
-        _ => n,
-    };
     for d in divisors(n) {
-        if d >= least && d <= ceiling && d <= most {
+        let first = chosen.first().copied().unwrap_or(d);
+        // No factor may be so small that the distance grows beyond the best one's.
+        let floor = match best.is_empty() {
+            true => 1,
+            false => (first - spread(best).0).max(1),
+        };
+        if d >= least && d <= ceiling && at_most(floor, parts, n) {
             chosen.push(d);
             balance(n / d, parts - 1, chosen, best);
             chosen.pop();
@@ -82,10 +82,25 @@ fn spread(dims: &[i64]) -> (i64, &[i64]) {
 /// The smallest whole number whose `parts`-th power is at least `n`.
 fn root(n: i64, parts: usize) -> i64 {
     let mut d = ((n as f64).powf(1.0 / parts as f64) as i64 - 1).max(1);
-    while (d as i128).pow(parts as u32) < n as i128 {
+    while d < n && at_most(d, parts, n - 1) {
         d += 1;
     }
     d
+}
+
+/// Whether the `parts`-th power of `d` is at most `n`.
+fn at_most(d: i64, parts: usize, n: i64) -> bool {
+    let mut power = 1i64;
+    for _ in 0..parts {
+        match power.checked_mul(d) {
+            Some(p) if p <= n => power = p,
+            _ => return false,
+        }
+        if d == 1 {
+            break;
+        }
+    }
+    power <= n
 }
 
 /// Divisors in increasing order.
@@ -133,6 +148,29 @@ mod tests {
         assert_eq!(made(36, &[0, 0, 0]), [4, 3, 3]);
         assert_eq!(made(1, &[0, 0]), [1, 1]);
         assert_eq!(made(1, &[]), []);
+    }
+
+    #[test]
+    fn many_divisors_and_many_dimensions_take_no_time() {
+        for nodes in [2_095_133_040, 1 << 30, i32::MAX as i64, 735_134_400] {
+            for parts in [1, 2, 3, 5, 10, 40, 300] {
+                let d = made(nodes, &vec![0; parts]);
+                assert_eq!(d.iter().product::<i64>(), nodes);
+            }
+        }
+        assert_eq!(made(1 << 30, &[0; 40])[29..31], [2, 1]);
+    }
+
+    #[test]
+    fn nothing_is_more_even() {
+        // every way to write a number as three factors
+        for nodes in 1..300i64 {
+            let d = made(nodes, &[0; 3]);
+            let all = (1..=nodes).flat_map(|a| (1..=a).map(move |b| (a, b)));
+            let fits = all.filter(|&(a, b)| nodes % (a * b) == 0 && nodes / (a * b) <= b);
+            let least = fits.map(|(a, b)| a - nodes / (a * b)).min();
+            assert_eq!(Some(d[0] - d[2]), least, "{nodes}");
+        }
     }
 
     #[test]
