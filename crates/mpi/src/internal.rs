@@ -4,6 +4,10 @@
 //! apart by their ranks in a group that does not change from call to call, so that a message which runs ahead is never
 //! taken for another's. Whoever calls these must have let go of the lane.
 
+mod route;
+
+pub(crate) use route::{Words, route};
+
 use crate::error::{Class, Fault, Res, fail};
 use crate::objects::Group;
 use crate::objects::comm::Comm;

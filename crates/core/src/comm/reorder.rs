@@ -85,7 +85,8 @@ pub fn crossing(links: &[Link], places: &[u32], group: impl Fn(usize) -> u64) ->
     apart.fold(0, |sum, l| sum.saturating_add(l.weight))
 }
 
-fn alike(seats: &[Seat]) -> bool {
+/// Whether all run on one package of one host, as far as is known: then every order is as good.
+pub fn alike(seats: &[Seat]) -> bool {
     let group = |s: &Seat| (s.host, s.package);
     seats.windows(2).all(|w| group(&w[0]) == group(&w[1]))
 }

@@ -1,38 +1,33 @@
-//! Virtual topologies (MPI 5.0, chapter 8): graphs, known whole by everybody or each process's edges by itself.
+//! Virtual topologies (MPI 5.0, chapter 8): graphs that everybody knows whole.
 
 use crate::calls::comm_make::Parent;
+use crate::calls::placing;
 use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, InfoH};
+use crate::handle::CommH;
 use crate::objects::Topology;
-use crate::objects::comm::UNDEFINED;
-use crate::objects::topology::{Dist, Edge, Graph};
+use crate::objects::topology::Graph;
 use crate::state::{Mpi, Tables};
 use kw_sys::args::{Ints, Out};
 use std::sync::Arc;
 
-/// MPI_UNWEIGHTED
-const UNWEIGHTED: usize = 10;
-/// MPI_WEIGHTS_EMPTY
-const WEIGHTS_EMPTY: usize = 11;
-
-/// MPI_Graph_create. Ranks keep their order: all paths are alike to us.
+/// MPI_Graph_create
 pub fn graph_create(
     mpi: &Mpi,
     comm_old: CommH,
     nnodes: i32,
     index: Ints,
     edges: Ints,
-    _reorder: i32,
+    reorder: i32,
     comm_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     let graph = whole(nnodes, index, edges, parent.circle.group.size())?;
-    let color = match (parent.circle.rank as i32) < nnodes {
-        true => 0,
-        false => UNDEFINED,
+    let place = match reorder {
+        0 => placing::kept(&parent, nnodes),
+        _ => placing::of_graph(&parent, &graph),
     };
     let topology = Some(Arc::new(Topology::Graph(graph)));
-    parent.split_into(color, 0, topology, comm_graph)
+    parent.split_into(placing::color(place), place, topology, comm_graph)
 }
 
 /// MPI_Graph_map
@@ -45,9 +40,8 @@ pub fn graph_map(
     newrank: Out<i32>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
-    whole(nnodes, index, edges, parent.circle.group.size())?;
-    let rank = parent.circle.rank as i32;
-    newrank.set(if rank < nnodes { rank } else { UNDEFINED });
+    let graph = whole(nnodes, index, edges, parent.circle.group.size())?;
+    newrank.set(placing::of_graph(&parent, &graph));
     Ok(())
 }
 
@@ -134,182 +128,6 @@ fn neighbors_of(graph: &Graph, rank: i32) -> Res<&[i64]> {
     }
 }
 
-/// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id is agreed upon.
-#[allow(clippy::too_many_arguments)]
-pub fn dist_graph_create_adjacent(
-    mpi: &Mpi,
-    comm_old: CommH,
-    indegree: i32,
-    sources: Ints,
-    sourceweights: Ints,
-    outdegree: i32,
-    destinations: Ints,
-    destweights: Ints,
-    info: InfoH,
-    _reorder: i32,
-    comm_dist_graph: Out<CommH>,
-) -> Res {
-    let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
-    let size = parent.circle.group.size();
-    let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
-    let (destinations, also) = ends(outdegree, destinations, destweights, size, "destinations")?;
-    let dist = Dist {
-        sources,
-        destinations,
-        weighted: weighted && also,
-    };
-    finish(&parent, dist, comm_dist_graph)
-}
-
-/// MPI_Dist_graph_create: anybody names any edges; all of them are gathered, and each process keeps its own.
-#[allow(clippy::too_many_arguments)]
-pub fn dist_graph_create(
-    mpi: &Mpi,
-    comm_old: CommH,
-    n: i32,
-    sources: Ints,
-    degrees: Ints,
-    destinations: Ints,
-    weights: Ints,
-    info: InfoH,
-    _reorder: i32,
-    comm_dist_graph: Out<CommH>,
-) -> Res {
-    let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
-    let size = parent.circle.group.size();
-    let from = array(n, sources, "sources")?;
-    ranks_exist(&from, "sources", size)?;
-    let degrees = array(n, degrees, "degrees")?;
-    if let Some(i) = degrees.iter().position(|&d| d < 0) {
-        return fail(
-            Class::Arg,
-            format!("degrees[{i}] is {}, but must not be negative", degrees[i]),
-        );
-    }
-    let total: i64 = degrees.iter().sum();
-    let (to, weighted) = ends(total as i32, destinations, weights, size, "destinations")?;
-    let each = from.iter().zip(&degrees);
-    let tails = each.flat_map(|(&f, &d)| std::iter::repeat_n(f, d as usize));
-    let mine: Vec<[i64; 3]> = tails.zip(to).map(|(f, e)| [f, e.rank, e.weight]).collect();
-    let all = gather_edges(&parent, &mine)?;
-    let me = parent.circle.rank as i64;
-    let end = |at: usize| {
-        move |e: &[i64; 3]| Edge {
-            rank: e[at],
-            weight: e[2],
-        }
-    };
-    let dist = Dist {
-        sources: all.iter().filter(|e| e[1] == me).map(end(0)).collect(),
-        destinations: all.iter().filter(|e| e[0] == me).map(end(1)).collect(),
-        weighted,
-    };
-    finish(&parent, dist, comm_dist_graph)
-}
-
-/// The edges that all processes named, in the order of ranks. Everybody's share is filled up to the largest.
-fn gather_edges(parent: &Parent, mine: &[[i64; 3]]) -> Res<Vec<[i64; 3]>> {
-    const NOTHING: [i64; 3] = [-1; 3];
-    let word = |b: &[u8]| i64::from_ne_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
-    let counts = parent
-        .circle
-        .allgather(&(mine.len() as i64).to_ne_bytes())?;
-    let most = counts.chunks_exact(8).map(word).max().unwrap_or(0) as usize;
-    let mut share = mine.to_vec();
-    share.resize(most, NOTHING);
-    let bytes: Vec<u8> = share
-        .iter()
-        .flatten()
-        .flat_map(|w| w.to_ne_bytes())
-        .collect();
-    let all = parent.circle.allgather(&bytes)?;
-    let edges = all
-        .chunks_exact(24)
-        .map(|e| [word(e), word(&e[8..]), word(&e[16..])]);
-    Ok(edges.filter(|&e| e != NOTHING).collect())
-}
-
-fn finish(parent: &Parent, dist: Dist, comm_dist_graph: Out<CommH>) -> Res {
-    let mut made = parent.make(parent.circle.clone(), None)?;
-    made.topology = Some(Arc::new(Topology::Dist(dist)));
-    parent.give(made, comm_dist_graph)
-}
-
-/// `n` ends of edges with their weights, and whether weights were given.
-fn ends(n: i32, ranks: Ints, weights: Ints, size: u32, name: &str) -> Res<(Vec<Edge>, bool)> {
-    let ranks = array(n, ranks, name)?;
-    ranks_exist(&ranks, name, size)?;
-    let weighted = weights.bits() != UNWEIGHTED;
-    let given = match weights.bits() {
-        UNWEIGHTED => vec![1; ranks.len()],
-        WEIGHTS_EMPTY if n > 0 => {
-            return fail(
-                Class::Arg,
-                format!("the weights are MPI_WEIGHTS_EMPTY, but there are {n} {name}"),
-            );
-        }
-        WEIGHTS_EMPTY => Vec::new(),
-        _ => array(n, weights, "weights")?,
-    };
-    if let Some(i) = given.iter().position(|&w| w < 0) {
-        return fail(
-            Class::Arg,
-            format!("weight {i} is {}, but must not be negative", given[i]),
-        );
-    }
-    let pairs = ranks.into_iter().zip(given);
-    let edges = pairs.map(|(rank, weight)| Edge { rank, weight });
-    Ok((edges.collect(), weighted))
-}
-
-/// MPI_Dist_graph_neighbors_count
-pub fn dist_graph_neighbors_count(
-    mpi: &Mpi,
-    comm: CommH,
-    indegree: Out<i32>,
-    outdegree: Out<i32>,
-    weighted: Out<i32>,
-) -> Res {
-    let guard = mpi.lock();
-    let dist = guard.above.dist(comm)?;
-    indegree.set(dist.sources.len() as i32);
-    outdegree.set(dist.destinations.len() as i32);
-    weighted.set(dist.weighted as i32);
-    Ok(())
-}
-
-/// MPI_Dist_graph_neighbors
-#[allow(clippy::too_many_arguments)]
-pub fn dist_graph_neighbors(
-    mpi: &Mpi,
-    comm: CommH,
-    maxindegree: i32,
-    sources: Ints,
-    sourceweights: Ints,
-    maxoutdegree: i32,
-    destinations: Ints,
-    destweights: Ints,
-) -> Res {
-    let guard = mpi.lock();
-    let dist = guard.above.dist(comm)?;
-    let rooms = [
-        (&dist.sources, maxindegree, sources, sourceweights),
-        (&dist.destinations, maxoutdegree, destinations, destweights),
-    ];
-    for (edges, most, ranks, weights) in rooms {
-        let ranks_of: Vec<i64> = edges.iter().map(|e| e.rank).collect();
-        give(&ranks_of, most, ranks, "maxdegree")?;
-        let wanted = dist.weighted && !weights.is_null() && weights.bits() > WEIGHTS_EMPTY;
-        if wanted {
-            let weights_of: Vec<i64> = edges.iter().map(|e| e.weight).collect();
-            give(&weights_of, most, weights, "maxdegree")?;
-        }
-    }
-    Ok(())
-}
-
 impl Tables {
     fn graph(&self, comm: CommH) -> Res<&Graph> {
         match self.comm(comm)?.topology.as_deref() {
@@ -320,20 +138,10 @@ impl Tables {
             ),
         }
     }
-
-    fn dist(&self, comm: CommH) -> Res<&Dist> {
-        match self.comm(comm)?.topology.as_deref() {
-            Some(Topology::Dist(dist)) => Ok(dist),
-            _ => fail(
-                Class::Topology,
-                "comm is no distributed graph; make one with MPI_Dist_graph_create",
-            ),
-        }
-    }
 }
 
 /// Writes as many values as there is room for.
-fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
+pub(crate) fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
     if room < 0 {
         return fail(
             Class::Arg,
@@ -353,7 +161,7 @@ fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
     Ok(())
 }
 
-fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
+pub(crate) fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     if n < 0 {
         return fail(
             Class::Arg,
@@ -366,7 +174,7 @@ fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     Ok(values.to_vec(n as usize))
 }
 
-fn ranks_exist(ranks: &[i64], name: &str, size: u32) -> Res {
+pub(crate) fn ranks_exist(ranks: &[i64], name: &str, size: u32) -> Res {
     match ranks.iter().position(|&r| !(0..size as i64).contains(&r)) {
         None => Ok(()),
         Some(i) => fail(

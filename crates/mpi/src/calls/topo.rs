@@ -1,6 +1,7 @@
 //! Virtual topologies (MPI 5.0, chapter 8): grids.
 
 use crate::calls::comm_make::Parent;
+use crate::calls::placing;
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
 use crate::objects::Topology;
@@ -36,32 +37,33 @@ pub fn dims_create(_mpi: &Mpi, nnodes: i32, ndims: i32, dims: Ints) -> Res {
     Ok(())
 }
 
-/// MPI_Cart_create. Ranks keep their order: all paths are alike to us.
+/// MPI_Cart_create
 pub fn cart_create(
     mpi: &Mpi,
     comm_old: CommH,
     ndims: i32,
     dims: Ints,
     periods: Ints,
-    _reorder: i32,
+    reorder: i32,
     comm_cart: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     let cart = grid(ndims, dims, periods)?;
     let size = parent.circle.group.size();
     let places = fitting(&cart, size)?;
-    let color = match (parent.circle.rank as i64) < places {
-        true => 0,
-        false => UNDEFINED,
+    let place = match reorder {
+        0 => placing::kept(&parent, places),
+        _ => placing::of_grid(&parent, &cart),
     };
-    parent.split_into(color, 0, Some(Arc::new(Topology::Cart(cart))), comm_cart)
+    let topology = Some(Arc::new(Topology::Cart(cart)));
+    parent.split_into(placing::color(place), place, topology, comm_cart)
 }
 
 /// Checks that the grid is not larger than the communicator.
-fn fitting(cart: &Cart, size: u32) -> Res<i64> {
+fn fitting(cart: &Cart, size: u32) -> Res<i32> {
     let places = cart.dims.iter().try_fold(1i64, |p, &d| p.checked_mul(d));
     match places {
-        Some(places) if places <= size as i64 => Ok(places),
+        Some(places) if places <= size as i64 => Ok(places as i32),
         _ => fail(
             Class::Dims,
             format!(
@@ -83,13 +85,8 @@ pub fn cart_map(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     let cart = grid(ndims, dims, periods)?;
-    let places = fitting(&cart, parent.circle.group.size())?;
-    let rank = parent.circle.rank as i32;
-    newrank.set(if (rank as i64) < places {
-        rank
-    } else {
-        UNDEFINED
-    });
+    fitting(&cart, parent.circle.group.size())?;
+    newrank.set(placing::of_grid(&parent, &cart));
     Ok(())
 }
 

@@ -1,0 +1,308 @@
+//! Virtual topologies (MPI 5.0, chapter 8): graphs of which each process knows its own edges only.
+
+use crate::calls::comm_make::Parent;
+use crate::calls::graph::{array, give, ranks_exist};
+use crate::calls::placing;
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, InfoH};
+use crate::internal::{Words, route};
+use crate::objects::Topology;
+use crate::objects::topology::{Dist, Edge};
+use crate::state::{Mpi, Tables};
+use kw_core::comm::reorder::{self, Link, Seat};
+use kw_sys::args::{Ints, Out};
+use std::sync::Arc;
+
+/// MPI_UNWEIGHTED
+const UNWEIGHTED: usize = 10;
+/// MPI_WEIGHTS_EMPTY
+const WEIGHTS_EMPTY: usize = 11;
+
+/// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id is agreed upon, unless
+/// ranks are reordered.
+#[allow(clippy::too_many_arguments)]
+pub fn dist_graph_create_adjacent(
+    mpi: &Mpi,
+    comm_old: CommH,
+    indegree: i32,
+    sources: Ints,
+    sourceweights: Ints,
+    outdegree: i32,
+    destinations: Ints,
+    destweights: Ints,
+    info: InfoH,
+    reorder: i32,
+    comm_dist_graph: Out<CommH>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm_old, "comm_old")?;
+    mpi.lock().above.info_or_null(info)?;
+    let size = parent.circle.group.size();
+    let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
+    let (destinations, also) = ends(outdegree, destinations, destweights, size, "destinations")?;
+    same_loops(&sources, &destinations, parent.circle.rank)?;
+    let dist = Dist {
+        sources,
+        destinations,
+        weighted: weighted && also,
+    };
+    finish(&parent, dist, reorder != 0, comm_dist_graph)
+}
+
+/// Edges from a process to itself must be in both its lists; that much it can see alone.
+fn same_loops(sources: &[Edge], destinations: &[Edge], rank: u32) -> Res {
+    let own = |edges: &[Edge]| edges.iter().filter(|e| e.rank == rank as i64).count();
+    let (into, out) = (own(sources), own(destinations));
+    if into != out {
+        return fail(
+            Class::Arg,
+            format!("sources name the calling process {into} times, but destinations {out} times"),
+        );
+    }
+    Ok(())
+}
+
+/// MPI_Dist_graph_create: anybody names any edges; each is told to the processes at its two ends.
+#[allow(clippy::too_many_arguments)]
+pub fn dist_graph_create(
+    mpi: &Mpi,
+    comm_old: CommH,
+    n: i32,
+    sources: Ints,
+    degrees: Ints,
+    destinations: Ints,
+    weights: Ints,
+    info: InfoH,
+    reorder: i32,
+    comm_dist_graph: Out<CommH>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm_old, "comm_old")?;
+    mpi.lock().above.info_or_null(info)?;
+    let size = parent.circle.group.size();
+    let from = array(n, sources, "sources")?;
+    ranks_exist(&from, "sources", size)?;
+    let degrees = array(n, degrees, "degrees")?;
+    if let Some(i) = degrees.iter().position(|&d| d < 0) {
+        return fail(
+            Class::Arg,
+            format!("degrees[{i}] is {}, but must not be negative", degrees[i]),
+        );
+    }
+    let total: i64 = degrees.iter().sum();
+    let Ok(total) = i32::try_from(total) else {
+        return fail(
+            Class::Arg,
+            format!("degrees add up to {total}, more than an int holds"),
+        );
+    };
+    let (to, weighted) = ends(total, destinations, weights, size, "destinations")?;
+    let each = from.iter().zip(&degrees);
+    let tails = each.flat_map(|(&f, &d)| std::iter::repeat_n(f, d as usize));
+    let named: Vec<[i64; 3]> = tails.zip(to).map(|(f, e)| [f, e.rank, e.weight]).collect();
+    let dist = meet(&parent, &named, weighted)?;
+    finish(&parent, dist, reorder != 0, comm_dist_graph)
+}
+
+/// Side of an edge in a word: it goes out from whom it is told to.
+const OUT: i64 = 0;
+/// It comes in.
+const IN: i64 = 1;
+/// In place of a side: the seat of a process.
+const SEAT: i64 = 2;
+
+/// Tells every edge to both its ends. There the edges stand in the order of the ranks that named them, so that several
+/// edges between two processes have one order at both.
+fn meet(parent: &Parent, named: &[[i64; 3]], weighted: bool) -> Res<Dist> {
+    let me = parent.circle.rank as i64;
+    let numbered = (0..).zip(named);
+    let told = numbered
+        .flat_map(|(i, &[f, t, w])| [[f, OUT, t, w, me, i], [t, IN, f, w, me, i]])
+        .collect();
+    let mut heard = route(&parent.circle, told)?;
+    heard.sort_unstable_by_key(|e| (e[4], e[5]));
+    Ok(from_words(&heard, weighted))
+}
+
+fn from_words(words: &[Words], weighted: bool) -> Dist {
+    let side = |which| {
+        let edge = |e: &Words| Edge {
+            rank: e[2],
+            weight: e[3],
+        };
+        words.iter().filter(|e| e[1] == which).map(edge).collect()
+    };
+    Dist {
+        sources: side(IN),
+        destinations: side(OUT),
+        weighted,
+    }
+}
+
+/// Makes the communicator.
+fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH>) -> Res {
+    let places = match reorder {
+        true => arrange(parent, &dist)?,
+        false => None,
+    };
+    let (circle, dist) = match places {
+        None => (parent.circle.clone(), dist),
+        Some(places) => {
+            let dist = hand_over(parent, &dist, &places)?;
+            let group = Arc::new(placing::group(parent, &places));
+            let rank = places[parent.circle.rank as usize];
+            (parent.circle.part(group, rank), dist)
+        }
+    };
+    let mut made = parent.make(circle, None)?;
+    made.topology = Some(Arc::new(Topology::Dist(dist)));
+    parent.give(made, comm_dist_graph)
+}
+
+/// The new rank of every process; `None` when all run on one package, where every order is as good. The first process
+/// sees the whole graph; without reordering nobody does.
+fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
+    let (circle, size) = (&parent.circle, parent.circle.group.size());
+    let seats = placing::seats(parent, size);
+    if circle.all(reorder::alike(&seats))? {
+        return Ok(None);
+    }
+    let me = circle.rank as i64;
+    let seat = seats[me as usize];
+    let (host, package) = (seat.host as i64, seat.package as i64);
+    let mut told = vec![[0, SEAT, me, host, package, seat.core as i64]];
+    let out = dist.destinations.iter();
+    told.extend(out.map(|e| [0, OUT, me, e.rank, e.weight, 0]));
+    let heard = route(circle, told)?;
+    let mut places = vec![0u32; size as usize];
+    if me == 0 {
+        places = placed(&heard, size);
+    }
+    let mut bytes: Vec<u8> = places.iter().flat_map(|p| p.to_ne_bytes()).collect();
+    circle.bcast(&mut bytes)?;
+    let word = |b: &[u8]| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
+    Ok(Some(bytes.chunks_exact(4).map(word).collect()))
+}
+
+/// What the first process makes of all seats and edges.
+fn placed(heard: &[Words], size: u32) -> Vec<u32> {
+    let mut seats = vec![Seat::default(); size as usize];
+    let mut links = Vec::new();
+    for e in heard {
+        match e[1] {
+            SEAT => {
+                seats[e[2] as usize] = Seat {
+                    host: e[3] as u32,
+                    package: e[4] as u32,
+                    core: e[5] as u32,
+                }
+            }
+            _ => links.push(Link {
+                a: e[2] as u32,
+                b: e[3] as u32,
+                weight: e[4] as u64,
+            }),
+        }
+    }
+    links.sort_unstable_by_key(|l| (l.a, l.b));
+    reorder::graph(&links, &seats)
+}
+
+/// Gives the edges that were named for this rank to the process that has this rank now, and takes those of its new one.
+fn hand_over(parent: &Parent, dist: &Dist, places: &[u32]) -> Res<Dist> {
+    let me = parent.circle.rank;
+    let heir = places.iter().position(|&p| p == me).unwrap_or(0) as i64;
+    let words = |side, edges: &[Edge]| {
+        let word = |(i, e): (i64, &Edge)| [heir, side, e.rank, e.weight, 0, i];
+        (0..).zip(edges).map(word).collect::<Vec<_>>()
+    };
+    let told = [words(OUT, &dist.destinations), words(IN, &dist.sources)].concat();
+    let mut heard = route(&parent.circle, told)?;
+    heard.sort_unstable_by_key(|e| e[5]);
+    Ok(from_words(&heard, dist.weighted))
+}
+
+/// `n` ends of edges with their weights, and whether weights were given.
+fn ends(n: i32, ranks: Ints, weights: Ints, size: u32, name: &str) -> Res<(Vec<Edge>, bool)> {
+    let ranks = array(n, ranks, name)?;
+    ranks_exist(&ranks, name, size)?;
+    let weighted = weights.bits() != UNWEIGHTED;
+    let given = match weights.bits() {
+        UNWEIGHTED => vec![1; ranks.len()],
+        WEIGHTS_EMPTY if n > 0 => {
+            return fail(
+                Class::Arg,
+                format!("the weights are MPI_WEIGHTS_EMPTY, but there are {n} {name}"),
+            );
+        }
+        WEIGHTS_EMPTY => Vec::new(),
+        _ => array(n, weights, "weights")?,
+    };
+    if let Some(i) = given.iter().position(|&w| w < 0) {
+        return fail(
+            Class::Arg,
+            format!("weight {i} is {}, but must not be negative", given[i]),
+        );
+    }
+    let pairs = ranks.into_iter().zip(given);
+    let edges = pairs.map(|(rank, weight)| Edge { rank, weight });
+    Ok((edges.collect(), weighted))
+}
+
+/// MPI_Dist_graph_neighbors_count
+pub fn dist_graph_neighbors_count(
+    mpi: &Mpi,
+    comm: CommH,
+    indegree: Out<i32>,
+    outdegree: Out<i32>,
+    weighted: Out<i32>,
+) -> Res {
+    let guard = mpi.lock();
+    let dist = guard.above.dist(comm)?;
+    indegree.set(dist.sources.len() as i32);
+    outdegree.set(dist.destinations.len() as i32);
+    weighted.set(dist.weighted as i32);
+    Ok(())
+}
+
+/// MPI_Dist_graph_neighbors
+#[allow(clippy::too_many_arguments)]
+pub fn dist_graph_neighbors(
+    mpi: &Mpi,
+    comm: CommH,
+    maxindegree: i32,
+    sources: Ints,
+    sourceweights: Ints,
+    maxoutdegree: i32,
+    destinations: Ints,
+    destweights: Ints,
+) -> Res {
+    let guard = mpi.lock();
+    let dist = guard.above.dist(comm)?;
+    let into = (sources, sourceweights, "maxindegree");
+    let out = (destinations, destweights, "maxoutdegree");
+    let rooms = [
+        (&dist.sources, maxindegree, into),
+        (&dist.destinations, maxoutdegree, out),
+    ];
+    for (edges, most, (ranks, weights, name)) in rooms {
+        let ranks_of: Vec<i64> = edges.iter().map(|e| e.rank).collect();
+        give(&ranks_of, most, ranks, name)?;
+        let wanted = dist.weighted && !weights.is_null() && weights.bits() > WEIGHTS_EMPTY;
+        if wanted {
+            let weights_of: Vec<i64> = edges.iter().map(|e| e.weight).collect();
+            give(&weights_of, most, weights, name)?;
+        }
+    }
+    Ok(())
+}
+
+impl Tables {
+    fn dist(&self, comm: CommH) -> Res<&Dist> {
+        match self.comm(comm)?.topology.as_deref() {
+            Some(Topology::Dist(dist)) => Ok(dist),
+            _ => fail(
+                Class::Topology,
+                "comm is no distributed graph; make one with MPI_Dist_graph_create",
+            ),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who takes which place of a new topology: what the processes know of where they run, given to `kw_core::comm::reorder`.
+
+use crate::calls::comm_make::Parent;
+use crate::objects::Group;
+use crate::objects::comm::UNDEFINED;
+use crate::objects::topology::{Cart, Graph};
+use kw_base::Peer;
+use kw_core::comm::reorder::{self, Link, Seat};
+
+/// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody; packages and cores only
+/// to those on the same host.
+pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
+    let peers: Vec<Peer> = parent.circle.group.iter().take(n as usize).collect();
+    let mut guard = parent.circle.mpi.lock();
+    match &mut guard.engine {
+        Some(engine) => engine.seats(&peers),
+        None => vec![Seat::default(); peers.len()],
+    }
+}
+
+/// This process's place when ranks keep their order and there are `n` places; MPI_UNDEFINED for those left over.
+pub(crate) fn kept(parent: &Parent, n: i32) -> i32 {
+    let rank = parent.circle.rank as i32;
+    if rank < n { rank } else { UNDEFINED }
+}
+
+/// The color of MPI_Comm_split that goes with a place.
+pub(crate) fn color(place: i32) -> i32 {
+    if place == UNDEFINED { UNDEFINED } else { 0 }
+}
+
+/// This process's place in a grid (MPI_Cart_map).
+pub(crate) fn of_grid(parent: &Parent, cart: &Cart) -> i32 {
+    let dims: Vec<u32> = cart.dims.iter().map(|&d| d as u32).collect();
+    let seats = seats(parent, cart.size() as u32);
+    chosen(parent, reorder::grid(&dims, &cart.periods, &seats))
+}
+
+/// This process's place in a graph (MPI_Graph_map).
+pub(crate) fn of_graph(parent: &Parent, graph: &Graph) -> i32 {
+    let n = graph.index.len() as u32;
+    let ends = |a: u32| {
+        graph
+            .neighbors(a as i64)
+            .into_iter()
+            .flatten()
+            .map(move |b| (a, *b))
+    };
+    let link = |(a, b): (u32, i64)| Link {
+        a,
+        b: b as u32,
+        weight: 1,
+    };
+    let links: Vec<Link> = (0..n).flat_map(ends).map(link).collect();
+    chosen(parent, reorder::graph(&links, &seats(parent, n)))
+}
+
+fn chosen(parent: &Parent, places: Vec<u32>) -> i32 {
+    let place = places.get(parent.circle.rank as usize);
+    place.map_or(UNDEFINED, |&p| p as i32)
+}
+
+/// The group in which process `p` of the parent has rank `places[p]`.
+pub(crate) fn group(parent: &Parent, places: &[u32]) -> Group {
+    let mut peers = vec![Peer(0); places.len()];
+    for (peer, &place) in parent.circle.group.iter().zip(places) {
+        peers[place as usize] = peer;
+    }
+    Group::new(peers)
+}

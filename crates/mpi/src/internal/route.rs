@@ -1,0 +1,56 @@
+//! Words for other members of a circle, passed on in as many rounds as its size has binary digits: no member needs to know
+//! from whom something comes, and none exchanges messages with more than a few others (J. Bruck and others, *Efficient
+//! Algorithms for All-to-All Communications*, 1997).
+
+use super::{Circle, finish_all};
+use crate::error::Res;
+
+/// The rank that the words are for, and five of them.
+pub(crate) type Words = [i64; 6];
+
+const BYTES: usize = size_of::<Words>();
+
+/// Gives all words to the members they are for. Everybody calls it; returns what came for this one, in no order.
+pub(crate) fn route(circle: &Circle, mut words: Vec<Words>) -> Res<Vec<Words>> {
+    let (rank, size) = (circle.rank, circle.size());
+    let mut step = 1;
+    while step < size {
+        let far = |w: &Words| (w[0] as u32 + size - rank) % size & step != 0;
+        let (go, stay): (Vec<_>, Vec<_>) = words.into_iter().partition(far);
+        words = stay;
+        words.extend(turn(
+            circle,
+            (rank + step) % size,
+            (rank + size - step) % size,
+            &go,
+        )?);
+        step <<= 1;
+    }
+    Ok(words)
+}
+
+/// Sends words to one member and receives some from another.
+fn turn(circle: &Circle, to: u32, from: u32, words: &[Words]) -> Res<Vec<Words>> {
+    let mine: Vec<u8> = words
+        .iter()
+        .flatten()
+        .flat_map(|w| w.to_ne_bytes())
+        .collect();
+    let mut sent = Vec::new();
+    sent.extend(circle.send(to, &(words.len() as u64).to_ne_bytes())?);
+    sent.extend(circle.send(to, &mine)?);
+    let mut len = [0; 8];
+    circle.recv(from, &mut len)?;
+    let mut bytes = vec![0; u64::from_ne_bytes(len) as usize * BYTES];
+    circle.recv(from, &mut bytes)?;
+    finish_all(circle.mpi, sent)?;
+    Ok(bytes.chunks_exact(BYTES).map(read).collect())
+}
+
+fn read(bytes: &[u8]) -> Words {
+    let mut words = [0; 6];
+    for (word, b) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = i64::from_ne_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
+    }
+    words
+}
