@@ -55,7 +55,7 @@ impl Neighbors {
 mod tests {
     use super::*;
     use crate::schedule::algorithms::ALL;
-    use crate::schedule::check::{Memory, Symbol, Symbols, World};
+    use crate::schedule::check::{Memory, Symbol, World};
     use crate::schedule::{Ask, Blocks, Coll, RECV, SEND, Schedule};
     use proptest::prelude::*;
 
@@ -67,10 +67,9 @@ mod tests {
         coll: Coll,
         all: &[Neighbors],
         degree: &dyn Fn(usize) -> (usize, usize),
-    ) -> Vec<(Symbols, Vec<Vec<Symbol>>)> {
+    ) -> Vec<Vec<Vec<Symbol>>> {
         let mut out = Vec::new();
         for algorithm in ALL.iter().filter(|a| a.coll == coll) {
-            let mut symbols = Symbols::default();
             let even = |buf| Blocks::Even { buf, each: 1 };
             let ranks = all.iter().enumerate().map(|(r, neighbors)| {
                 let ask = Ask {
@@ -82,23 +81,25 @@ mod tests {
                 let mut schedule = Schedule::default();
                 (algorithm.emit)(&ask, &mut schedule);
                 let (blocks, room) = degree(r);
-                let own = (0..blocks.max(1) * EACH).map(|i| symbols.base(r as u32, i));
+                let own = (0..blocks.max(1) * EACH).map(|i| Symbol::of(r as u32, i));
                 let send = own.collect();
                 let memory = |cells| Memory { cells, unit: EACH };
-                (schedule, vec![memory(send), memory(vec![0; room * EACH])])
+                (
+                    schedule,
+                    vec![memory(send), memory(vec![Symbol::NEVER; room * EACH])],
+                )
             });
             let ranks = ranks.collect();
-            let done = World::new(ranks, &mut symbols, true).run();
-            let received = done.into_iter().map(|m| m[1].cells.clone()).collect();
-            out.push((symbols, received));
+            let done = World::new(ranks, true).run();
+            out.push(done.into_iter().map(|m| m[1].cells.clone()).collect());
         }
         assert!(!out.is_empty());
         out
     }
 
-    fn block(symbols: &mut Symbols, rank: u32, block: u32) -> Vec<Symbol> {
+    fn block(rank: u32, block: u32) -> Vec<Symbol> {
         let places = block as usize * EACH..(block as usize + 1) * EACH;
-        places.map(|i| symbols.base(rank, i)).collect()
+        places.map(|i| Symbol::of(rank, i)).collect()
     }
 
     fn grid(dims: &[u32], periodic: &[bool]) -> Vec<Neighbors> {
@@ -131,12 +132,12 @@ mod tests {
             let all = grid(&dims, &periodic);
             let degree = |_| (2 * dims.len(), 2 * dims.len());
             for (coll, spread) in [(Coll::NeighborAlltoall, true), (Coll::NeighborAllgather, false)] {
-                for (mut symbols, got) in results(coll, &all, &degree) {
+                for got in results(coll, &all, &degree) {
                     for (r, got) in got.iter().enumerate() {
-                        let mut want = vec![0; got.len()];
+                        let mut want = vec![Symbol::NEVER; got.len()];
                         for e in &all[r].from {
                             let sent = if spread { e.block ^ 1 } else { 0 };
-                            want[e.block as usize * EACH..][..EACH].copy_from_slice(&block(&mut symbols, e.rank, sent));
+                            want[e.block as usize * EACH..][..EACH].copy_from_slice(&block(e.rank, sent));
                         }
                         prop_assert_eq!(got, &want);
                     }
@@ -156,13 +157,13 @@ mod tests {
             };
             let all: Vec<Neighbors> = (0..n).map(|r| Neighbors::of_graph(into(r).into_iter(), out(r))).collect();
             let degree = |r: usize| (all[r].to.len(), all[r].from.len());
-            for (mut symbols, got) in results(Coll::NeighborAlltoall, &all, &degree) {
+            for got in results(Coll::NeighborAlltoall, &all, &degree) {
                 for r in 0..n {
                     let mut want = Vec::new();
                     for (i, &s) in into(r).iter().enumerate() {
                         let k = into(r)[..i].iter().filter(|&&other| other == s).count();
                         let sent = (0..).zip(out(s)).filter(|e| e.1 == r).nth(k).map_or(0, |e| e.0);
-                        want.extend(block(&mut symbols, s, sent));
+                        want.extend(block(s, sent));
                     }
                     prop_assert_eq!(&got[r as usize], &want);
                 }
