@@ -122,18 +122,18 @@ static double batch(const struct operation *op, int count, int iterations, int a
     return (MPI_Wtime() - start) * 1e6 / iterations;
 }
 
-/* Batches that double until two in a row were long enough to tell what an iteration costs (one may have lost its core), or one
- * took the whole budget. */
+/* What an iteration costs at best: batches double until two in a row were long enough to tell, or one took the whole budget. */
 static double warm_up(const struct operation *op, int count, double budget_us, int apart)
 {
-    double once = 0, mine;
+    double best = 0, once, mine;
     int telling = 0;
     for (int n = 1; telling < 2; n = n < MOST_ITERATIONS ? n * 2 : n) {
         mine = batch(op, count, n, apart);
         MPI_Allreduce(&mine, &once, 1, MPI_DOUBLE, MPI_MAX, all);
-        telling = once * n >= budget_us ? 2 : once * n >= budget_us / 20 ? telling + 1 : n < MOST_ITERATIONS ? 0 : 2;
+        telling = once * n >= budget_us ? 2 : once * n >= budget_us / 20 || n == MOST_ITERATIONS ? telling + 1 : 0;
+        best = n == 1 || once < best ? once : best;
     }
-    return once;
+    return best;
 }
 
 /* Whole rounds of roots where there is time for one. */
