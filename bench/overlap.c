@@ -1,0 +1,230 @@
+/* Overlap of communication and computation: one JSON line an operation and size.
+ *
+ *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, iallreduce, ialltoall
+ *
+ * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
+ * turn, so that a network whose speed drifts treats them alike:
+ *   blocking    the blocking call (for exchange: MPI_Sendrecv)
+ *   alone       start, wait: t
+ *   work        computation only, c: a fixed amount that took 1.5 t when it was calibrated on this rank
+ *   total       start, the same computation in one piece without a call to MPI, wait
+ * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside computation, 0 when it is not begun
+ * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
+ * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of iallreduce are
+ * the vector's, those of ialltoall and exchange a block's. Data is checked after each kind of batch, outside the timing. */
+#include "measure.h"
+#include <string.h>
+
+#define BATCHES 11
+#define WORK_PER_T 1.5
+
+static int rank, size, count;
+static double *given, *got;
+static MPI_Request requests[2];
+static const MPI_Comm all = MPI_COMM_WORLD;
+
+static void start_exchange(void)
+{
+    MPI_Irecv(got, count, MPI_DOUBLE, rank ^ 1, 1, all, &requests[0]);
+    MPI_Isend(given, count, MPI_DOUBLE, rank ^ 1, 1, all, &requests[1]);
+}
+
+static void block_exchange(void)
+{
+    MPI_Sendrecv(given, count, MPI_DOUBLE, rank ^ 1, 1, got, count, MPI_DOUBLE, rank ^ 1, 1, all, MPI_STATUS_IGNORE);
+}
+
+static void start_iallreduce(void)
+{
+    requests[1] = MPI_REQUEST_NULL;
+    MPI_Iallreduce(given, got, count, MPI_DOUBLE, MPI_SUM, all, &requests[0]);
+}
+
+static void block_iallreduce(void) { MPI_Allreduce(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
+
+static void start_ialltoall(void)
+{
+    requests[1] = MPI_REQUEST_NULL;
+    MPI_Ialltoall(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all, &requests[0]);
+}
+
+static void block_ialltoall(void) { MPI_Alltoall(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all); }
+
+/* Rank r gives r + 1 everywhere. */
+static double from_neighbour(void) { return (rank ^ 1) + 1; }
+static double sum_of_all(void) { return size * (size + 1) / 2; }
+static double from_last(void) { return size; }
+
+static const struct operation {
+    const char *name;
+    void (*start)(void), (*block)(void);
+    double (*last)(void); /* value of the last double received */
+} operations[] = {
+    {"exchange", start_exchange, block_exchange, from_neighbour},
+    {"iallreduce", start_iallreduce, block_iallreduce, sum_of_all},
+    {"ialltoall", start_ialltoall, block_ialltoall, from_last},
+};
+
+/* Arithmetic that a compiler cannot leave out and that touches no memory but one word at its ends. */
+static volatile double state = 3;
+
+static void compute(long steps)
+{
+    double x = state;
+    for (long i = 0; i < steps; i++)
+        x = x * 0.999999 + 1e-6;
+    state = x;
+}
+
+enum kind { BLOCKING, ALONE, WORK, TOTAL, KINDS };
+static const char *const kind_names[] = {"blocking_us", "alone_us", "work_us", "total_us"};
+
+static void iteration(const struct operation *op, enum kind kind, long steps)
+{
+    if (kind == BLOCKING)
+        op->block();
+    if (kind == ALONE || kind == TOTAL)
+        op->start();
+    if (kind == WORK || kind == TOTAL)
+        compute(steps);
+    if (kind == ALONE || kind == TOTAL)
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* Microseconds of one iteration on this rank. */
+static double batch(const struct operation *op, enum kind kind, long steps, int iterations)
+{
+    MPI_Barrier(all);
+    double start = MPI_Wtime();
+    for (int i = 0; i < iterations; i++)
+        iteration(op, kind, steps);
+    return (MPI_Wtime() - start) * 1e6 / iterations;
+}
+
+static double slowest_of(double mine)
+{
+    double most;
+    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, all);
+    return most;
+}
+
+/* Microseconds of start and wait: the median of a few batches after a warm-up. */
+static double calibrate_t(const struct operation *op, int iterations)
+{
+    double t[5];
+    batch(op, ALONE, 0, 2);
+    for (int i = 0; i < 5; i++)
+        t[i] = slowest_of(batch(op, ALONE, 0, iterations));
+    qsort(t, 5, sizeof t[0], by_value);
+    return t[2];
+}
+
+/* Steps of computation that take `us` here, at this rank's best speed. */
+static long calibrate_work(double us)
+{
+    double best = 1e30;
+    for (int i = 0; i < 5; i++) {
+        double start = MPI_Wtime();
+        compute(2000000);
+        double took = MPI_Wtime() - start;
+        best = took < best ? took : best;
+    }
+    return (long)(us * 1e-6 / best * 2000000);
+}
+
+static void give_up(const char *what, const char *name)
+{
+    fprintf(stderr, "overlap: %s '%s'\n", what, name);
+    MPI_Abort(all, 1);
+}
+
+static void check(const struct operation *op, enum kind kind)
+{
+    int last = op->start == start_ialltoall ? count * size - 1 : count - 1;
+    if (kind != WORK && got[last] != op->last())
+        give_up("wrong data from", op->name);
+    memset(got, 0, sizeof(double) * count * size);
+}
+
+static double median(struct batches b)
+{
+    qsort(b.us, b.count, sizeof b.us[0], by_value);
+    return b.us[b.count / 2];
+}
+
+static void print(const struct operation *op, int iterations, struct batches *times)
+{
+    double t = median(times[ALONE]), c = median(times[WORK]), total = median(times[TOTAL]);
+    printf("{\"bench\": \"overlap\", \"op\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"iterations\": %d, \"overlap\": %.4f", op->name,
+           count * (int)sizeof(double), size, iterations, 1 - (total - c) / t);
+    for (int k = 0; k < KINDS; k++) {
+        printf(", ");
+        print_times(kind_names[k], &times[k]);
+    }
+    printf("}\n");
+    fflush(stdout);
+}
+
+static void measure(const struct operation *op, int bytes, double budget_us)
+{
+    struct batches times[KINDS];
+    count = bytes / (int)sizeof(double);
+    given = malloc(sizeof(double) * count * size);
+    got = calloc((size_t)count * size, sizeof(double));
+    for (int i = 0; i < count * size; i++)
+        given[i] = rank + 1;
+    double t = calibrate_t(op, 2);
+    /* a batch of each kind: 1 + 1 + 1.5 + 1.5 to 2.5 t an iteration */
+    int iterations = (int)(budget_us / BATCHES / (t * 5.5)) + 1;
+    MPI_Bcast(&iterations, 1, MPI_INT, 0, all);
+    long steps = calibrate_work(WORK_PER_T * calibrate_t(op, iterations));
+    for (int b = 0; b < BATCHES; b++)
+        for (int k = 0; k < KINDS; k++) {
+            times[k].us[b] = batch(op, k, steps, iterations);
+            check(op, k);
+        }
+    for (int k = 0; k < KINDS; k++) {
+        times[k].count = BATCHES;
+        slowest(&times[k], all);
+    }
+    if (rank == 0)
+        print(op, iterations, times);
+    free(given);
+    free(got);
+}
+
+static void measure_named(const char *text, double budget_us)
+{
+    const char *colon = strchr(text, ':');
+    int bytes = colon ? atoi(colon + 1) : 0;
+    if (bytes <= 0 || bytes % (int)sizeof(double) || bytes > 1 << 28)
+        give_up("wants OPERATION:BYTES, a multiple of 8 up to 256 MB, not", text);
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        if (strncmp(operations[i].name, text, colon - text) == 0 && strlen(operations[i].name) == (size_t)(colon - text)) {
+            measure(&operations[i], bytes, budget_us);
+            return;
+        }
+    give_up("there is no operation", text);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = {"exchange:65536", "exchange:524288", "exchange:4194304", "iallreduce:1048576", "ialltoall:1048576"};
+    double budget_ms = 1000;
+    int first = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    if (size % 2)
+        give_up("wants an even number of ranks, not this", "one");
+    if (argc > 2 && strcmp(argv[1], "--ms") == 0) {
+        budget_ms = atof(argv[2]);
+        first = 3;
+    }
+    for (int i = first; i < argc; i++)
+        measure_named(argv[i], budget_ms * 1e3);
+    for (size_t i = 0; first == argc && i < sizeof usual / sizeof usual[0]; i++)
+        measure_named(usual[i], budget_ms * 1e3);
+    MPI_Finalize();
+    return 0;
+}
