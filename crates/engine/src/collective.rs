@@ -18,7 +18,7 @@ pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use kw_base::knobs::{Id, Knobs};
 use kw_core::schedule::table::Site;
-use kw_core::schedule::{Ask, Coll, Slice, Step, Table};
+use kw_core::schedule::{Ask, Chooser, Coll, Slice, Step, Table};
 use memory::Store;
 use run::Flight;
 
@@ -65,8 +65,16 @@ impl Engine {
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
         if let Some(table) = &collectives.table {
-            let (algorithm, fan) = table.choose(coll, bytes, collectives.site, ask);
-            (algorithm.emit)(&Ask { fan, ..*ask }, &mut run.schedule);
+            let site = collectives.site;
+            let (algorithm, fan) = table.choose(coll, bytes, site, ask);
+            let chooser = Some(Chooser { table, site });
+            let ask = Ask {
+                fan,
+                bytes,
+                chooser,
+                ..*ask
+            };
+            (algorithm.emit)(&ask, &mut run.schedule);
         }
         run.circle = Some(circle);
         run

@@ -1,6 +1,8 @@
 //! What a collective call asks for, in the terms in which algorithms think.
 
-use super::{Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
+use super::algorithms::Algorithm;
+use super::table::{Site, fallback};
+use super::{Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +99,8 @@ pub struct Ask<'a> {
     /// Reductions and scans: elements of a rank's contribution. Broadcast: bytes (the unit of its buffer is a byte, since
     /// ranks may describe the same data by different datatypes).
     pub count: u64,
+    /// Packed bytes as the table counts them.
+    pub bytes: u64,
     /// Packed bytes of one of the equal blocks (gather, scatter, allgather, alltoall).
     pub block_bytes: u64,
     /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the block of each result.
@@ -116,6 +120,8 @@ pub struct Ask<'a> {
     pub board: Option<Board>,
     /// The edges of this rank, for neighbourhood collectives.
     pub neighbors: Option<&'a Neighbors>,
+    /// By what the parts of composed algorithms are chosen; the built-in order of `ALL` when there is none.
+    pub chooser: Option<Chooser<'a>>,
 }
 
 impl<'a> Ask<'a> {
@@ -126,6 +132,7 @@ impl<'a> Ask<'a> {
             size,
             root: 0,
             count: 0,
+            bytes: 0,
             block_bytes: 0,
             send: Blocks::NONE,
             recv: Blocks::NONE,
@@ -135,6 +142,7 @@ impl<'a> Ask<'a> {
             nodes: None,
             board: None,
             neighbors: None,
+            chooser: None,
         }
     }
 
@@ -142,6 +150,17 @@ impl<'a> Ask<'a> {
     #[inline]
     pub fn is_root(&self) -> bool {
         self.rank == self.root
+    }
+
+    /// The algorithm for a part of a composed one, and its number from the table; `network`: its messages leave the node.
+    pub fn choose(&self, coll: Coll, bytes: u64, network: bool) -> (&'static Algorithm, u32) {
+        match self.chooser {
+            Some(Chooser { table, site }) => {
+                let network = network || site.network;
+                table.choose(coll, bytes, Site { network, ..site }, self)
+            }
+            None => fallback(coll, self),
+        }
     }
 
     /// This rank counted from the root.
@@ -206,6 +225,11 @@ impl<'a> Ask<'a> {
     #[inline]
     pub fn is_flat(&self) -> bool {
         self.size <= self.fan
+    }
+
+    /// Packed bytes of one unit of a reduction's or broadcast's data; 1 where blocks are moved, as packed bytes.
+    pub fn unit_bytes(&self) -> u64 {
+        self.bytes.checked_div(self.count).unwrap_or(1)
     }
 
     /// What this rank contributes to a reduction: `count` elements.

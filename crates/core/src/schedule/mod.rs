@@ -28,6 +28,7 @@
 //! run the same schedules (MPI 5.0, chapter 6).
 
 pub mod algorithms;
+mod among;
 mod ask;
 #[cfg(test)]
 mod check;
@@ -40,6 +41,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+pub use among::Chooser;
 pub use ask::{Ask, Blocks, Board};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
@@ -159,7 +161,7 @@ pub enum Temp {
 }
 
 /// Which part of the board a schedule uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Shelf {
     /// None.
     #[default]

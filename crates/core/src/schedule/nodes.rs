@@ -56,6 +56,27 @@ impl Nodes {
         &self.ranks[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
+    /// All ranks, node by node.
+    pub fn in_order(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// How many ranks stand before those of a node, node by node.
+    pub fn start(&self, node: u32) -> u32 {
+        self.starts[node as usize]
+    }
+
+    /// Whether the ranks of every node follow one another, so that data in the order of nodes is in the order of ranks.
+    pub fn are_in_order(&self) -> bool {
+        self.ranks.is_sorted()
+    }
+
+    /// Ranks on the smallest node.
+    pub fn fewest(&self) -> u32 {
+        let sizes = self.starts.windows(2).map(|w| w[1] - w[0]);
+        sizes.min().unwrap_or(0)
+    }
+
     /// Lowest rank of a node.
     #[inline]
     pub fn leader(&self, node: u32) -> u32 {
@@ -78,6 +99,11 @@ mod tests {
         assert_eq!(nodes.ranks(0), [0, 2]);
         assert_eq!(nodes.ranks(1), [1, 4]);
         assert_eq!(nodes.leader(2), 3);
+        assert_eq!(nodes.in_order(), [0, 2, 1, 4, 3]);
+        assert_eq!((nodes.start(1), nodes.fewest()), (2, 1));
+        assert!(!nodes.are_in_order());
+        let blocked = Nodes::of_hosts([5, 5, 2, 2, 2].into_iter()).unwrap();
+        assert!(blocked.are_in_order() && blocked.fewest() == 2);
     }
 
     #[test]

@@ -133,10 +133,15 @@ impl Table {
                 return (row.algorithm, row.fan);
             }
         }
-        let fallback = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
-        // Every collective has an algorithm without needs, or two whose needs are opposite (a test counts them).
-        (fallback.expect("some algorithm fits every call"), 4)
+        fallback(coll, ask)
     }
+}
+
+/// An algorithm that can do the call, and a number for it.
+pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
+    let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
+    // Every collective has an algorithm without needs, or two whose needs are opposite (a test counts them).
+    (able.expect("some algorithm fits every call"), 4)
 }
 
 fn parse_row(line: &str) -> Result<(Coll, Row), String> {

@@ -6,22 +6,29 @@ pub mod allgather_bruck;
 pub mod allgather_doubling;
 pub mod allgather_gather_bcast;
 pub mod allgather_neighbour;
+pub mod allgather_nodes;
 pub mod allgather_ring;
 pub mod allgather_spread;
 pub mod allreduce_doubling;
 pub mod allreduce_linear;
+pub mod allreduce_nodes;
+pub mod allreduce_nodes_split;
 pub mod allreduce_rabenseifner;
 pub mod allreduce_reduce_bcast;
 pub mod allreduce_ring;
 pub mod alltoall_bruck;
 pub mod alltoall_in_place;
+pub mod alltoall_nodes;
 pub mod alltoall_pairwise;
 pub mod alltoall_spread;
 pub mod barrier_dissemination;
+pub mod barrier_nodes;
 pub mod barrier_tree;
 pub mod bcast_binomial;
 pub mod bcast_chain;
 pub mod bcast_linear;
+pub mod bcast_nodes;
+pub mod bcast_nodes_chain;
 pub mod bcast_scatter_doubling;
 pub mod bcast_scatter_ring;
 pub mod exscan_doubling;
@@ -31,6 +38,7 @@ pub mod neighbor_spread;
 pub mod reduce_binomial;
 pub mod reduce_chain;
 pub mod reduce_linear;
+pub mod reduce_nodes;
 pub mod reduce_rabenseifner;
 pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
@@ -65,6 +73,12 @@ pub enum Need {
     EvenBoard,
     /// Several nodes.
     Nodes,
+    /// Several nodes, and an operation that commutes or nodes whose ranks follow one another.
+    NodesFold,
+    /// Several nodes and equal blocks.
+    NodesEven,
+    /// Several nodes, equal blocks, and not MPI_IN_PLACE.
+    NodesEvenApart,
 }
 
 impl Need {
@@ -83,6 +97,11 @@ impl Need {
             Need::Board => on_board(ask),
             Need::EvenBoard => even() && on_board(ask),
             Need::Nodes => ask.nodes.is_some(),
+            Need::NodesFold => ask
+                .nodes
+                .is_some_and(|n| ask.commutative || n.are_in_order()),
+            Need::NodesEven => ask.nodes.is_some() && even(),
+            Need::NodesEvenApart => ask.nodes.is_some() && even() && !ask.in_place,
         }
     }
 }
@@ -138,9 +157,17 @@ pub const ALL: &[Algorithm] = &[
         Need::Nothing,
         barrier_dissemination::emit,
     ),
+    row(Coll::Barrier, "nodes", Need::Nodes, barrier_nodes::emit),
     row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
     row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
     row(Coll::Bcast, "chain", Need::Nothing, bcast_chain::emit),
+    row(Coll::Bcast, "nodes", Need::Nodes, bcast_nodes::emit),
+    row(
+        Coll::Bcast,
+        "nodes_chain",
+        Need::Nodes,
+        bcast_nodes_chain::emit,
+    ),
     row(Coll::Bcast, "linear", Need::Nothing, bcast_linear::emit),
     row(
         Coll::Bcast,
@@ -182,6 +209,12 @@ pub const ALL: &[Algorithm] = &[
         Need::Pairs,
         allgather_neighbour::emit,
     ),
+    row(
+        Coll::Allgather,
+        "nodes",
+        Need::NodesEven,
+        allgather_nodes::emit,
+    ),
     row(Coll::Allgather, "ring", Need::Nothing, allgather_ring::emit),
     row(
         Coll::Allgather,
@@ -203,6 +236,12 @@ pub const ALL: &[Algorithm] = &[
     ),
     row(
         Coll::Alltoall,
+        "nodes",
+        Need::NodesEvenApart,
+        alltoall_nodes::emit,
+    ),
+    row(
+        Coll::Alltoall,
         "pairwise",
         Need::Apart,
         alltoall_pairwise::emit,
@@ -215,6 +254,7 @@ pub const ALL: &[Algorithm] = &[
         reduce_binomial::emit,
     ),
     row(Coll::Reduce, "chain", Need::Nothing, reduce_chain::emit),
+    row(Coll::Reduce, "nodes", Need::NodesFold, reduce_nodes::emit),
     row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
     row(
         Coll::Reduce,
@@ -227,6 +267,18 @@ pub const ALL: &[Algorithm] = &[
         "doubling",
         Need::Nothing,
         allreduce_doubling::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "nodes",
+        Need::NodesFold,
+        allreduce_nodes::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "nodes_split",
+        Need::NodesFold,
+        allreduce_nodes_split::emit,
     ),
     row(
         Coll::Allreduce,

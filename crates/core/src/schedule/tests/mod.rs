@@ -7,7 +7,8 @@ mod moving;
 
 use super::algorithms::{ALL, Algorithm, Need};
 use super::check::{Call, Memory, Symbol, World};
-use super::{Ask, Blocks, Board, Coll, Nodes, RECV, SEND, SHELF_LINE, Schedule};
+use super::{Ask, Blocks, Board, Chooser, Coll, Nodes, RECV, SEND, SHELF_LINE, Schedule, Table};
+use std::sync::LazyLock;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
 
@@ -19,6 +20,8 @@ const UNITS: (usize, usize) = (2, 3);
 struct Site {
     board: Option<Board>,
     nodes: Option<Nodes>,
+    /// By what the parts of composed algorithms are chosen.
+    table: Option<&'static Table>,
 }
 
 impl Site {
@@ -27,6 +30,10 @@ impl Site {
         Ask {
             board: self.board,
             nodes: self.nodes.as_ref(),
+            chooser: self.table.map(|table| Chooser {
+                table,
+                site: Default::default(),
+            }),
             ..Ask::new(r, n)
         }
     }
@@ -47,20 +54,45 @@ fn sites(need: Need, n: u32) -> Vec<Site> {
         board: Some(b),
         ..Site::default()
     };
-    let hosts = |hosts: &dyn Fn(u32) -> u32| Site {
-        nodes: Nodes::of_hosts((0..n).map(hosts)),
-        ..Site::default()
-    };
     match need {
         Need::Board | Need::EvenBoard => boards(n).into_iter().map(board).collect(),
-        Need::Nodes => {
-            let mut sites = vec![hosts(&|r| r % 3), hosts(&|r| r / 4), hosts(&|r| r * r % 7)];
-            sites.retain(|s| s.nodes.is_some());
-            sites
-        }
+        Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart => nodes(n),
         _ => vec![Site::default()],
     }
 }
+
+/// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by turns with and without
+/// boards, and with tables that choose different algorithms for the parts.
+fn nodes(n: u32) -> Vec<Site> {
+    let placements: [&dyn Fn(u32) -> u32; 5] = [
+        &|r| r / 4,
+        &|r| r % 3,
+        &|r| (r > 0) as u32 + (r > n / 2) as u32,
+        &|r| r * r % 7,
+        &|r| r,
+    ];
+    let [roomy, tight] = boards(n);
+    let site = |(i, hosts): (usize, &&dyn Fn(u32) -> u32)| {
+        let turn = n as usize + i;
+        let nodes = Nodes::of_hosts((0..n).map(hosts))?;
+        Some(Site {
+            board: [None, Some(roomy), Some(tight)][turn % 3],
+            nodes: Some(nodes),
+            table: TABLES[turn / 3 % 3].as_ref(),
+        })
+    };
+    placements.iter().enumerate().filter_map(site).collect()
+}
+
+/// The built-in table, one with algorithms for long data, and none.
+static TABLES: LazyLock<[Option<Table>; 3]> = LazyLock::new(|| {
+    let long = "bcast - - any any any scatter_ring; reduce - - any any any rabenseifner; \
+        reduce - - any any any chain/3; allreduce - - any any any ring; allgather - - any any any ring; \
+        reduce_scatter - - any any any halving; gather - - any any any binomial; scatter - - any any any binomial";
+    // Rows of this file.
+    let long = Table::with(long).expect("the rows are well-formed");
+    [Some(Table::default()), Some(long), None]
+});
 
 /// A board that holds everything at once, and the smallest one that algorithms must do with.
 fn boards(n: u32) -> [Board; 2] {

@@ -20,17 +20,28 @@ fn barriers_let_nobody_go_before_all_have_come() {
                 ..site.ask(r, n)
             };
             let calls = (0..n).map(|r| {
-                (
-                    noted(emit(a, &ask(r)), r, n),
-                    vec![plain(base(r, 1)), plain(never(1))],
-                )
+                let s = spelled_out(emit(a, &ask(r)), &ask(r));
+                (noted(s, r, n), vec![plain(base(r, 1)), plain(never(1))])
             });
             let board = Some(boards(n)[0]);
-            World::new(calls.collect(), true)
-                .on(board, site.nodes.as_ref())
-                .run();
+            // One board for all, since the notes lie on it.
+            World::new(calls.collect(), true).on(board, None).run();
         }
     }
+}
+
+/// The schedule with a watch of each rank of the node in the place of those of all.
+fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
+    let everybody: Vec<u32> = (0..ask.size).collect();
+    let here = ask.node_ranks().unwrap_or(&everybody);
+    let steps = std::mem::take(&mut s.steps);
+    for step in steps {
+        match step {
+            Step::WatchAll(stage) => here.iter().for_each(|&r| s.watch(r, stage)),
+            other => s.steps.push(other),
+        }
+    }
+    s
 }
 
 /// The schedule with a note on the rank's own shelf before it and a look at everybody's note after it: the checker faults

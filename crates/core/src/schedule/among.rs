@@ -1,0 +1,222 @@
+//! Composition: the schedule of some of the ranks as a part of the schedule of all.
+//!
+//! An algorithm that is written for all ranks of a communicator is emitted for a part of them, and its steps are then
+//! renamed: ranks, the two buffers of the caller, and shelves. So a collective on several nodes is made of the same
+//! algorithms as one on a single node, and the same table chooses them.
+
+use super::table::Site;
+use super::{Ask, Coll, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
+
+/// By what a composed algorithm chooses those of its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Chooser<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// What the communicator runs on.
+    pub site: Site,
+}
+
+/// Stages of a part begin this far above those of the part before it on the same board.
+const STAGES: u32 = 1 << 14;
+
+/// Some ranks of a communicator, this one among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Among<'a> {
+    /// The ranks; where one stands here is its rank in the part.
+    pub ranks: &'a [u32],
+    /// What the part takes for the caller's send buffer: its first unit lies here.
+    pub send: Slice,
+    /// What the part takes for the caller's receive buffer.
+    pub recv: Slice,
+    /// How many parts of this schedule have used the board before, if this one may use it.
+    pub board: Option<u32>,
+}
+
+impl<'a> Among<'a> {
+    /// Ranks with the caller's own buffers; without a board.
+    pub fn new(ranks: &'a [u32]) -> Among<'a> {
+        Among {
+            ranks,
+            send: Slice::whole(SEND, 0),
+            recv: Slice::whole(RECV, 0),
+            board: None,
+        }
+    }
+
+    /// With other memory in the place of the caller's buffers.
+    pub fn on(self, send: Slice, recv: Slice) -> Among<'a> {
+        Among { send, recv, ..self }
+    }
+
+    /// With the board of these ranks' node, for the `turn`th time in this schedule (from 0).
+    pub fn by_board(self, turn: u32) -> Among<'a> {
+        Among {
+            board: Some(turn),
+            ..self
+        }
+    }
+
+    /// Where a rank stands in the part; 0 for a rank outside.
+    pub fn place(&self, rank: u32) -> u32 {
+        self.ranks.iter().position(|&r| r == rank).unwrap_or(0) as u32
+    }
+
+    /// The call as the part sees it: the same data, this rank's place in it, and the root's.
+    pub fn ask<'b>(&self, ask: &Ask<'b>) -> Ask<'b> {
+        Ask {
+            rank: self.place(ask.rank),
+            size: self.ranks.len() as u32,
+            root: self.place(ask.root),
+            nodes: None,
+            board: ask.board.filter(|_| self.board.is_some()),
+            ..*ask
+        }
+    }
+
+    /// Emits what the table chooses for `bytes` (as `table.txt` counts them), and waits for its end.
+    pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
+        let network = self.board.is_none();
+        let (algorithm, fan) = ask.choose(coll, bytes, network);
+        self.emit(s, |s| (algorithm.emit)(&Ask { fan, ..*ask }, s));
+    }
+
+    /// Emits what `part` emits for the part's ranks and buffers, and waits for its end.
+    pub fn emit(&self, s: &mut Schedule, part: impl FnOnce(&mut Schedule)) {
+        let (first, temps, slots) = (s.steps.len(), s.temps.len(), s.slots);
+        let shelf = std::mem::take(&mut s.shelf);
+        part(s);
+        for step in &mut s.steps[first..] {
+            *step = self.renamed(*step);
+        }
+        for temp in &mut s.temps[temps..] {
+            if let super::Temp::Packed(like) = temp {
+                *like = self.slice(*like);
+            }
+        }
+        if s.shelf != Shelf::None {
+            self.take_turn(s, first);
+        }
+        s.shelf = s.shelf.max(shelf);
+        if s.slots > slots {
+            s.fence();
+        }
+    }
+
+    /// A later part on the same board: nobody writes a shelf before all are through with the part before.
+    fn take_turn(&self, s: &mut Schedule, first: usize) {
+        let Some(stage) = self
+            .board
+            .filter(|&turn| turn > 0)
+            .map(|turn| turn * STAGES)
+        else {
+            return;
+        };
+        let on_shelf = |slice: &Slice| (SHELVES..Slice::NOTHING.buf).contains(&slice.buf);
+        let writes = s.steps[first..].iter().any(|step| match step {
+            Step::Copy { to, .. } => on_shelf(to),
+            Step::Recv { into, .. } => on_shelf(into),
+            Step::Reduce { right, .. } => on_shelf(right),
+            _ => false,
+        });
+        if writes {
+            s.steps.insert(first, Step::WatchAll(stage));
+        }
+        s.steps.insert(first, Step::Raise(stage));
+    }
+
+    fn renamed(&self, step: Step) -> Step {
+        let rank = |r: u32| self.ranks[r as usize];
+        let later = |stage: u32| {
+            debug_assert!(stage < STAGES, "stages of two parts of a schedule meet");
+            stage + self.board.unwrap_or(0) * STAGES
+        };
+        match step {
+            Step::Send { to, what } => Step::Send {
+                to: rank(to),
+                what: self.slice(what),
+            },
+            Step::Recv { from, into } => Step::Recv {
+                from: rank(from),
+                into: self.slice(into),
+            },
+            Step::Copy { from, to } => Step::Copy {
+                from: self.slice(from),
+                to: self.slice(to),
+            },
+            Step::Reduce { left, right } => Step::Reduce {
+                left: self.slice(left),
+                right: self.slice(right),
+            },
+            Step::Watch { rank: r, stage } => Step::Watch {
+                rank: rank(r),
+                stage: later(stage),
+            },
+            Step::Raise(stage) => Step::Raise(later(stage)),
+            Step::WatchAll(stage) => Step::WatchAll(later(stage)),
+            Step::Await(_) | Step::Fence => step,
+        }
+    }
+
+    fn slice(&self, slice: Slice) -> Slice {
+        let moved = |to: Slice| Slice {
+            buf: to.buf,
+            at: to.at + slice.at,
+            len: slice.len,
+        };
+        match slice.buf {
+            SEND => moved(self.send),
+            RECV => moved(self.recv),
+            SHELVES..TEMPS if slice.buf != Slice::NOTHING.buf => Slice {
+                buf: SHELVES + self.ranks[(slice.buf - SHELVES) as usize],
+                ..slice
+            },
+            _ => slice,
+        }
+    }
+}
+
+/// The two levels of a communicator on several nodes, as one rank sees them: the ranks of its node, and one rank of every
+/// node, its *hub*. The root is the hub of its node; elsewhere the leader is.
+#[derive(Clone, Debug)]
+pub struct Levels<'a> {
+    /// Ranks of this node.
+    pub here: &'a [u32],
+    /// The hubs, in the order of the nodes.
+    pub hubs: Vec<u32>,
+    /// This node's hub.
+    pub hub: u32,
+    /// This rank is it.
+    pub is_hub: bool,
+}
+
+impl<'a> Levels<'a> {
+    /// Of a call on a communicator with several nodes.
+    pub fn of(ask: &Ask<'a>) -> Levels<'a> {
+        // Rows of `ALL` that come here need nodes.
+        let nodes = ask.nodes.expect("the communicator has several nodes");
+        let hub = |node: u32| {
+            if node == nodes.of(ask.root) {
+                ask.root
+            } else {
+                nodes.leader(node)
+            }
+        };
+        let mine = nodes.of(ask.rank);
+        Levels {
+            here: nodes.ranks(mine),
+            hubs: (0..nodes.count()).map(hub).collect(),
+            hub: hub(mine),
+            is_hub: hub(mine) == ask.rank,
+        }
+    }
+
+    /// The ranks of this node, on their board if they have one.
+    pub fn inside(&self, turn: u32) -> Among<'a> {
+        Among::new(self.here).by_board(turn)
+    }
+
+    /// The hubs.
+    pub fn between(&self) -> Among<'_> {
+        Among::new(&self.hubs)
+    }
+}
