@@ -146,6 +146,12 @@ static void typed_blocks(int form) {
     }
     CALL(form, alltoallw, out, outs, at_out, types_out, in, counts, at_in, types_in);
     for (i = 0; i < indegree; i++) came(i, sources[i] < 0 ? 0 : block_of(i), counts[i]);
+    /* the same by absolute addresses */
+    clear();
+    for (k = 0; k < outdegree; k++) OK(MPI_Get_address(&out[k * LONGEST], &at_out[k]));
+    for (i = 0; i < indegree; i++) OK(MPI_Get_address(&in[i * LONGEST], &at_in[i]));
+    CALL(form, alltoallw, MPI_BOTTOM, outs, at_out, types_out, MPI_BOTTOM, counts, at_in, types_in);
+    for (i = 0; i < indegree; i++) came(i, sources[i] < 0 ? 0 : block_of(i), counts[i]);
     OK(MPI_Type_free(&pair));
 }
 

@@ -39,26 +39,12 @@ pub fn dist_graph_create_adjacent(
     let size = parent.circle.group.size();
     let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
     let (destinations, also) = ends(outdegree, destinations, destweights, size, "destinations")?;
-    same_loops(&sources, &destinations, parent.circle.rank)?;
     let dist = Dist {
         sources,
         destinations,
         weighted: weighted && also,
     };
     finish(&parent, dist, reorder != 0, comm_dist_graph)
-}
-
-/// Edges from a process to itself must be in both its lists; that much it can see alone.
-fn same_loops(sources: &[Edge], destinations: &[Edge], rank: u32) -> Res {
-    let own = |edges: &[Edge]| edges.iter().filter(|e| e.rank == rank as i64).count();
-    let (into, out) = (own(sources), own(destinations));
-    if into != out {
-        return fail(
-            Class::Arg,
-            format!("sources name the calling process {into} times, but destinations {out} times"),
-        );
-    }
-    Ok(())
 }
 
 /// MPI_Dist_graph_create: anybody names any edges; each is told to the processes at its two ends.

@@ -28,7 +28,7 @@ impl Topology {
         match self {
             Topology::Cart(cart) => Some(cart.neighborhood(rank)),
             Topology::Graph(graph) => graph.neighborhood(rank),
-            Topology::Dist(dist) => Some(dist.neighborhood()),
+            Topology::Dist(dist) => dist.neighborhood(rank),
         }
     }
 }
@@ -135,10 +135,16 @@ pub struct Dist {
 }
 
 impl Dist {
-    fn neighborhood(&self) -> Neighborhood {
+    /// Edges from a process to itself must be in both its lists; that much it can see alone.
+    fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
+        let own = |edges: &[Edge]| edges.iter().filter(|e| e.rank == rank as i64).count();
+        if own(&self.sources) != own(&self.destinations) {
+            return None;
+        }
         let ranks =
             |edges: &'_ [Edge]| edges.iter().map(|e| e.rank).collect::<Vec<_>>().into_iter();
-        Neighborhood::of_graph(ranks(&self.sources), ranks(&self.destinations))
+        let found = Neighborhood::of_graph(ranks(&self.sources), ranks(&self.destinations));
+        Some(found)
     }
 }
 

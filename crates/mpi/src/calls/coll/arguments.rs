@@ -195,8 +195,13 @@ pub(crate) fn apart(
     for i in 0..n as usize {
         let units = Units::of(tables, types.get(i))?;
         let bytes = units.bytes(counts.get(i))?;
-        check_addr(name, addr, bytes, types.get(i))?;
-        into.push(units.memory(addr.offset(displs.get(i))));
+        // MPI_BOTTOM with an address for a displacement is no null pointer.
+        let at = match addr.is_in_place() {
+            true => addr,
+            false => addr.offset(displs.get(i)),
+        };
+        check_addr(name, at, bytes, types.get(i))?;
+        into.push(units.memory(at));
         out.push(if bytes == 0 { 0 } else { counts.get(i) as u64 });
     }
     Ok(out)

@@ -21,7 +21,7 @@ fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
     let Some(found) = topology.neighborhood(c.rank) else {
         return fail(
             Class::Topology,
-            "comm is a graph in which some edges have no edge back; make it with MPI_Dist_graph_create",
+            "comm is a graph with edges that only one of their ends knows of; name them at both",
         );
     };
     Ok(found)
