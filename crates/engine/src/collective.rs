@@ -9,6 +9,7 @@
 //! After a failure a run takes back what it can, and ends; its temporaries stay allocated if a peer might still write
 //! there.
 
+mod inter;
 mod memory;
 mod run;
 

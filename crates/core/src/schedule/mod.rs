@@ -34,6 +34,7 @@ mod ask;
 mod check;
 mod fold;
 mod halving;
+pub mod inter;
 pub mod model;
 mod neighbors;
 mod nodes;

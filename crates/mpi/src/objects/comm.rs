@@ -30,6 +30,8 @@ pub struct Comm {
     pub local: Arc<Group>,
     /// The other group of an intercommunicator.
     pub remote: Option<Arc<Group>>,
+    /// Both groups in one row, once a collective of an intercommunicator has wanted them.
+    pub both: Option<Arc<Group>>,
     /// This process's rank in `local`.
     pub rank: u32,
     /// Error handler.
@@ -59,6 +61,7 @@ impl Comm {
             context,
             local,
             remote,
+            both: None,
             rank,
             errhandler: ErrhandlerH::FATAL,
             name: String::new(),

@@ -1,6 +1,6 @@
 //! Checking the arguments of collective calls, and turning them into what a plan wants.
 
-use crate::error::{Class, Res, fail};
+use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH};
 use crate::objects::Comm;
 use crate::state::Tables;
@@ -31,8 +31,32 @@ impl Data {
     /// A buffer that is significant here and may not be MPI_IN_PLACE.
     #[inline]
     pub fn of(tables: &Tables, name: &str, addr: Addr, count: i64, datatype: TypeH) -> Res<Data> {
-        let units = Units::of(tables, datatype)?;
-        let bytes = units.bytes(count)?;
+        let names = || (with(name, "count"), with(name, "type"));
+        Data::named(tables, name, names, (addr, count, datatype))
+    }
+
+    /// Likewise, a buffer of a reduction: its count and datatype are just called that.
+    #[inline]
+    pub fn combined(
+        tables: &Tables,
+        name: &str,
+        addr: Addr,
+        count: i64,
+        datatype: TypeH,
+    ) -> Res<Data> {
+        let names = || ("count".into(), "datatype".into());
+        Data::named(tables, name, names, (addr, count, datatype))
+    }
+
+    #[inline(always)]
+    fn named(
+        tables: &Tables,
+        name: &str,
+        names: impl Fn() -> (String, String),
+        (addr, count, datatype): (Addr, i64, TypeH),
+    ) -> Res<Data> {
+        let units = Units::of(tables, datatype).map_err(|f| rename(f, &names().1))?;
+        let bytes = units.bytes(count).map_err(|f| rename(f, &names().0))?;
         check_addr(name, addr, bytes, datatype)?;
         Ok(Data {
             memory: units.memory(addr),
@@ -81,17 +105,38 @@ impl<'a> Units<'a> {
     }
 }
 
+/// What [`bad_count`] calls the argument until somebody knows its name; unknown datatypes are called "datatype".
+const COUNT: &str = "count";
+
+/// The same fault, with the argument's own name in front.
+#[cold]
+fn rename(mut fault: Box<Fault>, name: &str) -> Box<Fault> {
+    let rest = fault.text.split_once(' ').map_or("", |(_, rest)| rest);
+    fault.text = format!("{name} {rest}");
+    fault
+}
+
+/// The argument that goes with a buffer: "sendcount" with "sendbuf", "count" with "buffer".
+#[cold]
+fn with(buffer: &str, what: &str) -> String {
+    match (buffer.strip_suffix("buf"), what) {
+        (Some(side), _) => format!("{side}{what}"),
+        (None, "type") => "datatype".into(),
+        (None, _) => what.into(),
+    }
+}
+
 #[cold]
 fn bad_count<T>(count: i64) -> Res<T> {
     if count < 0 {
         return fail(
             Class::Count,
-            format!("a count is {count}, but must not be negative"),
+            format!("{COUNT} is {count}, but must not be negative"),
         );
     }
     fail(
         Class::Count,
-        format!("a count is {count}: more bytes than 2^63 - 1"),
+        format!("{COUNT} is {count}: more bytes than 2^63 - 1"),
     )
 }
 
@@ -144,16 +189,18 @@ impl Lists {
         (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
         n: u32,
     ) -> Res<(Memory, Lists)> {
-        let units = Units::of(tables, datatype)?;
-        not_null(names.1, counts.is_null(), n)?;
-        not_null(names.2, displs.is_null(), n)?;
+        let units = Units::of(tables, datatype).map_err(|f| rename(f, &with(names.0, "type")))?;
+        not_null(|| names.1.into(), counts.is_null(), n)?;
+        not_null(|| names.2.into(), displs.is_null(), n)?;
         let mut lists = Lists {
             counts: Vec::with_capacity(n as usize),
             at: displs.to_vec(n as usize),
             bytes: 0,
         };
         for i in 0..n as usize {
-            let bytes = units.bytes(counts.get(i))?;
+            let bytes = units
+                .bytes(counts.get(i))
+                .map_err(|f| rename(f, &format!("{}[{i}]", names.1)))?;
             lists.bytes = lists.bytes.saturating_add(bytes);
             let count = if bytes == 0 { 0 } else { counts.get(i) as u64 };
             lists.counts.push(count);
@@ -164,12 +211,14 @@ impl Lists {
 
     /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter).
     pub fn in_a_row(size: u64, counts: Ints, n: u32) -> Res<Lists> {
-        not_null("recvcounts", counts.is_null(), n)?;
+        not_null(|| "recvcounts".into(), counts.is_null(), n)?;
         let units = Units { size, layout: None };
         let mut lists = Lists::default();
         let mut at = 0i64;
         for i in 0..n as usize {
-            let bytes = units.bytes(counts.get(i))?;
+            let bytes = units
+                .bytes(counts.get(i))
+                .map_err(|f| rename(f, &format!("recvcounts[{i}]")))?;
             let count = if bytes == 0 { 0 } else { counts.get(i) };
             lists.bytes = lists.bytes.saturating_add(bytes);
             lists.counts.push(count as u64);
@@ -188,13 +237,16 @@ pub(crate) fn apart(
     n: u32,
     into: &mut Vec<Memory>,
 ) -> Res<Vec<u64>> {
-    not_null("the array of counts", counts.is_null(), n)?;
-    not_null("the array of displacements", displs.is_null(), n)?;
-    not_null("the array of datatypes", types.is_null(), n)?;
+    not_null(|| with(name, "counts"), counts.is_null(), n)?;
+    not_null(|| format!("{}displs", &name[..1]), displs.is_null(), n)?;
+    not_null(|| with(name, "types"), types.is_null(), n)?;
     let mut out = Vec::with_capacity(n as usize);
     for i in 0..n as usize {
-        let units = Units::of(tables, types.get(i))?;
-        let bytes = units.bytes(counts.get(i))?;
+        let one = |what| format!("{}[{i}]", with(name, what));
+        let units = Units::of(tables, types.get(i)).map_err(|f| rename(f, &one("types")))?;
+        let bytes = units
+            .bytes(counts.get(i))
+            .map_err(|f| rename(f, &one("counts")))?;
         // MPI_BOTTOM with an address for a displacement is no null pointer.
         let at = match addr.is_in_place() {
             true => addr,
@@ -207,9 +259,10 @@ pub(crate) fn apart(
     Ok(out)
 }
 
-fn not_null(name: &str, null: bool, n: u32) -> Res {
+#[inline]
+fn not_null(name: impl FnOnce() -> String, null: bool, n: u32) -> Res {
     if null && n > 0 {
-        return fail(Class::Arg, format!("{name} is a null pointer"));
+        return fail(Class::Arg, format!("{} is a null pointer", name()));
     }
     Ok(())
 }
@@ -220,8 +273,8 @@ pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
     let c = tables.comm(comm)?;
     if c.is_inter() {
         return fail(
-            Class::UnsupportedOperation,
-            "collective calls on intercommunicators are not built yet",
+            Class::Comm,
+            "comm is an intercommunicator, but must be an intracommunicator",
         );
     }
     Ok(c)

@@ -1,7 +1,7 @@
 //! Blocking collectives (MPI 5.0, 6.3 to 6.11).
 
 use super::block;
-use super::plan;
+use super::call as plan;
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::state::Mpi;

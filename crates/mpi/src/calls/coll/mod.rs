@@ -1,10 +1,12 @@
-//! Collective communication on intracommunicators (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
+//! Collective communication (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
 //!
 //! All three forms of a call make the same plan (`plan`), a schedule with its buffers. A blocking call drives it, a
 //! non-blocking one launches it, a persistent one launches a copy at each start.
 
 pub(crate) mod arguments;
 pub mod blocking;
+mod call;
+mod inter;
 pub mod neighbor;
 pub mod nonblocking;
 pub mod persistent;
@@ -57,7 +59,7 @@ fn begin(
     plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
 ) -> Res {
     let mut guard = mpi.lock();
-    let run = plan(&mut guard)?;
+    let mut run = plan(&mut guard)?;
     let (engine, tables) = running(&mut guard)?;
     let id = engine.launch(run);
     let flight = Flight {
@@ -78,7 +80,7 @@ fn keep(
     plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
 ) -> Res {
     let mut guard = mpi.lock();
-    let pattern = plan(&mut guard)?;
+    let mut pattern = plan(&mut guard)?;
     let start = Start::Collective(Box::new(move |engine| {
         Ok(engine.launch(Box::new(pattern.again())))
     }));

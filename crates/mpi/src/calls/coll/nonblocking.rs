@@ -1,7 +1,7 @@
 //! Non-blocking collectives (MPI 5.0, 6.12).
 
 use super::begin;
-use super::plan;
+use super::call as plan;
 use crate::error::Res;
 use crate::handle::{CommH, OpH, RequestH, TypeH};
 use crate::state::Mpi;

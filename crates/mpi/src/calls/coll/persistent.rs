@@ -1,7 +1,7 @@
 //! Persistent collectives (MPI 5.0, 6.13). The info argument carries no hints that we know.
 
+use super::call as plan;
 use super::keep;
-use super::plan;
 use crate::error::Res;
 use crate::handle::{CommH, InfoH, OpH, RequestH, TypeH};
 use crate::state::Mpi;

@@ -4,6 +4,7 @@ use super::arguments::{Data, Lists, apart, checked_root, intra, refuse_same};
 use crate::calls::p2p::running;
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
+use crate::objects::Comm;
 use crate::state::{State, Tables};
 use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
 use kw_engine::{Circle, Combining, Memory, Run};
@@ -17,15 +18,20 @@ pub(super) type Plan = Res<Box<Run>>;
 #[inline]
 pub(super) fn lay_out(state: &mut State, comm: CommH, coll: Coll, bytes: u64, ask: &Ask) -> Plan {
     let (engine, tables) = running(state)?;
-    let c = tables.comm_mut(comm)?;
-    c.collectives = c.collectives.wrapping_add(1) & i32::MAX;
-    let circle = Circle {
-        members: c.local.clone(),
-        context: c.context.collective(),
-        rank: c.rank,
-        tag: c.collectives,
-    };
+    let circle = circle(tables.comm_mut(comm)?);
     Ok(engine.plan(circle, coll, bytes, ask))
+}
+
+/// The circle of the next collective call on a communicator.
+#[inline]
+pub(super) fn circle(comm: &mut Comm) -> Circle {
+    comm.collectives = comm.collectives.wrapping_add(1) & i32::MAX;
+    Circle {
+        members: comm.local.clone(),
+        context: comm.context.collective(),
+        rank: comm.rank,
+        tag: comm.collectives,
+    }
 }
 
 #[inline]
@@ -73,7 +79,7 @@ pub(super) type ListArgs = (Addr, Ints, Ints, TypeH);
 /// Buffer, counts, displacements and datatypes.
 pub(super) type ApartArgs = (Addr, Ints, Ints, Array<TypeH>);
 
-fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -> Res<Data> {
+pub(super) fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -> Res<Data> {
     Data::of(tables, name, addr, count, datatype)
 }
 
@@ -291,10 +297,10 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
 }
 
 /// What a reduction combines: the element, how, and whether it commutes.
-type Mix = (Memory, Combining, bool);
+pub(super) type Mix = (Memory, Combining, bool);
 
 #[inline]
-fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
+pub(super) fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
     let layout = tables.layout(datatype)?;
     let (combining, commutes) = tables.collective_combining(op, datatype, layout)?;
     Ok((Memory::elements(Addr::NULL, layout), combining, commutes))
@@ -331,10 +337,10 @@ fn combine(
     let tables = &state.above;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
     if !in_place {
-        send = Data::of(tables, "sendbuf", s, count, datatype)?;
+        send = Data::combined(tables, "sendbuf", s, count, datatype)?;
     }
     if has_recv {
-        recv = Data::of(tables, "recvbuf", r, count, datatype)?;
+        recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
         refuse_same(s, r, recv.bytes)?;
     }
     let (element, combining, commutes) = mix(tables, datatype, op)?;
@@ -354,7 +360,7 @@ pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: Co
     let tables = &state.above;
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.is_in_place();
-    let recv = Data::of(tables, "recvbuf", r, count, datatype)?;
+    let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
     let total = recv.count.saturating_mul(ask.size as u64);
     let send = input_of(tables, s, r, total, datatype)?;
     let buf = if ask.in_place { RECV } else { SEND };
@@ -374,7 +380,7 @@ fn input_of(tables: &Tables, s: Addr, r: Addr, total: u64, datatype: TypeH) -> R
         return Ok(Data::NONE);
     }
     let total = i64::try_from(total).unwrap_or(i64::MAX);
-    let send = Data::of(tables, "sendbuf", s, total, datatype)?;
+    let send = Data::combined(tables, "sendbuf", s, total, datatype)?;
     refuse_same(s, r, send.bytes)?;
     Ok(send)
 }
@@ -392,7 +398,7 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     let lists = Lists::in_a_row(size, counts, ask.size)?;
     let total: u64 = lists.counts.iter().sum();
     let mine = lists.counts[ask.rank as usize];
-    let recv = Data::of(tables, "recvbuf", r, mine as i64, datatype)?;
+    let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
     let send = input_of(tables, s, r, total, datatype)?;
     let buf = if ask.in_place { RECV } else { SEND };
     let (element, combining, commutes) = mix(tables, datatype, op)?;

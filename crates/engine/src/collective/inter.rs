@@ -1,0 +1,25 @@
+//! Plans of collectives between the groups of an intercommunicator.
+
+use super::{Circle, Run};
+use crate::engine::Engine;
+use kw_core::schedule::inter::{Emit, InterAsk};
+use kw_core::schedule::{Ask, Coll};
+
+impl Engine {
+    /// As [`Engine::plan`]; the circle's members are the ranks of both groups.
+    pub fn plan_inter(&mut self, circle: Circle, emit: Emit, ask: &InterAsk) -> Box<Run> {
+        if self.collectives.table.is_none() {
+            self.open_collectives();
+        }
+        let collectives = &mut self.collectives;
+        let mut run = collectives.spare.pop().unwrap_or_default();
+        if let Some(table) = &collectives.table {
+            let site = collectives.site;
+            let choose =
+                |coll: Coll, bytes: u64, part: &Ask<'_>| table.choose(coll, bytes, site, part);
+            emit(ask, &choose, &mut run.schedule);
+        }
+        run.circle = Some(circle);
+        run
+    }
+}

@@ -1,0 +1,380 @@
+//! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something at this rank, as a
+//! schedule of `kw_core::schedule::inter` with its buffers.
+
+use super::arguments::{Data, Lists, apart, refuse_same};
+use super::call::Call;
+use super::plan::{ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs, data, even};
+use super::plan::{listed, mix};
+use crate::calls::p2p::running;
+use crate::error::{Class, Res, fail};
+use crate::handle::CommH;
+use crate::objects::Comm;
+use crate::objects::comm::PROC_NULL;
+use crate::state::{State, Tables};
+use kw_core::schedule::inter::{self, Emit, InterAsk, Role};
+use kw_core::schedule::{Blocks, Coll, RECV, SEND};
+use kw_engine::{Circle, Memory};
+use std::sync::Arc;
+
+/// MPI_ROOT
+pub(super) const ROOT: i32 = -4;
+
+/// Plans a call on an intercommunicator.
+pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
+    match *call {
+        Call::Barrier => {
+            let ask = ask(state.above.comm(comm)?);
+            lay_out(state, comm, inter::barrier, &ask)
+        }
+        Call::Bcast(args, root) => bcast(state, args, root, comm),
+        Call::Gather(s, r, root) => gather(state, s, r, root, comm),
+        Call::Gatherv(s, r, root) => gatherv(state, s, r, root, comm),
+        Call::Scatter(s, r, root) => scatter(state, s, r, root, comm),
+        Call::Scatterv(s, r, root) => scatterv(state, s, r, root, comm),
+        Call::Allgather(s, r) => exchange(state, s, r, comm, inter::allgather),
+        Call::Alltoall(s, r) => exchange(state, s, r, comm, inter::alltoall),
+        Call::Allgatherv(s, r) => allgatherv(state, s, r, comm),
+        Call::Alltoallv(s, r) => alltoallv(state, s, r, comm),
+        Call::Alltoallw(s, r) => alltoallw(state, s, r, comm),
+        Call::Reduce(args, root) => reduce(state, args, root, comm),
+        Call::Everywhere(args, Coll::Allreduce) => allreduce(state, args, comm),
+        Call::Everywhere(..) => fail(
+            Class::Comm,
+            "comm is an intercommunicator, but scans are for intracommunicators",
+        ),
+        Call::ReduceScatter(args) => reduce_scatter(state, args, comm),
+        Call::ReduceScatterBlock(args) => reduce_scatter_block(state, args, comm),
+    }
+}
+
+/// The ranks of both groups in one row, and this rank among them.
+pub(super) fn numbered(comm: &Comm) -> (bool, u32, [u32; 2]) {
+    let (ours, theirs) = (&comm.local, comm.target());
+    let sizes = [ours.size(), theirs.size()];
+    if ours.peer(0) < theirs.peer(0) {
+        (true, comm.rank, sizes)
+    } else {
+        (false, sizes[1] + comm.rank, [sizes[1], sizes[0]])
+    }
+}
+
+fn ask(comm: &Comm) -> InterAsk<'static> {
+    let (_, rank, sizes) = numbered(comm);
+    InterAsk {
+        rank,
+        sizes,
+        role: Role::Idle,
+        count: 0,
+        bytes: 0,
+        send: Blocks::NONE,
+        recv: Blocks::NONE,
+        commutative: true,
+    }
+}
+
+/// Likewise, with the root; and the size of the other group.
+fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u32)> {
+    let comm = tables.comm(comm)?;
+    let others = comm.target().size();
+    let role = match root {
+        ROOT => Role::Root,
+        PROC_NULL => Role::Idle,
+        r if r >= 0 && (r as u32) < others => Role::With(r as u32),
+        _ => {
+            return fail(
+                Class::Root,
+                format!(
+                    "root is {root}, but the remote group has ranks 0 to {} (or MPI_ROOT, MPI_PROC_NULL in the root's group)",
+                    others - 1
+                ),
+            );
+        }
+    };
+    Ok((InterAsk { role, ..ask(comm) }, others))
+}
+
+/// The circle of the next collective call on an intercommunicator.
+pub(super) fn circle(comm: &mut Comm) -> Circle {
+    let (first, rank, _) = numbered(comm);
+    let members = match &comm.both {
+        Some(both) => both.clone(),
+        None => {
+            let (ours, theirs) = (&comm.local, comm.target());
+            let both = if first {
+                ours.union(theirs)
+            } else {
+                theirs.union(ours)
+            };
+            comm.both.insert(Arc::new(both)).clone()
+        }
+    };
+    comm.collectives = comm.collectives.wrapping_add(1) & i32::MAX;
+    Circle {
+        members,
+        context: comm.context.collective(),
+        rank,
+        tag: comm.collectives,
+    }
+}
+
+fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
+    let (engine, tables) = running(state)?;
+    let circle = circle(tables.comm_mut(comm)?);
+    Ok(engine.plan_inter(circle, emit, ask))
+}
+
+/// Lays out a call with a send and a receive buffer.
+fn with_buffers(
+    state: &mut State,
+    comm: CommH,
+    emit: Emit,
+    ask: &InterAsk,
+    (send, recv): (Memory, Memory),
+) -> Plan {
+    let mut run = lay_out(state, comm, emit, ask)?;
+    run.add(send);
+    run.add(recv);
+    Ok(run)
+}
+
+fn bcast(state: &mut State, (buffer, count, datatype): Args, root: i32, comm: CommH) -> Plan {
+    let (mut ask, _) = rooted(&state.above, root, comm)?;
+    let mut memory = Memory::NONE;
+    if ask.role != Role::Idle {
+        Data::of(&state.above, "buffer", buffer, count, datatype)?;
+        let buf = state.above.buf(buffer, count, datatype)?;
+        (ask.count, ask.bytes) = (buf.len(), buf.len());
+        memory = Memory::stream(buf);
+    }
+    with_buffers(state, comm, inter::bcast, &ask, (Memory::NONE, memory))
+}
+
+fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    match ask.role {
+        Role::Root => recv = data(tables, "recvbuf", r)?,
+        Role::With(_) => send = data(tables, "sendbuf", s)?,
+        Role::Idle => {}
+    }
+    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    let buffers = (send.memory, recv.memory);
+    with_buffers(state, comm, inter::gather, &ask, buffers)
+}
+
+fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let (ask, n) = rooted(tables, root, comm)?;
+    let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
+    match ask.role {
+        Role::Root => recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
+        Role::With(_) => send = data(tables, "sendbuf", s)?,
+        Role::Idle => {}
+    }
+    let ask = InterAsk {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask
+    };
+    with_buffers(state, comm, inter::gather, &ask, (send.memory, recv.0))
+}
+
+fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    match ask.role {
+        Role::Root => send = data(tables, "sendbuf", s)?,
+        Role::With(_) => recv = data(tables, "recvbuf", r)?,
+        Role::Idle => {}
+    }
+    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    let buffers = (send.memory, recv.memory);
+    with_buffers(state, comm, inter::scatter, &ask, buffers)
+}
+
+fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let (ask, n) = rooted(tables, root, comm)?;
+    let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
+    match ask.role {
+        Role::Root => send = Lists::read(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
+        Role::With(_) => recv = data(tables, "recvbuf", r)?,
+        Role::Idle => {}
+    }
+    let ask = InterAsk {
+        send: listed(SEND, &send.1),
+        recv: even(RECV, recv.count),
+        ..ask
+    };
+    with_buffers(state, comm, inter::scatter, &ask, (send.0, recv.memory))
+}
+
+/// MPI_Allgather and MPI_Alltoall.
+fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, emit: Emit) -> Plan {
+    let tables = &state.above;
+    let recv = data(tables, "recvbuf", r)?;
+    let send = data(tables, "sendbuf", s)?;
+    refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
+    let ask = InterAsk {
+        send: even(SEND, send.count),
+        recv: even(RECV, recv.count),
+        ..ask(tables.comm(comm)?)
+    };
+    with_buffers(state, comm, emit, &ask, (send.memory, recv.memory))
+}
+
+fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let c = tables.comm(comm)?;
+    let n = c.target().size();
+    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
+    let send = data(tables, "sendbuf", s)?;
+    refuse_same(s.0, r.0, send.bytes.min(recv.1.bytes))?;
+    let ask = InterAsk {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask(c)
+    };
+    with_buffers(state, comm, inter::allgather, &ask, (send.memory, recv.0))
+}
+
+fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let c = tables.comm(comm)?;
+    let n = c.target().size();
+    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
+    let send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
+    refuse_same(s.0, r.0, send.1.bytes.min(recv.1.bytes))?;
+    let ask = InterAsk {
+        send: listed(SEND, &send.1),
+        recv: listed(RECV, &recv.1),
+        ..ask(c)
+    };
+    with_buffers(state, comm, inter::alltoall, &ask, (send.0, recv.0))
+}
+
+fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let tables = &state.above;
+    let c = tables.comm(comm)?;
+    let n = c.target().size();
+    let mut memories = Vec::with_capacity(2 * n as usize);
+    let send = apart(tables, "sendbuf", s, n, &mut memories)?;
+    let recv = apart(tables, "recvbuf", r, n, &mut memories)?;
+    refuse_same(s.0, r.0, send.iter().sum())?;
+    let ask = InterAsk {
+        send: Blocks::Apart {
+            first: 0,
+            counts: &send,
+        },
+        recv: Blocks::Apart {
+            first: n,
+            counts: &recv,
+        },
+        ..ask(c)
+    };
+    let mut run = lay_out(state, comm, inter::alltoall, &ask)?;
+    memories.into_iter().for_each(|m| run.add(m));
+    Ok(run)
+}
+
+fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
+    let (s, r, count, datatype, op) = args;
+    let tables = &state.above;
+    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut send, mut recv) = (Data::NONE, Data::NONE);
+    match ask.role {
+        Role::Idle => return lay_out(state, comm, inter::reduce, &ask),
+        Role::Root => recv = Data::combined(tables, "recvbuf", r, count, datatype)?,
+        Role::With(_) => send = Data::combined(tables, "sendbuf", s, count, datatype)?,
+    }
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    ask.commutative = commutes;
+    (ask.count, ask.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
+    let buffers = (send.memory, recv.memory);
+    let mut run = with_buffers(state, comm, inter::reduce, &ask, buffers)?;
+    run.combine(combining, element);
+    Ok(run)
+}
+
+fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
+    let (s, r, count, datatype, op) = args;
+    let tables = &state.above;
+    let send = Data::combined(tables, "sendbuf", s, count, datatype)?;
+    let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
+    refuse_same(s, r, recv.bytes)?;
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let ask = InterAsk {
+        count: send.count,
+        bytes: send.bytes,
+        commutative: commutes,
+        ..ask(tables.comm(comm)?)
+    };
+    let buffers = (send.memory, recv.memory);
+    let mut run = with_buffers(state, comm, inter::allreduce, &ask, buffers)?;
+    run.combine(combining, element);
+    Ok(run)
+}
+
+fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
+    let (s, r, counts, datatype, op) = args;
+    let tables = &state.above;
+    let c = tables.comm(comm)?;
+    let size = tables.layout(datatype)?.size();
+    let lists = Lists::in_a_row(size, counts, c.local.size())?;
+    let mine = lists.counts[c.rank as usize];
+    let blocks = listed(SEND, &lists);
+    scatter_fold(
+        state,
+        (s, r, mine, datatype, op),
+        blocks,
+        lists.counts.iter().sum(),
+        comm,
+    )
+}
+
+fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
+    let (s, r, count, datatype, op) = args;
+    let tables = &state.above;
+    let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
+    let n = tables.comm(comm)?.local.size() as u64;
+    let total = recv.count.saturating_mul(n);
+    let args = (s, r, recv.count, datatype, op);
+    scatter_fold(state, args, even(SEND, recv.count), total, comm)
+}
+
+/// Buffers, elements of this rank's result, datatype and operation.
+type FoldArgs = (
+    kw_sys::buf::Addr,
+    kw_sys::buf::Addr,
+    u64,
+    crate::handle::TypeH,
+    crate::handle::OpH,
+);
+
+fn scatter_fold(
+    state: &mut State,
+    (s, r, mine, datatype, op): FoldArgs,
+    blocks: Blocks,
+    total: u64,
+    comm: CommH,
+) -> Plan {
+    let tables = &state.above;
+    let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
+    let all = i64::try_from(total).unwrap_or(i64::MAX);
+    let send = Data::combined(tables, "sendbuf", s, all, datatype)?;
+    refuse_same(s, r, recv.bytes)?;
+    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let ask = InterAsk {
+        count: send.count,
+        bytes: send.bytes,
+        send: blocks,
+        commutative: commutes,
+        ..ask(tables.comm(comm)?)
+    };
+    let buffers = (send.memory, recv.memory);
+    let mut run = with_buffers(state, comm, inter::reduce_scatter, &ask, buffers)?;
+    run.combine(combining, element);
+    Ok(run)
+}
