@@ -15,8 +15,12 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
         fault.scope
     };
     match mpi.handler(scope) {
-        Handler::Return => fault.code,
+        Handler::Return => {
+            note(mpi, name, &fault);
+            fault.code
+        }
         Handler::User { function, handle } => {
+            note(mpi, name, &fault);
             function.call(handle, fault.code);
             fault.code
         }
@@ -60,6 +64,11 @@ pub fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Box<Fault> {
         Class::Intern,
         format!("a fault of Kittiwake's own in {name}: {text}; please report it"),
     )
+}
+
+fn note(mpi: &Mpi, name: &str, fault: &Fault) {
+    let text = format!("{name}: {}", fault.text);
+    mpi.lock().above.codes.note(fault.code, &text);
 }
 
 fn fatal(mpi: &Mpi, name: &str, fault: &Fault) -> ! {

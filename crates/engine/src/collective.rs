@@ -11,9 +11,11 @@
 
 mod inter;
 mod memory;
+mod preface;
 mod run;
 
 pub use memory::Memory;
+pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
@@ -97,6 +99,11 @@ impl Engine {
     /// Goes on with a run as far as it can without waiting.
     #[inline]
     pub fn drive(&mut self, run: &mut Run) -> Drive {
+        if run.preface.is_some()
+            && let Some(waits) = self.compare(run)
+        {
+            return waits;
+        }
         let element = run.element.as_ref().unwrap_or(&Memory::NONE);
         run.memory
             .lay_out(&run.schedule, element, &mut self.collectives.store);

@@ -14,7 +14,9 @@ pub mod paths;
 mod seats;
 mod sleeper;
 
-pub use collective::{Circle, Combining, Drive, Memory, Run, UserFunction, UserStep};
+pub use collective::{
+    Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep, cut,
+};
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};

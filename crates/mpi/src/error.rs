@@ -138,6 +138,13 @@ impl Fault {
         })
     }
 
+    /// A fault of a class or code that is known by its number.
+    pub fn of_code(code: i32, text: impl Into<String>) -> Box<Fault> {
+        let mut fault = Fault::new(Class::Other, text);
+        fault.code = code;
+        fault
+    }
+
     /// The same fault, but for a communicator's handler.
     pub fn on(mut self: Box<Self>, comm: CommH) -> Box<Fault> {
         self.scope = Scope::Comm(comm);

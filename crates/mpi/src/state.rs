@@ -46,6 +46,8 @@ pub struct Tables {
     pub itself: Option<Comm>,
     /// This process's share of the context ids; there once the world is open.
     pub contexts: Option<ContextPool>,
+    /// KW_CHECK: the ranks compare their collective calls.
+    pub checking: bool,
     /// Reduction operations that the user made.
     pub ops: Slab<UserMade>,
     /// Groups.

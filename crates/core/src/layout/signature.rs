@@ -1,5 +1,7 @@
 //! Type signatures: the basic elements of a datatype in the order of its packed stream, kept folded.
 
+mod hash;
+
 use super::basic::{Basic, Named};
 use std::sync::Arc;
 

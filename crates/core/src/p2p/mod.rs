@@ -123,6 +123,13 @@ pub enum Failure {
     PeerGone(String),
     /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence says what.
     Other(String),
+    /// The ranks of a collective said different things (KW_CHECK=1).
+    Disagreement {
+        /// The error class of MPI.
+        class: i32,
+        /// Who said what.
+        text: String,
+    },
 }
 
 /// How a request ended.

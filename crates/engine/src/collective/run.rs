@@ -1,6 +1,7 @@
 //! One schedule that runs.
 
 use super::memory::{Memories, Memory};
+use super::preface::Preface;
 use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_core::comm::Group;
@@ -121,12 +122,33 @@ pub struct Run {
     /// Flights before this one have ended.
     pub(super) landed: usize,
     pub(super) failure: Option<Failure>,
+    /// What comes before, when the ranks compare their calls.
+    pub(super) preface: Option<Box<Preface>>,
     /// Some thread is in the user's function for this schedule.
     pub(super) with_user: bool,
     pub(super) wants_user: bool,
 }
 
 impl Run {
+    /// Nothing to do.
+    pub fn idle(circle: Circle) -> Run {
+        Run {
+            circle: Some(circle),
+            ..Run::default()
+        }
+    }
+
+    /// The ranks compare what they say before anything else happens.
+    pub fn begin_with(&mut self, preface: Preface) {
+        self.preface = Some(Box::new(preface));
+    }
+
+    /// What the ranks compare.
+    #[inline]
+    pub fn preface(&mut self) -> Option<&mut Preface> {
+        self.preface.as_deref_mut()
+    }
+
     /// Adds one of the caller's buffers; they are numbered in the order in which they are added.
     #[inline]
     pub fn add(&mut self, memory: Memory) {
@@ -152,6 +174,7 @@ impl Run {
             },
             element: self.element.clone(),
             combining: self.combining,
+            preface: self.preface.as_ref().map(|p| Box::new(p.again())),
             ..Run::default()
         }
     }
@@ -163,6 +186,7 @@ impl Run {
         (self.pc, self.landed) = (0, 0);
         (self.with_user, self.wants_user) = (false, false);
         (self.combining, self.element, self.circle) = (None, None, None);
+        self.preface = None;
     }
 
     /// The user's function has returned.

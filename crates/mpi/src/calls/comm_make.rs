@@ -1,6 +1,7 @@
 //! Making communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
 
 use crate::calls::attr::{copy_all, delete_all};
+use crate::calls::coll::check;
 use crate::calls::comm::{forget, hints};
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
@@ -87,12 +88,14 @@ impl<'a> Parent<'a> {
 
 /// MPI_Comm_dup
 pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
+    check::agree(mpi, comm, "comm_dup")?;
     let hints = mpi.lock().above.comm(comm)?.info.clone();
     duplicate(mpi, comm, hints, newcomm)
 }
 
 /// MPI_Comm_dup_with_info
 pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
+    check::agree(mpi, comm, "comm_dup_with_info")?;
     let guard = mpi.lock();
     guard.above.comm(comm)?;
     let hints = hints(guard.above.info_or_null(info)?);
@@ -229,6 +232,7 @@ pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -
     let parent = Parent::new(mpi, comm)?;
     let group = mpi.lock().above.group(group)?;
     check_subset(&group, &parent.circle.group)?;
+    check::agree(mpi, comm, "comm_create")?;
     let remote = match &parent.remote {
         None => None,
         Some(remote) => {
@@ -357,6 +361,7 @@ pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<Com
             format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
         );
     }
+    check::agree(mpi, comm, "comm_split")?;
     parent.split_into(color, key, None, newcomm)
 }
 
@@ -432,6 +437,7 @@ pub fn comm_split_type(
     let guard = mpi.lock();
     let info = guard.above.info_or_null(info)?.cloned();
     drop(guard);
+    check::agree(mpi, comm, "comm_split_type")?;
     let color = type_color(&parent, split_type, info.as_ref())?;
     newcomm.set(CommH::NULL);
     let Some(mut made) = parent.split(color, key)? else {

@@ -92,7 +92,9 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         );
     }
     if guard.engine.is_none() {
-        guard.engine = Some(start().map_err(|e| Fault::new(Class::Other, e))?);
+        let engine = start().map_err(|e| Fault::new(Class::Other, e))?;
+        guard.above.checking = engine.knobs().flag(Id::Check);
+        guard.engine = Some(engine);
         guard
             .open()
             .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;

@@ -1,5 +1,6 @@
 //! Intercommunicators (MPI 5.0, 7.6): two groups whose leaders introduce them to each other.
 
+use crate::calls::coll::check;
 use crate::calls::comm::hints;
 use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
 use crate::error::{Class, Res, fail};
@@ -30,6 +31,7 @@ pub fn intercomm_create(
     let parent = Parent::intra(mpi, local_comm, "local_comm")?;
     check_leader(local_leader, &parent.circle.group, "local_leader")?;
     check_tag(tag)?;
+    check::agree(mpi, local_comm, "intercomm_create")?;
     let local = parent.circle.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
     let mut way: Res<Way> = Ok((BOOTSTRAP, 0, (0, Peer(0))));
@@ -136,6 +138,7 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
             "intercomm is an intracommunicator, but must be an intercommunicator",
         );
     };
+    check::agree(mpi, intercomm, "intercomm_merge")?;
     let bridge = parent.bridge(parent.circle.clone(), remote);
     let mut ours = [(high != 0) as u8];
     parent.circle.bcast(&mut ours)?;

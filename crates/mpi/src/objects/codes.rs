@@ -1,5 +1,6 @@
 //! Error codes that the user added (MPI 5.0, 9.5): classes, codes of classes, and their texts.
 //!
+//! MPI_Error_string gives, behind the text of a class, the sentence of the last error if it was of that class.
 //! Codes above MPI_ERR_LASTCODE are the user's. A class is a code too. The value of MPI_LASTUSEDCODE never falls.
 
 use crate::error::{CLASSES, Class, Res, fail};
@@ -19,6 +20,8 @@ struct Entry {
 pub struct Codes {
     last: i32,
     added: BTreeMap<i32, Entry>,
+    /// The last error of this process that a call returned, and its sentence.
+    said: Option<(i32, String)>,
 }
 
 impl Default for Codes {
@@ -26,6 +29,7 @@ impl Default for Codes {
         Codes {
             last: LASTCODE,
             added: BTreeMap::new(),
+            said: None,
         }
     }
 }
@@ -132,11 +136,23 @@ impl Codes {
     /// The text of a code; `None` when there is no such code.
     pub fn text(&self, code: i32) -> Option<String> {
         match code {
-            0..=LASTCODE => standard(code),
+            0..=LASTCODE => Some(standard(code)? + &self.said_of(code)),
             _ => {
                 let entry = self.added.get(&code)?;
                 Some(entry.text.clone().unwrap_or_default())
             }
+        }
+    }
+
+    /// Remembers what was wrong, for MPI_Error_string.
+    pub fn note(&mut self, code: i32, sentence: &str) {
+        self.said = Some((code, sentence.into()));
+    }
+
+    fn said_of(&self, code: i32) -> String {
+        match &self.said {
+            Some((last, sentence)) if *last == code && code != 0 => format!("; last: {sentence}"),
+            _ => String::new(),
         }
     }
 

@@ -437,6 +437,7 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
         ),
         Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
         Failure::Other(text) => Fault::new(Class::Other, text),
+        Failure::Disagreement { class, text } => Fault::of_code(class, text),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What every collective call passes through. A call on an intracommunicator goes on to its plan; one on an
-//! intercommunicator is told apart here.
+//! intercommunicator is told apart here, and with KW_CHECK=1 the ranks compare their calls first.
 
-use super::inter;
 use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
+use super::{check, inter};
 use crate::handle::{CommH, TypeH};
 use crate::state::{State, Tables};
 use kw_core::schedule::Coll;
@@ -40,13 +40,21 @@ fn make(state: &mut State, call: Call, comm: CommH) -> Plan {
 
 #[inline(always)]
 fn is_special(tables: &Tables, comm: CommH) -> bool {
-    tables.comm(comm).is_ok_and(|c| c.is_inter())
+    tables.checking || tables.comm(comm).is_ok_and(|c| c.is_inter())
 }
 
 #[cold]
 #[inline(never)]
 fn special(state: &mut State, call: Call, comm: CommH) -> Plan {
-    inter::plan(state, &call, comm)
+    let planned = if state.above.comm(comm)?.is_inter() {
+        inter::plan(state, &call, comm)
+    } else {
+        plain(state, call, comm)
+    };
+    if state.above.checking {
+        return check::before(state, &call, comm, planned);
+    }
+    planned
 }
 
 #[inline(always)]

@@ -6,6 +6,7 @@
 pub(crate) mod arguments;
 pub mod blocking;
 mod call;
+pub(crate) mod check;
 mod inter;
 pub mod neighbor;
 pub mod nonblocking;
@@ -60,6 +61,9 @@ fn begin(
 ) -> Res {
     let mut guard = mpi.lock();
     let mut run = plan(&mut guard)?;
+    if let Some(said) = run.preface() {
+        said.record()[check::FORM] = check::LATER;
+    }
     let (engine, tables) = running(&mut guard)?;
     let id = engine.launch(run);
     let flight = Flight {
@@ -81,6 +85,9 @@ fn keep(
 ) -> Res {
     let mut guard = mpi.lock();
     let mut pattern = plan(&mut guard)?;
+    if let Some(said) = pattern.preface() {
+        said.record()[check::FORM] = check::PERSISTENT;
+    }
     let start = Start::Collective(Box::new(move |engine| {
         Ok(engine.launch(Box::new(pattern.again())))
     }));

@@ -1,0 +1,190 @@
+//! What one rank says of its call, as bytes of a length that depends on the number of ranks only.
+
+use kw_core::layout::Layout;
+
+/// Position of the byte that says which form of the call this is.
+pub(in crate::calls::coll) const FORM: usize = 0;
+/// Non-blocking.
+pub(in crate::calls::coll) const LATER: u8 = 1;
+/// Persistent.
+pub(in crate::calls::coll) const PERSISTENT: u8 = 2;
+
+/// Bytes before the amounts.
+const HEAD: usize = 640;
+/// Most bytes of the three texts.
+const TEXTS: [usize; 3] = [64, 48, 400];
+/// Words before the texts.
+const WORDS: usize = 8;
+
+/// How much data of which type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Amount {
+    /// Packed bytes; [`Amount::UNSAID`] has none.
+    pub bytes: u64,
+    /// Of the type signature; 0 goes with any.
+    pub hash: u64,
+}
+
+impl Amount {
+    /// The rank says nothing of it.
+    pub const UNSAID: Amount = Amount {
+        bytes: u64::MAX,
+        hash: 0,
+    };
+
+    /// `count` elements of a datatype; `any`: of a type that goes with all others (MPI_PACKED).
+    pub fn of(layout: &Layout, count: u64, any: bool) -> Amount {
+        Amount {
+            bytes: layout.size().saturating_mul(count),
+            hash: if any {
+                0
+            } else {
+                layout.signature().hash(count)
+            },
+        }
+    }
+
+    pub fn is_said(self) -> bool {
+        self != Amount::UNSAID
+    }
+}
+
+/// What one rank says.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// Blocking (0), [`LATER`] or [`PERSISTENT`].
+    pub form: u8,
+    /// Class of the error for which this rank refused the arguments; 0: it did not.
+    pub refused: i32,
+    /// The root's place among the ranks that compare.
+    pub root: Option<u32>,
+    /// Where all or none must give MPI_IN_PLACE: whether this one does.
+    pub in_place: Option<bool>,
+    /// The operation, where it can be told from others; 0: nothing said.
+    pub op: u64,
+    /// What must be the same everywhere.
+    pub same: Amount,
+    /// Hash of a list of counts that must be the same everywhere; 0: nothing said.
+    pub list: u64,
+    /// The call in lower case, without form and prefix.
+    pub name: String,
+    /// This rank.
+    pub who: String,
+    /// Arguments, as people read them.
+    pub detail: String,
+    /// For each rank, what this one gives it and what it takes from it.
+    pub pairs: Vec<(Amount, Amount)>,
+}
+
+impl Record {
+    /// A record of a call among `n` ranks that says nothing yet.
+    pub fn new(name: &str, who: String, n: u32) -> Record {
+        Record {
+            form: 0,
+            refused: 0,
+            root: None,
+            in_place: None,
+            op: 0,
+            same: Amount::UNSAID,
+            list: 0,
+            name: name.into(),
+            who,
+            detail: String::new(),
+            pairs: vec![(Amount::UNSAID, Amount::UNSAID); n as usize],
+        }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let words = [
+            self.form as u64,
+            self.refused as u64,
+            self.root.map_or(0, |r| r as u64 + 1),
+            self.in_place.map_or(0, |p| p as u64 + 1),
+            self.op,
+            self.same.bytes,
+            self.same.hash,
+            self.list,
+        ];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        for (text, most) in [&self.name, &self.who, &self.detail].into_iter().zip(TEXTS) {
+            let text = kw_engine::cut(text, most).as_bytes();
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text);
+        }
+        bytes.resize(HEAD, 0);
+        let amounts = self.pairs.iter().flat_map(|(give, take)| [give, take]);
+        bytes.extend(
+            amounts
+                .flat_map(|a| [a.bytes, a.hash])
+                .flat_map(u64::to_le_bytes),
+        );
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Record {
+        let word = |at: usize| {
+            let mut w = [0; 8];
+            w.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(w)
+        };
+        let mut at = 8 * WORDS;
+        let [name, who, detail] = TEXTS.map(|most| {
+            let len = (word(at) as usize).min(most);
+            let text = String::from_utf8_lossy(&bytes[at + 8..at + 8 + len]).into_owned();
+            at += 8 + len;
+            text
+        });
+        let amount = |at: usize| Amount {
+            bytes: word(at),
+            hash: word(at + 8),
+        };
+        let pairs = (HEAD..bytes.len()).step_by(32);
+        Record {
+            form: word(0) as u8,
+            refused: word(8) as i32,
+            root: (word(16) as u32).checked_sub(1),
+            in_place: [None, Some(false), Some(true)][word(24) as usize % 3],
+            op: word(32),
+            same: amount(40),
+            list: word(56),
+            name,
+            who,
+            detail,
+            pairs: pairs.map(|p| (amount(p), amount(p + 16))).collect(),
+        }
+    }
+
+    /// The function as the user called it.
+    pub fn function(&self) -> String {
+        let mut letters = self.name.chars();
+        let first = letters.next().unwrap_or(' ');
+        let capital = format!("{}{}", first.to_ascii_uppercase(), letters.as_str());
+        match self.form {
+            LATER => format!("MPI_I{}", self.name),
+            PERSISTENT => format!("MPI_{capital}_init"),
+            _ => format!("MPI_{capital}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_as_it_was_said() {
+        let mut r = Record::new("reduce", "rank 3".into(), 2);
+        (r.form, r.refused, r.root, r.in_place) = (LATER, 8, Some(0), Some(false));
+        (r.op, r.list) = (7, 9);
+        r.detail = "ä".repeat(400);
+        r.pairs[1].0 = Amount { bytes: 5, hash: 6 };
+        let back = Record::from_bytes(&r.to_bytes());
+        assert_eq!(back.detail, "ä".repeat(200));
+        assert_eq!(back.function(), "MPI_Ireduce");
+        let same = Record {
+            detail: r.detail.clone(),
+            ..back
+        };
+        assert_eq!(format!("{same:?}"), format!("{r:?}"));
+    }
+}
