@@ -4,11 +4,12 @@
 //! The ranks of both groups are numbered together: first those of the group whose rank 0 is the lower process of the job,
 //! then the others. Blocks go straight to their receivers. A reduction is folded to rank 0 of its group (its *leader*), and
 //! what all of a group get is spread from there; both are done by algorithms of the table, laid out for some of the ranks
-//! ([`Part`]). Neither MPI_IN_PLACE nor boards exist here.
+//! ([`Among`]). Neither MPI_IN_PLACE nor boards exist here.
 
 use super::algorithms::Algorithm;
+use super::among::Among;
 use super::ask::{Ask, Blocks};
-use super::{Coll, RECV, SEND, Schedule, Slice, Step, TEMPS, Temp};
+use super::{Coll, RECV, SEND, Schedule, Slice};
 
 #[cfg(test)]
 mod tests;
@@ -118,52 +119,10 @@ impl Part {
             ..Ask::new(me.unwrap_or(0), self.len())
         };
         let (algorithm, fan) = choose(coll, ask.bytes, &part);
-        let mut own = Schedule::default();
-        (algorithm.emit)(&Ask { fan, ..part }, &mut own);
-        self.graft(&own, recv, s);
-    }
-
-    /// Appends a schedule of these ranks, with their numbers among all.
-    fn graft(&self, own: &Schedule, recv: u32, s: &mut Schedule) {
+        let ranks: Vec<u32> = (0..self.len()).map(|i| self.rank(i)).collect();
+        let among = Among::new(&ranks).on(Slice::whole(SEND, 0), Slice::whole(recv, 0));
         s.fence();
-        let (temps, slots) = (s.temps.len() as u32, s.slots);
-        let place = |slice: Slice| Slice {
-            buf: match slice.buf {
-                RECV => recv,
-                buf if buf >= TEMPS => buf + temps,
-                buf => buf,
-            },
-            ..slice
-        };
-        s.temps.extend(own.temps.iter().map(|t| match *t {
-            Temp::Packed(like) => Temp::Packed(place(like)),
-            t => t,
-        }));
-        s.slots += own.slots;
-        s.steps.extend(own.steps.iter().map(|&step| match step {
-            Step::Send { to, what } => Step::Send {
-                to: self.rank(to),
-                what: place(what),
-            },
-            Step::Recv { from, into } => Step::Recv {
-                from: self.rank(from),
-                into: place(into),
-            },
-            Step::Copy { from, to } => Step::Copy {
-                from: place(from),
-                to: place(to),
-            },
-            Step::Reduce { left, right } => Step::Reduce {
-                left: place(left),
-                right: place(right),
-            },
-            Step::Await(slot) => Step::Await(slot + slots),
-            Step::Fence => Step::Fence,
-            Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                unreachable!("an algorithm without a board uses none")
-            }
-        }));
-        s.fence();
+        among.emit(s, |s| (algorithm.emit)(&Ask { fan, ..part }, s));
     }
 }
 

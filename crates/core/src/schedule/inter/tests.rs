@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::schedule::algorithms::ALL;
-use crate::schedule::check::{Memory, Symbol, Symbols, World};
+use crate::schedule::check::{Memory, Symbol, World};
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=9;
 
@@ -26,19 +26,13 @@ fn memory(cells: Vec<Symbol>) -> Memory {
     Memory { cells, unit: 1 }
 }
 
-fn base(symbols: &mut Symbols, rank: u32, places: std::ops::Range<usize>) -> Vec<Symbol> {
-    places.map(|i| symbols.base(rank, i)).collect()
+fn base(rank: u32, places: std::ops::Range<usize>) -> Vec<Symbol> {
+    places.map(|i| Symbol::of(rank, i)).collect()
 }
 
 /// What `ranks` contribute at each place, combined.
-fn folded(
-    symbols: &mut Symbols,
-    ranks: std::ops::Range<u32>,
-    places: std::ops::Range<usize>,
-) -> Vec<Symbol> {
-    places
-        .map(|i| symbols.of(ranks.clone().map(|r| r << 16 | i as u32).collect()))
-        .collect()
+fn folded(ranks: std::ops::Range<u32>, places: std::ops::Range<usize>) -> Vec<Symbol> {
+    places.map(|i| Symbol::folded(ranks.clone(), i)).collect()
 }
 
 fn ask(rank: u32, sizes: [u32; 2]) -> InterAsk<'static> {
@@ -58,7 +52,6 @@ fn ask(rank: u32, sizes: [u32; 2]) -> InterAsk<'static> {
 fn run<'a>(
     emit: Emit,
     turn: usize,
-    symbols: &mut Symbols,
     send: usize,
     room: &dyn Fn(u32) -> usize,
     asks: &dyn Fn(u32) -> InterAsk<'a>,
@@ -69,11 +62,11 @@ fn run<'a>(
         .map(|r| {
             let mut s = Schedule::default();
             emit(&asks(r), &choose(turn), &mut s);
-            let own = base(symbols, r, 0..send);
-            (s, vec![memory(own), memory(vec![0; room(r)])])
+            let own = base(r, 0..send);
+            (s, vec![memory(own), memory(vec![Symbol::NEVER; room(r)])])
         })
         .collect();
-    let out = World::new(ranks, symbols, first.commutative).run();
+    let out = World::new(ranks, first.commutative).run();
     out.into_iter().map(|m| m[1].cells.clone()).collect()
 }
 
@@ -102,8 +95,7 @@ fn beyond(sizes: [u32; 2], rank: u32) -> std::ops::Range<u32> {
 #[test]
 fn barriers_end() {
     for (sizes, turn) in sizes().flat_map(|s| (0..4).map(move |t| (s, t))) {
-        let mut symbols = Symbols::default();
-        run(barrier, turn, &mut symbols, 0, &|_| 0, &|r| ask(r, sizes));
+        run(barrier, turn, 0, &|_| 0, &|r| ask(r, sizes));
     }
 }
 
@@ -111,7 +103,6 @@ fn barriers_end() {
 fn bcast_brings_the_roots_data_to_the_other_group() {
     for (sizes, turn) in sizes().flat_map(|s| (0..3).map(move |t| (s, t))) {
         for (root, role) in roots(sizes) {
-            let mut symbols = Symbols::default();
             let asks = |r| InterAsk {
                 role: role(r),
                 count: 7,
@@ -122,14 +113,14 @@ fn bcast_brings_the_roots_data_to_the_other_group() {
                     let mut s = Schedule::default();
                     bcast(&asks(r), &choose(turn), &mut s);
                     let data = match role(r) {
-                        Role::Root => base(&mut symbols, r, 0..7),
-                        _ => vec![0; 7],
+                        Role::Root => base(r, 0..7),
+                        _ => vec![Symbol::NEVER; 7],
                     };
                     (s, vec![memory(vec![]), memory(data)])
                 })
                 .collect();
-            let out = World::new(ranks, &mut symbols, true).run();
-            let want = base(&mut symbols, root, 0..7);
+            let out = World::new(ranks, true).run();
+            let want = base(root, 0..7);
             for r in beyond(sizes, root) {
                 assert_eq!(out[r as usize][1].cells, want, "{sizes:?} root={root} {r}");
             }
@@ -150,17 +141,13 @@ fn gather_and_scatter_move_blocks_between_the_root_and_the_other_group() {
                 recv: each(RECV, 2),
                 ..ask(r, sizes)
             };
-            let mut symbols = Symbols::default();
             let len = 2 * n as usize;
-            let out = run(gather, 0, &mut symbols, len, &|_| len, &asks);
-            let want: Vec<_> = many
-                .clone()
-                .flat_map(|r| base(&mut symbols, r, 0..2))
-                .collect();
+            let out = run(gather, 0, len, &|_| len, &asks);
+            let want: Vec<_> = many.clone().flat_map(|r| base(r, 0..2)).collect();
             assert_eq!(out[root as usize], want, "{sizes:?} root={root}");
-            let out = run(scatter, 0, &mut symbols, len, &|_| 2, &asks);
+            let out = run(scatter, 0, len, &|_| 2, &asks);
             for (i, r) in many.enumerate() {
-                let want = base(&mut symbols, root, 2 * i..2 * i + 2);
+                let want = base(root, 2 * i..2 * i + 2);
                 assert_eq!(out[r as usize], want, "{sizes:?} root={root} {r}");
             }
         }
@@ -176,16 +163,15 @@ fn all_get_the_blocks_of_the_other_group() {
             ..ask(r, sizes)
         };
         let room = |r| 2 * beyond(sizes, r).len();
-        let mut symbols = Symbols::default();
         let len = 2 * sizes[0].max(sizes[1]) as usize;
-        let gathered = run(allgather, 0, &mut symbols, len, &room, &asks);
-        let dealt = run(alltoall, 0, &mut symbols, len, &room, &asks);
+        let gathered = run(allgather, 0, len, &room, &asks);
+        let dealt = run(alltoall, 0, len, &room, &asks);
         for r in 0..sizes[0] + sizes[1] {
             let i = if r < sizes[0] { r } else { r - sizes[0] } as usize;
             for (k, from) in beyond(sizes, r).enumerate() {
                 let at = 2 * k..2 * k + 2;
-                let same = base(&mut symbols, from, 0..2);
-                let own = base(&mut symbols, from, 2 * i..2 * i + 2);
+                let same = base(from, 0..2);
+                let own = base(from, 2 * i..2 * i + 2);
                 assert_eq!(gathered[r as usize][at.clone()], same, "{sizes:?} {r}");
                 assert_eq!(dealt[r as usize][at], own, "{sizes:?} {r}");
             }
@@ -203,10 +189,9 @@ fn reductions_bring_one_groups_fold_to_the_other() {
                 commutative,
                 ..ask(r, sizes)
             };
-            let mut symbols = Symbols::default();
-            let out = run(allreduce, turn, &mut symbols, count, &|_| count, &asks);
+            let out = run(allreduce, turn, count, &|_| count, &asks);
             for r in 0..sizes[0] + sizes[1] {
-                let want = folded(&mut symbols, beyond(sizes, r), 0..count);
+                let want = folded(beyond(sizes, r), 0..count);
                 assert_eq!(out[r as usize], want, "{sizes:?} turn={turn} {r}");
             }
             for (root, role) in roots(sizes) {
@@ -215,8 +200,8 @@ fn reductions_bring_one_groups_fold_to_the_other() {
                     ..asks(r)
                 };
                 let room = |r| if r == root { count } else { 0 };
-                let out = run(reduce, turn, &mut symbols, count, &room, &asks);
-                let want = folded(&mut symbols, beyond(sizes, root), 0..count);
+                let out = run(reduce, turn, count, &room, &asks);
+                let want = folded(beyond(sizes, root), 0..count);
                 assert_eq!(out[root as usize], want, "{sizes:?} turn={turn} {root}");
             }
         }
@@ -250,18 +235,10 @@ fn reduce_scatter_deals_the_other_groups_fold_out() {
             ..ask(r, sizes)
         };
         let room = |r: u32| of(r).0[nth(r)] as usize;
-        let mut symbols = Symbols::default();
-        let out = run(
-            reduce_scatter,
-            turn,
-            &mut symbols,
-            total as usize,
-            &room,
-            &asks,
-        );
+        let out = run(reduce_scatter, turn, total as usize, &room, &asks);
         for r in 0..sizes[0] + sizes[1] {
             let at = of(r).1[nth(r)] as usize;
-            let want = folded(&mut symbols, beyond(sizes, r), at..at + room(r));
+            let want = folded(beyond(sizes, r), at..at + room(r));
             assert_eq!(out[r as usize], want, "{sizes:?} turn={turn} {r}");
         }
     }
