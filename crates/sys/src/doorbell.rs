@@ -91,11 +91,18 @@ impl Ringer {
         }
     }
 
+    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell.
+    #[inline]
+    pub fn fence(&self) {
+        // SYNC: doorbell.
+        fence(Ordering::SeqCst);
+    }
+
     /// Wakes the owner of `post` if it sleeps. Everything stored before the call is seen by it. Says whether it slept.
     #[inline]
     pub fn ring(&self, post: &Post) -> bool {
-        // SYNC: doorbell. The fence keeps our publication ahead of this load; the sleeper has the mirror image.
-        fence(Ordering::SeqCst);
+        // Our publication stays ahead of this load; the sleeper has the mirror image.
+        self.fence();
         if post.word.load(Ordering::Relaxed) == AWAKE {
             return false;
         }

@@ -24,6 +24,7 @@
 //!
 //! Called by the owner of the lane only; the doorbell by any thread.
 
+pub mod board;
 mod bulk;
 pub mod costs;
 mod join;
@@ -78,7 +79,7 @@ pub struct ShmPath {
     seen: Box<[u64]>,
     /// Links with frames that wait.
     waiting: Vec<u32>,
-    ringer: Ringer,
+    ringer: Arc<Ringer>,
     rings: u64,
     bell: Arc<Doorbell>,
     /// The word other ranks fetch to see whether they may.
@@ -110,7 +111,7 @@ impl ShmPath {
             active: Vec::new(),
             seen: vec![0; local.peers.len().div_ceil(64)].into_boxed_slice(),
             waiting: Vec::new(),
-            ringer: Ringer::new(),
+            ringer: Arc::new(Ringer::new()),
             rings: 0,
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             secret,
@@ -135,6 +136,16 @@ impl ShmPath {
     /// This rank's doorbell.
     pub fn doorbell(&self) -> Arc<Doorbell> {
         self.bell.clone()
+    }
+
+    /// The boards of this host.
+    pub fn boards(&self) -> board::Boards {
+        board::Boards::new(self.segment.clone(), self.me, self.ringer.clone())
+    }
+
+    /// This host's number of a rank, where it is one of this host.
+    pub fn place(&self, peer: Peer) -> Option<u32> {
+        Some(self.local(peer)).filter(|&i| i != STRANGER)
     }
 
     /// Whether this path leads to that rank.

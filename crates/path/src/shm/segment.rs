@@ -5,6 +5,8 @@
 //! RANKS      rank blocks: Post (doorbell, 128 bytes) | Card (64 bytes) | bitmap of ranks that ever sent here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
 //! bulks      n * n areas of BULK bytes, [receiver][sender]
+//! claims     bitmap of the boards that are in use, in a page of its own
+//! boards     BOARDS boards (`board` says what lies in one)
 //! ```
 //! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 260 cache lines long, so
 //! that the rings of different pairs do not fall on the same cache sets.
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use kw_sys::doorbell::Post;
 use kw_sys::memfd::{self, Mapping};
 
+use super::board::BOARDS;
 use super::ring::Memory;
 
 /// Cells of a ring.
@@ -79,9 +82,17 @@ fn bulks(n: usize) -> usize {
     (pairs(n) + n * n * PAIR).next_multiple_of(4096)
 }
 
+fn claims(n: usize) -> usize {
+    bulks(n) + n * n * BULK
+}
+
+fn boards(n: usize) -> usize {
+    claims(n) + 4096
+}
+
 /// Bytes of a segment for `n` ranks.
 pub fn size(n: usize) -> usize {
-    bulks(n) + n * n * BULK
+    boards(n) + BOARDS * super::board::bytes(n)
 }
 
 impl Segment {
@@ -143,6 +154,23 @@ impl Segment {
         let at = self.rank(i) + size_of::<Post>() + size_of::<Card>() + w * 8;
         // SAFETY: as above.
         unsafe { &*(self.map.at(at) as *const AtomicU64) }
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.n
+    }
+
+    /// Which boards are in use, a bit each.
+    pub fn claims(&self) -> &AtomicU64 {
+        self.header(claims(self.n))
+    }
+
+    /// First byte of a board.
+    pub fn board(&self, number: usize) -> *mut u8 {
+        assert!(number < BOARDS, "board {number}");
+        self.map
+            .at(boards(self.n) + number * super::board::bytes(self.n))
     }
 
     fn pair(&self, from: usize, to: usize) -> usize {

@@ -1,0 +1,315 @@
+//! Boards: memory through which the ranks of a node perform collectives together, without messages.
+//!
+//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns in every board [`SLOTS`]
+//! *lines* (a word and 56 bytes in one cache line), as many short areas and two long ones. The word says how far the rank
+//! has come: `number << STAGE_BITS | stage` for collective `number`, whose slot is `number % SLOTS`; it only grows.
+//!
+//! ```text
+//! count      ranks that sleep, or are about to, because of this board; ranks that have left it (a cache line)
+//! watching   one u32 a rank: whom it sleeps for (place + 1; 0: nobody)
+//! lines      [slot][rank] of 64 bytes: all that a short collective touches lies together
+//! shorts     [rank][slot] of SHORT bytes
+//! longs      [rank][2] of LONG bytes
+//! ```
+//! Strides are odd numbers of cache lines, so that the areas of different ranks do not fall on the same cache sets. Only
+//! what is used is ever touched, so it costs no memory before.
+//!
+//! # Order of accesses
+//! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with [`Board::word`] sees it (`SYNC:
+//! board-stage`). Who touches an area when is the affair of whoever runs the schedules (`engine::collective`). A rank that
+//! sleeps sets its watching word, arms its doorbell, and looks again; a rank that raises looks at the count afterwards, and
+//! rings whoever watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
+
+use super::segment::Segment;
+use kw_sys::buf::Addr;
+use kw_sys::doorbell::Ringer;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Boards of a segment.
+pub const BOARDS: usize = 64;
+/// Collectives that a rank may be ahead of another one on a board, and one more.
+pub const SLOTS: u64 = 16;
+/// Bytes of data beside the word.
+pub const LINE: usize = 56;
+/// Bytes of a short area.
+pub const SHORT: usize = 4096;
+/// Bytes of a long area.
+pub const LONG: usize = 256 * 1024;
+/// Bits of a word that hold the stage.
+pub const STAGE_BITS: u32 = 20;
+
+const SHORT_STRIDE: usize = SHORT + 64;
+const LONG_STRIDE: usize = LONG + 192;
+const HEAD: usize = 64;
+
+fn lines(n: usize) -> usize {
+    HEAD + (n * 4).next_multiple_of(64)
+}
+
+fn shorts(n: usize) -> usize {
+    (lines(n) + SLOTS as usize * n * 64).next_multiple_of(4096)
+}
+
+fn shorts_of_rank() -> usize {
+    SLOTS as usize * SHORT_STRIDE + 64
+}
+
+fn longs(n: usize) -> usize {
+    (shorts(n) + n * shorts_of_rank()).next_multiple_of(4096)
+}
+
+/// Bytes of one board for `n` ranks.
+pub fn bytes(n: usize) -> usize {
+    (longs(n) + n * 2 * LONG_STRIDE).next_multiple_of(4096)
+}
+
+/// The boards of a host, as one of its ranks sees them.
+#[derive(Clone, Debug)]
+pub struct Boards {
+    segment: Arc<Segment>,
+    me: usize,
+    ringer: Arc<Ringer>,
+}
+
+impl Boards {
+    pub(super) fn new(segment: Arc<Segment>, me: usize, ringer: Arc<Ringer>) -> Boards {
+        Boards {
+            segment,
+            me,
+            ringer,
+        }
+    }
+
+    /// Boards for a rank that is alone on its host (a communicator of several hosts has a board on each, or none).
+    pub fn alone() -> std::io::Result<Boards> {
+        let (segment, _) = Segment::create(1)?;
+        Ok(Boards::new(Arc::new(segment), 0, Arc::new(Ringer::new())))
+    }
+
+    /// Takes a free board for a new communicator; `None` when all are in use.
+    pub fn claim(&self) -> Option<u32> {
+        let claims = self.segment.claims();
+        let mut taken = claims.load(Ordering::Relaxed);
+        while taken != u64::MAX {
+            let free = taken.trailing_ones();
+            // SYNC: board-claim. Whoever gave it back has wiped it.
+            match claims.compare_exchange_weak(
+                taken,
+                taken | 1 << free,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(free),
+                Err(now) => taken = now,
+            }
+        }
+        None
+    }
+
+    /// Gives a board back that nobody has opened.
+    pub fn unclaim(&self, number: u32) {
+        // SYNC: board-claim.
+        let bit = 1u64 << number;
+        self.segment.claims().fetch_and(!bit, Ordering::Release);
+    }
+
+    /// A board that some rank of this host has claimed and said so; `number` is below [`BOARDS`].
+    pub fn open(&self, number: u32) -> Board {
+        Board {
+            base: self.segment.board(number as usize),
+            n: self.segment.ranks(),
+            number,
+            of: self.clone(),
+        }
+    }
+}
+
+/// One board, as one rank of a communicator sees it. Ranks are named by their places: their numbers on the host.
+#[derive(Debug)]
+pub struct Board {
+    base: *mut u8,
+    n: usize,
+    number: u32,
+    of: Boards,
+}
+
+// SAFETY: an address in shared memory, valid while the segment lives, which `of` keeps; words are atomics, and who touches
+// the areas when is ordered by those words.
+unsafe impl Send for Board {}
+
+impl Board {
+    /// This rank's place.
+    pub fn me(&self) -> u32 {
+        self.of.me as u32
+    }
+
+    #[inline]
+    fn small(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as an atomic.
+        unsafe { &*(self.base.wrapping_add(at) as *const AtomicU32) }
+    }
+
+    #[inline]
+    fn sleepers(&self) -> &AtomicU32 {
+        self.small(0)
+    }
+
+    #[inline]
+    fn watching(&self, place: usize) -> &AtomicU32 {
+        assert!(place < self.n, "place {place}");
+        self.small(HEAD + place * 4)
+    }
+
+    #[inline]
+    fn line(&self, place: u32, slot: u64) -> *mut u8 {
+        assert!((place as usize) < self.n, "place {place}");
+        let line = (slot % SLOTS) as usize * self.n + place as usize;
+        self.base.wrapping_add(lines(self.n) + line * 64)
+    }
+
+    #[inline]
+    fn stage(&self, place: u32, slot: u64) -> &AtomicU64 {
+        // SAFETY: aligned, inside the board, only ever touched as an atomic.
+        unsafe { &*(self.line(place, slot) as *const AtomicU64) }
+    }
+
+    /// How far a rank has come, in the slot of collective `number`.
+    #[inline]
+    pub fn word(&self, place: u32, number: u64) -> u64 {
+        // SYNC: board-stage.
+        self.stage(place, number).load(Ordering::Acquire)
+    }
+
+    /// Says that this rank has come to a stage of collective `number`, and wakes who sleeps for that.
+    #[inline]
+    pub fn raise(&self, number: u64, stage: u32) {
+        let word = number << STAGE_BITS | stage as u64;
+        // SYNC: board-stage.
+        self.stage(self.of.me as u32, number)
+            .store(word, Ordering::Release);
+        // SYNC: board-sleep. Who misses the word in the last look before it sleeps is seen here.
+        self.of.ringer.fence();
+        if self.sleepers().load(Ordering::Acquire) != 0 {
+            self.ring();
+        }
+    }
+
+    #[cold]
+    fn ring(&self) {
+        for place in (0..self.n).filter(|&p| p != self.of.me) {
+            if self.watching(place).load(Ordering::Relaxed) == self.of.me as u32 + 1 {
+                self.of.ringer.ring(self.of.segment.post(place));
+            }
+        }
+    }
+
+    /// Says that this rank is about to sleep until the rank at `place` raises its stage. Arm the doorbell afterwards, look
+    /// again, and take it back with [`Board::watch_nobody`].
+    pub fn watch(&self, place: u32) {
+        self.watching(self.of.me)
+            .store(place + 1, Ordering::Relaxed);
+        // SYNC: board-sleep.
+        self.sleepers().fetch_add(1, Ordering::Release);
+    }
+
+    /// This rank is awake; once for each [`Board::watch`].
+    pub fn watch_nobody(&self) {
+        self.sleepers().fetch_sub(1, Ordering::Relaxed);
+        self.watching(self.of.me).store(0, Ordering::Relaxed);
+    }
+
+    /// The bytes beside a rank's word: [`LINE`] of them.
+    #[inline]
+    pub fn beside(&self, place: u32, number: u64) -> Addr {
+        self.addr(self.line(place, number).wrapping_add(8))
+    }
+
+    /// A rank's short area for collective `number`: [`SHORT`] bytes, aligned to a cache line.
+    #[inline]
+    pub fn short(&self, place: u32, number: u64) -> Addr {
+        assert!((place as usize) < self.n, "place {place}");
+        let slot = (number % SLOTS) as usize;
+        let at = shorts(self.n) + place as usize * shorts_of_rank() + slot * SHORT_STRIDE;
+        self.addr(self.base.wrapping_add(at))
+    }
+
+    /// One of a rank's two long areas: [`LONG`] bytes, aligned to a cache line.
+    #[inline]
+    pub fn long(&self, place: u32, which: u64) -> Addr {
+        assert!((place as usize) < self.n, "place {place}");
+        let area = place as usize * 2 + (which & 1) as usize;
+        self.addr(self.base.wrapping_add(longs(self.n) + area * LONG_STRIDE))
+    }
+
+    #[inline]
+    fn addr(&self, at: *mut u8) -> Addr {
+        // SAFETY: inside the board, which stays mapped while `self` lives; runs that use it end before.
+        unsafe { Addr::new(at as *const c_void) }
+    }
+
+    /// This rank will not touch the board again. The last of `members` ranks to say so wipes it and gives it back; `places`
+    /// are theirs.
+    pub fn leave(self, places: &[u32]) {
+        let left = self.small(4);
+        // SYNC: board-leave. The last one sees that all others have ended.
+        if left.fetch_add(1, Ordering::AcqRel) + 1 < places.len() as u32 {
+            return;
+        }
+        for &place in places {
+            for slot in 0..SLOTS {
+                self.stage(place, slot).store(0, Ordering::Relaxed);
+            }
+        }
+        left.store(0, Ordering::Relaxed);
+        self.of.unclaim(self.number);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    fn two() -> (Boards, Boards) {
+        let (mine, fd) = Segment::create(2).unwrap();
+        let other = Segment::open(fd.as_fd(), 2).unwrap();
+        let boards = |s, me| Boards::new(Arc::new(s), me, Arc::new(Ringer::new()));
+        (boards(mine, 0), boards(other, 1))
+    }
+
+    #[test]
+    fn boards_are_claimed_until_there_are_none_and_come_back_wiped() {
+        let (a, b) = two();
+        let numbers: Vec<u32> = (0..BOARDS).map(|_| a.claim().unwrap()).collect();
+        assert_eq!(numbers, (0..BOARDS as u32).collect::<Vec<_>>());
+        assert_eq!(b.claim(), None, "all are taken");
+        let (mine, theirs) = (a.open(7), b.open(7));
+        mine.raise(3, 2);
+        assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
+        mine.leave(&[0, 1]);
+        assert_eq!(b.claim(), None, "one of two has left");
+        theirs.leave(&[0, 1]);
+        assert_eq!(b.claim(), Some(7));
+        assert_eq!(a.open(7).word(0, 3), 0);
+    }
+
+    #[test]
+    fn areas_are_aligned_and_apart() {
+        let (a, _) = two();
+        let (board, next) = (a.open(0), a.open(1));
+        let mut areas = vec![(next.base as usize, 1)];
+        for place in 0..2 {
+            for slot in 0..SLOTS {
+                areas.push((board.beside(place, slot).bits() - 8, 64));
+                areas.push((board.short(place, slot).bits(), SHORT));
+            }
+            areas.extend((0..2).map(|w| (board.long(place, w).bits(), LONG)));
+        }
+        areas.sort();
+        assert!(areas.iter().all(|a| a.0 % 64 == 0));
+        assert!(areas.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
+        assert_eq!(areas.last(), Some(&(next.base as usize, 1)));
+    }
+}
