@@ -9,6 +9,7 @@ pub mod allgather_neighbour;
 pub mod allgather_nodes;
 pub mod allgather_ring;
 pub mod allgather_spread;
+pub mod allreduce_board;
 pub mod allreduce_doubling;
 pub mod allreduce_linear;
 pub mod allreduce_nodes;
@@ -21,6 +22,7 @@ pub mod alltoall_in_place;
 pub mod alltoall_nodes;
 pub mod alltoall_pairwise;
 pub mod alltoall_spread;
+pub mod barrier_board;
 pub mod barrier_dissemination;
 pub mod barrier_nodes;
 pub mod barrier_tree;
@@ -158,6 +160,7 @@ pub const ALL: &[Algorithm] = &[
         barrier_dissemination::emit,
     ),
     row(Coll::Barrier, "nodes", Need::Nodes, barrier_nodes::emit),
+    row(Coll::Barrier, "board", Need::Board, barrier_board::emit),
     row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
     row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
     row(Coll::Bcast, "chain", Need::Nothing, bcast_chain::emit),
@@ -256,6 +259,7 @@ pub const ALL: &[Algorithm] = &[
     row(Coll::Reduce, "chain", Need::Nothing, reduce_chain::emit),
     row(Coll::Reduce, "nodes", Need::NodesFold, reduce_nodes::emit),
     row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
+    row(Coll::Allreduce, "board", Need::Board, allreduce_board::emit),
     row(
         Coll::Reduce,
         "rabenseifner",

@@ -1,0 +1,13 @@
+//! Barrier on a board: everybody raises, everybody watches everybody. One cache line a rank moves.
+
+use crate::schedule::{Ask, Schedule, Shelf};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 {
+        return;
+    }
+    s.shelf = Shelf::Short;
+    s.raise(1);
+    s.watch_all(1);
+}
