@@ -9,17 +9,22 @@
 //! After a failure a run takes back what it can, and ends; its temporaries stay allocated if a peer might still write
 //! there.
 
+mod desk;
 mod inter;
 mod memory;
 mod preface;
 mod run;
 
+pub use desk::{BoardId, Watch};
 pub use memory::Memory;
 pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use desk::{Desk, Desks};
 use kw_base::knobs::{Id, Knobs};
+use kw_core::comm::Group;
+use kw_core::schedule::Shelf;
 use kw_core::schedule::table::Site;
 use kw_core::schedule::{Ask, Chooser, Coll, Slice, Step, Table};
 use memory::Store;
@@ -37,6 +42,9 @@ pub(crate) struct Collectives {
     running: Vec<(ReqId, Box<Run>)>,
     spare: Vec<Box<Run>>,
     store: Store,
+    pub(crate) desks: Desks,
+    /// Some run has begun to wait on a board since a thread last made ready to sleep.
+    pub(crate) unwatched: bool,
 }
 
 impl Collectives {
@@ -50,6 +58,16 @@ impl Collectives {
     pub(crate) fn active(&self) -> usize {
         self.running.len()
     }
+
+    /// A thread of this rank is about to sleep: whatever runs wait for on boards wakes it.
+    pub(crate) fn make_ready_to_sleep(&mut self) {
+        self.unwatched = false;
+        for (_, run) in &self.running {
+            if let Some(watch) = run.waits {
+                self.desks.sleep_for(watch);
+            }
+        }
+    }
 }
 
 /// The table that the knobs ask for, or a sentence.
@@ -59,25 +77,63 @@ pub(crate) fn table(knobs: &Knobs) -> Result<Table, String> {
 }
 
 impl Engine {
-    /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains. The caller adds its buffers.
+    /// Takes a board for a new communicator, whose ranks on this host then [`Engine::open_board`] it by this number. `None`:
+    /// there is none.
+    pub fn claim_board(&mut self) -> Option<u32> {
+        self.paths.boards()?.claim()
+    }
+
+    /// Gives back a board that nobody has opened.
+    pub fn unclaim_board(&mut self, number: u32) {
+        if let Some(boards) = self.paths.boards() {
+            boards.unclaim(number);
+        }
+    }
+
+    /// This rank's side of a board that was claimed for a communicator of these processes.
+    pub fn open_board(&mut self, number: u32, members: &Group) -> Option<BoardId> {
+        let board = self.paths.boards()?.open(number);
+        let places = members.iter().map(|peer| self.paths.place(peer));
+        Some(self.collectives.desks.add(Desk::new(board, places)))
+    }
+
+    /// The communicator is gone; its board goes with the last collective on it.
+    pub fn leave_board(&mut self, board: BoardId) {
+        self.collectives.desks.leave(board);
+    }
+
+    /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains; `unit`: bytes of a unit of the
+    /// shelves, where a board may be used. The caller adds its buffers.
     #[inline]
-    pub fn plan(&mut self, circle: Circle, coll: Coll, bytes: u64, ask: &Ask) -> Box<Run> {
+    pub fn plan(
+        &mut self,
+        circle: Circle,
+        coll: Coll,
+        bytes: u64,
+        unit: Option<u64>,
+        ask: &Ask,
+    ) -> Box<Run> {
         if self.collectives.table.is_none() {
             self.open_collectives();
         }
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
+        let board = circle.board.zip(unit);
         if let Some(table) = &collectives.table {
             let site = collectives.site;
-            let (algorithm, fan) = table.choose(coll, bytes, site, ask);
-            let chooser = Some(Chooser { table, site });
-            let ask = Ask {
-                fan,
+            let mut ask = Ask {
                 bytes,
-                chooser,
+                chooser: Some(Chooser { table, site }),
+                board: board.map(|(_, unit)| Desks::view(unit)),
                 ..*ask
             };
+            let (algorithm, fan) = table.choose(coll, bytes, site, &ask);
+            ask.fan = fan;
             (algorithm.emit)(&ask, &mut run.schedule);
+        }
+        let shelf = run.schedule.shelf;
+        if let Some((board, unit)) = board.filter(|_| shelf != Shelf::None) {
+            run.berth = collectives.desks.berth(board, shelf, unit);
         }
         run.circle = Some(circle);
         run
@@ -104,21 +160,29 @@ impl Engine {
         {
             return waits;
         }
+        if let Some(berth) = &mut run.berth
+            && let Some(watch) = self.collectives.desks.open(berth)
+        {
+            return Drive::Board(watch);
+        }
         let element = run.element.as_ref().unwrap_or(&Memory::NONE);
         run.memory
             .lay_out(&run.schedule, element, &mut self.collectives.store);
-        while run.failure.is_none() {
+        while !run.has_failed() {
             let Some(&step) = run.schedule.steps.get(run.pc) else {
                 match self.fence(run) {
                     Some((req, peer)) => return Drive::Waiting(req, peer),
-                    None if run.failure.is_none() => return Drive::Done,
+                    None if !run.has_failed() => {
+                        self.end_on_board(run);
+                        return Drive::Done;
+                    }
                     None => break,
                 }
             };
             match step {
                 Step::Send { to, what } => self.start_send(run, to, what),
                 Step::Recv { from, into } => self.start_recv(run, from, into),
-                Step::Copy { from, to } => copy(run, from, to),
+                Step::Copy { from, to } => copy(run, from, to, &self.collectives.desks),
                 Step::Await(slot) => {
                     if let Some((req, peer)) = self.landed(run, slot as usize) {
                         return Drive::Waiting(req, peer);
@@ -130,11 +194,12 @@ impl Engine {
                     }
                 }
                 Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                    run.failure = Some(Failure::Other("this rank has no board".into()));
-                    continue;
+                    if let Some(watch) = self.on_board(run, step) {
+                        return Drive::Board(watch);
+                    }
                 }
                 Step::Reduce { left, right } => {
-                    if let Some(step) = reduce(run, left, right) {
+                    if let Some(step) = reduce(run, left, right, &self.collectives.desks) {
                         return Drive::User(step);
                     }
                 }
@@ -145,9 +210,43 @@ impl Engine {
         Drive::Done
     }
 
+    /// A step on the board; what it waits for.
+    #[inline]
+    fn on_board(&mut self, run: &mut Run, step: Step) -> Option<Watch> {
+        let berth = run.berth.as_ref();
+        let found = berth.and_then(|b| Some((b, self.collectives.desks.get(b.desk)?)));
+        let Some((berth, desk)) = found else {
+            run.fail(Failure::Other("this rank has no board".into()));
+            return None;
+        };
+        match step {
+            Step::Raise(stage) => {
+                desk.raise(berth, stage);
+                run.raised = true;
+                None
+            }
+            Step::Watch { rank, stage } => desk.watch(berth, rank, stage),
+            Step::WatchAll(stage) => desk.watch_all(berth, &mut run.come, stage),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn end_on_board(&mut self, run: &mut Run) {
+        if let Some(berth) = &run.berth {
+            self.collectives.desks.end(berth, run.raised);
+        }
+    }
+
+    /// Whether what a schedule waits for on a board has come.
+    #[inline]
+    pub fn reached(&self, watch: Watch) -> bool {
+        self.collectives.desks.reached(watch)
+    }
+
     #[inline]
     fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
-        let buf = run.memory.buf(what);
+        let buf = run.buf(what, &self.collectives.desks);
         let Some(c) = &run.circle else { return };
         let peer = c.members.peer(to);
         let started = self.send(peer, c.context, c.rank, c.tag, SendMode::Standard, &buf);
@@ -164,7 +263,7 @@ impl Engine {
 
     #[inline]
     fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
-        let buf = run.memory.buf(into);
+        let buf = run.buf(into, &self.collectives.desks);
         let Some(c) = &run.circle else { return };
         let peer = c.members.peer(from);
         let want = Want {
@@ -191,18 +290,19 @@ impl Engine {
         flight.req = None;
         let outcome = self.take(req)?;
         if let Some(failure) = outcome.failure {
-            run.failure = Some(failure);
+            run.fail(failure);
         } else if let Some((from, want)) = flight.expects
             && outcome.len != want
         {
-            run.failure = Some(mismatch(run, from, outcome.len, want));
+            let failure = mismatch(run, from, outcome.len, want);
+            run.fail(failure);
         }
         None
     }
 
     #[inline]
     fn fence(&mut self, run: &mut Run) -> Option<(ReqId, kw_base::Peer)> {
-        while run.landed < run.flights.len() && run.failure.is_none() {
+        while run.landed < run.flights.len() && !run.has_failed() {
             if let Some(left) = self.landed(run, run.landed) {
                 return Some(left);
             }
@@ -228,7 +328,16 @@ impl Engine {
 
     /// Takes back a run that has ended; says what went wrong, if anything did.
     #[inline]
-    pub fn recycle(&mut self, mut run: Box<Run>) -> Option<Failure> {
+    pub fn recycle(&mut self, run: Box<Run>) -> Option<Failure> {
+        let failure = self.put_back(run);
+        if self.collectives.desks.turned {
+            self.advance_collectives();
+        }
+        failure
+    }
+
+    #[inline]
+    fn put_back(&mut self, mut run: Box<Run>) -> Option<Failure> {
         let failure = run.failure.take();
         let idle = run.flights.iter().all(|f| f.req.is_none());
         run.memory.clear(idle, &mut self.collectives.store);
@@ -248,9 +357,29 @@ impl Engine {
         req
     }
 
+    /// Goes on with the runs that nobody drives and whose wait on a board is over. Says whether there was one.
+    #[cold]
+    pub(crate) fn look_at_boards(&mut self) -> bool {
+        let mut any = false;
+        let mut i = self.collectives.running.len();
+        while i > 0 {
+            i -= 1;
+            let waits = self.collectives.running[i].1.waits;
+            if waits.is_some_and(|w| self.reached(w)) {
+                any = true;
+                self.advance(i);
+            }
+        }
+        if any {
+            self.flush();
+        }
+        any
+    }
+
     /// Goes on with all runs that nobody drives.
     #[cold]
     pub(crate) fn advance_collectives(&mut self) {
+        self.collectives.desks.turned = false;
         let mut i = self.collectives.running.len();
         while i > 0 {
             i -= 1;
@@ -267,7 +396,7 @@ impl Engine {
         let (req, mut run) = self.collectives.running.swap_remove(i);
         let drive = self.drive(&mut run);
         if let Drive::Done = drive {
-            let failure = self.recycle(run);
+            let failure = self.put_back(run);
             self.machine.close(
                 req.0,
                 Outcome {
@@ -278,6 +407,11 @@ impl Engine {
             return;
         }
         run.wants_user = matches!(drive, Drive::User(_));
+        run.waits = match drive {
+            Drive::Board(watch) => Some(watch),
+            _ => None,
+        };
+        self.collectives.unwatched |= run.waits.is_some();
         self.collectives.running.push((req, run));
     }
 
@@ -304,7 +438,7 @@ impl Engine {
             return None;
         };
         run.with_user = true;
-        Some((*req, reduce(run, left, right)?))
+        Some((*req, reduce(run, left, right, &self.collectives.desks)?))
     }
 
     /// The call has returned.
@@ -319,19 +453,19 @@ impl Engine {
 }
 
 #[inline]
-fn copy(run: &mut Run, from: Slice, to: Slice) {
-    let (a, b) = (run.memory.buf(from), run.memory.buf(to));
+fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks) {
+    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
     if a.len() != b.len() {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
-        run.failure = Some(mismatch(run, me, a.len(), b.len()));
-        return;
+        let failure = mismatch(run, me, a.len(), b.len());
+        return run.fail(failure);
     }
     a.copy_to(0, &b, 0, a.len());
 }
 
 #[inline]
-fn reduce(run: &Run, left: Slice, right: Slice) -> Option<UserStep> {
-    let (a, b) = (run.memory.addr(left), run.memory.addr(right));
+fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
+    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
     match run.combining? {
         Combining::Nothing => None,
         Combining::Kernel(k) => {

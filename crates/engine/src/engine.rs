@@ -337,6 +337,17 @@ impl Engine {
         self.after_poll(frames, moved)
     }
 
+    /// This rank is about to sleep, in one thread: what its runs wait for on boards shall wake it. Before the doorbell is
+    /// armed.
+    pub(crate) fn make_ready_to_sleep(&mut self) {
+        self.collectives.make_ready_to_sleep();
+    }
+
+    /// It is awake, or does not sleep after all.
+    pub(crate) fn awake(&mut self) {
+        self.collectives.desks.awake();
+    }
+
     /// The second drain of the contract of sleeping: looks at everything, and has every path wake us from now on.
     pub(crate) fn progress_before_sleep(&mut self) -> bool {
         self.paths.arm();
@@ -349,13 +360,13 @@ impl Engine {
         if !self.machine.actions.is_empty() {
             self.flush();
         }
-        if !moved {
-            return false;
+        if self.collectives.active() == 0 {
+            return moved;
         }
-        if self.collectives.active() != 0 {
+        if moved {
             self.advance_collectives();
         }
-        true
+        self.look_at_boards() || moved
     }
 
     /// Carries out what the machine wants done, until it wants nothing more.

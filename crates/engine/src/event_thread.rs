@@ -112,19 +112,24 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
         inner.duty = Duty::Idle;
         return;
     }
+    if let Some(e) = &mut inner.engine {
+        e.make_ready_to_sleep();
+    }
     sleeper.arm();
     if let Some(e) = &mut inner.engine {
         e.paths.arm();
     }
     if progress(&mut inner) || inner.has_news(Safety::ThreadSafe) {
         sleeper.disarm();
+        inner.awake();
         return;
     }
     drop(inner);
     sleeper.sleep(LONGEST_SLEEP);
-    let inner = core.lock();
+    let mut inner = core.lock();
     if inner.role == Role::Event {
         sleeper.disarm();
+        inner.awake();
     }
 }
 

@@ -8,6 +8,7 @@
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`kw_core::duty`]).
 
+use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::sleeper::Sleeper;
@@ -26,6 +27,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
 const ROUNDS_OF_ONE: u32 = 32;
+/// Rounds of polling before the threads that wait for a board are looked after.
+const ROUNDS_FOR_OTHERS: u32 = 8;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
 /// Rounds of polling between two looks at the clock.
@@ -49,7 +52,21 @@ struct Waiter {
     id: u64,
     thread: thread::Thread,
     requests: Vec<ReqId>,
+    board: Option<Watch>,
     arrivals: u64,
+}
+
+impl Waiter {
+    fn hit(&self, engine: &Engine) -> bool {
+        if engine.wants_user() {
+            return true;
+        }
+        match self.board {
+            Some(watch) => engine.reached(watch),
+            None if self.requests.is_empty() => engine.arrivals != self.arrivals,
+            None => self.requests.iter().any(|&r| engine.is_done(r)),
+        }
+    }
 }
 
 /// What the lane guards: the engine (once started) and what the layer above keeps beside it.
@@ -85,6 +102,8 @@ pub struct WaitOn<'a> {
     pub requests: &'a [ReqId],
     /// The only peer it can come from, if known.
     pub from: Option<Peer>,
+    /// What a schedule waits for on a board, instead of a request.
+    pub board: Option<Watch>,
 }
 
 #[derive(Debug)]
@@ -261,8 +280,13 @@ impl<T: Send + 'static> Lane<T> {
             id,
             thread: thread::current(),
             requests,
+            board: on.board,
             arrivals,
         });
+        if on.board.is_some() {
+            // Whoever polls for us does not sleep without us.
+            guard.ring_sleeper();
+        }
         loop {
             guard.apart(thread::park);
             let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
@@ -293,8 +317,10 @@ fn poll_until<T: Send + 'static>(
         let Some(engine) = guard.engine.as_mut() else {
             return;
         };
-        let moved = match on.from {
-            Some(p) if idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1 => engine.progress_from(p),
+        let alone = idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1;
+        let moved = match (on.board, on.from) {
+            (Some(w), _) if alone && !w.is_turn() => engine.reached(w),
+            (None, Some(p)) if alone => engine.progress_from(p),
             _ => engine.progress(),
         };
         if moved {
@@ -310,6 +336,9 @@ fn poll_until<T: Send + 'static>(
         if crowded {
             thread::yield_now();
         }
+        if idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
+            guard.wake_waiters();
+        }
         if crowded || spin.is_zero() || idle.is_multiple_of(ROUNDS_PER_CLOCK) {
             if guard.core.wanted.load(Ordering::Relaxed) != 0 {
                 guard.let_others_in();
@@ -320,7 +349,7 @@ fn poll_until<T: Send + 'static>(
             let now = kw_sys::clock::now();
             let start = *since.get_or_insert(now);
             if now.since(start) >= spin {
-                if sleep_once(guard, ready) {
+                if sleep_once(guard, on, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
                 idle = 0;
@@ -336,18 +365,21 @@ fn poll_until<T: Send + 'static>(
 #[cold]
 fn sleep_once<T: Send + 'static>(
     guard: &mut Guard<'_, T>,
+    on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T>) -> bool,
 ) -> bool {
     let Some(sleeper) = guard.sleeper.clone() else {
         return false;
     };
+    guard.watch_boards(on);
     sleeper.arm();
     let moved = guard
         .engine
         .as_mut()
         .is_some_and(|e| e.progress_before_sleep());
-    if moved || ready(guard) {
+    if moved || guard.hits_waiter() || ready(guard) {
         sleeper.disarm();
+        guard.awake();
         guard.wake_waiters();
         return ready(guard);
     }
@@ -359,6 +391,7 @@ fn sleep_once<T: Send + 'static>(
     }
     guard.apart(|| sleeper.sleep(if pending { SHORT_SLEEP } else { LONGEST_SLEEP }));
     sleeper.disarm();
+    guard.awake();
     guard.role = Role::Caller;
     ready(guard)
 }
@@ -436,6 +469,44 @@ impl<T> Inner<T> {
         if let Some(s) = &self.sleeper {
             s.disarm();
         }
+        self.awake();
+    }
+
+    /// Whatever this thread, parked ones and schedules wait for on boards shall wake us.
+    fn watch_boards(&mut self, on: WaitOn<'_>) {
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        engine.make_ready_to_sleep();
+        let parked = self.waiters.iter().filter_map(|w| w.board);
+        for watch in on.board.into_iter().chain(parked) {
+            engine.collectives.desks.sleep_for(watch);
+        }
+    }
+
+    pub(crate) fn awake(&mut self) {
+        if let Some(engine) = &mut self.engine {
+            engine.awake();
+        }
+    }
+
+    /// Whether a parked thread can go on because of a board.
+    fn hits_waiter(&self) -> bool {
+        let Some(engine) = &self.engine else {
+            return false;
+        };
+        let mut boards = self.waiters.iter().filter_map(|w| w.board);
+        boards.any(|w| engine.reached(w))
+    }
+
+    /// Has the thread that polls, and sleeps meanwhile, look again at what there is to wait for.
+    #[cold]
+    fn ring_sleeper(&self) {
+        if self.role == Role::CallerAsleep
+            && let Some(s) = &self.sleeper
+        {
+            s.ring();
+        }
     }
 
     #[inline]
@@ -456,15 +527,8 @@ impl<T> Inner<T> {
     #[cold]
     fn wake_parked(&mut self) {
         let Some(engine) = &self.engine else { return };
-        for w in &self.waiters {
-            let hit = engine.wants_user()
-                || match w.requests.is_empty() {
-                    true => engine.arrivals != w.arrivals,
-                    false => w.requests.iter().any(|&r| engine.is_done(r)),
-                };
-            if hit {
-                w.thread.unpark();
-            }
+        for w in self.waiters.iter().filter(|w| w.hit(engine)) {
+            w.thread.unpark();
         }
     }
 
@@ -483,8 +547,9 @@ impl<T> Inner<T> {
         match &self.engine {
             None => false,
             Some(e) => {
-                (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                    && e.machine.ended != self.told
+                self.role == Role::CallerAsleep && e.collectives.unwatched
+                    || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
+                        && e.machine.ended != self.told
                     || self.duty.needs_kick() && self.role == Role::Free && e.busy()
                     || !e.noticed.is_empty() && !self.tools.busy
             }

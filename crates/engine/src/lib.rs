@@ -15,7 +15,8 @@ mod seats;
 mod sleeper;
 
 pub use collective::{
-    Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep, cut,
+    BoardId, Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep, Watch,
+    cut,
 };
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};

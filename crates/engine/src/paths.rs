@@ -10,6 +10,7 @@ use kw_core::p2p::Machine;
 use kw_core::p2p::table::{Choice, Lines};
 use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
+use kw_path::shm::board::Boards;
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
 use kw_path::tcp::{Config, TcpPath};
@@ -46,6 +47,10 @@ pub struct Paths {
     shm: Option<ShmPath>,
     tcp: Option<TcpPath>,
     sim: Option<SimPath>,
+    /// Boards of this host; made when first asked for.
+    boards: Option<Boards>,
+    /// This rank, when it is alone on its host and shared memory is allowed.
+    alone: Option<Peer>,
     /// Polls so far; the clock is read, and idle paths are looked at, only now and then.
     polls: u32,
     now: Tick,
@@ -73,9 +78,11 @@ impl Paths {
             (None, true) => Some(join(launcher, &local, job)?),
             (None, false) => None,
         };
+        let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         Ok(Paths {
             shm,
             tcp,
+            alone,
             ..Paths::new(job, None)
         })
     }
@@ -92,6 +99,8 @@ impl Paths {
             shm: None,
             tcp: None,
             sim,
+            boards: None,
+            alone: None,
             polls: 0,
             now: kw_sys::clock::now(),
         }
@@ -105,6 +114,27 @@ impl Paths {
     /// The first processor that a rank of this host may use, where it is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
         self.shm.as_ref()?.cpu(peer)
+    }
+
+    /// The boards of this host; `None` when its ranks share no memory.
+    pub(crate) fn boards(&mut self) -> Option<&Boards> {
+        if self.boards.is_none() {
+            self.boards = match (&self.shm, self.alone) {
+                (Some(shm), _) => Some(shm.boards()),
+                // Without memory for one there is none.
+                (None, Some(_)) => Boards::alone().ok(),
+                (None, None) => None,
+            };
+        }
+        self.boards.as_ref()
+    }
+
+    /// This host's number of a rank, where it is one of this host.
+    pub(crate) fn place(&self, peer: Peer) -> Option<u32> {
+        match &self.shm {
+            Some(shm) => shm.place(peer),
+            None => (self.alone == Some(peer)).then_some(0),
+        }
     }
 
     /// What a thread of this rank sleeps on.

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Leaders,
     /// MPI_Comm_idup.
     Later,
+    /// Agreeing on a board.
+    Board,
     /// With a tag of the user.
     User(i32),
 }
@@ -38,6 +40,7 @@ impl Purpose {
             Purpose::Local => -1001,
             Purpose::Leaders => -1002,
             Purpose::Later => -1003,
+            Purpose::Board => -1004,
             Purpose::User(tag) => tag,
         }
     }
@@ -349,6 +352,7 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let on = WaitOn {
         requests: &[id],
         from,
+        ..WaitOn::default()
     };
     let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
         inner.engine.as_ref().is_none_or(|e| e.is_done(id))

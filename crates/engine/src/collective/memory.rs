@@ -67,7 +67,7 @@ impl Memory {
 
     /// The message buffer of units `at..at+len`.
     #[inline]
-    fn buf(&self, at: i64, len: u64) -> Buf {
+    pub(super) fn buf(&self, at: i64, len: u64) -> Buf {
         match self {
             Memory::Plain { addr, size } => Buf::bytes(addr.offset(at * *size as i64), len * size),
             Memory::Typed { addr, layout } => {
@@ -79,7 +79,7 @@ impl Memory {
 
     /// Address of element `at`, for reductions.
     #[inline]
-    fn addr(&self, at: i64) -> Addr {
+    pub(super) fn addr(&self, at: i64) -> Addr {
         match self {
             Memory::Plain { addr, size } => addr.offset(at * *size as i64),
             Memory::Typed { addr, layout } => addr.offset(at * layout.extent()),

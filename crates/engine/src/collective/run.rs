@@ -1,12 +1,13 @@
 //! One schedule that runs.
 
+use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory};
 use super::preface::Preface;
 use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_core::comm::Group;
-use kw_core::schedule::Schedule;
-use kw_sys::buf::Addr;
+use kw_core::schedule::{SHELVES, Schedule, Slice, TEMPS};
+use kw_sys::buf::{Addr, Buf};
 use kw_sys::callback::{UserOp, UserOpCount};
 use kw_sys::reduce::Kernel;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct Circle {
     pub rank: u32,
     /// Tells this collective from others on the communicator: all ranks count their calls alike.
     pub tag: i32,
+    /// The communicator's board.
+    pub board: Option<BoardId>,
 }
 
 /// A user's function, with either width of its length.
@@ -124,6 +127,14 @@ pub struct Run {
     pub(super) failure: Option<Failure>,
     /// What comes before, when the ranks compare their calls.
     pub(super) preface: Option<Box<Preface>>,
+    /// Its place on a board. Such a run goes on to its end even after a failure: others watch it.
+    pub(super) berth: Option<Berth>,
+    /// It has said on the board that it has begun.
+    pub(super) raised: bool,
+    /// Members that a step which watches all has found.
+    pub(super) come: u32,
+    /// What it waits for on a board, when nobody drives it.
+    pub(super) waits: Option<Watch>,
     /// Some thread is in the user's function for this schedule.
     pub(super) with_user: bool,
     pub(super) wants_user: bool,
@@ -179,6 +190,47 @@ impl Run {
         }
     }
 
+    /// Whether a failure ends it.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some() && self.berth.is_none()
+    }
+
+    /// Remembers the first failure.
+    #[cold]
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    #[inline]
+    fn shelf(&self, slice: Slice) -> Option<&Berth> {
+        if (SHELVES..TEMPS).contains(&slice.buf) {
+            return self.berth.as_ref();
+        }
+        None
+    }
+
+    /// The message buffer of a slice.
+    #[inline]
+    pub(super) fn buf(&self, slice: Slice, desks: &Desks) -> Buf {
+        if slice.is_empty() {
+            return Buf::EMPTY;
+        }
+        match self.shelf(slice) {
+            Some(berth) => desks.memory(berth, slice).buf(0, slice.len),
+            None => self.memory.buf(slice),
+        }
+    }
+
+    /// Address of a slice's first element.
+    #[inline]
+    pub(super) fn addr(&self, slice: Slice, desks: &Desks) -> Addr {
+        match self.shelf(slice) {
+            Some(berth) => desks.memory(berth, slice).addr(0),
+            None => self.memory.addr(slice),
+        }
+    }
+
     /// As new, but with the memory of its lists.
     pub(super) fn reset(&mut self) {
         self.schedule.clear();
@@ -187,6 +239,8 @@ impl Run {
         (self.with_user, self.wants_user) = (false, false);
         (self.combining, self.element, self.circle) = (None, None, None);
         self.preface = None;
+        (self.berth, self.waits) = (None, None);
+        (self.raised, self.come) = (false, 0);
     }
 
     /// The user's function has returned.
@@ -205,6 +259,8 @@ pub enum Drive {
     Done,
     /// This transfer, which that peer ends.
     Waiting(ReqId, Peer),
+    /// This on a board.
+    Board(Watch),
     /// A call of the user's function; [`Run::user_done`] afterwards.
     User(UserStep),
 }

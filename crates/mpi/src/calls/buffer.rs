@@ -44,6 +44,7 @@ fn flush<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, owner: Owner) -> Res<Guard<'a>>
         let on = WaitOn {
             requests: &[id],
             from: None,
+            ..WaitOn::default()
         };
         guard = mpi.lane.wait(guard, on, |s| {
             s.engine.as_ref().is_none_or(|e| e.is_done(id))

@@ -79,9 +79,12 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
 /// Takes a communicator out of the table, and what the engine keeps for it.
 pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
-    let context = guard.above.remove_comm(handle)?;
+    let comm = guard.above.remove_comm(handle)?;
     if let Some(engine) = &mut guard.engine {
-        (0..STRIDE).for_each(|i| engine.retire(ContextId(context.0 + i)));
+        (0..STRIDE).for_each(|i| engine.retire(ContextId(comm.context.0 + i)));
+        if let Some(board) = comm.board.id() {
+            engine.leave_board(board);
+        }
     }
     Ok(())
 }

@@ -107,7 +107,10 @@ fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<Comm
     let parent = Parent::new(mpi, comm)?;
     let mut made = parent.make(parent.circle.clone(), parent.remote.clone())?;
     made.info = hints;
-    made.topology = mpi.lock().above.comm(comm)?.topology.clone();
+    let guard = mpi.lock();
+    let old = guard.above.comm(comm)?;
+    (made.topology, made.nodes) = (old.topology.clone(), old.nodes.clone());
+    drop(guard);
     adopt(mpi, comm, made, newcomm)
 }
 

@@ -211,6 +211,7 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
     let on = WaitOn {
         requests: &[req],
         from: Some(Peer(from)),
+        ..WaitOn::default()
     };
     let mut guard = mpi.lane.wait(guard, on, |s| {
         s.engine.as_ref().is_none_or(|e| e.is_done(req))

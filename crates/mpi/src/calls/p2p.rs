@@ -115,6 +115,7 @@ pub(crate) fn settle<'a>(
         let on = WaitOn {
             requests: &[f.id],
             from: f.from,
+            ..WaitOn::default()
         };
         guard = wait_serving(mpi, guard, on, |s| {
             s.engine.as_ref().is_none_or(|e| e.is_done(f.id))

@@ -33,6 +33,7 @@ fn on(want: &Want) -> WaitOn<'static> {
     WaitOn {
         requests: &[],
         from: from(want),
+        ..WaitOn::default()
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn wait_until_ended<'a>(
                 let on = WaitOn {
                     requests: &[id],
                     from,
+                    ..WaitOn::default()
                 };
                 wait_serving(mpi, guard, on, |s| {
                     s.engine.as_ref().is_none_or(|e| e.is_done(id))

@@ -90,6 +90,7 @@ impl List {
         let on = WaitOn {
             requests: &ids,
             from: None,
+            ..WaitOn::default()
         };
         let mut found = None;
         let guard = wait_serving(mpi, guard, on, |s| {

@@ -10,6 +10,8 @@ use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
 use kw_core::comm::{ContextPool, SELF, WORLD};
+use kw_core::schedule::Nodes;
+use kw_engine::BoardId;
 use std::sync::Arc;
 
 /// MPI_ANY_SOURCE
@@ -46,6 +48,33 @@ pub struct Comm {
     pub collectives: i32,
     /// The session it was made from, if it was.
     pub session: Option<crate::handle::SessionH>,
+    /// Its board.
+    pub board: Board,
+    /// Which of its ranks share a machine, once somebody asked; `Some(None)`: all do.
+    pub nodes: Option<Option<Arc<Nodes>>>,
+}
+
+/// The memory that a communicator's ranks on one node share for collectives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Board {
+    /// Not agreed upon; the first blocking collective does that.
+    #[default]
+    Unknown,
+    /// There is none, on any rank.
+    None,
+    /// All ranks have one, this one's engine by that name.
+    Some(BoardId),
+}
+
+impl Board {
+    /// The engine's name of it.
+    #[inline]
+    pub fn id(self) -> Option<BoardId> {
+        match self {
+            Board::Some(id) => Some(id),
+            _ => None,
+        }
+    }
 }
 
 impl Comm {
@@ -56,12 +85,18 @@ impl Comm {
         remote: Option<Arc<Group>>,
         rank: u32,
     ) -> Comm {
+        let board = match &remote {
+            None => Board::Unknown,
+            Some(_) => Board::None,
+        };
         Comm {
             handle: CommH::NULL,
             context,
             local,
             remote,
             both: None,
+            board,
+            nodes: None,
             rank,
             errhandler: ErrhandlerH::FATAL,
             name: String::new(),
@@ -82,6 +117,14 @@ impl Comm {
     #[inline]
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
+    }
+
+    /// Which of its ranks share a machine; `None` when all do. `hosts` by process of the job.
+    #[inline]
+    pub fn nodes(&mut self, hosts: &[u32]) -> Option<&Arc<Nodes>> {
+        let local = &self.local;
+        let nodes = || Nodes::of_hosts(local.iter().map(|p| hosts[p.idx()])).map(Arc::new);
+        self.nodes.get_or_insert_with(nodes).as_ref()
     }
 
     /// Context of the messages that make communicators from this one.
@@ -150,8 +193,8 @@ impl Tables {
         handle
     }
 
-    /// Forgets a communicator that the user made, and lets its context id be used again. Returns that id.
-    pub fn remove_comm(&mut self, handle: CommH) -> Res<ContextId> {
+    /// Forgets a communicator that the user made, and lets its context id be used again. Returns it.
+    pub fn remove_comm(&mut self, handle: CommH) -> Res<Comm> {
         self.comm(handle)?;
         let gone = handle.key().and_then(|k| self.comms.remove(k));
         let Some(comm) = gone else {
@@ -164,7 +207,7 @@ impl Tables {
             pool.release(comm.context);
         }
         self.drop_errhandler(comm.errhandler);
-        Ok(comm.context)
+        Ok(comm)
     }
 
     /// Whether no live communicator has this context id.

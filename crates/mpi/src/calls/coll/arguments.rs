@@ -7,7 +7,7 @@ use crate::state::Tables;
 use kw_core::layout::basic;
 use kw_engine::Memory;
 use kw_sys::args::{Array, Ints};
-use kw_sys::buf::Addr;
+use kw_sys::buf::{Addr, Buf};
 
 /// One buffer argument with its count and datatype.
 #[derive(Clone, Debug)]
@@ -64,6 +64,27 @@ impl Data {
             bytes,
         })
     }
+
+    /// Likewise, `blocks` times as much; `memory` and `count` in bytes of packed data, `count` and `bytes` of one block.
+    #[inline]
+    pub fn packed(
+        tables: &Tables,
+        name: &str,
+        (addr, count, datatype): (Addr, i64, TypeH),
+        blocks: u32,
+    ) -> Res<Data> {
+        let named = |what| move |f| rename(f, &with(name, what));
+        let units = Units::of(tables, datatype).map_err(named("type"))?;
+        let bytes = units.bytes(count).map_err(named("count"))?;
+        let all = count.saturating_mul(blocks as i64);
+        units.bytes(all).map_err(named("count"))?;
+        check_addr(name, addr, bytes, datatype)?;
+        Ok(Data {
+            memory: units.packed(addr, all as u64),
+            count: bytes,
+            bytes,
+        })
+    }
 }
 
 /// A datatype as the unit of a buffer.
@@ -101,6 +122,15 @@ impl<'a> Units<'a> {
                 size: self.size,
             },
             Some(layout) => Memory::elements(addr, layout),
+        }
+    }
+
+    /// The packed data of so many elements.
+    #[inline]
+    fn packed(&self, addr: Addr, count: u64) -> Memory {
+        match (self.memory(addr), self.layout) {
+            (Memory::Typed { .. }, Some(layout)) => Memory::stream(Buf::typed(addr, count, layout)),
+            _ => Memory::Plain { addr, size: 1 },
         }
     }
 }

@@ -114,6 +114,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         context: comm.context.collective(),
         rank,
         tag: comm.collectives,
+        board: None,
     }
 }
 

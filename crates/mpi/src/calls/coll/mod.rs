@@ -5,6 +5,7 @@
 
 pub(crate) mod arguments;
 pub mod blocking;
+mod board;
 mod call;
 pub(crate) mod check;
 mod inter;
@@ -26,6 +27,9 @@ use kw_sys::args::Out;
 fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>) -> Res {
     let mut guard = mpi.lock();
     let mut run = plan(&mut guard)?;
+    if board::is_unknown(&guard, comm) {
+        guard = board::agree(mpi, guard, comm)?;
+    }
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         match engine.drive(&mut run) {
@@ -37,9 +41,19 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
                 let on = WaitOn {
                     requests: &[req],
                     from: Some(peer),
+                    ..WaitOn::default()
                 };
                 guard = wait_serving(mpi, guard, on, |s| {
                     s.engine.as_ref().is_none_or(|e| e.is_done(req))
+                });
+            }
+            Drive::Board(watch) => {
+                let on = WaitOn {
+                    board: Some(watch),
+                    ..WaitOn::default()
+                };
+                guard = wait_serving(mpi, guard, on, |s| {
+                    s.engine.as_ref().is_none_or(|e| e.reached(watch))
                 });
             }
             Drive::User(step) => {
@@ -76,7 +90,7 @@ fn begin(
     Ok(())
 }
 
-/// Plans, and keeps the plan for MPI_Start.
+/// Plans, and keeps the plan for MPI_Start. Without a board: starts need not come in the order of other calls.
 fn keep(
     mpi: &Mpi,
     comm: CommH,
@@ -84,7 +98,7 @@ fn keep(
     plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
 ) -> Res {
     let mut guard = mpi.lock();
-    let mut pattern = plan(&mut guard)?;
+    let mut pattern = board::without(&mut guard, comm, plan)?;
     if let Some(said) = pattern.preface() {
         said.record()[check::FORM] = check::PERSISTENT;
     }

@@ -14,12 +14,35 @@ use kw_sys::buf::Addr;
 /// A plan, or what is wrong with the arguments.
 pub(super) type Plan = Res<Box<Run>>;
 
+/// Bytes of a unit of the shelves, where a board may take part. All ranks judge alike.
+pub(super) type Unit = Option<u64>;
+
+/// Shelves in bytes.
+const BYTES: Unit = Some(1);
+/// Blocks whose lengths not every rank knows go by messages.
+pub(super) const NO_BOARD: Unit = None;
+
 /// Counts the call, chooses the algorithm and lays out the schedule.
 #[inline]
-pub(super) fn lay_out(state: &mut State, comm: CommH, coll: Coll, bytes: u64, ask: &Ask) -> Plan {
+pub(super) fn lay_out(
+    state: &mut State,
+    comm: CommH,
+    coll: Coll,
+    bytes: u64,
+    unit: Unit,
+    ask: &Ask,
+) -> Plan {
     let (engine, tables) = running(state)?;
-    let circle = circle(tables.comm_mut(comm)?);
-    Ok(engine.plan(circle, coll, bytes, ask))
+    let checking = tables.checking;
+    let c = tables.comm_mut(comm)?;
+    let mut circle = circle(c);
+    if checking {
+        // A call that the ranks disagree on must not have a place on the board.
+        circle.board = None;
+    }
+    let nodes = c.nodes(engine.hosts()).map(|n| &**n);
+    let ask = Ask { nodes, ..*ask };
+    Ok(engine.plan(circle, coll, bytes, unit, &ask))
 }
 
 /// The circle of the next collective call on a communicator.
@@ -31,6 +54,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         context: comm.context.collective(),
         rank: comm.rank,
         tag: comm.collectives,
+        board: comm.board.id(),
     }
 }
 
@@ -48,7 +72,7 @@ pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
 #[inline]
 pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
     let ask = ask(&state.above, comm)?;
-    lay_out(state, comm, Coll::Barrier, 0, &ask)
+    lay_out(state, comm, Coll::Barrier, 0, BYTES, &ask)
 }
 
 /// MPI_Bcast
@@ -63,12 +87,11 @@ pub(super) fn bcast(
 ) -> Plan {
     let mut ask = ask(&state.above, comm)?;
     ask.root = checked_root(root, ask.size)?;
-    Data::of(&state.above, "buffer", buffer, count, datatype)?;
-    let buf = state.above.buf(buffer, count, datatype)?;
-    ask.count = buf.len();
-    let mut run = lay_out(state, comm, Coll::Bcast, buf.len(), &ask)?;
+    let data = Data::packed(&state.above, "buffer", (buffer, count, datatype), 1)?;
+    ask.count = data.bytes;
+    let mut run = lay_out(state, comm, Coll::Bcast, data.bytes, BYTES, &ask)?;
     run.add(Memory::NONE);
-    run.add(Memory::stream(buf));
+    run.add(data.memory);
     Ok(run)
 }
 
@@ -91,10 +114,10 @@ pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
     ask.in_place = ask.is_root() && s.0.is_in_place();
     if !ask.in_place {
-        send = data(tables, "sendbuf", s)?;
+        send = Data::packed(tables, "sendbuf", s, 1)?;
     }
     if ask.is_root() {
-        recv = data(tables, "recvbuf", r)?;
+        recv = Data::packed(tables, "recvbuf", r, ask.size)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
     ask.block_bytes = if ask.is_root() {
@@ -103,7 +126,7 @@ pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH
         send.bytes
     };
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, Coll::Gather, ask.block_bytes, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Gather, ask.block_bytes, BYTES, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     Ok(run)
@@ -128,7 +151,7 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Gather, 0, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Gather, 0, NO_BOARD, &ask)?;
     run.add(send.memory);
     run.add(recv.0);
     Ok(run)
@@ -150,10 +173,10 @@ pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: Comm
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
     ask.in_place = ask.is_root() && r.0.is_in_place();
     if !ask.in_place {
-        recv = data(tables, "recvbuf", r)?;
+        recv = Data::packed(tables, "recvbuf", r, 1)?;
     }
     if ask.is_root() {
-        send = data(tables, "sendbuf", s)?;
+        send = Data::packed(tables, "sendbuf", s, ask.size)?;
         refuse_same(s.0, r.0, recv.bytes)?;
     }
     ask.block_bytes = if ask.is_root() {
@@ -162,7 +185,7 @@ pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: Comm
         recv.bytes
     };
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, Coll::Scatter, ask.block_bytes, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Scatter, ask.block_bytes, BYTES, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     Ok(run)
@@ -187,7 +210,7 @@ pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm:
         recv: even(RECV, recv.count),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Scatter, 0, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Scatter, 0, NO_BOARD, &ask)?;
     run.add(send.0);
     run.add(recv.memory);
     Ok(run)
@@ -207,15 +230,16 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Pla
     let tables = &state.above;
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.0.is_in_place();
-    let recv = data(tables, "recvbuf", r)?;
+    let recv = Data::packed(tables, "recvbuf", r, ask.size)?;
     let mut send = Data::NONE;
+    let blocks = if coll == Coll::Alltoall { ask.size } else { 1 };
     if !ask.in_place {
-        send = data(tables, "sendbuf", s)?;
+        send = Data::packed(tables, "sendbuf", s, blocks)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
     ask.block_bytes = recv.bytes;
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, coll, recv.bytes, &ask)?;
+    let mut run = lay_out(state, comm, coll, recv.bytes, BYTES, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     Ok(run)
@@ -239,7 +263,7 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Allgather, mean, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Allgather, mean, NO_BOARD, &ask)?;
     run.add(send.memory);
     run.add(recv.0);
     Ok(run)
@@ -261,7 +285,7 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Alltoall, 0, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Alltoall, 0, NO_BOARD, &ask)?;
     run.add(send.0);
     run.add(recv.0);
     Ok(run)
@@ -291,13 +315,22 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
         },
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Alltoall, 0, &ask)?;
+    let mut run = lay_out(state, comm, Coll::Alltoall, 0, NO_BOARD, &ask)?;
     memories.into_iter().for_each(|m| run.add(m));
     Ok(run)
 }
 
 /// What a reduction combines: the element, how, and whether it commutes.
 pub(super) type Mix = (Memory, Combining, bool);
+
+/// Shelves in elements, which loops of ours combine where they lie.
+#[inline]
+fn elements(combining: &Combining, element: &Memory) -> Unit {
+    match (combining, element) {
+        (Combining::Kernel(_), Memory::Plain { size, .. }) => Some(*size),
+        _ => None,
+    }
+}
 
 #[inline]
 pub(super) fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
@@ -347,7 +380,8 @@ fn combine(
     let bytes = send.bytes.max(recv.bytes);
     ask.count = send.count.max(recv.count);
     (ask.commutative, ask.in_place) = (commutes, in_place);
-    let mut run = lay_out(state, comm, coll, bytes, &ask)?;
+    let unit = elements(&combining, &element);
+    let mut run = lay_out(state, comm, coll, bytes, unit, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     run.combine(combining, element);
@@ -368,7 +402,8 @@ pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: Co
     (ask.commutative, ask.count) = (commutes, total);
     ask.send = even(buf, recv.count);
     let bytes = recv.bytes.saturating_mul(ask.size as u64);
-    let mut run = lay_out(state, comm, Coll::ReduceScatter, bytes, &ask)?;
+    let unit = elements(&combining, &element);
+    let mut run = lay_out(state, comm, Coll::ReduceScatter, bytes, unit, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     run.combine(combining, element);
@@ -408,7 +443,8 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
         send: listed(buf, &lists),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::ReduceScatter, lists.bytes, &ask)?;
+    let unit = elements(&combining, &element);
+    let mut run = lay_out(state, comm, Coll::ReduceScatter, lists.bytes, unit, &ask)?;
     run.add(send.memory);
     run.add(recv.memory);
     run.combine(combining, element);

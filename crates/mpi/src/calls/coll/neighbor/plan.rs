@@ -1,7 +1,7 @@
 //! Plans of the neighbourhood collectives: a block for each edge, in the order that the topology gives.
 
 use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
-use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, Plan, even, lay_out, listed};
+use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
 use crate::objects::topology::Neighborhood;
@@ -142,7 +142,7 @@ fn lay(
     ask: &Ask,
     memories: impl IntoIterator<Item = Memory>,
 ) -> Plan {
-    let mut run = lay_out(state, comm, coll, 0, ask)?;
+    let mut run = lay_out(state, comm, coll, 0, NO_BOARD, ask)?;
     memories.into_iter().for_each(|m| run.add(m));
     Ok(run)
 }
