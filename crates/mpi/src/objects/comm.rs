@@ -174,7 +174,7 @@ impl Tables {
             .get_or_insert_with(|| ContextPool::new(me, size));
     }
 
-    /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. The attributes of MPI_COMM_SELF must be deleted before
+    /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. Their attributes must be deleted before
     /// (`calls::attr::close_world`).
     pub fn shut_world(&mut self) {
         self.world = None;
