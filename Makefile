@@ -9,12 +9,12 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check bench loom clean
+.PHONY: all help build stage install demo check bench loom peer-skips clean
 
 all: build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library, mpiexec and kwinfo
@@ -44,6 +44,9 @@ bench: stage ## measures
 loom: ## model checks of the concurrent parts
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path --lib loom
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-core --test loom_handover
+
+peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
+	tests/mpi4py/peer-skips
 
 clean: ## removes what was made here
 	$(CARGO) clean

@@ -1,0 +1,94 @@
+"""Runs test modules of mpi4py one after the other in this process and writes down what becomes of every test.
+
+    mpiexec -n N python suite.py LOGS MPI4PY/test [-x PATTERN ...] MODULE ...
+
+Every rank writes LOGS/RANK, a line of JSON an event: "begin" when a module is loaded or a test begins, "skip" and "fail"
+with a text, "end" of a test with the seconds that it took and those of the processor, and "done" behind everything. So a
+reader can tell where a rank stands that writes no more.
+"""
+import json
+import pathlib
+import sys
+import time
+import traceback
+import unittest
+
+LOGS, SOURCE = map(pathlib.Path, sys.argv[1:3])
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE))
+import main  # noqa: E402  mpi4py's own test program
+
+
+class Result(unittest.TestResult):
+    """Writes every event as it happens. A test of several parts (subtests) may fail or be skipped more than once."""
+
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+
+    def write(self, event, test, text="", **more):
+        print(json.dumps({"event": event, "test": test, "text": str(text), **more}), file=self.log, flush=True)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.start = time.monotonic(), time.process_time()
+        self.write("begin", test.id())
+
+    def stopTest(self, test):
+        wall, cpu = self.start
+        self.write("end", test.id(), wall=time.monotonic() - wall, cpu=time.process_time() - cpu)
+        super().stopTest(test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.write("skip", test.id(), reason)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.write("fail", test.id(), self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.write("fail", test.id(), self.errors[-1][1])
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.write("fail", subtest.id(), self._exc_info_to_string(err, test))
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self.write("fail", test.id(), "passed, but mpi4py expects that it fails")
+
+
+class Program(main.TestProgram):
+    """Loads a module only when its turn has come: loading some of them communicates already."""
+
+    def createTests(self, *args):
+        self.modules, self.testNames = self.testNames, []
+        super().createTests(*args)
+
+    def runTests(self):
+        from mpi4py import MPI
+
+        with open(LOGS / str(MPI.COMM_WORLD.Get_rank()), "w", encoding="utf-8") as log:
+            result = Result(log)
+            for name in self.modules:
+                self.run_module(name, result)
+            result.write("done", "")
+        sys.exit(not result.wasSuccessful())
+
+    def run_module(self, name, result):
+        result.write("begin", name)
+        try:
+            tests = self.testLoader.loadTestsFromName(name)
+        except unittest.SkipTest as reason:
+            result.write("skip", name, reason)
+        except Exception:
+            result.write("fail", name, traceback.format_exc())
+        else:
+            tests(result)
+
+
+# What is tested is the mpi4py that this Python has, not one that lies about in the directory of its source.
+Program(module=None, argv=["main.py", "--no-builddir", *sys.argv[3:]])

@@ -1,0 +1,126 @@
+"""Runs suite.py on several processes and reads what it wrote: outcomes by test, and where every rank stood when a run
+ended early."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Seconds in which no rank ends or begins a test, until a run counts as hung. The longest test computes for 4 s alone;
+# eight of it share two cores, which others may use too.
+QUIET = 240
+# A run that hung or died goes on behind the module at fault, so many times.
+RESUMES = 2
+
+
+class Lists:
+    """modules.txt: what is run, with the patterns of tests left out of it, and which modules are left out, with reasons."""
+
+    def __init__(self):
+        self.modules, self.patterns, self.left_out = [], [], {}
+        for line in (HERE / "modules.txt").read_text().splitlines():
+            words = line.split("#")[0].split()
+            if words and words[0] == "-":
+                self.left_out[words[1]] = " ".join(words[2:])
+            elif words:
+                self.modules.append(words[0])
+                self.patterns += [f"{words[0]}.*{x}*" for x in words[1:] if x != "-x"]
+
+
+class Outcome:
+    """What became of the tests at one number of processes. A test is skipped, or fails, where one rank says so."""
+
+    def __init__(self):
+        self.tests, self.skipped, self.failed, self.seconds = set(), {}, {}, {}
+
+    def read(self, rank, text):
+        """Takes a rank's events in; says in which test it stands, or None when it is through."""
+        where = "before the first module"
+        for line in text.splitlines():
+            try:
+                e = json.loads(line)
+            except ValueError:  # torn when the rank died
+                continue
+            name = e["test"]
+            match e["event"]:
+                case "begin":
+                    where = name
+                case "end":
+                    self.tests.add(name)
+                    self.seconds[name] = self.seconds.get(name, 0) + e["cpu"]
+                    where = f"{name}, ended"
+                case "skip":
+                    self.skipped[name] = e["text"]
+                case "fail":
+                    self.failed.setdefault(name, f"rank {rank}: {e['text']}")
+                case "done":
+                    return None
+        return where
+
+
+def stop(p):
+    os.killpg(p.pid, signal.SIGKILL)
+    return p.communicate()[0]
+
+
+def attempt(command, n, modules, patterns, source, logs, outcome):
+    """One run. Returns None, or why it ended early with where every rank stood."""
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir(parents=True)
+    exclude = [word for x in patterns for word in ("-x", x)]
+    out = open(logs / "output", "w+", encoding="utf-8", errors="replace")
+    p = subprocess.Popen([*command(n), str(HERE / "suite.py"), str(logs), str(source), *exclude, *modules], cwd=source,
+                         stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+    fault = watch(p, logs)
+    stands = {rank: outcome.read(rank, read(logs / str(rank))) for rank in range(n)}
+    if fault is None and p.returncode != 0 and not outcome.failed:
+        fault = f"mpiexec ended with status {p.returncode}"
+    if fault is None and any(stands.values()):
+        fault = "a rank ended before its time"
+    if fault is None:
+        return None, stands
+    said = "\n".join(read(logs / "output").splitlines()[-20:])
+    places = "\n".join(f"rank {r} in {w or 'nothing any more'}" for r, w in stands.items())
+    return f"{fault}\n{places}\n{said}", stands
+
+
+def read(path):
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def watch(p, logs):
+    """Waits for the end; ends what makes no step for QUIET seconds, and says so."""
+    size, since = -1, time.monotonic()
+    while True:
+        try:
+            p.wait(timeout=1)
+            return None
+        except subprocess.TimeoutExpired:
+            pass
+        now = sum(f.stat().st_size for f in logs.iterdir())
+        if now != size:
+            size, since = now, time.monotonic()
+        elif time.monotonic() - since > QUIET:
+            stop(p)
+            return f"no rank made a step for {QUIET} s"
+
+
+def suite(command, n, modules, patterns, source, logs):
+    """Runs all modules on n processes, again behind a module where a run hangs or dies. `command(n)` starts Python."""
+    outcome, rest = Outcome(), list(modules)
+    for _ in range(RESUMES + 1):
+        fault, stands = attempt(command, n, rest, patterns, source, logs, outcome)
+        if fault is None:
+            return outcome
+        at = [rest.index(m) for m in (w.split(".")[0] for w in stands.values() if w) if m in rest]
+        at = min(at, default=len(rest) - 1 if not any(stands.values()) else 0)
+        outcome.failed[rest[at]] = fault
+        rest = rest[at + 1:]
+        if not rest:
+            return outcome
+    for name in rest:
+        outcome.failed[name] = f"not run: {RESUMES + 1} modules before it hung or died"
+    return outcome
