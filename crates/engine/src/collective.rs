@@ -127,7 +127,10 @@ impl Engine {
                 board: board.map(|(_, unit)| Desks::view(unit)),
                 ..*ask
             };
-            let (algorithm, fan) = table.choose(coll, bytes, site, &ask);
+            let rows = circle.rows.as_deref();
+            let (algorithm, fan) = rows
+                .and_then(|r| r.find(coll, bytes, site, &ask))
+                .unwrap_or_else(|| table.choose(coll, bytes, site, &ask));
             ask.fan = fan;
             (algorithm.emit)(&ask, &mut run.schedule);
         }

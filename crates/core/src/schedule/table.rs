@@ -119,6 +119,26 @@ impl Table {
         Ok(Table { rows })
     }
 
+    /// Rows alone, separated by semicolons, with nothing behind them (a communicator's hint).
+    pub fn only(rows: &str) -> Result<Table, String> {
+        Table::parse(&rows.replace(';', "\n"))
+    }
+
+    /// The first row that fits: algorithm and fan-out.
+    #[inline]
+    pub fn find(
+        &self,
+        coll: Coll,
+        bytes: u64,
+        site: Site,
+        ask: &Ask,
+    ) -> Option<(&'static Algorithm, u32)> {
+        let row = self.rows[coll as usize]
+            .iter()
+            .find(|r| r.fits(bytes, site, ask))?;
+        Some((row.algorithm, row.fan))
+    }
+
     /// The algorithm and fan-out for a call; `bytes` as `table.txt` explains. When no row fits, the first algorithm that can.
     #[inline]
     pub fn choose(
@@ -128,12 +148,8 @@ impl Table {
         site: Site,
         ask: &Ask,
     ) -> (&'static Algorithm, u32) {
-        for row in &self.rows[coll as usize] {
-            if row.fits(bytes, site, ask) {
-                return (row.algorithm, row.fan);
-            }
-        }
-        fallback(coll, ask)
+        self.find(coll, bytes, site, ask)
+            .unwrap_or_else(|| fallback(coll, ask))
     }
 }
 

@@ -6,6 +6,7 @@ use super::preface::Preface;
 use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_core::comm::Group;
+use kw_core::schedule::Table;
 use kw_core::schedule::{SHELVES, Schedule, Slice, TEMPS};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::callback::{UserOp, UserOpCount};
@@ -25,6 +26,8 @@ pub struct Circle {
     pub tag: i32,
     /// The communicator's board.
     pub board: Option<BoardId>,
+    /// Rows that choose algorithms before those of the engine's table.
+    pub rows: Option<Arc<Table>>,
 }
 
 /// A user's function, with either width of its length.

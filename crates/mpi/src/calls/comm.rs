@@ -46,8 +46,9 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let mut guard = mpi.lock();
     guard.above.comm(comm)?;
     let new = guard.above.info(info)?.clone();
-    let hints = &mut guard.above.comm_mut(comm)?.info;
-    hints.get_or_insert_default().take_comm_hints(&new);
+    let comm = guard.above.comm_mut(comm)?;
+    comm.info.get_or_insert_default().take_comm_hints(&new);
+    comm.read_hints();
     Ok(())
 }
 

@@ -5,12 +5,12 @@
 
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
-use crate::objects::info::Info;
+use crate::objects::info::{Info, ROWS_HINT};
 use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
 use kw_core::comm::{ContextPool, SELF, WORLD};
-use kw_core::schedule::Nodes;
+use kw_core::schedule::{Nodes, Table};
 use kw_engine::BoardId;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct Comm {
     pub name: String,
     /// Hints that the user gave and we know.
     pub info: Option<Box<Info>>,
+    /// The hint `kw_coll`, read: rows that choose algorithms for this communicator.
+    pub rows: Option<Arc<Table>>,
     /// Virtual topology.
     pub topology: Option<Arc<Topology>>,
     /// Collective calls made on it, which is the tag of the last one.
@@ -101,6 +103,7 @@ impl Comm {
             errhandler: ErrhandlerH::FATAL,
             name: String::new(),
             info: None,
+            rows: None,
             topology: None,
             collectives: 0,
             session: None,
@@ -111,6 +114,13 @@ impl Comm {
     #[inline]
     pub fn target(&self) -> &Arc<Group> {
         self.remote.as_ref().unwrap_or(&self.local)
+    }
+
+    /// Makes what follows from the hints.
+    pub fn read_hints(&mut self) {
+        let text = self.info.as_deref().and_then(|i| i.get(ROWS_HINT));
+        // Hints that cannot be read are not taken over (`Info::take_comm_hints`).
+        self.rows = text.and_then(|t| Table::only(t).ok()).map(Arc::new);
     }
 
     /// Whether it is an intercommunicator.
@@ -182,7 +192,8 @@ impl Tables {
     }
 
     /// Gives a communicator its handle.
-    pub fn add_comm(&mut self, comm: Comm) -> CommH {
+    pub fn add_comm(&mut self, mut comm: Comm) -> CommH {
+        comm.read_hints();
         let errhandler = comm.errhandler;
         self.hold_errhandler(errhandler);
         let key = self.comms.insert(comm);

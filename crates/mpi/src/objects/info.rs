@@ -3,6 +3,7 @@
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::InfoH;
 use crate::state::Tables;
+use kw_core::schedule::Table;
 
 /// MPI_MAX_INFO_KEY, final zero included.
 pub const MAX_KEY: usize = 256;
@@ -17,7 +18,11 @@ const COMM_HINTS: &[&str] = &[
     "mpi_assert_allow_overtaking",
     "mpi_assert_strict_persistent_collective_ordering",
     "mpi_assert_memory_alloc_kinds",
+    ROWS_HINT,
 ];
+
+/// Our own hint: rows of the selection table of collectives (as KW_COLL takes them) for one communicator, the same on all ranks.
+pub const ROWS_HINT: &str = "kw_coll";
 
 /// Pairs of key and value, in the order in which the keys were first set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,7 +75,8 @@ impl Info {
     /// Takes over those hints about communicators that we know.
     pub fn take_comm_hints(&mut self, from: &Info) {
         for (key, value) in from.iter() {
-            if COMM_HINTS.contains(&key) {
+            let readable = key != ROWS_HINT || Table::only(value).is_ok();
+            if COMM_HINTS.contains(&key) && readable {
                 self.set(key, value);
             }
         }

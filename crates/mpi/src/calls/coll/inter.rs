@@ -115,6 +115,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         rank,
         tag: comm.collectives,
         board: None,
+        rows: None,
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         rank: comm.rank,
         tag: comm.collectives,
         board: comm.board.id(),
+        rows: comm.rows.clone(),
     }
 }
 
