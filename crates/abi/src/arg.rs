@@ -64,6 +64,17 @@ args! {
     [T] *const T => usize: |x| x as usize;
 }
 
+macro_rules! tool_handles {
+    ($($t:ident)*) => {
+        args! {$(
+            [] usize => $t: |x| $t(x);
+            [] *mut usize => Out<$t>: |x| Out::new(x.cast());
+        )*}
+    };
+}
+
+tool_handles! { EnumH CvarH PvarH PvarSessionH RegistrationH InstanceH }
+
 macro_rules! handles {
     ($($t:ident)*) => { args! { $([] $t => $t: |x| x;)* } };
 }

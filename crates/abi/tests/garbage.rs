@@ -17,9 +17,16 @@ const NOT_HERE: &[&str] = &[
     "MPI_Session_init",
 ];
 
-/// A freed communicator, a window, a pointer and small numbers that no predefined handle has.
+/// A freed communicator, one of each kind of the tool interface, a window, a pointer and small numbers that no predefined
+/// handle has.
 const GARBAGE: &[&str] = &[
     "0x0100000500000063",
+    "0x0c00000000000063",
+    "0x0d00000500000000",
+    "0x0e00000500000000",
+    "0x0f00000500000000",
+    "0x1000000500000000",
+    "0x1100000000000000",
     "0x0a00000000000001",
     "0x7ffdeadbeef0",
     "0xfff",
@@ -32,10 +39,28 @@ const HEAD: &str = "\
 #include <string.h>
 static char scratch[1 << 16];
 static int fine;
+static MPI_T_enum an_enum;
+static MPI_T_cvar_handle a_cvar;
+static MPI_T_pvar_session a_session;
+static MPI_T_pvar_handle a_pvar;
+static MPI_T_event_registration a_registration;
 static void check(const char *what, int code) {
     if (code == MPI_SUCCESS) { printf(\"%s\\n\", what); fine++; }
     memset(scratch, 0, sizeof scratch);
 }
+";
+
+/// A handle of each kind of the tool interface.
+const TOOLS: &str = "\
+int level, count;
+MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+MPI_T_cvar_get_index(\"KW_WRITE\", &count);
+MPI_T_cvar_get_info(count, 0, 0, 0, 0, &an_enum, 0, 0, 0, 0);
+MPI_T_cvar_handle_alloc(0, 0, &a_cvar, &count);
+MPI_T_pvar_session_create(&a_session);
+MPI_T_pvar_handle_alloc(a_session, 0, 0, &a_pvar, &count);
+MPI_T_event_handle_alloc(0, 0, MPI_INFO_NULL, &a_registration);
+if (!an_enum || !a_cvar || !a_session || !a_pvar || !a_registration) return 2;
 ";
 
 fn handle(p: &Param, api: &Api) -> Option<String> {
@@ -45,7 +70,7 @@ fn handle(p: &Param, api: &Api) -> Option<String> {
         .split([' ', '['])
         .next()?
         .to_string();
-    let is_handle = api.form(&base) == Some("handle") && !base.starts_with("MPI_T_");
+    let is_handle = api.form(&base) == Some("handle");
     (is_handle && p.direction != Direction::Out).then_some(base)
 }
 
@@ -56,6 +81,12 @@ fn valid(ty: &str) -> &'static str {
         "MPI_Datatype" => "MPI_INT",
         "MPI_Op" => "MPI_SUM",
         "MPI_Errhandler" => "MPI_ERRORS_RETURN",
+        "MPI_Info" => "MPI_INFO_NULL",
+        "MPI_T_enum" => "an_enum",
+        "MPI_T_cvar_handle" => "a_cvar",
+        "MPI_T_pvar_session" => "a_session",
+        "MPI_T_pvar_handle" => "a_pvar",
+        "MPI_T_event_registration" => "a_registration",
         _ => "0",
     }
 }
@@ -100,6 +131,7 @@ fn plain(p: &Param, api: &Api) -> String {
     match p.c_type.as_str() {
         "int" | "const int" | "MPI_Count" | "MPI_Aint" | "MPI_Offset" => "1".into(),
         _ if api.form(base) == Some("function") => "0".into(),
+        t if api.form(t) == Some("enum") => "0".into(),
         t if t.contains("[3]") => "(int (*)[3])scratch".into(),
         _ => "(void *)scratch".into(),
     }
@@ -110,7 +142,7 @@ fn no_function_takes_garbage_for_a_handle() {
     let api = common::api();
     let mut source = String::from(HEAD);
     let mut names = Vec::new();
-    for f in api.functions.iter().filter(|f| f.code && !f.is_tool()) {
+    for f in api.functions.iter().filter(|f| f.code) {
         let handles = f
             .fixed_params()
             .filter(|p| handle(p, &api).is_some())
@@ -129,6 +161,7 @@ fn no_function_takes_garbage_for_a_handle() {
         names.push(&f.name);
     }
     source.push_str("int main(void) {\nMPI_Init(0, 0);\n");
+    source.push_str(TOOLS);
     source.push_str("MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);\n");
     source.push_str("MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);\n");
     for name in &names {

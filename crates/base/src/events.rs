@@ -66,6 +66,7 @@ macro_rules! events {
             elements: &[$(Element::$element),*],
             room: Room::$room,
         }),*];
+        const IDS: &[Event] = &[$(Event::$id),*];
     };
 }
 
@@ -78,6 +79,13 @@ events! {
         "The event thread took over, because something goes on and no thread is inside MPI. Elements: requests that have not ended.";
     PeerLost = "peer_lost", Paths, [Int],
         "A rank went away without saying goodbye. Elements: its rank in MPI_COMM_WORLD.";
+}
+
+impl Event {
+    /// The kind at a position of [`ALL`].
+    pub fn at(position: usize) -> Option<Event> {
+        IDS.get(position).copied()
+    }
 }
 
 /// An event that was noticed; elements that its kind does not have are zero.

@@ -504,6 +504,12 @@ pub(crate) enum Say {
     Debug = 3,
 }
 
+/// Whether an engine could start with these knobs, as far as one process can tell.
+pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+    crate::collective::table(knobs)?;
+    crate::paths::check_knobs(knobs)
+}
+
 /// Whether the event thread is wanted.
 pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
     knobs.flag(Id::EventThread)

@@ -18,6 +18,7 @@ pub use collective::{
     BoardId, Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep, Watch,
     cut,
 };
+pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};

@@ -367,6 +367,11 @@ impl Allowed {
     }
 }
 
+/// Whether `KW_PATHS` names paths.
+pub(crate) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+    Allowed::read(knobs).map(drop).map_err(|e| e.to_string())
+}
+
 /// The ranks of this host.
 fn local(job: &Job) -> Local {
     let mine = job.hosts[job.me.idx()];

@@ -7,18 +7,20 @@ use kw_sys::callback::ErrorHandler;
 pub type Res<T = ()> = Result<T, Box<Fault>>;
 
 macro_rules! classes {
-    ($($id:ident = $value:literal, $name:literal, $text:literal;)*) => {
-        /// Error classes of MPI 5.0 (9.4), with the ABI's values.
+    ($(#[$doc:meta])* $class:ident, $all:ident: $($id:ident = $value:literal, $name:literal, $text:literal;)*) => {
+        $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
         #[repr(i32)]
         #[allow(missing_docs)]
-        pub enum Class { $($id = $value),* }
+        pub enum $class { $($id = $value),* }
         /// `(value, name, text)` of every class.
-        pub const CLASSES: &[(i32, &str, &str)] = &[$(($value, $name, $text)),*];
+        pub const $all: &[(i32, &str, &str)] = &[$(($value, $name, $text)),*];
     };
 }
 
 classes! {
+    /// Error classes of MPI 5.0 (9.4), with the ABI's values.
+    Class, CLASSES:
     Success = 0, "MPI_SUCCESS", "no error";
     Buffer = 1, "MPI_ERR_BUFFER", "invalid buffer pointer";
     Count = 2, "MPI_ERR_COUNT", "invalid count";
@@ -84,6 +86,29 @@ classes! {
     Abi = 62, "MPI_ERR_ABI", "abi";
 }
 
+classes! {
+    /// Error classes of the tool information interface (MPI 5.0, 15.3.10).
+    ToolClass, TOOL_CLASSES:
+    CannotInit = 1001, "MPI_T_ERR_CANNOT_INIT", "the tool interface cannot be initialised";
+    NotAccessible = 1002, "MPI_T_ERR_NOT_ACCESSIBLE", "the value cannot be accessed";
+    NotInitialized = 1003, "MPI_T_ERR_NOT_INITIALIZED", "the tool interface is not initialised";
+    NotSupported = 1004, "MPI_T_ERR_NOT_SUPPORTED", "not supported";
+    Memory = 1005, "MPI_T_ERR_MEMORY", "out of memory";
+    Invalid = 1006, "MPI_T_ERR_INVALID", "invalid argument or value";
+    InvalidIndex = 1007, "MPI_T_ERR_INVALID_INDEX", "invalid index";
+    InvalidItem = 1008, "MPI_T_ERR_INVALID_ITEM", "invalid item of an enumeration";
+    InvalidSession = 1009, "MPI_T_ERR_INVALID_SESSION", "invalid session";
+    InvalidHandle = 1010, "MPI_T_ERR_INVALID_HANDLE", "invalid handle";
+    InvalidName = 1011, "MPI_T_ERR_INVALID_NAME", "no variable, category or event has this name";
+    OutOfHandles = 1012, "MPI_T_ERR_OUT_OF_HANDLES", "no more handles";
+    OutOfSessions = 1013, "MPI_T_ERR_OUT_OF_SESSIONS", "no more sessions";
+    CvarSetNotNow = 1014, "MPI_T_ERR_CVAR_SET_NOT_NOW", "the control variable cannot be set now";
+    CvarSetNever = 1015, "MPI_T_ERR_CVAR_SET_NEVER", "the control variable can never be set";
+    PvarNoWrite = 1016, "MPI_T_ERR_PVAR_NO_WRITE", "the performance variable cannot be written or reset";
+    PvarNoStartstop = 1017, "MPI_T_ERR_PVAR_NO_STARTSTOP", "the performance variable cannot be started or stopped";
+    PvarNoAtomic = 1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "the performance variable cannot be read and reset at once";
+}
+
 /// Whose error handler is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
@@ -143,6 +168,15 @@ impl Fault {
         let mut fault = Fault::new(Class::Other, text);
         fault.code = code;
         fault
+    }
+
+    /// A fault of the tool information interface, whose functions ask no handler.
+    pub fn tool(class: ToolClass, text: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault {
+            code: class as i32,
+            text: text.into(),
+            scope: Scope::Call,
+        })
     }
 
     /// The same fault, but for a communicator's handler.

@@ -58,6 +58,17 @@ handles! {
     SessionH = 9, 0x120, "session";
     WinH = 10, 0x110, "window";
     FileH = 11, 0x118, "file";
+    EnumH = 12, 0, "enumeration";
+    CvarH = 13, 0, "control variable handle";
+    PvarH = 14, 0, "performance variable handle";
+    PvarSessionH = 15, 0, "performance session";
+    RegistrationH = 16, 0, "event registration";
+    InstanceH = 17, 0, "event instance";
+}
+
+impl PvarH {
+    /// MPI_T_PVAR_ALL_HANDLES
+    pub const ALL: PvarH = PvarH(1);
 }
 
 impl CommH {

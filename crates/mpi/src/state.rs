@@ -14,6 +14,7 @@ use crate::objects::message::Message;
 use crate::objects::op::UserMade;
 use crate::objects::request::Requests;
 use crate::objects::session::Session;
+use crate::objects::tool::Tool;
 use crate::objects::{Comm, Group};
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +79,8 @@ pub struct Tables {
     pub life: Life,
     /// How many partitioned operations were made, by context, rank, tag and direction (true: send).
     pub partitioned: HashMap<(u32, i32, i32, bool), u32>,
+    /// The tool information interface.
+    pub tool: Tool,
     /// Memory given out by MPI_Alloc_mem, by address.
     pub allocated: HashMap<usize, Memory>,
 }

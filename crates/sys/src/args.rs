@@ -7,15 +7,20 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
-/// One place to write a result to. Never null (the shell has checked).
+/// One place to write a result to. Null only where `api/parameters.tsv` lets it be (the shell has checked).
 #[derive(Clone, Copy, Debug)]
 pub struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
     /// # Safety
-    /// `p` is valid for writing a `T` during the call, and not null.
+    /// `p` is valid for writing a `T` during the call; it may be null where whoever gets this asks [`Out::is_null`].
     pub unsafe fn new(p: *mut T) -> Out<T> {
         Out(p)
+    }
+
+    /// Whether no place was given.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
     }
 
     /// Writes the result.

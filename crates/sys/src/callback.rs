@@ -53,6 +53,9 @@ type RawExtent = unsafe extern "C" fn(usize, *mut i64, usize) -> c_int;
 type RawConvert = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, usize) -> c_int;
 type RawConvertCount =
     unsafe extern "C" fn(*mut c_void, usize, i64, *mut c_void, i64, usize) -> c_int;
+type RawEvent = unsafe extern "C" fn(usize, usize, c_int, usize);
+type RawEventFree = unsafe extern "C" fn(usize, c_int, usize);
+type RawEventDropped = unsafe extern "C" fn(i64, usize, c_int, c_int, usize);
 
 callbacks! {
     /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
@@ -77,6 +80,12 @@ callbacks! {
     DatarepConvert: RawConvert;
     /// Conversion function of a data representation, `MPI_Count` count.
     DatarepConvertCount: RawConvertCount;
+    /// A tool hears of an event (MPI 5.0, 15.3.8).
+    ToolEvent: RawEvent;
+    /// A tool hears that a registration is gone.
+    ToolEventFree: RawEventFree;
+    /// A tool hears that events were dropped.
+    ToolEventDropped: RawEventDropped;
 }
 
 impl CopyAttr {
@@ -199,6 +208,30 @@ impl DatarepConvertCount {
         let (a, b) = (user.bits() as *mut c_void, file.bits() as *mut c_void);
         // SAFETY: a function of this type; both addresses carry the promise of `Addr`.
         answer(unsafe { self.pointer()(a, datatype, count, b, position, extra) })
+    }
+}
+
+impl ToolEvent {
+    /// Tells of one event: handles of the instance and of the registration, what the place requires, the tool's own word.
+    pub fn call(self, instance: usize, registration: usize, safety: i32, data: usize) {
+        // SAFETY: a function of this type, with plain values.
+        unsafe { self.pointer()(instance, registration, safety, data) }
+    }
+}
+
+impl ToolEventFree {
+    /// Tells that a registration is gone and none of its functions will be called again.
+    pub fn call(self, registration: usize, safety: i32, data: usize) {
+        // SAFETY: a function of this type, with plain values.
+        unsafe { self.pointer()(registration, safety, data) }
+    }
+}
+
+impl ToolEventDropped {
+    /// Tells how many events of a source were dropped.
+    pub fn call(self, count: i64, registration: usize, source: i32, safety: i32, data: usize) {
+        // SAFETY: a function of this type, with plain values.
+        unsafe { self.pointer()(count, registration, source, safety, data) }
     }
 }
 

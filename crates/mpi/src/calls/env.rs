@@ -4,6 +4,7 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::attributes::of_job;
 use crate::objects::life::World;
+use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
@@ -92,7 +93,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         );
     }
     if guard.engine.is_none() {
-        let engine = start().map_err(|e| Fault::new(Class::Other, e))?;
+        let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
         guard.above.checking = engine.knobs().flag(Id::Check);
         guard.engine = Some(engine);
         guard
@@ -103,9 +104,11 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     Ok(())
 }
 
-fn start() -> Result<Engine, String> {
+/// What a tool has set goes before the environment.
+fn start(set: &Cvars) -> Result<Engine, String> {
     let env = |name: &str| std::env::var(name).ok();
-    let knobs = Knobs::read(env).map_err(|e| e.to_string())?;
+    let mut knobs = Knobs::read(env).map_err(|e| e.to_string())?;
+    set.lay_over(&mut knobs);
     let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
     let job = boot::job(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     Engine::start(launcher, job, knobs).map_err(|e| e.to_string())
@@ -128,6 +131,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
     mpi.set_active(false);
     guard = farewell(mpi, guard)?;
     guard.stop_event_thread();
+    super::tool::pvar::leave(&mut guard);
     let Some(mut engine) = guard.engine.take() else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 //! MPI_Error_string gives, behind the text of a class, the sentence of the last error if it was of that class.
 //! Codes above MPI_ERR_LASTCODE are the user's. A class is a code too. The value of MPI_LASTUSEDCODE never falls.
 
-use crate::error::{CLASSES, Class, Res, fail};
+use crate::error::{CLASSES, Class, Res, TOOL_CLASSES, fail};
 use std::collections::BTreeMap;
 
 /// MPI_ERR_LASTCODE
@@ -177,31 +177,9 @@ fn standard(code: i32) -> Option<String> {
     if let Some((_, name, text)) = found {
         return Some(format!("{name}: {text}"));
     }
-    let tool = TOOLS.get(usize::try_from(code - 1001).ok()?)?;
-    Some(format!("MPI_T_ERR_{tool}: tool information interface"))
+    let tool = TOOL_CLASSES.iter().find(|c| c.0 == code);
+    tool.map(|(_, name, text)| format!("{name}: {text}"))
 }
-
-/// Names of the classes 1001.. of the tool information interface.
-const TOOLS: &[&str] = &[
-    "CANNOT_INIT",
-    "NOT_ACCESSIBLE",
-    "NOT_INITIALIZED",
-    "NOT_SUPPORTED",
-    "MEMORY",
-    "INVALID",
-    "INVALID_INDEX",
-    "INVALID_ITEM",
-    "INVALID_SESSION",
-    "INVALID_HANDLE",
-    "INVALID_NAME",
-    "OUT_OF_HANDLES",
-    "OUT_OF_SESSIONS",
-    "CVAR_SET_NOT_NOW",
-    "CVAR_SET_NEVER",
-    "PVAR_NO_WRITE",
-    "PVAR_NO_STARTSTOP",
-    "PVAR_NO_ATOMIC",
-];
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ pub mod persistent;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod tool;
 pub mod topology;
 
 pub use comm::Comm;
