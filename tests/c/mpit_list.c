@@ -86,6 +86,7 @@ static void cvars(void) {
         CHECK(h == MPI_T_CVAR_HANDLE_NULL);
         if (STRICT) strings(i);
     }
+    if (!STRICT) return; /* MPICH 5.0.2 crashes when no place is given */
     CHECK_EQ(MPI_T_cvar_get_info(n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_cvar_get_info(-1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_cvar_get_index("there is no such thing", &i), MPI_T_ERR_INVALID_NAME);
@@ -110,6 +111,7 @@ static void pvars(void) {
         digest(name);
         digest(desc);
     }
+    if (!STRICT) return;
     CHECK_EQ(MPI_T_pvar_get_info(n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
                 MPI_T_ERR_INVALID_INDEX);
 }
@@ -254,8 +256,9 @@ int main(int argc, char **argv) {
     CHECK(!STRICT || (before == inside && inside == after));
     CHECK_EQ(MPI_T_finalize(), MPI_SUCCESS);
     closed();
+    if (!STRICT) return check_failed != 0; /* MPICH 5.0.2 does not outlive the next lines */
     CHECK_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, &level), MPI_SUCCESS);
-    CHECK(!STRICT || everything() == before);
+    CHECK(everything() == before);
     CHECK_EQ(MPI_T_finalize(), MPI_SUCCESS);
     return check_failed != 0;
 }

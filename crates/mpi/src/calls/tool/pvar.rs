@@ -85,7 +85,7 @@ fn with<R>(
 ) -> Res<R> {
     // Both live behind the lane; the variables step out of it for the while.
     let mut pvars = std::mem::take(&mut guard.above.tool.pvars);
-    let done = f(&mut pvars, &mut **guard);
+    let done = f(&mut pvars, guard);
     guard.above.tool.pvars = pvars;
     done
 }
