@@ -153,10 +153,10 @@ static void takeover(void) {
     elsewhere = 0;
     OK(MPI_T_event_register_callback(r, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, &times, on_anything));
     meet();
-    MPI_Irecv(&buf, 1, MPI_INT, 1 - check_rank, 6, check_comm, &req);
+    MPI_Irecv(&buf, 1, MPI_INT, check_rank, 6, check_comm, &req);
     for (i = 0; i < 20000 && times == 0; i++) usleep(1000);
     CHECK(times > 0 && elsewhere > 0);
-    MPI_Send(&i, 1, MPI_INT, 1 - check_rank, 6, check_comm);
+    MPI_Send(&i, 1, MPI_INT, check_rank, 6, check_comm);
     MPI_Wait(&req, MPI_STATUS_IGNORE);
     OK(MPI_T_event_handle_free(r, NULL, NULL));
 }
@@ -175,8 +175,8 @@ static void dropped(void) {
     int i, buf = 0;
     OK(MPI_T_event_register_callback(r, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &heard, on_anything));
     OK(MPI_T_event_set_dropped_handler(r, on_dropped));
-    meet();
     heard = 0;
+    meet();
     if (check_rank == 0) {
         for (i = 0; i <= MANY; i++) MPI_Send(&i, 1, MPI_INT, 1, i < MANY ? 7 : 8, check_comm);
     } else {

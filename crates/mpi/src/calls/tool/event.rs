@@ -1,6 +1,6 @@
 //! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to us.
 
-use super::{by_name, give, memory, need, open, say};
+use super::{by_name, give, memory, need, open, opened, say};
 use crate::error::{Fault, Res, ToolClass};
 use crate::handle::{EnumH, InfoH, InstanceH, RegistrationH, TypeH};
 use crate::objects::info::Info;
@@ -282,8 +282,9 @@ pub fn t_event_set_dropped_handler(
 }
 
 /// The instance of a handle; it names one only while a function of a tool is told of it.
+/// To look at it does not count as entering MPI: the event thread may be the one that asks.
 fn instance(mpi: &Mpi, handle: InstanceH) -> Res<Instance> {
-    open(mpi)?.above.tool.events.instance(handle)
+    opened(mpi.lane.look())?.above.tool.events.instance(handle)
 }
 
 /// MPI_T_event_read

@@ -43,7 +43,10 @@ pub fn t_finalize(mpi: &Mpi) -> Res {
 
 /// The lane, if the tool interface is initialised.
 fn open(mpi: &Mpi) -> Res<Guard<'_>> {
-    let guard = mpi.lock();
+    opened(mpi.lock())
+}
+
+fn opened(guard: Guard<'_>) -> Res<Guard<'_>> {
     if guard.above.tool.users == 0 {
         return refuse(
             ToolClass::NotInitialized,
