@@ -116,7 +116,8 @@ pub struct Ask<'a> {
     pub fan: u32,
     /// Which ranks share a machine; `None` when all do, or when nobody knows.
     pub nodes: Option<&'a Nodes>,
-    /// Shared memory of this node for this collective. All ranks of the communicator have one, or none has.
+    /// Shared memory of this node for this collective. All ranks of the communicator have one, or none has. With one, the
+    /// unit of equal blocks is a byte, as on the shelves.
     pub board: Option<Board>,
     /// The edges of this rank, for neighbourhood collectives.
     pub neighbors: Option<&'a Neighbors>,

@@ -32,6 +32,7 @@ mod among;
 mod ask;
 #[cfg(test)]
 mod check;
+mod cut;
 mod fold;
 mod halving;
 pub mod inter;
@@ -41,6 +42,7 @@ mod nodes;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use among::Chooser;
 pub use ask::{Ask, Blocks, Board};

@@ -1,30 +1,19 @@
-//! Allreduce on a board: everybody shows its input, and combines what all show, from the last rank down to the first.
+//! Allreduce on a board: everybody shows its input, and combines what all show in the order of ranks (so all have the same
+//! bits). Each rank waits once; for short messages and not too many ranks.
 
+use super::{allreduce_board_parts, reduce_board};
 use crate::schedule::{Ask, Schedule, Shelf};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
-        return;
-    }
-    if ask.size < 2 {
-        if !ask.in_place {
-            s.copy(ask.input(), ask.output());
-        }
-        return;
+    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
+        return allreduce_board_parts::emit(ask, s);
     }
     s.shelf = Shelf::Short;
-    let (shelf, out) = (|r| ask.shelf(r, ask.count), ask.output());
-    s.copy(ask.input(), shelf(ask.rank));
+    let shown = ask.shelf(ask.rank, ask.count);
+    s.copy(ask.input(), shown);
     s.raise(1);
-    for r in (0..ask.size).rev() {
-        if r != ask.rank {
-            s.watch(r, 1);
-        }
-        if r + 1 == ask.size {
-            s.copy(shelf(r), out);
-        } else {
-            s.reduce(shelf(r), out);
-        }
-    }
+    // In place, the first operand overwrites the input.
+    let mine = if ask.in_place { shown } else { ask.input() };
+    reduce_board::fold(ask, mine, ask.output(), s);
 }

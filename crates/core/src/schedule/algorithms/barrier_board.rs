@@ -1,4 +1,5 @@
-//! Barrier on a board: everybody raises, everybody watches everybody. One cache line a rank moves.
+//! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank moves; when ranks share
+//! cores, each needs its core once.
 
 use crate::schedule::{Ask, Schedule, Shelf};
 

@@ -2,6 +2,7 @@
 
 use super::{Ask, Coll, Schedule};
 
+pub mod allgather_board;
 pub mod allgather_bruck;
 pub mod allgather_doubling;
 pub mod allgather_gather_bcast;
@@ -10,6 +11,8 @@ pub mod allgather_nodes;
 pub mod allgather_ring;
 pub mod allgather_spread;
 pub mod allreduce_board;
+pub mod allreduce_board_parts;
+pub mod allreduce_board_tree;
 pub mod allreduce_doubling;
 pub mod allreduce_linear;
 pub mod allreduce_nodes;
@@ -17,16 +20,20 @@ pub mod allreduce_nodes_split;
 pub mod allreduce_rabenseifner;
 pub mod allreduce_reduce_bcast;
 pub mod allreduce_ring;
+pub mod alltoall_board;
 pub mod alltoall_bruck;
 pub mod alltoall_in_place;
 pub mod alltoall_nodes;
 pub mod alltoall_pairwise;
 pub mod alltoall_spread;
 pub mod barrier_board;
+pub mod barrier_board_tree;
 pub mod barrier_dissemination;
 pub mod barrier_nodes;
 pub mod barrier_tree;
 pub mod bcast_binomial;
+pub mod bcast_board;
+pub mod bcast_board_tree;
 pub mod bcast_chain;
 pub mod bcast_linear;
 pub mod bcast_nodes;
@@ -38,10 +45,14 @@ pub mod gather_binomial;
 pub mod gather_linear;
 pub mod neighbor_spread;
 pub mod reduce_binomial;
+pub mod reduce_board;
+pub mod reduce_board_parts;
+pub mod reduce_board_tree;
 pub mod reduce_chain;
 pub mod reduce_linear;
 pub mod reduce_nodes;
 pub mod reduce_rabenseifner;
+pub mod reduce_scatter_board;
 pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
 pub mod reduce_scatter_reduce_scatterv;
@@ -155,13 +166,26 @@ const fn row(
 pub const ALL: &[Algorithm] = &[
     row(
         Coll::Barrier,
+        "board_tree",
+        Need::Board,
+        barrier_board_tree::emit,
+    ),
+    row(Coll::Barrier, "board", Need::Board, barrier_board::emit),
+    row(
+        Coll::Barrier,
         "dissemination",
         Need::Nothing,
         barrier_dissemination::emit,
     ),
     row(Coll::Barrier, "nodes", Need::Nodes, barrier_nodes::emit),
-    row(Coll::Barrier, "board", Need::Board, barrier_board::emit),
     row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
+    row(
+        Coll::Bcast,
+        "board_tree",
+        Need::Board,
+        bcast_board_tree::emit,
+    ),
+    row(Coll::Bcast, "board", Need::Board, bcast_board::emit),
     row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
     row(Coll::Bcast, "chain", Need::Nothing, bcast_chain::emit),
     row(Coll::Bcast, "nodes", Need::Nodes, bcast_nodes::emit),
@@ -193,6 +217,12 @@ pub const ALL: &[Algorithm] = &[
         scatter_binomial::emit,
     ),
     row(Coll::Scatter, "linear", Need::Nothing, scatter_linear::emit),
+    row(
+        Coll::Allgather,
+        "board",
+        Need::EvenBoard,
+        allgather_board::emit,
+    ),
     row(Coll::Allgather, "bruck", Need::Even, allgather_bruck::emit),
     row(
         Coll::Allgather,
@@ -227,6 +257,12 @@ pub const ALL: &[Algorithm] = &[
     ),
     row(
         Coll::Alltoall,
+        "board",
+        Need::EvenBoard,
+        alltoall_board::emit,
+    ),
+    row(
+        Coll::Alltoall,
         "bruck",
         Need::EvenApart,
         alltoall_bruck::emit,
@@ -252,6 +288,19 @@ pub const ALL: &[Algorithm] = &[
     row(Coll::Alltoall, "spread", Need::Apart, alltoall_spread::emit),
     row(
         Coll::Reduce,
+        "board_tree",
+        Need::Board,
+        reduce_board_tree::emit,
+    ),
+    row(
+        Coll::Reduce,
+        "board_parts",
+        Need::Board,
+        reduce_board_parts::emit,
+    ),
+    row(Coll::Reduce, "board", Need::Board, reduce_board::emit),
+    row(
+        Coll::Reduce,
         "binomial",
         Need::Nothing,
         reduce_binomial::emit,
@@ -259,13 +308,25 @@ pub const ALL: &[Algorithm] = &[
     row(Coll::Reduce, "chain", Need::Nothing, reduce_chain::emit),
     row(Coll::Reduce, "nodes", Need::NodesFold, reduce_nodes::emit),
     row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
-    row(Coll::Allreduce, "board", Need::Board, allreduce_board::emit),
     row(
         Coll::Reduce,
         "rabenseifner",
         Need::Commutes,
         reduce_rabenseifner::emit,
     ),
+    row(
+        Coll::Allreduce,
+        "board_tree",
+        Need::Board,
+        allreduce_board_tree::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "board_parts",
+        Need::Board,
+        allreduce_board_parts::emit,
+    ),
+    row(Coll::Allreduce, "board", Need::Board, allreduce_board::emit),
     row(
         Coll::Allreduce,
         "doubling",
@@ -307,6 +368,12 @@ pub const ALL: &[Algorithm] = &[
         "ring",
         Need::Commutes,
         allreduce_ring::emit,
+    ),
+    row(
+        Coll::ReduceScatter,
+        "board",
+        Need::Board,
+        reduce_scatter_board::emit,
     ),
     row(
         Coll::ReduceScatter,

@@ -12,9 +12,6 @@ use std::sync::LazyLock;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
 
-/// Symbols in a unit of the send and of the receive buffer: blocks of 6 symbols are 3 units here, 2 units there.
-const UNITS: (usize, usize) = (2, 3);
-
 /// What an algorithm runs on.
 #[derive(Clone, Debug, Default)]
 struct Site {

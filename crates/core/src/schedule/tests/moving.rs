@@ -99,17 +99,18 @@ fn blocks_of(from: u32, indices: std::ops::Range<u32>) -> Vec<Symbol> {
     places.map(|p| Symbol::of(from, p)).collect()
 }
 
-fn even(each: u64) -> (Blocks<'static>, Blocks<'static>) {
-    (
-        Blocks::Even {
-            buf: SEND,
-            each: 3 * each,
-        },
-        Blocks::Even {
-            buf: RECV,
-            each: 2 * each,
-        },
-    )
+/// Units of the send and of the receive buffer in symbols: on a board bytes, otherwise elements of different types.
+fn units(site: &Site) -> (usize, usize) {
+    if site.board.is_some() { (1, 1) } else { (2, 3) }
+}
+
+/// Blocks of 6 symbols in such units.
+fn even(units: (usize, usize)) -> (Blocks<'static>, Blocks<'static>) {
+    let blocks = |buf, unit| Blocks::Even {
+        buf,
+        each: 6 / unit as u64,
+    };
+    (blocks(SEND, units.0), blocks(RECV, units.1))
 }
 
 #[test]
@@ -117,7 +118,8 @@ fn gather_collects_blocks_in_order() {
     for (a, n, site) in cases(Coll::Gather) {
         let want: Vec<Symbol> = (0..n).flat_map(|r| blocks_of(r, 0..1)).collect();
         for (root, in_place) in rooted(n, &[false, true]) {
-            let (send, recv) = even(1);
+            let units = units(&site);
+            let (send, recv) = even(units);
             let ask = |r| Ask {
                 root,
                 block_bytes: 6,
@@ -131,9 +133,9 @@ fn gather_collects_blocks_in_order() {
                 let mut all = never(if r == root { 6 * n as usize } else { 0 });
                 if in_place && r == root {
                     all[6 * r as usize..][..6].copy_from_slice(&own);
-                    return vec![unit(vec![], UNITS.0), unit(all, UNITS.1)];
+                    return vec![unit(vec![], units.0), unit(all, units.1)];
                 }
-                vec![unit(own, UNITS.0), unit(all, UNITS.1)]
+                vec![unit(own, units.0), unit(all, units.1)]
             });
             assert_eq!(
                 out[root as usize][1].cells, want,
@@ -148,7 +150,8 @@ fn gather_collects_blocks_in_order() {
 fn scatter_deals_blocks_out() {
     for (a, n, site) in cases(Coll::Scatter) {
         for (root, in_place) in rooted(n, &[false, true]) {
-            let (send, recv) = even(1);
+            let units = units(&site);
+            let (send, recv) = even(units);
             let ask = |r| Ask {
                 root,
                 block_bytes: 6,
@@ -164,7 +167,7 @@ fn scatter_deals_blocks_out() {
                     vec![]
                 };
                 let room = if in_place && r == root { 0 } else { 6 };
-                vec![unit(all, UNITS.0), unit(never(room), UNITS.1)]
+                vec![unit(all, units.0), unit(never(room), units.1)]
             });
             for r in (0..n).filter(|&r| !(in_place && r == root)) {
                 let want = blocks_of(root, r..r + 1);
@@ -183,7 +186,8 @@ fn allgather_collects_blocks_everywhere() {
     for (a, n, site) in cases(Coll::Allgather) {
         let want: Vec<Symbol> = (0..n).flat_map(|r| blocks_of(r, 0..1)).collect();
         for (in_place, fan) in [(false, 2), (true, 2), (false, 64), (true, 64)] {
-            let (send, recv) = even(1);
+            let units = units(&site);
+            let (send, recv) = even(units);
             let ask = |r| Ask {
                 block_bytes: 6,
                 send,
@@ -202,7 +206,7 @@ fn allgather_collects_blocks_everywhere() {
                     all[6 * r as usize..][..6].copy_from_slice(&own);
                 }
                 let own = if in_place { vec![] } else { own };
-                vec![unit(own, UNITS.0), unit(all, UNITS.1)]
+                vec![unit(own, units.0), unit(all, units.1)]
             });
             for (r, m) in out.iter().enumerate() {
                 assert_eq!(
@@ -219,7 +223,8 @@ fn allgather_collects_blocks_everywhere() {
 fn alltoall_turns_rows_into_columns() {
     for (a, n, site) in cases(Coll::Alltoall) {
         for in_place in [false, true] {
-            let (send, recv) = even(1);
+            let units = units(&site);
+            let (send, recv) = even(units);
             let ask = |r| Ask {
                 block_bytes: 6,
                 send,
@@ -233,9 +238,9 @@ fn alltoall_turns_rows_into_columns() {
             let out = world(a, n, true, &ask, &|r| {
                 let own = blocks_of(r, 0..n);
                 if in_place {
-                    return vec![unit(vec![], UNITS.0), unit(own, UNITS.1)];
+                    return vec![unit(vec![], units.0), unit(own, units.1)];
                 }
-                vec![unit(own, UNITS.0), unit(never(6 * n as usize), UNITS.1)]
+                vec![unit(own, units.0), unit(never(6 * n as usize), units.1)]
             });
             for me in 0..n {
                 let want: Vec<Symbol> = (0..n).flat_map(|r| blocks_of(r, me..me + 1)).collect();

@@ -1,0 +1,82 @@
+//! A shelf cut into equal slots that take turns, so that data of any length flows through it in pieces.
+
+use super::{Ask, Schedule, Shelf, Slice};
+
+/// Slots begin at multiples of so many units, if they are long enough.
+const ALIGN: u64 = 64;
+
+/// The shelves of all ranks, cut alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut<'a> {
+    ask: &'a Ask<'a>,
+    whole: u64,
+    each: u64,
+    slots: u64,
+}
+
+impl<'a> Cut<'a> {
+    /// For data of `len` units: a short shelf as one slot, if it holds all, else as [`Cut::long`].
+    pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, room: u64) -> Cut<'a> {
+        if len > ask.shelf_units().0 {
+            return Cut::long(ask, s, least, room);
+        }
+        s.shelf = Shelf::Short;
+        Cut {
+            ask,
+            whole: len,
+            each: len,
+            slots: 1,
+        }
+    }
+
+    /// A long shelf in as many slots as the table's row says, but at least `least` (3 at most), and no more than leave
+    /// `room` units to each (twice the ranks at most).
+    pub fn long(ask: &'a Ask, s: &mut Schedule, least: u64, room: u64) -> Cut<'a> {
+        s.shelf = Shelf::Long;
+        let (_, whole) = ask.shelf_units();
+        let slots = (ask.fan as u64).min(whole / room).max(least);
+        let each = whole / slots;
+        Cut {
+            ask,
+            whole,
+            each: rounded(each),
+            slots,
+        }
+    }
+
+    /// Units of a slot.
+    pub fn each(&self) -> u64 {
+        self.each
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// Rank `r`'s slot for piece `i`.
+    pub fn slot(&self, r: u32, i: u64) -> Slice {
+        let shelf = self.ask.shelf(r, self.whole);
+        shelf.part(i % self.slots * self.each, self.each)
+    }
+
+    /// Number of pieces that data of `len` units makes.
+    pub fn pieces(&self, len: u64) -> u64 {
+        len.div_ceil(self.each)
+    }
+
+    /// Piece `i` of the data.
+    pub fn piece(&self, data: Slice, i: u64) -> Slice {
+        let from = i * self.each;
+        data.part(from, self.each.min(data.len - from))
+    }
+}
+
+/// The next lower multiple of what memory is aligned to.
+pub fn rounded(units: u64) -> u64 {
+    if units < ALIGN {
+        units
+    } else {
+        units - units % ALIGN
+    }
+}
