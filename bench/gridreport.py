@@ -120,7 +120,14 @@ class Grid:
         return text
 
     def failures(self):
-        lines = [f"- {cell.name()}: {lib} {why}" for cell in self.cells.values() for lib, why in cell.failed.items()]
+        """By library and reason, with the path and ranks, and there the operations and sizes."""
+        groups = {}
+        for cell in self.cells.values():
+            for lib, why in cell.failed.items():
+                where = groups.setdefault(f"{lib} {why}, {cell.path}, {cell.ranks} ranks", {})
+                where.setdefault(cell.op, []).append(size_name(cell.size))
+        lines = [f"- {group}: " + "; ".join(f"{op} {', '.join(sizes)}".strip() for op, sizes in ops.items())
+                 for group, ops in groups.items()]
         return "Failed:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
     def keep(self, path, where):
