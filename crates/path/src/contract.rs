@@ -84,8 +84,8 @@ pub struct Landing {
 /// Who takes what a path brings: the engine, or a recorder in a test.
 ///
 /// For each frame a path calls either `on_frame` (the whole body lies ready in memory) or `on_head` and later, when the
-/// last byte is in place, `on_landed`. Frames of one peer begin in the order they were sent, and a frame that begins
-/// after another one of the same peer also lands after it.
+/// last byte is in place, `on_landed`. Frames of one peer begin in the order they were sent. They also land in that order, but for
+/// `Data` and `Write`, whose payload others may pass on its way: their receive is known, so nobody can see it.
 pub trait Inbound {
     /// A whole frame. `body` is valid during the call only.
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]);

@@ -123,6 +123,35 @@ impl Sock {
         Ok(())
     }
 
+    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not wait behind more.
+    pub fn limit_unsent(&self, bytes: u32) -> io::Result<()> {
+        let value = bytes as libc::c_int;
+        // SAFETY: the pointer and size are those of an int, which this option wants.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_NOTSENT_LOWAT,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Whether the other end is this machine's loopback interface.
+    pub fn is_loopback(&self) -> bool {
+        let peer = net::getpeername(&self.fd)
+            .ok()
+            .flatten()
+            .and_then(|a| SocketAddr::try_from(a).ok());
+        peer.is_some_and(|a| a.ip().is_loopback())
+    }
+
     /// Nothing more will be sent.
     pub fn shut_write(&self) {
         // A connection that is gone already needs no shutting.

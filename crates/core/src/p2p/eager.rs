@@ -92,7 +92,7 @@ impl<B: Memory> Machine<B> {
             Kind::Announce => self.on_announce(from, head, body),
             Kind::Cancel => self.on_cancel(from, head),
             Kind::CancelAck => self.on_cancel_ack(head),
-            Kind::Bye | Kind::Written => Ok(()),
+            Kind::Bye | Kind::Written | Kind::More => Ok(()),
         }
     }
 

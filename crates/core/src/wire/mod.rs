@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 32;
@@ -56,6 +56,9 @@ pub enum Kind {
     /// The payload of an announced receive was put into place by the sender. As `Write`, without a body. Kept for paths
     /// that can write into a peer's memory; this version sends none, and ignores it.
     Written = 13,
+    /// The payload of the frame that was interrupted goes on. For paths that let small frames through between the segments of
+    /// a long payload; never handed on.
+    More = 14,
 }
 
 impl Kind {
@@ -63,9 +66,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 13] = [
+        const ALL: [Kind; 14] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, Written,
+            Bye, Written, More,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }
@@ -97,9 +100,24 @@ pub enum WireError {
     /// Another version of the format, or nonzero flags.
     #[error("frame of version {0}, this library speaks version {VERSION}")]
     Version(u16),
+    /// A frame that cannot follow what came before.
+    #[error("frame of kind {0:?} where none can be")]
+    Misplaced(Kind),
 }
 
 impl Header {
+    /// A frame that says its kind and nothing else.
+    pub fn bare(kind: Kind) -> Header {
+        Header {
+            kind,
+            context: 0,
+            source: 0,
+            tag: 0,
+            len: 0,
+            token: 0,
+        }
+    }
+
     /// Bytes that follow the header in the frame.
     #[inline]
     pub fn body_len(&self) -> u64 {
@@ -169,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_survives_the_wire(kind in 1u8..=13, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+        fn a_header_survives_the_wire(kind in 1u8..=14, context: u32, source: u32, tag: i32, len: u64, token: u64) {
             let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
             prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
             prop_assert_eq!(h.with_aux(token).aux(), token);

@@ -1,7 +1,7 @@
 //! One connection in use: frames out, frames in.
 
-use super::Tuning;
-use super::outbox::Outbox;
+use super::outbox::{COPIED, Outbox};
+use super::{Tuning, segmented};
 use crate::contract::{Body, Down, Inbound, Landing, Sent};
 use kw_base::Peer;
 use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
@@ -48,18 +48,20 @@ struct Inflow {
     landing: Landing,
     len: u64,
     done: u64,
+    /// End of the segment that is being received; frames follow it.
+    stop: u64,
 }
 
 impl Inflow {
-    /// Bytes of the payload that have a place.
+    /// Bytes of the payload up to the segment's end that have a place.
     fn fits(&self) -> u64 {
-        self.len
+        self.stop
             .min(self.landing.buf.len().saturating_sub(self.landing.at))
     }
 
     /// Takes what `bytes` has of the payload; returns how much that is.
     fn take(&mut self, bytes: &[u8]) -> usize {
-        let n = (bytes.len() as u64).min(self.len - self.done) as usize;
+        let n = (bytes.len() as u64).min(self.stop - self.done) as usize;
         let placed = self.fits().saturating_sub(self.done).min(n as u64) as usize;
         if placed > 0 {
             let at = self.landing.at + self.done;
@@ -84,6 +86,9 @@ pub struct Link {
     end: usize,
     ask: usize,
     inflow: Option<Inflow>,
+    /// A payload of which more segments are to come, while frames between them are received.
+    paused: Option<Inflow>,
+    segment: u64,
 }
 
 /// Kinds whose body is payload and may be received in place.
@@ -102,7 +107,16 @@ const SMALL_JOIN: usize = 224;
 const TAIL: u64 = 16 << 10;
 
 impl Link {
-    pub fn new(sock: Sock, outbox: Outbox, tuning: &Tuning) -> Link {
+    pub fn new(sock: Sock, mut outbox: Outbox, tuning: &Tuning) -> Link {
+        let segment = if sock.is_loopback() {
+            tuning.segment_loopback
+        } else {
+            // Where the kernel does not know this option, answers wait behind what it holds.
+            let _ = sock.limit_unsent(tuning.unsent);
+            tuning.segment
+        };
+        let segment = segment.max(COPIED);
+        outbox.set_segment(segment);
         Link {
             sock,
             outbox,
@@ -113,6 +127,8 @@ impl Link {
             end: 0,
             ask: tuning.read_first,
             inflow: None,
+            paused: None,
+            segment,
         }
     }
 
@@ -140,7 +156,10 @@ impl Link {
                 })?
             }
             Body::Payload { buf, from, len } => {
-                let first = len.min(tuning.send_chunk);
+                let first = self
+                    .outbox
+                    .first_segment(head.kind, len)
+                    .min(tuning.send_chunk);
                 self.sock.send_with(&head.encode(), buf, from, first)?
             }
         };
@@ -240,7 +259,7 @@ impl Link {
         let mut ask = self.ask.min(self.buffer.len());
         if let Some(f) = &self.inflow {
             let want = f.fits().saturating_sub(f.done);
-            let whole = f.fits() == f.len && want <= TAIL;
+            let whole = f.fits() == f.stop && want <= TAIL;
             let tail = if whole { ask } else { 0 };
             if want > 0 {
                 let at = f.landing.at + f.done;
@@ -282,12 +301,10 @@ impl Link {
         loop {
             if let Some(f) = &mut self.inflow {
                 self.start += f.take(&self.buffer[self.start..self.end]);
-                if f.done < f.len {
+                if f.done < f.stop {
                     break;
                 }
-                let cookie = f.landing.cookie;
-                self.inflow = None;
-                inbound.on_landed(peer, cookie);
+                self.segment_done(peer, inbound);
             }
             let ready = &self.buffer[self.start..self.end];
             let Some((bytes, body)) = ready.split_first_chunk::<HEADER_LEN>() else {
@@ -295,29 +312,61 @@ impl Link {
             };
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
             let len = head.body_len();
-            if len <= body.len() as u64 {
+            let whole = !segmented(head.kind) || len <= self.segment;
+            if whole && len <= body.len() as u64 {
                 self.start += HEADER_LEN + len as usize;
-                if head.kind == Kind::Bye {
-                    self.goodbye(peer, inbound);
-                } else {
-                    let body = &self.buffer[self.start - len as usize..self.start];
-                    inbound.on_frame(peer, &head, body);
+                match head.kind {
+                    Kind::Bye | Kind::More => self.own_frame(peer, head.kind, inbound)?,
+                    _ => {
+                        let body = &self.buffer[self.start - len as usize..self.start];
+                        inbound.on_frame(peer, &head, body);
+                    }
                 }
-            } else if carries_payload(head.kind) {
+            } else if carries_payload(head.kind) && self.paused.is_none() {
                 self.start += HEADER_LEN;
                 let landing = inbound.on_head(peer, &head);
+                let stop = if whole { len } else { self.segment };
                 self.inflow = Some(Inflow {
                     landing,
                     len,
                     done: 0,
+                    stop,
                 });
-            } else {
+            } else if whole && len <= (self.buffer.len() - HEADER_LEN) as u64 {
                 break;
+            } else {
+                return Err(End::Nonsense(WireError::Misplaced(head.kind)));
             }
             frames += 1;
         }
         self.compact();
         Ok(frames)
+    }
+
+    /// The segment of the payload is complete: so is the payload, or frames follow that may pass it.
+    fn segment_done<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+        match self.inflow.take() {
+            Some(f) if f.done == f.len => inbound.on_landed(peer, f.landing.cookie),
+            part => self.paused = part,
+        }
+    }
+
+    /// A frame that is the path's own.
+    fn own_frame<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        kind: Kind,
+        inbound: &mut I,
+    ) -> Result<(), End> {
+        match (kind, self.paused.take()) {
+            (Kind::Bye, None) => self.goodbye(peer, inbound),
+            (Kind::More, Some(mut f)) => {
+                f.stop = f.len.min(f.stop.saturating_add(self.segment));
+                self.inflow = Some(f);
+            }
+            _ => return Err(End::Nonsense(WireError::Misplaced(kind))),
+        }
+        Ok(())
     }
 
     #[cold]
@@ -345,7 +394,7 @@ impl Link {
     /// little more than its header, so that little of it is copied.
     #[inline]
     fn adapt(&mut self, full: bool, frames: u32, tuning: &Tuning) {
-        match &self.inflow {
+        match self.inflow.as_ref().or(self.paused.as_ref()) {
             Some(f) if f.len >= tuning.large => self.ask = tuning.read_head,
             _ if frames == 0 => {}
             _ if full && frames > 1 => self.ask = (self.ask * 2).min(self.buffer.len()),

@@ -25,7 +25,8 @@
 //! A connection carries frames back to back: the 32-byte header of [`kw_core::wire`], then the body. Header and payload
 //! leave in one gathering call from where they lie; what the socket does not take is queued (payload as a clone of its
 //! [`Buf`](kw_sys::buf::Buf), anything small as a copy). A frame whose body is in the read buffer goes to `on_frame`; a
-//! longer payload is received straight into its [`Landing`](crate::Landing). Reading and writing take turns with a budget,
+//! longer payload is received straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write` comes in
+//! segments, between which small frames pass (see `outbox`); on loopback it would gain nothing. Reading and writing take turns with a budget,
 //! so that two ranks that send each other large messages both move.
 //!
 //! # Making connections
@@ -98,6 +99,11 @@ enum Slot {
     Dialing(Box<Dial>),
     Up(Box<Link>),
     Gone(String),
+}
+
+/// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see the order.
+fn segmented(kind: Kind) -> bool {
+    matches!(kind, Kind::Data | Kind::Write)
 }
 
 /// Numbers in the poller: what kind of thing in the top byte, which one below.
@@ -524,18 +530,12 @@ impl Path for TcpPath {
             return;
         }
         self.closed = true;
-        let bye = Header {
-            kind: Kind::Bye,
-            context: 0,
-            source: self.me.0,
-            tag: 0,
-            len: 0,
-            token: 0,
-        };
+        let bye = Header::bare(Kind::Bye);
         for i in 0..self.slots.len() {
             match &mut self.slots[i] {
                 Slot::Up(link) => {
                     let idle = link.outbox.is_empty();
+                    link.outbox.seal();
                     // A connection that is broken needs no goodbye.
                     let _ = link.send(&bye, Body::None, 0, &self.tuning);
                     match (idle, link.outbox.is_empty()) {
@@ -545,6 +545,7 @@ impl Path for TcpPath {
                     }
                 }
                 Slot::Dialing(dial) if !dial.outbox.is_empty() => {
+                    dial.outbox.seal();
                     dial.outbox.push(&bye, Body::None, 0, 0);
                 }
                 _ => {}

@@ -1,14 +1,20 @@
 //! Frames that the socket did not take yet, in order.
+//!
+//! A long payload is sent in segments. Between two of them the small frames that were queued behind it pass, then a `More`
+//! frame says that the payload goes on. An answer (`Cts`) thus waits for a segment at most, not for a whole message: two ranks
+//! that send each other large messages would else take turns on a link that carries both ways at once. Frames still begin
+//! in the order they were sent; the goodbye never passes.
 
+use super::segmented;
 use crate::contract::{Body, Sent};
-use kw_core::wire::{HEADER_LEN, Header};
+use kw_core::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::tcp::Sock;
 use std::collections::VecDeque;
 use std::io;
 
-/// What remains of a payload up to this size is copied, and its sender is done with it.
-const COPIED: u64 = 4 << 10;
+/// What remains of a payload up to this size is copied, and its sender is done with it. No segment is smaller.
+pub const COPIED: u64 = 4 << 10;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 64 << 10;
 
@@ -18,18 +24,51 @@ enum Item {
     /// Bytes of our own; the first `done` are sent.
     Bytes { data: Vec<u8>, done: usize },
     /// Payload of somebody, read when it is sent.
-    Payload {
-        buf: Buf,
-        at: u64,
-        end: u64,
-        cookie: u64,
-    },
+    Payload(Payload),
+}
+
+/// A long payload on its way out.
+#[derive(Debug)]
+struct Payload {
+    /// What goes before the next byte: at first the frame's header, between segments small frames and a `More`.
+    lead: Vec<u8>,
+    /// Bytes of it that are sent.
+    led: usize,
+    buf: Buf,
+    /// The next byte.
+    at: u64,
+    /// End of the segment that is being sent.
+    stop: u64,
+    end: u64,
+    cookie: u64,
+    segmented: bool,
+}
+
+impl Payload {
+    /// A segment is sent, and more are to come.
+    fn between_segments(&self) -> bool {
+        self.led == self.lead.len() && self.at == self.stop && self.at < self.end
+    }
 }
 
 /// The queue of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outbox {
     items: VecDeque<Item>,
+    /// Bytes of a segment; both sides know it.
+    segment: u64,
+    /// Nothing passes any more: the last frame is a goodbye.
+    sealed: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox {
+            items: VecDeque::new(),
+            segment: u64::MAX,
+            sealed: false,
+        }
+    }
 }
 
 impl Outbox {
@@ -41,43 +80,67 @@ impl Outbox {
         self.items.clear();
     }
 
-    /// Queues what follows the first `skip` bytes of a frame.
-    pub fn push(&mut self, head: &Header, body: Body<'_>, skip: u64, cookie: u64) -> Sent {
-        let mut from_body = skip;
-        if skip < HEADER_LEN as u64 {
-            self.copy(&head.encode()[skip as usize..]);
-            from_body = 0;
-        } else {
-            from_body -= HEADER_LEN as u64;
-        }
-        match body {
-            Body::None => Sent::Done,
-            Body::Bytes(bytes) => {
-                self.copy(&bytes[from_body as usize..]);
-                Sent::Done
-            }
-            Body::Payload { buf, from, len } => {
-                self.payload(buf, from + from_body, from + len, cookie)
+    /// From now on payloads are sent in segments of so many bytes; nothing has been sent yet.
+    pub fn set_segment(&mut self, bytes: u64) {
+        self.segment = bytes;
+        for item in &mut self.items {
+            if let Item::Payload(p) = item
+                && p.segmented
+            {
+                p.stop = p.end.min(p.at.saturating_add(bytes));
             }
         }
     }
 
-    fn payload(&mut self, buf: &Buf, at: u64, end: u64, cookie: u64) -> Sent {
-        if at == end {
-            return Sent::Done;
+    /// How much of a frame's payload may be sent at once at first.
+    pub fn first_segment(&self, kind: Kind, len: u64) -> u64 {
+        if segmented(kind) {
+            len.min(self.segment)
+        } else {
+            len
         }
-        if end - at <= COPIED {
-            let place = self.room((end - at) as usize);
-            buf.read(at, place);
-            return Sent::Done;
+    }
+
+    /// What is pushed next is the last frame.
+    pub fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// Queues what follows the first `skip` bytes of a frame.
+    pub fn push(&mut self, head: &Header, body: Body<'_>, skip: u64, cookie: u64) -> Sent {
+        let head_left = &head.encode()[(skip as usize).min(HEADER_LEN)..];
+        let skip = skip.saturating_sub(HEADER_LEN as u64);
+        match body {
+            Body::None => {
+                self.copy(head_left);
+                Sent::Done
+            }
+            Body::Bytes(bytes) => {
+                self.copy(head_left);
+                self.copy(&bytes[skip as usize..]);
+                Sent::Done
+            }
+            Body::Payload { buf, from, len } => {
+                let one_segment = self.first_segment(head.kind, len) == len;
+                if len - skip <= COPIED && one_segment {
+                    self.copy(head_left);
+                    let place = self.room((len - skip) as usize);
+                    buf.read(from + skip, place);
+                    return Sent::Done;
+                }
+                self.items.push_back(Item::Payload(Payload {
+                    lead: head_left.to_vec(),
+                    led: 0,
+                    buf: buf.clone(),
+                    at: from + skip,
+                    stop: from + self.first_segment(head.kind, len),
+                    end: from + len,
+                    cookie,
+                    segmented: segmented(head.kind),
+                }));
+                Sent::Queued
+            }
         }
-        self.items.push_back(Item::Payload {
-            buf: buf.clone(),
-            at,
-            end,
-            cookie,
-        });
-        Sent::Queued
     }
 
     fn copy(&mut self, bytes: &[u8]) {
@@ -107,26 +170,45 @@ impl Outbox {
         }
     }
 
-    /// Sends once from the front: the bytes there and the payload behind them in one call. Returns how many bytes went,
-    /// zero when the socket is full, and calls `sent` for every payload that is through.
+    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and calls `sent` for every
+    /// payload that is through.
     pub fn send_some(
         &mut self,
         sock: &Sock,
         chunk: u64,
         mut sent: impl FnMut(u64),
     ) -> io::Result<usize> {
-        let n = match (self.items.front(), self.items.get(1)) {
-            (Some(Item::Bytes { data, done }), Some(Item::Payload { buf, at, end, .. })) => {
-                sock.send_with(&data[*done..], buf, *at, (end - at).min(chunk))?
+        self.let_pass();
+        let n = match self.items.front() {
+            Some(Item::Bytes { data, done }) => sock.send(&data[*done..])?,
+            Some(Item::Payload(p)) => {
+                sock.send_with(&p.lead[p.led..], &p.buf, p.at, (p.stop - p.at).min(chunk))?
             }
-            (Some(Item::Bytes { data, done }), _) => sock.send(&data[*done..])?,
-            (Some(Item::Payload { buf, at, end, .. }), _) => {
-                sock.send_with(&[], buf, *at, (end - at).min(chunk))?
-            }
-            (None, _) => return Ok(0),
+            None => return Ok(0),
         };
         self.advance(n as u64, &mut sent);
         Ok(n)
+    }
+
+    /// Between two segments: the small frames that wait behind go first.
+    fn let_pass(&mut self) {
+        let Some(Item::Payload(p)) = self.items.front_mut() else {
+            return;
+        };
+        if !p.between_segments() {
+            return;
+        }
+        p.lead.clear();
+        p.led = 0;
+        p.stop = p.end.min(p.stop.saturating_add(self.segment));
+        let small = matches!(self.items.get(1), Some(Item::Bytes { .. })) && !self.sealed;
+        let passing = small.then(|| self.items.remove(1)).flatten();
+        if let Some(Item::Payload(p)) = self.items.front_mut() {
+            if let Some(Item::Bytes { data, .. }) = passing {
+                p.lead = data;
+            }
+            p.lead.extend_from_slice(&Header::bare(Kind::More).encode());
+        }
     }
 
     fn advance(&mut self, mut n: u64, sent: &mut impl FnMut(u64)) {
@@ -140,16 +222,17 @@ impl Outbox {
                         return;
                     }
                 }
-                Some(Item::Payload {
-                    at, end, cookie, ..
-                }) => {
-                    let step = n.min(*end - *at);
-                    *at += step;
+                Some(Item::Payload(p)) => {
+                    let lead = n.min((p.lead.len() - p.led) as u64);
+                    p.led += lead as usize;
+                    n -= lead;
+                    let step = n.min(p.stop - p.at);
+                    p.at += step;
                     n -= step;
-                    if *at < *end {
+                    if p.at < p.end {
                         return;
                     }
-                    sent(*cookie);
+                    sent(p.cookie);
                 }
                 None => return,
             }

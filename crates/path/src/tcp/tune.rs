@@ -31,6 +31,12 @@ pub struct Tuning {
     pub send_joined: usize,
     /// Most payload bytes for one system call, so that the receiver can start while the sender still copies.
     pub send_chunk: u64,
+    /// Bytes of a segment between hosts: what an answer may have to wait for; at least 4 KB. Part of the wire: the same on both sides.
+    pub segment: u64,
+    /// The same on loopback, where segments only cost system calls.
+    pub segment_loopback: u64,
+    /// Most bytes that the kernel may hold unsent between hosts: the other thing that an answer may have to wait for.
+    pub unsent: u32,
     /// System calls on one connection before the others get their turn.
     pub turns: u32,
     /// Up to so many connections are read directly, without asking epoll first.
@@ -50,6 +56,9 @@ impl Default for Tuning {
             large: 32 << 10,
             send_joined: 2 << 10,
             send_chunk: 512 << 10,
+            segment: 128 << 10,
+            segment_loopback: u64::MAX,
+            unsent: 128 << 10,
             turns: 8,
             few_links: 4,
             look_every: 256,

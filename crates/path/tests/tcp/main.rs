@@ -4,6 +4,7 @@
 //! later `now`.
 
 mod ends;
+mod segments;
 mod trust;
 mod typed;
 
@@ -52,17 +53,21 @@ impl Inbound for Log {
     }
 }
 
-/// A rank of the tests' job.
-pub fn rank(me: u32, size: u32) -> TcpPath {
-    let config = Config {
+/// What a rank of the tests' job knows.
+pub fn config(me: u32, size: u32) -> Config {
+    Config {
         me: Peer(me),
         size,
         job: "test".to_string(),
         key: KEY,
         interfaces: "auto".to_string(),
         single_host: true,
-    };
-    TcpPath::new(config).expect("loopback")
+    }
+}
+
+/// A rank of the tests' job.
+pub fn rank(me: u32, size: u32) -> TcpPath {
+    TcpPath::new(config(me, size)).expect("loopback")
 }
 
 /// Two ranks that know each other's address.

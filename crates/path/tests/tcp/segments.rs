@@ -1,0 +1,106 @@
+//! Long payloads in segments: small frames pass them, and everything arrives whole.
+
+use super::*;
+use kw_path::tcp::Tuning;
+
+/// Two ranks with segments of so many bytes.
+fn pair_with(segment: u64) -> [TcpPath; 2] {
+    let rank = |me| {
+        let tuning = Tuning {
+            segment_loopback: segment,
+            ..Tuning::for_size(2)
+        };
+        TcpPath::tuned(config(me, 2), tuning).expect("loopback")
+    };
+    let (mut a, mut b) = (rank(0), rank(1));
+    a.introduce(Peer(1), &b.address()).unwrap();
+    b.introduce(Peer(0), &a.address()).unwrap();
+    [a, b]
+}
+
+fn send_data(path: &mut TcpPath, tag: i32, buf: &Buf) {
+    let head = Header {
+        tag,
+        len: buf.len(),
+        ..Header::bare(Kind::Data)
+    };
+    let payload = Body::Payload {
+        buf,
+        from: 0,
+        len: buf.len(),
+    };
+    path.send(Peer(1), &head, payload, tag as u64).unwrap();
+}
+
+/// Tags in the order in which the messages were complete; checks every body.
+fn exchange(a: &mut TcpPath, b: &mut TcpPath, lengths: &[usize]) -> Vec<i32> {
+    let mut log = Log::default();
+    until("all messages", || {
+        a.poll(now(), &mut Log::default());
+        b.poll(now(), &mut log);
+        assert!(log.down.is_empty(), "{:?}", log.down);
+        log.came.len() == lengths.len()
+    });
+    for (tag, bytes) in &log.came {
+        assert!(
+            *bytes == body(*tag, lengths[*tag as usize]),
+            "message {tag}"
+        );
+    }
+    log.came.iter().map(|(tag, _)| *tag).collect()
+}
+
+#[test]
+fn small_frames_pass_a_long_payload() {
+    let [mut a, mut b] = pair_with(64 << 10);
+    // Far more than the system's buffers hold, a small one behind it, and both again.
+    let lengths = [40 << 20, 8, 40 << 20, 3_000];
+    for (tag, len) in lengths.iter().enumerate() {
+        let buf = filled(&body(tag as i32, *len));
+        if *len > 4096 {
+            send_data(&mut a, tag as i32, &buf);
+        } else {
+            send(&mut a, 1, tag as i32, &buf).unwrap();
+        }
+    }
+    let order = exchange(&mut a, &mut b, &lengths);
+    assert_eq!(
+        order,
+        [1, 0, 3, 2],
+        "each small one before the large one that it was sent after"
+    );
+}
+
+#[test]
+fn payloads_of_every_length_around_a_segment_arrive_whole() {
+    for segment in [4 << 10, 5_000, 64 << 10] {
+        let [mut a, mut b] = pair_with(segment as u64);
+        let mut lengths = vec![1 << 20];
+        for n in [1, 2, 3] {
+            for off in [-4_100, -1, 0, 1, 31, 32, 33, 4_096, 4_097] {
+                lengths.push((n * segment + off).max(0) as usize);
+            }
+        }
+        lengths.push(2 << 20);
+        for (tag, len) in lengths.iter().enumerate() {
+            send_data(&mut a, tag as i32, &filled(&body(tag as i32, *len)));
+        }
+        exchange(&mut a, &mut b, &lengths);
+    }
+}
+
+#[test]
+fn a_goodbye_does_not_pass() {
+    let [mut a, mut b] = pair_with(64 << 10);
+    let bytes = body(0, 40 << 20);
+    send_data(&mut a, 0, &filled(&bytes));
+    a.close();
+    let mut log = Log::default();
+    until("the goodbye", || {
+        a.poll(now(), &mut Log::default());
+        b.poll(now(), &mut log);
+        !log.down.is_empty()
+    });
+    assert!(log.down[0].1, "clean");
+    assert!(log.came.len() == 1 && log.came[0].1 == bytes);
+}
