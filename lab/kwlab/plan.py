@@ -1,0 +1,161 @@
+"""Plans: what to measure, as small TOML files.
+
+    title = "Latency and bandwidth"
+    rounds = 3                       # every library once in each round
+    limit = 60                       # seconds a run may take
+    libraries = ["kittiwake", "mpich", "openmpi", "impi"]
+
+    [[work]]
+    program = "p2p"                  # bench/p2p.c
+    args = ["--sizes", "8,1024"]
+    ranks = [2]                      # a run for each ...
+    network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (two hosts of the host lab, 1 Gb/s between them)
+    [work.variants]                  # further runs of Kittiwake alone, with knobs set
+    nsr = { KW_WRITE = "no" }
+
+A field that is unknown, missing or of the wrong kind is refused with its name."""
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "plans"
+NETWORKS = ("shm", "tcp", "gigabit")
+KNOWN = ("kittiwake", "mpich", "openmpi", "impi")
+
+
+class PlanError(Exception):
+    """A plan that cannot be read; the message names file and field."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One program with its arguments, and where it runs."""
+    program: str
+    args: tuple = ()
+    ranks: tuple = (2,)
+    network: tuple = ("shm",)
+    variants: dict = field(default_factory=dict)
+    only: tuple = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure."""
+    name: str
+    title: str
+    work: tuple
+    libraries: tuple = KNOWN
+    rounds: int = 3
+    limit: float = 60.0
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run, but for the round: what makes it different from the others of its plan."""
+    library: str
+    program: str
+    args: tuple
+    ranks: int
+    network: str
+    variant: str = ""
+    knobs: tuple = ()
+
+    def key(self):
+        """The cell as text; equal cells of different plans share their measurements."""
+        return "|".join([self.library, self.program, " ".join(self.args), str(self.ranks), self.network, self.variant])
+
+    def label(self):
+        """The cell for people."""
+        variant = f" ({self.variant})" if self.variant else ""
+        return f"{self.library}{variant}: {' '.join([self.program, *self.args])}, {self.ranks} ranks, {self.network}"
+
+
+# field -> (kind, its name for people, of what if it is a list)
+PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
+               "limit": ((int, float), "seconds", None), "libraries": (list, "a list of libraries", str),
+               "work": (list, "tables [[work]]", dict)}
+WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
+               "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
+               "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str)}
+
+
+def checked(where, table, fields, needed):
+    """The table's fields, lists as tuples."""
+    found = {}
+    for name, value in table.items():
+        if name not in fields:
+            raise PlanError(f"{where}: there is no field '{name}'; there are {', '.join(fields)}")
+        kind, people, of = fields[name]
+        if not isinstance(value, kind) or isinstance(value, bool) or of and not all(
+                isinstance(v, of) and not isinstance(v, bool) for v in value):
+            raise PlanError(f"{where}: '{name}' is {value!r}, but it takes {people}")
+        found[name] = tuple(value) if isinstance(value, list) else value
+    for name in needed:
+        if name not in found:
+            raise PlanError(f"{where}: the field '{name}' is missing")
+    return found
+
+
+def parse(text, name):
+    """A plan from its text."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{name}: {error}") from None
+    top = checked(name, table, PLAN_FIELDS, ["title", "work"])
+    for library in top.get("libraries", ()):
+        known(name, "libraries", library, KNOWN)
+    if top.get("rounds", 1) < 1:
+        raise PlanError(f"{name}: 'rounds' is {top['rounds']}, but at least 1 is needed")
+    top["work"] = tuple(parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top["work"]))
+    return Plan(name=name, **top)
+
+
+def parse_work(where, table):
+    fields = checked(where, table, WORK_FIELDS, ["program"])
+    for network in fields.get("network", ()):
+        known(where, "network", network, NETWORKS)
+    for library in fields.get("only", ()):
+        known(where, "only", library, KNOWN)
+    for ranks in fields.get("ranks", ()):
+        if ranks < 1:
+            raise PlanError(f"{where}: 'ranks' has {ranks}, but at least 1 is needed")
+    for name, knobs in fields.get("variants", {}).items():
+        if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
+            raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
+    return Work(**fields)
+
+
+def known(where, name, value, among):
+    if value not in among:
+        raise PlanError(f"{where}: '{name}' has {value!r}, but there are {', '.join(among)}")
+
+
+def load(name):
+    """A plan by the name of a shipped one or by its file."""
+    shipped = SHIPPED / f"{name}.toml"
+    path = shipped if shipped.exists() else Path(name)
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise PlanError(f"{name}: neither a plan that comes with the lab ({', '.join(names())}) nor a file ({error.strerror})") from None
+    return parse(text, path.stem)
+
+
+def names():
+    """The plans that come with the lab."""
+    return sorted(p.stem for p in SHIPPED.glob("*.toml"))
+
+
+def cells(plan):
+    """All cells of a plan; libraries change fastest, so that neighbours in time can be compared."""
+    found = []
+    for work in plan.work:
+        libraries = [l for l in plan.libraries if not work.only or l in work.only]
+        for network in work.network:
+            for ranks in work.ranks:
+                found += [Cell(l, work.program, work.args, ranks, network) for l in libraries]
+                found += [Cell("kittiwake", work.program, work.args, ranks, network, name, tuple(sorted(knobs.items())))
+                          for name, knobs in work.variants.items() if "kittiwake" in libraries]
+    return found

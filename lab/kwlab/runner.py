@@ -1,0 +1,107 @@
+"""Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends, so that an interrupted plan
+goes on where it stopped. A run that goes wrong is a row that says so, and the plan goes on."""
+import json
+import subprocess
+from dataclasses import dataclass
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from . import facts
+from .plan import cells
+
+# A library that hung in a cell is not tried again there in later rounds: it would cost its limit each time.
+HOPELESS = ("hung", "missing")
+
+
+@dataclass
+class Outcome:
+    """How one run ended."""
+    status: str
+    message: str = ""
+    wall: float = 0.0
+    lines: tuple = ()
+
+
+def parse(text):
+    """The JSON lines of a program's output; launchers may have written other lines between them. Raises ValueError when a line
+    that looks like ours cannot be read, or none is there."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("{"):
+            continue
+        try:
+            value = json.loads(line)
+            if not isinstance(value["bench"], str):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"line {number} is no measurement: {line[:80]!r}") from None
+        found.append(value)
+    if not found:
+        raise ValueError(f"no measurement in what it printed: {text[:80]!r}")
+    return found
+
+
+class Runner:
+    """One plan on one machine."""
+
+    def __init__(self, plan, store, known):
+        self.plan, self.store = plan, store
+        self.libraries = {lib.name: lib for lib in known}
+        self.machine = store.machine(facts.machine())
+        self.programs = {}
+        self.hopeless = {}
+
+    def left(self):
+        """(round, cell) still to be run, in order."""
+        done = self.store.done(self.plan.name, self.machine)
+        return [(round, cell) for round in range(self.plan.rounds) for cell in cells(self.plan) if (cell.key(), round) not in done]
+
+    def program(self, library, name):
+        """Where a program is, compiled for a library once."""
+        if (library.name, name) not in self.programs:
+            self.programs[library.name, name] = library.build(name)
+        return self.programs[library.name, name]
+
+    def once(self, cell):
+        """Runs a cell."""
+        library = self.libraries[cell.library]
+        if not library.there():
+            return Outcome("missing", f"{library.name} is not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake")
+        try:
+            program = self.program(library, cell.program)
+            text, wall = library.run(program, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            return Outcome("ok", wall=wall, lines=tuple(parse(text)))
+        except subprocess.TimeoutExpired:
+            return Outcome("hung", f"ended after {self.plan.limit:g} s", self.plan.limit)
+        except subprocess.CalledProcessError as error:
+            words = " ".join(((error.stderr or "") + (error.stdout or "")).split())
+            return Outcome("failed", f"status {error.returncode}: {words[-300:]}")
+        except ValueError as error:
+            return Outcome("nonsense", str(error))
+        except OSError as error:
+            return Outcome("failed", str(error))
+
+    def settle(self, round, cell):
+        """Runs a cell unless it is known to be hopeless, and keeps the result."""
+        outcome = self.hopeless.get(cell) or self.once(cell)
+        if outcome.status in HOPELESS:
+            self.hopeless[cell] = outcome
+        version = self.libraries[cell.library].version()
+        self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines)
+        return outcome
+
+    def run(self):
+        """Runs what is left, with a progress bar. Says what went wrong; the number of runs that did."""
+        left, wrong = self.left(), 0
+        columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
+        with Progress(*columns) as progress:
+            task = progress.add_task(self.plan.name, total=len(left))
+            for round, cell in left:
+                progress.update(task, description=f"round {round + 1}  {cell.label()}")
+                outcome = self.settle(round, cell)
+                if outcome.status != "ok":
+                    wrong += 1
+                    progress.console.print(f"[yellow]{outcome.status}[/]  {cell.label()}: {outcome.message}", highlight=False)
+                progress.advance(task)
+            progress.update(task, description=f"{self.plan.title}: done")
+        return wrong

@@ -1,0 +1,92 @@
+"""The dataset: one SQLite file with the machines, every run, and every measurement of every run.
+
+A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not installed), `failed` (it ended with an
+error), `hung` (it was ended after its limit) or `nonsense` (its output could not be read), and `message` says the rest."""
+import json
+import sqlite3
+import time
+
+import pandas
+
+SCHEMA = """
+create table if not exists machine (id integer primary key, facts text unique not null);
+create table if not exists run (
+    id integer primary key, plan text not null, cell text not null, round integer not null, machine integer not null references machine,
+    library text not null, version text not null, program text not null, args text not null, ranks integer not null,
+    network text not null, variant text not null, status text not null, message text not null, wall_s real not null, at real not null,
+    unique (plan, cell, round, machine));
+create table if not exists measurement (
+    run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
+    mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
+create index if not exists measurement_of_run on measurement (run);
+"""
+# What a JSON line says of itself; everything else that is a table of order statistics, or a number, is a metric.
+NAMES = ("bench", "op", "bytes", "mode", "ranks")
+
+
+class Store:
+    """An open dataset."""
+
+    def __init__(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.db = sqlite3.connect(path)
+        self.db.execute("pragma foreign_keys = on")
+        self.db.executescript(SCHEMA)
+
+    def machine(self, facts):
+        """The number of the machine with these facts."""
+        text = json.dumps(facts, sort_keys=True)
+        self.db.execute("insert or ignore into machine (facts) values (?)", [text])
+        self.db.commit()
+        return self.db.execute("select id from machine where facts = ?", [text]).fetchone()[0]
+
+    def done(self, plan, machine):
+        """(cell, round) of the plan's runs that need not be done again: those that went well."""
+        return set(self.db.execute("select cell, round from run where plan = ? and machine = ? and status = 'ok'", [plan, machine]))
+
+    def add(self, plan, cell, round, machine, version, status, message, wall, lines):
+        """Keeps a run with its measurements, in place of an earlier try."""
+        with self.db:
+            self.db.execute("delete from run where plan = ? and cell = ? and round = ? and machine = ?",
+                            [plan, cell.key(), round, machine])
+            run = self.db.execute(
+                "insert into run (plan, cell, round, machine, library, version, program, args, ranks, network, variant, status, message,"
+                " wall_s, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [plan, cell.key(), round, machine, cell.library, version, cell.program, " ".join(cell.args), cell.ranks, cell.network,
+                 cell.variant, status, message, wall, time.time()]).lastrowid
+            rows = [row for line in lines for row in measurements(run, line)]
+            self.db.executemany("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def runs(self, plan=None):
+        """All runs, of one plan or of all, as a data frame."""
+        where, values = ("where plan = ?", [plan]) if plan else ("", [])
+        return pandas.read_sql_query(f"select * from run {where} order by id", self.db, params=values)
+
+    def measurements(self, plan=None):
+        """All measurements with their runs, as a data frame."""
+        where, values = ("where plan = ?", [plan]) if plan else ("", [])
+        return pandas.read_sql_query(
+            "select plan, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
+            f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
+            self.db, params=values)
+
+    def facts(self):
+        """Machine number -> facts."""
+        return {number: json.loads(text) for number, text in self.db.execute("select id, facts from machine")}
+
+
+def measurements(run, line):
+    """The rows of one JSON line: one for each metric in it."""
+    text = json.dumps(line)
+    for metric, value in line.items():
+        if metric in NAMES:
+            continue
+        if isinstance(value, dict) and "median" in value:
+            order = [value.get(k) for k in ("min", "median", "low", "high")]
+            batches = json.dumps(value.get("batches", []))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            order, batches = [value] * 4, json.dumps([value])
+        else:
+            continue
+        yield [run, str(line["bench"]), str(line.get("op", "")), int(line.get("bytes", 0)), str(line.get("mode", "")), metric, *order,
+               batches, text]
