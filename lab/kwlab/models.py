@@ -1,0 +1,223 @@
+"""Cost models of communication: time in microseconds as a function of the size in bytes, fitted to measurements.
+
+| model | T(n) | source |
+| --- | --- | --- |
+| Hockney | t0 + tb n | as *Performance Analysis of Message-Passing Libraries on High-Speed Clusters* (below: the paper) uses it, section 2 |
+| three parameters | t0 + ti tb n / (t0 + tb n) + tb n | the paper, section 3 |
+| LogGP | L + 2 o + (n - 1) G, with o from one-sided times where they are measured | section 2 of the paper names it |
+| pieces | straight lines between sizes at which the protocol changes | the paper, section 3, as the alternative that wants to know them |
+
+The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours are least squares of the *relative* error, because the paper judges
+its models by the relative error; `paper=True` fits as the paper does, to compare."""
+from dataclasses import dataclass
+
+import numpy
+from scipy import optimize
+
+
+@dataclass(frozen=True)
+class Hockney:
+    """t0 us, tb us a byte."""
+    t0: float
+    tb: float
+
+    def time(self, n):
+        return self.t0 + self.tb * numpy.asarray(n, float)
+
+
+@dataclass(frozen=True)
+class ThreeParameters:
+    """t0 us, ti us, tb us a byte."""
+    t0: float
+    ti: float
+    tb: float
+
+    def time(self, n):
+        moving = self.tb * numpy.asarray(n, float)
+        return self.t0 + self.ti * moving / (self.t0 + moving) + moving
+
+    def bandwidth(self):
+        """Asymptotic bandwidth, 1/tb, in MB/s."""
+        return 1 / self.tb
+
+    def specific(self, size=1):
+        """Specific performance, 1/t0: what short messages get, in MB/s for messages of `size` bytes."""
+        return size / self.t0
+
+
+@dataclass(frozen=True)
+class LogGP:
+    """Latency, overhead (us) and gap a byte (us). Only L + 2 o shows in one-way times; o must come from elsewhere."""
+    latency: float
+    overhead: float
+    gap: float
+
+    def time(self, n):
+        return self.latency + 2 * self.overhead + numpy.maximum(numpy.asarray(n, float) - 1, 0) * self.gap
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Straight lines: piece i is t0[i] + tb[i] n for sizes up to `to[i]` (the last has no end)."""
+    to: tuple
+    t0: tuple
+    tb: tuple
+
+    def time(self, n):
+        n = numpy.asarray(n, float)
+        piece = numpy.searchsorted(numpy.asarray(self.to), n)
+        return numpy.asarray(self.t0)[piece] + numpy.asarray(self.tb)[piece] * n
+
+
+def arrays(sizes, times):
+    """Sizes ascending, with their times; a model needs at least two."""
+    order = numpy.argsort(sizes)
+    n, t = numpy.asarray(sizes, float)[order], numpy.asarray(times, float)[order]
+    if len(n) < 2 or not numpy.all(t > 0):
+        raise ValueError("a model is fitted to the times of at least two sizes, all above 0")
+    return n, t
+
+
+def line(n, t, weights):
+    """Intercept and slope of weighted least squares."""
+    slope, intercept = numpy.polyfit(n, t, 1, w=weights)
+    return intercept, slope
+
+
+def hockney(sizes, times, paper=False):
+    """Fits Hockney's model."""
+    n, t = arrays(sizes, times)
+    if paper:
+        slope = float(n @ (t - t[0]) / (n @ n))
+        return Hockney(float(t[0]), slope)
+    result = optimize.nnls(numpy.column_stack([1 / t, n / t]), numpy.ones_like(t))[0]
+    return Hockney(*map(float, result))
+
+
+def three_parameters(sizes, times, paper=False):
+    """Fits the paper's model; t0 is the time of the smallest size."""
+    n, t = arrays(sizes, times)
+    t0 = float(t[0])
+    if paper:
+        ti, tb = line(n[1:], t[1:] - t0, numpy.ones(len(n) - 1)) if len(n) > 2 else (0.0, (t[1] - t0) / n[1])
+        return ThreeParameters(t0, float(ti), max(float(tb), 1e-12))
+
+    def wrong(parameters):
+        ti, log_tb = parameters
+        moving = numpy.exp(log_tb) * n
+        return (t0 + ti * moving / (t0 + moving) + moving) / t - 1
+
+    slope = max((t[-1] - t0) / n[-1], 1e-9)
+    tries = [optimize.least_squares(wrong, [ti, numpy.log(slope * by)]) for ti in (0.0, t0, -t0 / 2) for by in (0.5, 1.0)]
+    best = min(tries, key=lambda r: r.cost)
+    return ThreeParameters(t0, float(best.x[0]), float(numpy.exp(best.x[1])))
+
+
+def loggp(sizes, times, overhead=0.0):
+    """Fits LogGP; `overhead` (us) is measured apart: the time a sender's call takes."""
+    straight = hockney(sizes, times)
+    return LogGP(max(straight.t0 - 2 * overhead, 0.0), overhead, straight.tb)
+
+
+def pieces(sizes, times, most=4):
+    """Fits up to `most` straight lines; their number and their ends are those with the least error, a line costing as much as it
+    must save (Bayesian information criterion)."""
+    n, t = arrays(sizes, times)
+    count = len(n)
+    fits = {(i, j): piece(n[i:j], t[i:j]) for i in range(count) for j in range(i + 2, count + 1)}
+    best = {(0, 0): (0.0, ())}
+    for used in range(1, most + 1):
+        for j in range(2, count + 1):
+            choices = [(best[used - 1, i][0] + fits[i, j][0], best[used - 1, i][1] + ((i, j),)) for i in range(j - 1)
+                       if (used - 1, i) in best and (i, j) in fits]
+            if choices:
+                best[used, j] = min(choices)
+    whole = [(used, *best[used, count]) for used in range(1, most + 1) if (used, count) in best]
+    score = lambda w: count * numpy.log(w[1] / count + 1e-9) + 3 * w[0] * numpy.log(count)
+    spans = min(whole, key=score)[2]
+    ends = tuple(float(n[j - 1]) for _, j in spans[:-1])
+    return Pieces(ends, *(tuple(float(fits[s][k]) for s in spans) for k in (1, 2)))
+
+
+def piece(n, t):
+    """(squared relative error, t0, tb) of one straight line."""
+    intercept, slope = line(n, t, 1 / t)
+    return float(numpy.sum(((intercept + slope * n) / t - 1) ** 2)), intercept, slope
+
+
+def error(model, sizes, times):
+    """Mean absolute relative error, as the paper states accuracy."""
+    n, t = arrays(sizes, times)
+    return float(numpy.mean(numpy.abs(model.time(n) / t - 1)))
+
+
+# The bytes that a collective moves in all, by the bytes of its message and the processes: f(p) of the paper, section 3.
+MOVED = {
+    "send": lambda p: 1, "bcast": lambda p: p - 1, "scatter": lambda p: p - 1, "gather": lambda p: p - 1, "reduce": lambda p: p - 1,
+    "allgather": lambda p: p * (p - 1), "alltoall": lambda p: p * (p - 1), "allreduce": lambda p: 2 * (p - 1),
+    "reduce_scatter": lambda p: p - 1, "scan": lambda p: p - 1, "barrier": lambda p: 0,
+}
+
+
+@dataclass(frozen=True)
+class OfProcesses:
+    """A parameter as the paper gives it: constant + factor * g(p), with g either p or ceil(log2 p)."""
+    constant: float
+    factor: float
+    by: str
+
+    def at(self, p):
+        return self.constant + self.factor * g(self.by, p)
+
+    def __str__(self):
+        name = {"p": "p", "lp": "⌈lp⌉"}[self.by]
+        return f"{self.constant:.3g} {'+' if self.factor >= 0 else '-'} {abs(self.factor):.3g}{name}"
+
+
+def g(by, p):
+    p = numpy.asarray(p, float)
+    return p if by == "p" else numpy.ceil(numpy.log2(p))
+
+
+def of_processes(values):
+    """Fits a parameter (process count -> value) by whichever of p and ceil(log2 p) leaves less error."""
+    p, v = numpy.asarray(sorted(values), float), numpy.asarray([values[k] for k in sorted(values)], float)
+    if len(p) < 2:
+        return OfProcesses(float(v[0]), 0.0, "p")
+    found = []
+    for by in ("p", "lp"):
+        x = g(by, p)
+        if len(set(x)) < 2:
+            continue
+        factor, constant = numpy.polyfit(x, v, 1)
+        found.append((float(numpy.sum((constant + factor * x - v) ** 2)), OfProcesses(float(constant), float(factor), by)))
+    return min(found, key=lambda f: f[0])[1]
+
+
+@dataclass(frozen=True)
+class Collective:
+    """The paper's model of one collective, its parameters functions of the processes."""
+    name: str
+    t0: OfProcesses
+    ti: OfProcesses
+    tb: OfProcesses
+
+    def at(self, p):
+        return ThreeParameters(max(float(self.t0.at(p)), 1e-3), float(self.ti.at(p)), max(float(self.tb.at(p)), 1e-9))
+
+    def peak_specific(self, processes):
+        """Peak aggregated specific performance over the process counts: f(p)/t0(p), in KB/s for one-byte messages."""
+        return max(MOVED[self.name](p) / self.at(p).t0 * 1000 for p in processes)
+
+    def peak_bandwidth(self, processes):
+        """Peak aggregated asymptotic bandwidth over the process counts: f(p)/tb(p), in MB/s."""
+        return max(MOVED[self.name](p) / self.at(p).tb for p in processes)
+
+
+def collective(name, times):
+    """Fits the paper's model to {processes: {size: us}}."""
+    fits = {p: three_parameters(list(t), list(t.values())) for p, t in times.items() if len(t) > 1}
+    if not fits:
+        raise ValueError(f"{name}: no process count with two sizes")
+    part = lambda which: of_processes({p: getattr(f, which) for p, f in fits.items()})
+    return Collective(name, part("t0"), part("ti"), part("tb"))
