@@ -6,9 +6,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from . import libraries
+from . import compare, libraries
 from . import plan as plans
-from .runner import Runner
+from .runner import Runner, parse
 from .store import Store
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'.",
@@ -53,6 +53,39 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
     console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong and say why in it" if wrong else ""))
 
 
+@app.command("compare")
+def compare_two(a: Annotated[str, typer.Argument(help="A library, with knobs if any: kittiwake:KW_WRITE=no")],
+                b: Annotated[str, typer.Argument(help="Another, or the same with other knobs.")],
+                program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.")] = "p2p",
+                ranks: Annotated[int, typer.Option(min=1)] = 2, network: Annotated[str, typer.Option(help="shm, tcp or gigabit.")] = "shm",
+                pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20, limit: Annotated[float, typer.Option(help="Seconds a run may take.")] = 60,
+                dist: Dist = DIST, peers: Peers = PEERS):
+    """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
+    name, *arguments = program.split()
+    sides = {"a": compare.side(a), "b": compare.side(b)}
+    all_known = {lib.name: lib for lib in libraries.known(dist, peers)}
+    for library, _ in sides.values():
+        if library not in all_known or not all_known[library].there():
+            raise plans.PlanError(f"{library}: not installed, or not one of {', '.join(all_known)} (`kwlab peers install`)")
+    programs = {library: all_known[library].build(name) for library, _ in sides.values()}
+
+    def once(which):
+        library, knobs = sides[which]
+        text, _ = all_known[library].run(programs[library], ranks, network, *arguments, knobs=knobs, timeout=limit)
+        return {(line["bench"], line.get("op", ""), line.get("bytes", 0), line.get("mode", ""), metric): value["median"]
+                for line in parse(text) for metric, value in line.items() if isinstance(value, dict) and "median" in value}
+
+    verdicts = {}
+    with console.status("pair 1") as shown:
+        for number, verdicts in enumerate(compare.pairs(once, pairs), 2):
+            shown.update(f"pair {number} done, at most {pairs}")
+    table = Table("What", "Bytes", "Metric", f"{a} : {b}", "Interval", "Verdict")
+    for (bench, op, size, mode, metric), v in verdicts.items():
+        word = "same" if v.same else f"{a if v.ratio < 1 else b} is quicker"
+        table.add_row(" ".join(filter(None, [bench, op, mode])), str(size), metric, f"{v.ratio:.3f}", f"{v.low:.3f} to {v.high:.3f}", word)
+    console.print(table)
+
+
 @app.command()
 def status(data: Data = DATA):
     """What the dataset has: runs by plan, library and how they ended."""
@@ -82,7 +115,7 @@ def main():
     """Runs the command; errors of the user are one sentence and status 2."""
     try:
         app()
-    except plans.PlanError as error:
+    except (plans.PlanError, ValueError) as error:
         console.print(f"kwlab: {error}", highlight=False, style="red")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
