@@ -1,5 +1,5 @@
 /* What waiting costs: rank 1 waits in MPI_Recv for as many seconds as the argument says (default 3) while rank 0 sleeps.
- * Output: "idle SECONDS CPU_PERCENT" of rank 1, user and system time together. */
+ * One JSON line: the processor time of rank 1, user and system together, in per cent of the time it waited. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ int main(int argc, char **argv)
     } else if (rank == 1) {
         double before = cpu(), start = MPI_Wtime();
         MPI_Recv(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        printf("idle %.1f %.2f\n", MPI_Wtime() - start, 100 * (cpu() - before) / (MPI_Wtime() - start));
+        double waited = MPI_Wtime() - start;
+        printf("{\"bench\": \"idle\", \"ranks\": 2, \"seconds\": %.1f, \"cpu_percent\": %.2f}\n", waited, 100 * (cpu() - before) / waited);
     }
     MPI_Finalize();
     return 0;

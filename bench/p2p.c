@@ -1,80 +1,293 @@
-/* Ping-pong: half a round trip, median and best of batches, one line a size.
+/* Point-to-point communication: one JSON line a kind, mode and size.
  *
- * Method: both ranks use the same buffer for sending and receiving; for each size a warm-up, then batches long enough
- * that reading the clock does not matter; each batch gives one mean, and the median of the batches is reported.
- * Output: "p2p BYTES MEDIAN_US BEST_US" for each size given on the command line (default: the sizes of docs/benchmarks.md).
- */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+ *     p2p [--ms BUDGET] [--kinds LIST] [--modes LIST] [--sizes LIST]
+ *
+ * Kinds (default: pingpong):
+ *     pingpong    half a round trip; ranks above 1 hold a connection to both and wait ("latency with k other peers connected")
+ *     stream      rank 0 sends, rank 1 receives into posted buffers (expected), 64 messages in flight, then one short answer
+ *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
+ *     exchange    both send and receive at once
+ * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent. rsend needs a posted receive, so it is
+ * measured in stream and exchange only.
+ *
+ * Time is of one message in one direction. Method as in coll.c: batches of iterations between two looks at the clock, slower rank's
+ * time; order statistics of the batches, never a mean. stream and unexpected also tell the processor time that each side used for a
+ * message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the batch. */
+#include "measure.h"
 #include <string.h>
+#include <sys/resource.h>
 
 #define BATCHES 21
+#define WINDOW 64
+#define LIST 32
+#define LARGEST (64 << 20)
 
-static char *buffer;
+enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, KINDS };
+enum mode { SEND, SSEND, BSEND, RSEND, ISEND, PERSISTENT, MODES };
+static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange"};
+static const char *const mode_names[] = {"send", "ssend", "bsend", "rsend", "isend", "persistent"};
 
-static double batch(int rank, int bytes, int rounds)
+static int rank, size;
+static char *given, *got, token;
+static MPI_Request persistent = MPI_REQUEST_NULL;
+static const MPI_Comm all = MPI_COMM_WORLD;
+
+static void give_up(const char *what, const char *name)
 {
-    double start = MPI_Wtime();
-    for (int i = 0; i < rounds; i++) {
-        if (rank == 0) {
-            MPI_Send(buffer, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
-            MPI_Recv(buffer, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(buffer, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(buffer, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
-        }
-    }
-    return (MPI_Wtime() - start) * 1e6 / rounds / 2;
+    fprintf(stderr, "p2p: %s '%s'\n", what, name);
+    MPI_Abort(all, 1);
 }
 
-static int by_value(const void *a, const void *b)
+/* Sends one message to `to` in a mode; it is under way or done afterwards, and done when `*request` is. */
+static void start_send(enum mode mode, int bytes, int to, MPI_Request *request)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    *request = MPI_REQUEST_NULL;
+    switch (mode) {
+    case SEND: MPI_Send(given, bytes, MPI_CHAR, to, 1, all); break;
+    case SSEND: MPI_Ssend(given, bytes, MPI_CHAR, to, 1, all); break;
+    case BSEND: MPI_Bsend(given, bytes, MPI_CHAR, to, 1, all); break;
+    case RSEND: MPI_Rsend(given, bytes, MPI_CHAR, to, 1, all); break;
+    case ISEND: MPI_Isend(given, bytes, MPI_CHAR, to, 1, all, request); break;
+    default: MPI_Start(&persistent), MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+    }
 }
 
-static void measure(int rank, int bytes)
+static void send_one(enum mode mode, int bytes, int to)
 {
-    double times[BATCHES];
-    int rounds = 20;
-    double once = batch(rank, bytes, rounds);
+    MPI_Request request;
+    start_send(mode, bytes, to, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void receive_one(int bytes, int from) { MPI_Recv(got, bytes, MPI_CHAR, from, 1, all, MPI_STATUS_IGNORE); }
+static void short_send(int to) { MPI_Send(&token, 1, MPI_CHAR, to, 2, all); }
+static void short_receive(int from) { MPI_Recv(&token, 1, MPI_CHAR, from, 2, all, MPI_STATUS_IGNORE); }
+
+static void post(int bytes, int from, MPI_Request *requests)
+{
+    for (int i = 0; i < WINDOW; i++)
+        MPI_Irecv(got, bytes, MPI_CHAR, from, 1, all, &requests[i]);
+}
+
+/* One iteration; the messages in it are counted by messages(). */
+static void pingpong(enum mode mode, int bytes)
+{
+    if (rank == 0)
+        send_one(mode, bytes, 1), receive_one(bytes, 1);
+    else
+        receive_one(bytes, 0), send_one(mode, bytes, 0);
+}
+
+static void window_of_sends(enum mode mode, int bytes, int to)
+{
+    MPI_Request requests[WINDOW];
+    for (int i = 0; i < WINDOW; i++)
+        start_send(mode, bytes, to, &requests[i]);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+static void stream(enum mode mode, int bytes)
+{
+    MPI_Request requests[WINDOW];
     if (rank == 0) {
-        rounds = (int)(3000 / once) + 4; /* a batch of about 6 ms */
-        if (rounds > 5000)
-            rounds = 5000;
+        short_receive(1);
+        window_of_sends(mode, bytes, 1);
+        short_receive(1);
+    } else {
+        post(bytes, 0, requests);
+        short_send(0);
+        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        short_send(0);
     }
-    MPI_Bcast(&rounds, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    batch(rank, bytes, rounds);
-    for (int i = 0; i < BATCHES; i++)
-        times[i] = batch(rank, bytes, rounds);
-    qsort(times, BATCHES, sizeof times[0], by_value);
+}
+
+/* The sender cannot wait for its sends where the library has no buffer for them, so they are non-blocking whatever the mode. */
+static void unexpected(enum mode mode, int bytes)
+{
+    MPI_Request requests[WINDOW];
+    (void)mode;
     if (rank == 0) {
-        printf("p2p %d %.3f %.3f\n", bytes, times[BATCHES / 2], times[0]);
-        fflush(stdout);
+        for (int i = 0; i < WINDOW; i++)
+            MPI_Isend(given, bytes, MPI_CHAR, 1, 1, all, &requests[i]);
+        short_send(1); /* comes after the others: all are there, or announced */
+    } else {
+        short_receive(0);
+        post(bytes, 0, requests);
     }
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    rank == 0 ? short_receive(1) : short_send(0);
+}
+
+static void exchange(enum mode mode, int bytes)
+{
+    MPI_Request request, sent;
+    MPI_Irecv(got, bytes, MPI_CHAR, 1 - rank, 1, all, &request);
+    if (mode == RSEND) { /* the other side has posted */
+        short_send(1 - rank);
+        short_receive(1 - rank);
+    }
+    start_send(mode == SEND || mode == SSEND ? ISEND : mode, bytes, 1 - rank, &sent);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+}
+
+static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange};
+static int messages(enum kind kind) { return kind == PINGPONG ? 2 : kind == EXCHANGE ? 1 : WINDOW; }
+
+static double processor_time(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
+/* Microseconds of a message on this rank, and the processor time it cost. */
+static double batch(enum kind kind, enum mode mode, int bytes, int iterations, double *cpu)
+{
+    double start, before, took;
+    MPI_Barrier(all);
+    if (rank > 1)
+        return *cpu = 0;
+    start = MPI_Wtime(), before = processor_time();
+    for (int i = 0; i < iterations; i++)
+        kinds[kind](mode, bytes);
+    took = (MPI_Wtime() - start) * 1e6 / iterations / messages(kind);
+    *cpu = (processor_time() - before) / iterations / messages(kind);
+    return took;
+}
+
+/* Iterations that make a batch of a BATCHESth of the budget. Two batches in a row must say so: one may have lost its core. */
+static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us)
+{
+    double cpu, mine, took = 0, wanted = budget_us / BATCHES;
+    int n = 1, telling = 0;
+    for (;; n = n < 1 << 20 ? n * 2 : n) {
+        mine = batch(kind, mode, bytes, n, &cpu) * n * messages(kind);
+        MPI_Allreduce(&mine, &took, 1, MPI_DOUBLE, MPI_MAX, all);
+        telling = took >= budget_us ? 2 : took * 2 >= wanted || n >= 1 << 20 ? telling + 1 : 0;
+        if (telling == 2)
+            break;
+    }
+    n = (int)(n * wanted / took);
+    return n < 1 ? 1 : n;
+}
+
+static void only_of(struct batches *times, int of, struct batches *out)
+{
+    out->count = times->count;
+    for (int i = 0; i < times->count; i++)
+        out->us[i] = rank == of ? times->us[i] : 0;
+    slowest(out, all);
+}
+
+static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
+{
+    struct batches times = {.count = BATCHES}, cpu = {.count = BATCHES}, cpu0, cpu1;
+    if (mode == PERSISTENT && rank < 2)
+        MPI_Send_init(given, bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
+    int iterations = calibrate(kind, mode, bytes, budget_us);
+    for (int b = 0; b < BATCHES; b++)
+        times.us[b] = batch(kind, mode, bytes, iterations, &cpu.us[b]);
+    if (persistent != MPI_REQUEST_NULL)
+        MPI_Request_free(&persistent);
+    slowest(&times, all);
+    only_of(&cpu, 0, &cpu0);
+    only_of(&cpu, 1, &cpu1);
+    if (rank)
+        return;
+    printf("{\"bench\": \"p2p\", \"op\": \"%s\", \"mode\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"iterations\": %d, ", kind_names[kind],
+           mode_names[mode], bytes, size, iterations);
+    print_times("us", &times);
+    if (kind == STREAM || kind == UNEXPECTED) {
+        printf(", ");
+        print_times("cpu0_us", &cpu0);
+        printf(", ");
+        print_times("cpu1_us", &cpu1);
+    }
+    printf("}\n");
+    fflush(stdout);
+}
+
+static int parse_names(char *text, const char *const *names, int count, int *found)
+{
+    int n = 0;
+    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
+        int i = 0;
+        while (i < count && strcmp(names[i], word))
+            i++;
+        if (i == count)
+            give_up("there is no kind or mode", word);
+        found[n++] = i;
+    }
+    return n;
+}
+
+static int parse_sizes(char *text, int *sizes)
+{
+    int n = 0;
+    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
+        sizes[n] = atoi(word);
+        if (sizes[n] < 0 || sizes[n] > LARGEST)
+            give_up("sizes go from 0 to 64 MB, not", word);
+        n++;
+    }
+    return n;
+}
+
+static void prepare(int largest)
+{
+    int attached = largest * WINDOW < LARGEST ? largest * WINDOW : LARGEST;
+    given = calloc(1, largest + 1);
+    got = calloc(1, largest + 1);
+    attached += 2 * WINDOW * MPI_BSEND_OVERHEAD + largest;
+    void *space = malloc(attached);
+    if (!given || !got || !space)
+        give_up("no memory for buffers of", "the largest size");
+    MPI_Buffer_attach(space, attached);
+}
+
+/* Ranks above 1 say hello to the two that measure. */
+static void connect_others(void)
+{
+    for (int to = 0; to < 2 && rank > 1; to++)
+        short_send(to), short_receive(to);
+    for (int from = 2; from < size && rank < 2; from++)
+        short_receive(from), short_send(from);
 }
 
 int main(int argc, char **argv)
 {
-    static const int usual[] = {0, 8, 1024, 8192, 65536, 524288, 4194304};
-    int rank, size;
+    int found_kinds[LIST] = {PINGPONG}, found_modes[LIST] = {SEND}, kind_count = 1, mode_count = 1;
+    int sizes[LIST] = {0, 8, 1024, 8192, 65536, 524288, 4194304}, size_count = 7, largest = 0;
+    double budget_ms = 130;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 2) {
-        if (rank == 0)
-            fprintf(stderr, "p2p: wants 2 ranks, not %d\n", size);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    if (size < 2)
+        give_up("wants at least 2 ranks, not", "1");
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--ms") == 0)
+            budget_ms = atof(argv[i + 1]);
+        else if (strcmp(argv[i], "--kinds") == 0)
+            kind_count = parse_names(argv[i + 1], kind_names, KINDS, found_kinds);
+        else if (strcmp(argv[i], "--modes") == 0)
+            mode_count = parse_names(argv[i + 1], mode_names, MODES, found_modes);
+        else if (strcmp(argv[i], "--sizes") == 0)
+            size_count = parse_sizes(argv[i + 1], sizes);
+        else
+            give_up("there is no option", argv[i]);
     }
-    buffer = malloc(64 << 20);
-    memset(buffer, 1, 64 << 20);
-    if (argc > 1)
-        for (int i = 1; i < argc; i++)
-            measure(rank, atoi(argv[i]));
-    else
-        for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
-            measure(rank, usual[i]);
+    if (argc % 2 == 0)
+        give_up("an option without a value:", argv[argc - 1]);
+    for (int s = 0; s < size_count; s++)
+        largest = sizes[s] > largest ? sizes[s] : largest;
+    prepare(largest);
+    connect_others();
+    for (int k = 0; k < kind_count; k++)
+        for (int m = 0; m < mode_count; m++)
+            for (int s = 0; s < size_count; s++)
+                if (found_modes[m] != RSEND || found_kinds[k] == STREAM || found_kinds[k] == EXCHANGE)
+                    cell(found_kinds[k], found_modes[m], sizes[s], budget_ms * 1e3);
     MPI_Finalize();
     return 0;
 }
