@@ -29,7 +29,7 @@ static int interval_start(int count)
 }
 
 /* Every batch becomes its slowest rank's; all ranks call, rank 0 has the result. */
-static void slowest(struct batches *b, MPI_Comm comm)
+__attribute__((unused)) static void slowest(struct batches *b, MPI_Comm comm)
 {
     double all[MOST_BATCHES];
     MPI_Reduce(b->us, all, b->count, MPI_DOUBLE, MPI_MAX, 0, comm);
