@@ -151,12 +151,20 @@ def error(model, sizes, times):
     return float(numpy.mean(numpy.abs(model.time(n) / t - 1)))
 
 
-# The bytes that a collective moves in all, by the bytes of its message and the processes: f(p) of the paper, section 3.
+# f(p) of the paper, section 3: bytes that a collective moves in all, by the bytes of its message. The message is what the root or each
+# rank holds whole (all blocks of a scatter, the result of an allgather); the peak metrics of its Tables 1 to 4 follow from these.
 MOVED = {
-    "send": lambda p: 1, "bcast": lambda p: p - 1, "scatter": lambda p: p - 1, "gather": lambda p: p - 1, "reduce": lambda p: p - 1,
-    "allgather": lambda p: p * (p - 1), "alltoall": lambda p: p * (p - 1), "allreduce": lambda p: 2 * (p - 1),
-    "reduce_scatter": lambda p: p - 1, "scan": lambda p: p - 1, "barrier": lambda p: 0,
+    "send": lambda p: 1, "bcast": lambda p: p - 1, "scatter": lambda p: (p - 1) / p, "gather": lambda p: (p - 1) / p,
+    "reduce": lambda p: p - 1, "allgather": lambda p: p - 1 + (p - 1) / p, "alltoall": lambda p: p - 1,
+    "allreduce": lambda p: 2 * (p - 1), "reduce_scatter": lambda p: p - 1 + (p - 1) / p, "scan": lambda p: p - 1, "barrier": lambda p: p - 1,
 }
+# Where bench/coll.c and the selection table count the bytes of one block.
+OF_BLOCKS = ("scatter", "gather", "allgather", "alltoall")
+
+
+def message(coll, block_bytes, processes):
+    """The paper's n of a measurement by bench/coll.c."""
+    return block_bytes * processes if coll in OF_BLOCKS else block_bytes
 
 
 @dataclass(frozen=True)
