@@ -1,4 +1,5 @@
-"""Writing measured tables into docs/: between markers, with the command, the day and the machine."""
+"""Writing measured tables into docs/: between markers, with the command, the day and the machine. Also where the tools of this
+directory get the libraries from: the laboratory's file of them is the only one."""
 import datetime
 import os
 import platform
@@ -6,6 +7,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "lab"))
+from kwlab import libraries  # noqa: E402, F401
+
 PAGE = ROOT / "docs/benchmarks.md"
 
 
