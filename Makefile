@@ -33,7 +33,7 @@ demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks
 	$(DIST)/bin/mpicc -O2 -o build/heat2d examples/heat2d.c -lm
 	$(DIST)/bin/mpiexec -n $(RANKS) build/heat2d build/heat2d.dat
 	$(VENV)/bin/python examples/heat2d_plot.py build/heat2d.dat build/heat2d.png
-	@echo "The temperature field is in build/heat2d.png"
+	@echo "The temperature field is in build/heat2d.png; $(VENV)/bin/kwlab run quick measures, docs/ says more"
 
 check: ## every test, quick ones first
 	scripts/check

@@ -1,4 +1,9 @@
 """The command `kwlab`."""
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -8,7 +13,7 @@ from rich.table import Table
 
 from . import compare, libraries
 from . import plan as plans
-from .runner import Runner, parse
+from .runner import Runner
 from .store import Store
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'.",
@@ -28,7 +33,20 @@ def plan_names(incomplete: str):
     return [name for name in plans.names() if name.startswith(incomplete)]
 
 
+def library_names(incomplete: str):
+    """Completes the names of libraries."""
+    return [name for name in plans.KNOWN if name.startswith(incomplete)]
+
+
 PlanName = Annotated[str, typer.Argument(help="A plan that comes with the lab (`kwlab plans`), or a TOML file.", autocompletion=plan_names)]
+Side = Annotated[str, typer.Argument(help="A library, with knobs if any: kittiwake:KW_WRITE=no", autocompletion=library_names)]
+
+
+def existing(data):
+    """The dataset, which must be there."""
+    if not data.exists():
+        raise plans.PlanError(f"{data}: no dataset there yet; `kwlab run quick` makes one")
+    return Store(data)
 
 
 @app.command("plans")
@@ -43,53 +61,58 @@ def list_plans():
 
 @app.command()
 def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS,
-        rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds, instead of the plan's.")] = None):
+        rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds, instead of the plan's.")] = None,
+        again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     found = plans.load(plan)
-    if rounds:
-        found = type(found)(**{**vars(found), "rounds": rounds})
-    runner = Runner(found, Store(data), libraries.known(dist, peers))
+    found = replace(found, rounds=rounds or found.rounds)
+    store = Store(data)
+    runner = Runner(found, store, libraries.known(dist, peers))
+    if again:
+        store.forget(found.name, runner.machine)
+    if not runner.left():
+        console.print(f"{found.title}: all is in {data} already; --again measures anew")
+        return
     wrong = runner.run()
-    console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong and say why in it" if wrong else ""))
+    console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
 
 
 @app.command("compare")
-def compare_two(a: Annotated[str, typer.Argument(help="A library, with knobs if any: kittiwake:KW_WRITE=no")],
-                b: Annotated[str, typer.Argument(help="Another, or the same with other knobs.")],
+def compare_two(a: Side, b: Side,
                 program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.")] = "p2p",
-                ranks: Annotated[int, typer.Option(min=1)] = 2, network: Annotated[str, typer.Option(help="shm, tcp or gigabit.")] = "shm",
-                pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20, limit: Annotated[float, typer.Option(help="Seconds a run may take.")] = 60,
-                dist: Dist = DIST, peers: Peers = PEERS):
+                ranks: Annotated[int, typer.Option(min=1, max=plans.MOST_RANKS)] = 2,
+                network: Annotated[str, typer.Option(help="shm, tcp or gigabit.")] = "shm",
+                pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20,
+                limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60, dist: Dist = DIST, peers: Peers = PEERS):
     """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
-    name, *arguments = program.split()
-    sides = {"a": compare.side(a), "b": compare.side(b)}
-    all_known = {lib.name: lib for lib in libraries.known(dist, peers)}
-    for library, _ in sides.values():
-        if library not in all_known or not all_known[library].there():
-            raise plans.PlanError(f"{library}: not installed, or not one of {', '.join(all_known)} (`kwlab peers install`)")
-    programs = {library: all_known[library].build(name) for library, _ in sides.values()}
-
-    def once(which):
-        library, knobs = sides[which]
-        text, _ = all_known[library].run(programs[library], ranks, network, *arguments, knobs=knobs, timeout=limit)
-        return {(line["bench"], line.get("op", ""), line.get("bytes", 0), line.get("mode", ""), metric): value["median"]
-                for line in parse(text) for metric, value in line.items() if isinstance(value, dict) and "median" in value}
-
+    plans.known("compare", "--network", network, plans.NETWORKS)
+    plans.known("compare", "--program", (program.split() or [""])[0], plans.programs())
+    once = compare.live(a, b, libraries.known(dist, peers), program, ranks, network, limit)
     verdicts = {}
     with console.status("pair 1") as shown:
         for number, verdicts in enumerate(compare.pairs(once, pairs), 2):
             shown.update(f"pair {number} done, at most {pairs}")
+    if not verdicts:
+        raise ValueError(f"{program}: the two sides printed no time in common")
+    show_verdicts(a, b, verdicts)
+
+
+def show_verdicts(a, b, verdicts):
+    """A row a cell, and all of them in one sentence."""
     table = Table("What", "Bytes", "Metric", f"{a} : {b}", "Interval", "Verdict")
     for (bench, op, size, mode, metric), v in verdicts.items():
         word = "same" if v.same else f"{a if v.ratio < 1 else b} is quicker"
         table.add_row(" ".join(filter(None, [bench, op, mode])), str(size), metric, f"{v.ratio:.3f}", f"{v.low:.3f} to {v.high:.3f}", word)
     console.print(table)
+    different = [v for v in verdicts.values() if not v.same]
+    console.print(f"{'Different' if different else 'Same'}: {len(different)} of {len(verdicts)} differ; {a} : {b} = "
+                  f"{compare.together(verdicts):.3f} (geometric mean); below 1, {a} takes less time")
 
 
 @app.command()
 def status(data: Data = DATA):
     """What the dataset has: runs by plan, library and how they ended."""
-    runs = Store(data).runs()
+    runs = existing(data).runs()
     table = Table("Plan", "Library", "Status", "Runs", "Example")
     for (plan, library, how), some in runs.groupby(["plan", "library", "status"]):
         table.add_row(plan, library, how, str(len(some)), some.message.iloc[0])
@@ -100,6 +123,7 @@ def status(data: Data = DATA):
 def install_peers(peers: Peers = PEERS):
     """Installs MPICH, Open MPI and Intel MPI from PyPI, each into an environment of its own."""
     libraries.install(peers)
+    list_peers(peers=peers)
 
 
 @peers_app.command("list")
@@ -113,14 +137,21 @@ def list_peers(dist: Dist = DIST, peers: Peers = PEERS):
 
 def main():
     """Runs the command; errors of the user are one sentence and status 2."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run under `timeout` ends its ranks
     try:
         app()
-    except (plans.PlanError, ValueError) as error:
-        console.print(f"kwlab: {error}", highlight=False, style="red")
-        raise SystemExit(2) from None
+    except (plans.PlanError, ValueError, OSError, sqlite3.Error, libraries.Unavailable, libraries.Failed) as error:
+        complain(str(error))
+    except subprocess.TimeoutExpired as late:
+        complain(f"{Path(late.cmd[0]).name} took longer than {late.timeout:g} s (--limit)")
     except KeyboardInterrupt:
-        console.print("kwlab: interrupted; the same command goes on from here")
-        raise SystemExit(130) from None
+        complain("interrupted; the same command goes on from here", 130)
+
+
+def complain(words, code=2):
+    """One sentence, and the end."""
+    print(f"kwlab: {words}", file=sys.stderr)
+    raise SystemExit(code)
 
 
 if __name__ == "__main__":

@@ -7,20 +7,37 @@
 
     [[work]]
     program = "p2p"                  # bench/p2p.c
-    args = ["--sizes", "8,1024"]
+    args = ["--sizes", "8,1024"]     # the word @random stands for twenty sizes drawn once for all (RANDOM)
     ranks = [2]                      # a run for each ...
-    network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (two hosts of the host lab, 1 Gb/s between them)
+    network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (a host of the host lab for each rank, 1 Gb/s between them)
+    only = ["kittiwake"]             # some of the plan's libraries (all when left out)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
 
 A field that is unknown, missing or of the wrong kind is refused with its name."""
+import random
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .libraries import OURS, PACKAGES, ROOT
+
 SHIPPED = Path(__file__).parent / "plans"
 NETWORKS = ("shm", "tcp", "gigabit")
-KNOWN = ("kittiwake", "mpich", "openmpi", "impi")
+KNOWN = (OURS, *PACKAGES)
+MOST_RANKS = 1024
+MOST_HOSTS = 250
+
+
+def random_sizes():
+    """Twenty random sizes, multiples of 8 and no powers of two, one in each twentieth of the logarithms from 16 bytes to 1 MB: models
+    that were fitted to other sizes are judged by them."""
+    drawn = random.Random(20)
+    sizes = [int(2 ** (4 + 16 * (step + drawn.random()) / 20)) // 8 * 8 for step in range(20)]
+    return tuple(size + 8 if size & (size - 1) == 0 else size for size in sizes)
+
+
+RANDOM = random_sizes()
 
 
 class PlanError(Exception):
@@ -62,8 +79,9 @@ class Cell:
     knobs: tuple = ()
 
     def key(self):
-        """The cell as text; equal cells of different plans share their measurements."""
-        return "|".join([self.library, self.program, " ".join(self.args), str(self.ranks), self.network, self.variant])
+        """The cell as text."""
+        knobs = ",".join(f"{name}={value}" for name, value in self.knobs)
+        return "|".join([self.library, self.program, " ".join(self.args), str(self.ranks), self.network, self.variant, knobs])
 
     def label(self):
         """The cell for people."""
@@ -106,25 +124,37 @@ def parse(text, name):
     top = checked(name, table, PLAN_FIELDS, ["title", "work"])
     for library in top.get("libraries", ()):
         known(name, "libraries", library, KNOWN)
-    if top.get("rounds", 1) < 1:
-        raise PlanError(f"{name}: 'rounds' is {top['rounds']}, but at least 1 is needed")
+    within(name, "rounds", top.get("rounds", 1), 1, 1000)
+    within(name, "limit", top.get("limit", 1), 1, 86400)
     top["work"] = tuple(parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top["work"]))
     return Plan(name=name, **top)
 
 
 def parse_work(where, table):
+    """One table [[work]]."""
     fields = checked(where, table, WORK_FIELDS, ["program"])
+    known(where, "program", fields["program"], programs())
     for network in fields.get("network", ()):
         known(where, "network", network, NETWORKS)
     for library in fields.get("only", ()):
         known(where, "only", library, KNOWN)
     for ranks in fields.get("ranks", ()):
-        if ranks < 1:
-            raise PlanError(f"{where}: 'ranks' has {ranks}, but at least 1 is needed")
+        within(where, "ranks", ranks, 1, MOST_HOSTS if "gigabit" in fields.get("network", ()) else MOST_RANKS)
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
+    fields["args"] = tuple(",".join(map(str, RANDOM)) if word == "@random" else word for word in fields.get("args", ()))
     return Work(**fields)
+
+
+def programs():
+    """The programs of bench/."""
+    return sorted(path.stem for path in (ROOT / "bench").glob("*.c"))
+
+
+def within(where, name, value, least, most):
+    if not least <= value <= most:
+        raise PlanError(f"{where}: '{name}' has {value}, but it goes from {least} to {most}")
 
 
 def known(where, name, value, among):
@@ -134,12 +164,13 @@ def known(where, name, value, among):
 
 def load(name):
     """A plan by the name of a shipped one or by its file."""
-    shipped = SHIPPED / f"{name}.toml"
-    path = shipped if shipped.exists() else Path(name)
+    path = SHIPPED / f"{name}.toml" if name in names() else Path(name)
     try:
         text = path.read_text()
     except OSError as error:
         raise PlanError(f"{name}: neither a plan that comes with the lab ({', '.join(names())}) nor a file ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise PlanError(f"{name}: no text in UTF-8") from None
     return parse(text, path.stem)
 
 
@@ -150,12 +181,14 @@ def names():
 
 def cells(plan):
     """All cells of a plan; libraries change fastest, so that neighbours in time can be compared."""
-    found = []
+    found = {}
     for work in plan.work:
         libraries = [l for l in plan.libraries if not work.only or l in work.only]
+        variants = work.variants.items() if OURS in libraries else ()
         for network in work.network:
             for ranks in work.ranks:
-                found += [Cell(l, work.program, work.args, ranks, network) for l in libraries]
-                found += [Cell("kittiwake", work.program, work.args, ranks, network, name, tuple(sorted(knobs.items())))
-                          for name, knobs in work.variants.items() if "kittiwake" in libraries]
-    return found
+                place = (work.program, work.args, ranks, network)
+                some = [Cell(library, *place) for library in libraries]
+                some += [Cell(OURS, *place, name, tuple(sorted(knobs.items()))) for name, knobs in variants]
+                found.update((cell.key(), cell) for cell in some)
+    return list(found.values())

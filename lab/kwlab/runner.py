@@ -1,16 +1,21 @@
 """Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends, so that an interrupted plan
 goes on where it stopped. A run that goes wrong is a row that says so, and the plan goes on."""
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from . import facts
+from .libraries import Failed, Unavailable
 from .plan import cells
+from .store import measurements
 
-# A library that hung in a cell is not tried again there in later rounds: it would cost its limit each time.
+# A library that hung in a cell, or is not there, is not tried again in later rounds: it would cost its limit each time.
 HOPELESS = ("hung", "missing")
+# What KW_STATS=yes prints for each rank at the end.
+COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
 
 
 @dataclass
@@ -31,14 +36,33 @@ def parse(text):
             continue
         try:
             value = json.loads(line)
-            if not isinstance(value["bench"], str):
-                raise ValueError
-        except (ValueError, KeyError, TypeError):
+            list(measurements(0, value))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise ValueError(f"line {number} is no measurement: {line[:80]!r}") from None
         found.append(value)
     if not found:
         raise ValueError(f"no measurement in what it printed: {text[:80]!r}")
     return found
+
+
+def whole(text):
+    """The lines that can be read, of a program that did not come to its end."""
+    found = []
+    for line in (text or "").splitlines():
+        try:
+            found += parse(line)
+        except ValueError:
+            pass
+    return found
+
+
+def counters(cell, text):
+    """A measurement of Kittiwake's counters, summed over the ranks; nothing when none were printed."""
+    sums = {}
+    for rank in COUNTERS.findall(text):
+        for name, value in (pair.split() for pair in rank.split(", ")):
+            sums[name] = sums.get(name, 0) + int(value)
+    return [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), **sums}] if sums else []
 
 
 class Runner:
@@ -50,6 +74,7 @@ class Runner:
         self.machine = store.machine(facts.machine())
         self.programs = {}
         self.hopeless = {}
+        self.said = set()
 
     def left(self):
         """(round, cell) still to be run, in order."""
@@ -66,20 +91,22 @@ class Runner:
         """Runs a cell."""
         library = self.libraries[cell.library]
         if not library.there():
-            return Outcome("missing", f"{library.name} is not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake")
+            return Outcome("missing", "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake")
         try:
             program = self.program(library, cell.program)
-            text, wall = library.run(program, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
-            return Outcome("ok", wall=wall, lines=tuple(parse(text)))
-        except subprocess.TimeoutExpired:
-            return Outcome("hung", f"ended after {self.plan.limit:g} s", self.plan.limit)
-        except subprocess.CalledProcessError as error:
-            words = " ".join(((error.stderr or "") + (error.stdout or "")).split())
-            return Outcome("failed", f"status {error.returncode}: {words[-300:]}")
+            out, err, wall = library.run_whole(program, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err)))
+        except subprocess.TimeoutExpired as late:
+            lines = tuple(whole(late.output))
+            return Outcome("hung", f"ended after {self.plan.limit:g} s, with {len(lines)} measurements", self.plan.limit, lines)
+        except Failed as error:
+            return Outcome("failed", str(error), lines=tuple(whole(error.output)))
+        except Unavailable as why:
+            return Outcome("missing", str(why))
         except ValueError as error:
             return Outcome("nonsense", str(error))
         except OSError as error:
-            return Outcome("failed", str(error))
+            return Outcome("failed", f"cannot be started: {error}")
 
     def settle(self, round, cell):
         """Runs a cell unless it is known to be hopeless, and keeps the result."""
@@ -93,7 +120,7 @@ class Runner:
     def run(self):
         """Runs what is left, with a progress bar. Says what went wrong; the number of runs that did."""
         left, wrong = self.left(), 0
-        columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
+        columns = [SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
         with Progress(*columns) as progress:
             task = progress.add_task(self.plan.name, total=len(left))
             for round, cell in left:
@@ -101,7 +128,16 @@ class Runner:
                 outcome = self.settle(round, cell)
                 if outcome.status != "ok":
                     wrong += 1
-                    progress.console.print(f"[yellow]{outcome.status}[/]  {cell.label()}: {outcome.message}", highlight=False)
+                    self.say(progress.console, cell, outcome)
                 progress.advance(task)
             progress.update(task, description=f"{self.plan.title}: done")
         return wrong
+
+    def say(self, console, cell, outcome):
+        """Says what went wrong; of a library that is not there, once."""
+        what = (cell.library, cell.network if "host lab" in outcome.message else "") if outcome.status == "missing" else cell
+        if what not in self.said:
+            self.said.add(what)
+            where = cell.library if outcome.status == "missing" else cell.label()
+            console.print(f"[yellow]{outcome.status}[/]  {where}: ", end="")
+            console.print(outcome.message, highlight=False, markup=False)

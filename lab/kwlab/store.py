@@ -3,17 +3,21 @@
 A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not installed), `failed` (it ended with an
 error), `hung` (it was ended after its limit) or `nonsense` (its output could not be read), and `message` says the rest."""
 import json
+import math
+import os
 import sqlite3
 import time
 
 import pandas
+
+VERSION = 1  # of the tables below
 
 SCHEMA = """
 create table if not exists machine (id integer primary key, facts text unique not null);
 create table if not exists run (
     id integer primary key, plan text not null, cell text not null, round integer not null, machine integer not null references machine,
     library text not null, version text not null, program text not null, args text not null, ranks integer not null,
-    network text not null, variant text not null, status text not null, message text not null, wall_s real not null, at real not null,
+    network text not null, variant text not null, status text not null, message text not null, wall_s real not null, load real not null, at real not null,
     unique (plan, cell, round, machine));
 create table if not exists measurement (
     run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
@@ -31,7 +35,10 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.db = sqlite3.connect(path)
         self.db.execute("pragma foreign_keys = on")
-        self.db.executescript(SCHEMA)
+        version = self.db.execute("pragma user_version").fetchone()[0]
+        if version not in (0, VERSION):
+            raise ValueError(f"{path} was written by another version of the laboratory; name another file with --data")
+        self.db.executescript(SCHEMA + f"pragma user_version = {VERSION};")
 
     def machine(self, facts):
         """The number of the machine with these facts."""
@@ -44,6 +51,11 @@ class Store:
         """(cell, round) of the plan's runs that need not be done again: those that went well."""
         return set(self.db.execute("select cell, round from run where plan = ? and machine = ? and status = 'ok'", [plan, machine]))
 
+    def forget(self, plan, machine):
+        """Removes a plan's runs on a machine."""
+        with self.db:
+            self.db.execute("delete from run where plan = ? and machine = ?", [plan, machine])
+
     def add(self, plan, cell, round, machine, version, status, message, wall, lines):
         """Keeps a run with its measurements, in place of an earlier try."""
         with self.db:
@@ -51,9 +63,9 @@ class Store:
                             [plan, cell.key(), round, machine])
             run = self.db.execute(
                 "insert into run (plan, cell, round, machine, library, version, program, args, ranks, network, variant, status, message,"
-                " wall_s, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " wall_s, load, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [plan, cell.key(), round, machine, cell.library, version, cell.program, " ".join(cell.args), cell.ranks, cell.network,
-                 cell.variant, status, message, wall, time.time()]).lastrowid
+                 cell.variant, status, message, wall, os.getloadavg()[0], time.time()]).lastrowid
             rows = [row for line in lines for row in measurements(run, line)]
             self.db.executemany("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -76,17 +88,24 @@ class Store:
 
 
 def measurements(run, line):
-    """The rows of one JSON line: one for each metric in it."""
+    """The rows of one JSON line: one for each metric in it. Raises ValueError, KeyError or TypeError when it is none of ours."""
     text = json.dumps(line)
+    if not isinstance(line["bench"], str):
+        raise ValueError("bench")
     for metric, value in line.items():
         if metric in NAMES:
             continue
-        if isinstance(value, dict) and "median" in value:
-            order = [value.get(k) for k in ("min", "median", "low", "high")]
-            batches = json.dumps(value.get("batches", []))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            order, batches = [value] * 4, json.dumps([value])
+        if isinstance(value, dict):
+            order = [number(value[k]) for k in ("min", "median", "low", "high")]
+            batches = json.dumps([number(one) for one in value["batches"]])
         else:
-            continue
-        yield [run, str(line["bench"]), str(line.get("op", "")), int(line.get("bytes", 0)), str(line.get("mode", "")), metric, *order,
+            order, batches = [number(value)] * 4, json.dumps([value])
+        yield [run, line["bench"], str(line.get("op", "")), int(line.get("bytes", 0)), str(line.get("mode", "")), metric, *order,
                batches, text]
+
+
+def number(value):
+    """The value, if it is a number like those of a clock."""
+    if isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{value} is no number")
+    return float(value)

@@ -36,3 +36,34 @@ def test_words_name_the_quicker_one():
 def test_too_little_is_refused(a, b):
     with pytest.raises(ValueError):
         compare.verdict(a, b)
+
+
+def once(seed, planted=1.0, cells=5):
+    """What `pairs` wants, on machines that drift apart from each other."""
+    random = numpy.random.default_rng(seed)
+    drift = numpy.ones(cells)
+
+    def run(which):
+        drift[:] *= numpy.exp(random.normal(0, 0.01, cells))
+        spikes = numpy.where(random.random(cells) < 0.05, random.uniform(1.3, 3, cells), 1)
+        return dict(enumerate(10 * drift * random.normal(1, 0.02, cells) * spikes * (planted if which == "a" else 1)))
+    return run
+
+
+def last(seed, **more):
+    *_, verdicts = compare.pairs(once(seed, **more), 30, seed=seed)
+    return verdicts
+
+
+def test_looking_after_each_pair_at_many_cells_finds_no_difference_between_equals():
+    same = [all(v.same for v in last(seed).values()) for seed in range(100)]
+    assert sum(same) >= 95
+
+
+def test_looking_after_each_pair_finds_five_percent():
+    found = [all(not v.same and v.ratio > 1 for v in last(seed, planted=1.05, cells=1).values()) for seed in range(50)]
+    assert sum(found) >= 48
+
+
+def test_all_cells_together():
+    assert compare.together({1: compare.verdict([2, 2], [1, 1]), 2: compare.verdict([1, 1], [2, 2])}) == pytest.approx(1)

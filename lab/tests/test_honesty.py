@@ -1,0 +1,59 @@
+"""Honesty on a real machine: a program against itself is "same", one that does 5 % more is found, and two libraries' programs are built from
+the same source with the same flags."""
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import script
+
+from kwlab import compare, libraries
+
+SPIN = Path(__file__).parent / "spin.c"
+
+
+@pytest.fixture
+def spinning(fake):
+    """Two libraries that run spin.c; `slow` does so 5 % more often."""
+    found = [fake("steady", "fine"), fake("slow", "fine")]
+    for library in found:
+        script(library.compiler, f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nexec cc -O2 -o "$2" {SPIN}\n')
+    found[1].env["SLOWER"] = "1.05"
+    return found
+
+
+def compared(a, b, known, seed, most=24):
+    """The last verdict."""
+    *_, verdicts = compare.pairs(compare.live(a, b, known, "p2p"), most, seed=seed)
+    return next(iter(verdicts.values()))
+
+
+def test_a_against_a_says_same_nineteen_times_of_twenty(spinning):
+    same = sum(compared("steady", "steady", spinning, seed, most=12).same for seed in range(20))
+    assert same >= 19
+
+
+def test_five_percent_planted_are_found(spinning):
+    found = compared("slow", "steady", spinning, seed=1, most=60)
+    assert not found.same and 1.03 < found.ratio < 1.07, found
+
+
+def test_a_knob_is_compared_like_a_library(spinning):
+    found = compared("steady:SLOWER=1.5", "steady", spinning, seed=2)
+    assert not found.same and found.words("a", "b").startswith("b is quicker"), found
+
+
+def test_programs_are_built_from_the_same_source_with_the_same_flags(tmp_path):
+    known = libraries.known(tmp_path / "dist", tmp_path / "peers")
+    commands = [lib.compile_command("coll", "target") for lib in known]
+    assert len({tuple(command[1:]) for command in commands}) == 1
+    assert str(libraries.ROOT / "bench/coll.c") in commands[0]
+
+
+def test_compiler_wrappers_add_no_flags_that_make_programs_faster():
+    """Of the libraries that are installed here."""
+    for lib in libraries.known(libraries.ROOT / "dist", libraries.ROOT / "build/peers"):
+        if lib.there():
+            shown = subprocess.run([lib.compiler, "-show"], text=True, stdout=subprocess.PIPE, timeout=30).stdout.split()
+            assert not [word for word in shown if word.startswith(("-O", "-m", "-f", "-g", "-D"))], (lib.name, shown)
+
+

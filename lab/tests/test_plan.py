@@ -1,0 +1,40 @@
+"""Plans: those that ship can be read, and a wrong field is refused with its name."""
+import pytest
+
+from kwlab import plan
+
+WORK = '[[work]]\nprogram = "p2p"\n'
+GOOD = 'title = "t"\n' + WORK
+
+
+@pytest.mark.parametrize("name", plan.names())
+def test_shipped_plans_have_cells(name):
+    found = plan.load(name)
+    assert plan.cells(found) and len({cell.key() for cell in plan.cells(found)}) == len(plan.cells(found))
+
+
+def test_there_is_a_plan_for_each_table_and_figure_that_can_be_run_here():
+    assert {"quick", "cluster", "seed000-table1", "seed001-overlap", "seed001-figure4.9", "seed001-bandwidth", "seed002-models", "seed004-broadcast",
+            "seed004-product", "oversubscription", "startup"} <= set(plan.names())
+
+
+@pytest.mark.parametrize("text, field", [
+    ("", "title"), ('title = "t"', "work"), ("title = 3\n" + WORK, "title"), ("rounds = 0\n" + GOOD, "rounds"), ('rounds = "3"\n' + GOOD, "rounds"),
+    ("rounds = true\n" + GOOD, "rounds"), ("limit = -1\n" + GOOD, "limit"), ("color = 3\n" + GOOD, "color"), ('libraries = ["lam"]\n' + GOOD, "libraries"),
+    (GOOD + "ranks = 2\n", "ranks"), (GOOD + "ranks = [0]\n", "ranks"), (GOOD + "ranks = [true]\n", "ranks"), (GOOD + "ranks = [2000]\n", "ranks"),
+    (GOOD + 'network = ["gigabit"]\nranks = [300]\n', "ranks"), (GOOD + 'network = ["infiniband"]\n', "network"), (GOOD + "args = [3]\n", "args"),
+    (GOOD + 'only = ["lam"]\n', "only"), (GOOD + "variants = { a = 3 }\n", "variants.a"), (GOOD + "variants = { a = { K = 3 } }\n", "variants.a"),
+    ('title = "t"\n[[work]]\nprogram = "rm"\n', "program"), ('title = "t"\n[[work]]\n', "program"), (GOOD + "size = [3]\n", "size")])
+def test_a_wrong_field_is_refused_with_its_name(text, field):
+    with pytest.raises(plan.PlanError, match=f"'{field}'"):
+        plan.parse(text, "p")
+
+
+def test_what_is_no_toml_is_refused_with_the_line():
+    with pytest.raises(plan.PlanError, match="line 1"):
+        plan.parse("title == 3", "p")
+
+
+def test_the_random_sizes_are_no_sizes_that_plans_fit_to():
+    assert len(set(plan.RANDOM)) == 20
+    assert all(size % 8 == 0 and size & (size - 1) for size in plan.RANDOM)

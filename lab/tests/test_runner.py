@@ -1,0 +1,125 @@
+"""Whatever a library does is a row that says so, and the plan goes on; an interrupted plan goes on where it stopped."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import BEHAVIOUR, COMPILER, LINE, script
+
+from kwlab import libraries, plan
+from kwlab.runner import Runner, counters
+from kwlab.store import Store
+
+PLAN = 'title = "t"\nrounds = 2\nlimit = 1\n[[work]]\nprogram = "p2p"\n'
+EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"),
+            "hangs": ("hung", "with 0 measurements"), "hangs late": ("hung", "with 1 measurements"), "nonsense": ("nonsense", "no measurement"),
+            "broken line": ("nonsense", "line 1 is no measurement"), "not a number": ("nonsense", "line 1"), "silent": ("nonsense", "no measurement"),
+            "endless": ("failed", "status -15")}
+
+
+def run(tmp_path, behaviours, fake):
+    """The runs of a small plan in which each library behaves as told."""
+    store = Store(tmp_path / "d.sqlite")
+    Runner(plan.parse(PLAN, "small"), store, [fake(name, how) for name, how in zip(plan.KNOWN, behaviours)]).run()
+    return store
+
+
+@pytest.mark.parametrize("behaviour", [b for b in EXPECTED if b != "fine"])
+def test_a_peer_that_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, fake, behaviour):
+    store = run(tmp_path, ["fine", behaviour, "fine", "fine"], fake)
+    runs = store.runs()
+    assert len(runs) == 8
+    status, words = EXPECTED[behaviour]
+    wrong = runs[runs.library == "mpich"]
+    assert set(wrong.status) == {status} and all(words in message for message in wrong.message), list(wrong.message)
+    assert set(runs[runs.library != "mpich"].status) == {"ok"}
+    assert len(store.measurements()) == 6 + (2 if behaviour == "hangs late" else 0)
+    assert len(str(wrong.message.iloc[0])) < 500
+
+
+def test_every_behaviour_is_expected():
+    assert set(BEHAVIOUR) | {"missing"} == set(EXPECTED)
+
+
+def test_what_hung_leaves_no_process(tmp_path, fake, monkeypatch):
+    started = []
+    real = subprocess.Popen
+    monkeypatch.setattr(libraries.subprocess, "Popen", lambda *a, **k: started.append(real(*a, **k)) or started[-1])
+    run(tmp_path, ["hangs", "fine", "fine", "fine"], fake)
+    assert started and all(libraries.session(process.pid) == [] for process in started)
+
+
+def test_a_host_lab_that_is_refused_is_a_row(tmp_path, fake, monkeypatch):
+    monkeypatch.setattr(libraries, "HOSTS", tmp_path / "hosts")
+    script(tmp_path / "hosts/lab", "#!/bin/sh\necho 'lab: no namespaces for you' >&2\nexit 77\n")
+    store = Store(tmp_path / "d.sqlite")
+    text = PLAN + 'network = ["gigabit", "shm"]\n'
+    Runner(plan.parse(text, "small"), store, [fake(name, "fine") for name in plan.KNOWN]).run()
+    runs = store.runs()
+    assert set(runs[runs.network == "gigabit"].status) == {"missing"} and set(runs[runs.network == "shm"].status) == {"ok"}
+    assert "no namespaces for you" in runs[runs.network == "gigabit"].message.iloc[0]
+
+
+def test_a_compiler_that_fails_is_a_row(tmp_path, fake):
+    library = fake("kittiwake", "fine")
+    script(library.compiler, "#!/bin/sh\necho 'no mpi.h' >&2\nexit 1\n")
+    store = Store(tmp_path / "d.sqlite")
+    Runner(plan.parse(PLAN.replace("rounds", 'libraries = ["kittiwake"]\nrounds'), "small"), store, [library]).run()
+    assert set(store.runs().status) == {"failed"} and "no mpi.h" in store.runs().message.iloc[0]
+
+
+def test_counters_are_summed_over_ranks():
+    cell = plan.Cell("kittiwake", "p2p", ("--sizes", "8"), 2, "shm")
+    found = counters(cell, "noise\nrank 0: eager_sent 8, write_bytes 24\nrank 1: eager_sent 2, write_bytes 6\n")
+    assert found == [{"bench": "counters", "op": "p2p", "mode": "--sizes 8", "eager_sent": 10, "write_bytes": 30}]
+    assert counters(cell, "rank 1: died\n") == []
+
+
+def home(place, log):
+    """A directory that looks like an installation whose launcher notes each run and takes a fifth of a second."""
+    script(place / "bin/mpicc", COMPILER)
+    script(place / "bin/mpiexec", f'#!/bin/sh\n[ "$1" != --version ] || exit 0\nsleep 0.2\necho run >>{log}\necho \'{LINE}\'\n')
+
+
+def kwlab(tmp_path, *args, **more):
+    command = [sys.executable, "-m", "kwlab.cli", *args, "--data", tmp_path / "d.sqlite", "--dist", tmp_path / "dist", "--peers", tmp_path / "peers"]
+    return subprocess.Popen([str(word) for word in command], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
+    log = tmp_path / "log"
+    home(tmp_path / "dist", log)
+    text = PLAN.replace("rounds = 2", 'rounds = 8\nlibraries = ["kittiwake"]')
+    (tmp_path / "small.toml").write_text(text)
+    first = kwlab(tmp_path, "run", "small.toml")
+    until = time.monotonic() + 60
+    while (len(log.read_text().split()) if log.exists() else 0) < 3 and time.monotonic() < until:
+        time.sleep(0.05)
+    first.send_signal(number)
+    first.communicate(timeout=30)
+    assert first.returncode != 0
+    kept = len(Store(tmp_path / "d.sqlite").runs())
+    assert 2 <= kept < 8
+    before = len(log.read_text().split())
+    second = kwlab(tmp_path, "run", "small.toml")
+    assert "small" not in second.communicate(timeout=60)[1] and second.returncode == 0
+    assert len(Store(tmp_path / "d.sqlite").runs()) == 8
+    assert len(log.read_text().split()) - before in (8 - kept, 8 - kept + 1)
+    third = kwlab(tmp_path, "run", "small.toml")
+    assert "already" in third.communicate(timeout=60)[0]
+
+
+@pytest.mark.parametrize("args, words", [
+    (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
+    (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
+    (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "not a database")])
+def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
+    (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
+    (tmp_path / "good.toml").write_text(PLAN)
+    command = [sys.executable, "-m", "kwlab.cli", *args]
+    done = subprocess.run(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 2 and words in done.stderr, done
+    assert len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stdout + done.stderr
