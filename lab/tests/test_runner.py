@@ -16,7 +16,7 @@ PLAN = 'title = "t"\nrounds = 2\nlimit = 1\n[[work]]\nprogram = "p2p"\n'
 EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"),
             "hangs": ("hung", "with 0 measurements"), "hangs late": ("hung", "with 1 measurements"), "nonsense": ("nonsense", "no measurement"),
             "broken line": ("nonsense", "line 1 is no measurement"), "not a number": ("nonsense", "line 1"), "silent": ("nonsense", "no measurement"),
-            "endless": ("failed", "status -15")}
+            "endless": ("nonsense", "more than 4 MB")}
 
 
 def run(tmp_path, behaviours, fake):
