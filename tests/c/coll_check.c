@@ -62,7 +62,13 @@ static void mismatches(MPI_Comm comm) {
     }
     OK(MPI_Request_free(&r));
     /* One rank's arguments are refused: the others do not wait for it. */
-    HEARS(MPI_Bcast(a, last ? -1 : 1, MPI_INT, 0, comm), MPI_ERR_COUNT, "calls MPI_Bcast: ", "-1");
+    HEARS(MPI_Bcast(a, last ? -1 : 1, MPI_INT, 0, comm), MPI_ERR_COUNT, "MPI_Bcast: ", "count is -1");
+    HEARS(later(MPI_Ibcast(a, rank ? 1 : -1, MPI_INT, 0, comm, &r), &r), MPI_ERR_COUNT, "", "count is -1");
+    works(comm);
+    /* Refused, and the others never start it. */
+    int code = MPI_Bcast_init(a, last ? -1 : 1, MPI_INT, 0, comm, MPI_INFO_NULL, &r);
+    CHECK_CLASS(code, last ? MPI_ERR_COUNT : MPI_SUCCESS);
+    if (!last) OK(MPI_Request_free(&r));
     /* Calls that make communicators. */
     HEARS(last ? MPI_Comm_dup(comm, &c) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_dup", "MPI_Barrier");
     HEARS(last ? MPI_Comm_dup(comm, &c) : MPI_Comm_split(comm, 0, 0, &c), MPI_ERR_OTHER, "MPI_Comm_dup", "MPI_Comm_split");

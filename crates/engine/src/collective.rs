@@ -6,8 +6,8 @@
 //! never called from here: they are handed out ([`Drive::User`], [`Engine::take_user_step`]) to a thread that lets go of
 //! the lane first.
 //!
-//! After a failure a run takes back what it can, and ends; its temporaries stay allocated if a peer might still write
-//! there.
+//! After a failure a run takes back what it can, and ends; its temporaries stay until the transfers that were begun have
+//! ended (`leaving`).
 
 mod desk;
 mod inter;
@@ -27,6 +27,7 @@ use kw_core::comm::Group;
 use kw_core::schedule::Shelf;
 use kw_core::schedule::table::Site;
 use kw_core::schedule::{Ask, Chooser, Coll, Slice, Step, Table};
+use kw_sys::buf::Buf;
 use memory::Store;
 use run::Flight;
 
@@ -45,6 +46,8 @@ pub(crate) struct Collectives {
     pub(crate) desks: Desks,
     /// Some run has begun to wait on a board since a thread last made ready to sleep.
     pub(crate) unwatched: bool,
+    /// What failed runs have left: transfers that could not be taken back, and the memory they are in.
+    leaving: Vec<(Vec<ReqId>, Buf)>,
 }
 
 impl Collectives {
@@ -115,6 +118,9 @@ impl Engine {
     ) -> Box<Run> {
         if self.collectives.table.is_none() {
             self.open_collectives();
+        }
+        if !self.collectives.leaving.is_empty() {
+            self.reap();
         }
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
@@ -323,8 +329,40 @@ impl Engine {
             if self.is_done(req) {
                 self.take(req);
                 flight.req = None;
+            }
+        }
+    }
+
+    /// Transfers of a failed run that are still under way go on without it.
+    #[cold]
+    fn leave(&mut self, run: &mut Run) {
+        let going: Vec<ReqId> = run
+            .flights
+            .iter_mut()
+            .filter_map(|f| f.req.take())
+            .collect();
+        match run.memory.block.take() {
+            Some(block) => self.collectives.leaving.push((going, block)),
+            None => going.into_iter().for_each(|req| self.release(req)),
+        }
+        self.reap();
+    }
+
+    /// Gives back the memory of failed runs whose transfers have ended.
+    #[cold]
+    fn reap(&mut self) {
+        for (mut going, block) in std::mem::take(&mut self.collectives.leaving) {
+            going.retain(|&req| {
+                let done = self.is_done(req);
+                if done {
+                    self.take(req);
+                }
+                !done
+            });
+            if going.is_empty() {
+                self.collectives.store.give(block);
             } else {
-                self.release(req);
+                self.collectives.leaving.push((going, block));
             }
         }
     }
@@ -342,8 +380,10 @@ impl Engine {
     #[inline]
     fn put_back(&mut self, mut run: Box<Run>) -> Option<Failure> {
         let failure = run.failure.take();
-        let idle = run.flights.iter().all(|f| f.req.is_none());
-        run.memory.clear(idle, &mut self.collectives.store);
+        if failure.is_some() {
+            self.leave(&mut run);
+        }
+        run.memory.clear(&mut self.collectives.store);
         if self.collectives.spare.len() < SPARE {
             run.reset();
             self.collectives.spare.push(run);

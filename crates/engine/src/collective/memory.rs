@@ -189,17 +189,12 @@ impl Memories {
         self.memory(slice.buf).addr(slice.at)
     }
 
-    /// Forgets everything. `idle`: nothing is in flight any more, so the temporaries may be used again.
-    pub fn clear(&mut self, idle: bool, store: &mut Store) {
+    /// Forgets everything; nothing is in flight any more.
+    pub fn clear(&mut self, store: &mut Store) {
         self.user.clear();
         self.temps.clear();
         if let Some(block) = self.block.take() {
-            if idle {
-                store.give(block);
-            } else {
-                // Somebody may still write there: after a failure it stays allocated for good.
-                std::mem::forget(block);
-            }
+            store.give(block);
         }
     }
 }
@@ -228,7 +223,7 @@ impl Store {
         }
     }
 
-    fn give(&mut self, block: Buf) {
+    pub fn give(&mut self, block: Buf) {
         if self.blocks.len() < BLOCKS && self.bytes + block.len() <= KEPT {
             self.bytes += block.len();
             self.blocks.push(block);

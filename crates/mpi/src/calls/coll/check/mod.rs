@@ -22,19 +22,22 @@ use kw_engine::{Circle, Preface, Run};
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
     let c = state.above.comm(comm)?;
     let mut record = say::head(c, say::name(call));
-    let (mut run, record) = match planned {
-        Ok(run) => {
+    match planned {
+        Ok(mut run) => {
             say::arguments(&state.above, c, call, &mut record)?;
-            (run, record)
+            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+            Ok(run)
         }
         Err(fault) => {
-            record.refused = fault.code;
-            record.detail = fault.text;
-            (idle(state, comm)?, record)
+            (record.refused, record.detail) = (fault.code, fault.text.clone());
+            let mut run = idle(state, comm)?;
+            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+            let (engine, _) = running(state)?;
+            let told = engine.launch(run);
+            engine.release(told);
+            Err(fault)
         }
-    };
-    run.begin_with(Preface::new(record.to_bytes(), judge::judge));
-    Ok(run)
+    }
 }
 
 /// A call that is not planned here (it makes a communicator): all ranks say its name.
