@@ -44,6 +44,41 @@ static void *grouper(void *arg) {
     return NULL;
 }
 
+/* Threads that have no parent at all are told apart by their strings. */
+static void *founder(void *arg) {
+    int t = (int)(intptr_t)arg, odd = check_rank % 2, n = check_size, size;
+    int range[2][3] = {{0, n - 1, 2}, {1, n - 1, 2}};
+    char tag[32];
+    MPI_Group all, half[2];
+    MPI_Comm c;
+    snprintf(tag, sizeof tag, "org.kittiwake.thread.%d", t);
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    for (int i = 0; i < 2; i++) OK(MPI_Group_range_incl(all, 1, &range[i], &half[i]));
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        OK(MPI_Comm_create_from_group(all, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &c));
+        ring(c);
+        OK(MPI_Comm_free(&c));
+        OK(MPI_Intercomm_create_from_groups(half[odd], 0, half[!odd], 0, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &c));
+        /* What collectives, duplicates and parts of it are, other threads do to theirs at once. */
+        int mine = 10 * t + odd, theirs = -1;
+        MPI_Comm d;
+        OK(MPI_Allreduce(&mine, &theirs, 1, MPI_INT, MPI_MAX, c));
+        CHECK_EQ(theirs, 10 * t + !odd);
+        OK(MPI_Comm_split(c, 0, -check_rank, &d));
+        OK(MPI_Barrier(d));
+        OK(MPI_Comm_free(&d));
+        OK(MPI_Intercomm_merge(c, odd, &d));
+        OK(MPI_Comm_size(d, &size));
+        CHECK_EQ(size, n);
+        ring(d);
+        OK(MPI_Comm_free(&d));
+        OK(MPI_Comm_free(&c));
+    }
+    for (int i = 0; i < 2; i++) OK(MPI_Group_free(&half[i]));
+    OK(MPI_Group_free(&all));
+    return NULL;
+}
+
 static void *one_dup(void *arg) {
     MPI_Comm c;
     OK(MPI_Comm_dup(*(MPI_Comm *)arg, &c));
@@ -78,6 +113,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < THREADS; i++) OK(MPI_Comm_dup(MPI_COMM_WORLD, &own[i]));
     all(maker);
     all(grouper);
+    all(founder);
     crossed();
     for (int i = 0; i < THREADS; i++) OK(MPI_Comm_free(&own[i]));
     return check_end();
