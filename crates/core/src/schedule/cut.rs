@@ -49,6 +49,14 @@ impl<'a> Cut<'a> {
         self.each
     }
 
+    /// Units of each of `n` equal parts of a slot.
+    pub fn share(&self, n: u64) -> u64 {
+        match self.slots {
+            1 => self.each / n,
+            _ => rounded(self.each / n),
+        }
+    }
+
     /// Number of slots.
     pub fn slots(&self) -> u64 {
         self.slots
@@ -73,7 +81,7 @@ impl<'a> Cut<'a> {
 }
 
 /// The next lower multiple of what memory is aligned to.
-pub fn rounded(units: u64) -> u64 {
+fn rounded(units: u64) -> u64 {
     if units < ALIGN {
         units
     } else {

@@ -1,7 +1,7 @@
 //! Alltoall on a board: everybody shows the others' blocks on its shelf, and copies its own from everybody's. Long blocks go
 //! through the long shelf in pieces, two or more at a time. In place, a piece is shown before anything overwrites it.
 
-use crate::schedule::cut::{Cut, rounded};
+use crate::schedule::cut::Cut;
 use crate::schedule::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -15,7 +15,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     let cut = Cut::new(ask, s, len * n, 2, n);
-    let each = rounded(cut.each() / n);
+    let each = cut.share(n);
     for i in 0..len.div_ceil(each) {
         let (from, stage) = (i * each, i as u32 + 1);
         let piece = each.min(len - from);

@@ -254,6 +254,42 @@ fn alltoall_turns_rows_into_columns() {
     }
 }
 
+/// Blocks longer than a cache line, which no slot of a shelf is cut for.
+#[test]
+fn alltoall_of_odd_long_blocks_stays_in_order() {
+    const LEN: usize = 100;
+    for (a, n, site) in cases(Coll::Alltoall).filter(|c| c.1 <= 7) {
+        let blocks = |buf| Blocks::Even {
+            buf,
+            each: LEN as u64,
+        };
+        let ask = |r| Ask {
+            block_bytes: LEN as u64,
+            send: blocks(SEND),
+            recv: blocks(RECV),
+            ..site.ask(r, n)
+        };
+        if !a.need.met(&ask(0)) {
+            continue;
+        }
+        let out = world(a, n, true, &ask, &|r| {
+            let own = (0..n as usize * LEN).map(|p| Symbol::of(r, p)).collect();
+            vec![unit(own, 1), unit(never(LEN * n as usize), 1)]
+        });
+        for me in 0..n {
+            let mine = me as usize * LEN..(me as usize + 1) * LEN;
+            let want: Vec<Symbol> = (0..n)
+                .flat_map(|r| mine.clone().map(move |p| Symbol::of(r, p)))
+                .collect();
+            assert_eq!(
+                out[me as usize][1].cells, want,
+                "{} n={n} rank={me}",
+                a.name
+            );
+        }
+    }
+}
+
 #[test]
 fn unequal_blocks_go_where_the_caller_says() {
     // Each block lies in reverse order with a gap; the length of block (from, to) depends on both.
