@@ -148,13 +148,17 @@ impl Engine {
         run
     }
 
+    /// Whether more ranks than cores share the one host of the job, as all ranks know it alike: one host does not know how
+    /// crowded another is.
+    pub fn shares_cores(&self) -> bool {
+        let hosts = &self.job().hosts;
+        hosts.iter().all(|h| *h == hosts[0]) && self.job().crowded()
+    }
+
     #[cold]
     fn open_collectives(&mut self) {
-        // All ranks must choose alike, and one host does not know how crowded another is.
-        let hosts = &self.job().hosts;
-        let one_host = hosts.iter().all(|h| *h == hosts[0]);
         self.collectives.site = Site {
-            shared: one_host && self.job().crowded(),
+            shared: self.shares_cores(),
             network: !self.paths.has_shm(),
         };
         // A faulty knob has stopped the start.

@@ -111,9 +111,19 @@ impl<'a> Circle<'a> {
         recv(self.mpi, self.member(from), what, bytes)
     }
 
-    /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree).
+    /// Ranks below which the trees are flat. Where ranks share cores every level of a tree costs turns of the scheduler.
+    fn flat(&self) -> u32 {
+        let guard = self.mpi.lock();
+        let shared = guard.engine.as_ref().is_some_and(|e| e.shares_cores());
+        if shared { 128 } else { 0 }
+    }
+
+    /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree, or a flat one).
     pub(crate) fn bcast(&self, bytes: &mut [u8]) -> Res {
         let (rank, size) = (self.rank, self.size());
+        if size <= self.flat() {
+            return self.bcast_flat(bytes);
+        }
         let mut mask = 1;
         while mask < size && rank & mask == 0 {
             mask <<= 1;
@@ -131,9 +141,38 @@ impl<'a> Circle<'a> {
         finish_all(self.mpi, sent)
     }
 
+    fn bcast_flat(&self, bytes: &mut [u8]) -> Res {
+        if self.rank != 0 {
+            return self.recv(0, bytes);
+        }
+        let mut sent = Vec::new();
+        for to in 1..self.size() {
+            sent.extend(self.send(to, bytes)?);
+        }
+        finish_all(self.mpi, sent)
+    }
+
+    fn gather_flat(&self, mine: &[u8]) -> Res<Vec<u8>> {
+        if self.rank != 0 {
+            let sent = self.send(0, mine)?;
+            finish_all(self.mpi, sent.into_iter().collect())?;
+            return Ok(Vec::new());
+        }
+        let mut got = mine.to_vec();
+        got.resize(mine.len() * self.size() as usize, 0);
+        let places = got.chunks_exact_mut(mine.len().max(1)).enumerate();
+        for (from, place) in places.skip(1) {
+            self.recv(from as u32, place)?;
+        }
+        Ok(got)
+    }
+
     /// The bytes of all members in the order of ranks at rank 0; nothing elsewhere. All give the same number of bytes.
     fn gather(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let (rank, size, each) = (self.rank, self.size(), mine.len());
+        if size <= self.flat() {
+            return self.gather_flat(mine);
+        }
         let mut got = mine.to_vec();
         let mut mask = 1;
         while mask < size {
@@ -167,6 +206,24 @@ impl<'a> Circle<'a> {
         let mut verdict = [votes.iter().all(|&v| v == 1) as u8];
         self.bcast(&mut verdict)?;
         Ok(verdict[0] == 1)
+    }
+
+    /// A word with which this process could lead a new communicator, to be told with something else.
+    pub(crate) fn offer(&self) -> u32 {
+        propose(self.mpi)
+    }
+
+    /// The context id of a new communicator of this group, every member of which has made an offer and knows the leader's.
+    pub(crate) fn accept(&self, own: u32, leaders: u32) -> Res<ContextId> {
+        let theirs = Proposal::from_bits(leaders);
+        let stands = leaders != u32::MAX && theirs.fresh;
+        if own != u32::MAX && (self.rank > 0 || !stands) {
+            take_back(self.mpi, Proposal::from_bits(own));
+        }
+        if stands {
+            return Ok(theirs.id);
+        }
+        self.agree()
     }
 
     /// The context id of a new communicator of this group; see `kw_core::comm`.

@@ -74,9 +74,13 @@ impl<'a> Parent<'a> {
             None => local.agree()?,
             Some(remote) => self.bridge(local.clone(), remote).agree()?,
         };
+        Ok(self.named(context, local, remote))
+    }
+
+    fn named(&self, context: ContextId, local: Circle<'a>, remote: Option<Arc<Group>>) -> Comm {
         let mut comm = Comm::new(context, local.group, remote, local.rank);
         comm.errhandler = self.errhandler;
-        Ok(comm)
+        comm
     }
 
     /// Puts a communicator into the table.
@@ -372,16 +376,19 @@ impl Parent<'_> {
     /// Everybody says color and key; those of a color agree on a context id among themselves. `None`: of this process's
     /// color there is no communicator.
     fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
-        let mut said = [0; 8];
-        said[..4].copy_from_slice(&color.to_ne_bytes());
-        said[4..].copy_from_slice(&key.to_ne_bytes());
-        let all = self.circle.allgather(&said)?;
+        // Whoever may come to lead a part offers its context id with its choice.
+        let offer = match &self.remote {
+            None if color != UNDEFINED => self.circle.offer(),
+            _ => u32::MAX,
+        };
+        let said = [color as u32, key as u32, offer].map(u32::to_ne_bytes);
+        let all = self.circle.allgather(said.as_flattened())?;
         let local = chosen(&self.circle.group, &all, color);
         let remote = match &self.remote {
             None => None,
             Some(remote) => {
                 let whole = self.bridge(self.circle.clone(), remote);
-                let theirs = whole.swap(&all, 8 * remote.size() as usize)?;
+                let theirs = whole.swap(&all, SAID * remote.size() as usize)?;
                 Some(Arc::new(chosen(remote, &theirs, color)))
             }
         };
@@ -393,7 +400,13 @@ impl Parent<'_> {
             return Ok(None);
         }
         let local = self.circle.part(Arc::new(local), rank);
-        self.make(local, remote).map(Some)
+        if remote.is_some() {
+            return self.make(local, remote).map(Some);
+        }
+        let leader = self.circle.group.rank_of(local.group.peer(0)).unwrap_or(0) as usize;
+        let word = &all[SAID * leader + 8..][..4];
+        let context = local.accept(offer, word_of(word))?;
+        Ok(Some(self.named(context, local, None)))
     }
 
     /// A split whose parts have a topology.
@@ -413,14 +426,20 @@ impl Parent<'_> {
     }
 }
 
+/// Bytes that a process says in a split: color, key, offer.
+const SAID: usize = 12;
+
+fn word_of(b: &[u8]) -> u32 {
+    u32::from_ne_bytes([b[0], b[1], b[2], b[3]])
+}
+
 /// Those of `group` whose words say this color, in order.
 fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
-    let number = |b: &[u8]| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
     let choices: Vec<Choice> = words
-        .chunks_exact(8)
+        .chunks_exact(SAID)
         .map(|w| Choice {
-            color: number(&w[..4]),
-            key: number(&w[4..]),
+            color: word_of(w) as i32,
+            key: word_of(&w[4..]) as i32,
         })
         .collect();
     let ranks = members(&choices, color);
