@@ -1,6 +1,7 @@
 /* Overlap of communication and computation: one JSON line an operation and size.
  *
- *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, iallreduce, ialltoall
+ *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, ibcast, ireduce, iallreduce, iallgather,
+ *                                                      igather, iscatter, ialltoall, ireduce_scatter
  *
  * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
  * turn, so that a network whose speed drifts treats them alike:
@@ -10,8 +11,8 @@
  *   total       start, the same computation in one piece without a call to MPI, wait
  * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside computation, 0 when it is not begun
  * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
- * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of iallreduce are
- * the vector's, those of ialltoall and exchange a block's. Data is checked after each kind of batch, outside the timing. */
+ * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
+ * iallreduce and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. Data is checked after each kind of batch, outside the timing. */
 #include "measure.h"
 #include <string.h>
 
@@ -34,35 +35,49 @@ static void block_exchange(void)
     MPI_Sendrecv(given, count, MPI_DOUBLE, rank ^ 1, 1, got, count, MPI_DOUBLE, rank ^ 1, 1, all, MPI_STATUS_IGNORE);
 }
 
-static void start_iallreduce(void)
-{
-    requests[1] = MPI_REQUEST_NULL;
-    MPI_Iallreduce(given, got, count, MPI_DOUBLE, MPI_SUM, all, &requests[0]);
-}
+/* A collective by its arguments, started and blocking; the second request is for exchange only. */
+#define COLLECTIVE(name, Name, ...)                                                                                                 \
+    static void start_i##name(void) { requests[1] = MPI_REQUEST_NULL, MPI_I##name(__VA_ARGS__, all, &requests[0]); }                \
+    static void block_i##name(void) { MPI_##Name(__VA_ARGS__, all); }
 
-static void block_iallreduce(void) { MPI_Allreduce(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
-
-static void start_ialltoall(void)
-{
-    requests[1] = MPI_REQUEST_NULL;
-    MPI_Ialltoall(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all, &requests[0]);
-}
-
-static void block_ialltoall(void) { MPI_Alltoall(given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, all); }
+COLLECTIVE(bcast, Bcast, rank ? got : given, count, MPI_DOUBLE, 0)
+COLLECTIVE(reduce, Reduce, given, got, count, MPI_DOUBLE, MPI_SUM, 0)
+COLLECTIVE(allreduce, Allreduce, given, got, count, MPI_DOUBLE, MPI_SUM)
+COLLECTIVE(allgather, Allgather, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE)
+COLLECTIVE(gather, Gather, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, 0)
+COLLECTIVE(scatter, Scatter, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, 0)
+COLLECTIVE(alltoall, Alltoall, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE)
+COLLECTIVE(reduce_scatter_block, Reduce_scatter_block, given, got, count / size, MPI_DOUBLE, MPI_SUM)
 
 /* Rank r gives r + 1 everywhere. */
 static double from_neighbour(void) { return (rank ^ 1) + 1; }
 static double sum_of_all(void) { return size * (size + 1) / 2; }
 static double from_last(void) { return size; }
+static double from_root(void) { return 1; }
+
+/* How many doubles this rank gets. */
+static int block(void) { return count; }
+static int blocks(void) { return count * size; }
+static int share(void) { return count / size; }
+static int block_at_root(void) { return rank ? 0 : count; }
+static int blocks_at_root(void) { return rank ? 0 : count * size; }
+static int block_elsewhere(void) { return rank ? count : 0; }
 
 static const struct operation {
     const char *name;
     void (*start)(void), (*block)(void);
+    int (*results)(void);
     double (*last)(void); /* value of the last double received */
 } operations[] = {
-    {"exchange", start_exchange, block_exchange, from_neighbour},
-    {"iallreduce", start_iallreduce, block_iallreduce, sum_of_all},
-    {"ialltoall", start_ialltoall, block_ialltoall, from_last},
+    {"exchange", start_exchange, block_exchange, block, from_neighbour},
+    {"ibcast", start_ibcast, block_ibcast, block_elsewhere, from_root},
+    {"ireduce", start_ireduce, block_ireduce, block_at_root, sum_of_all},
+    {"iallreduce", start_iallreduce, block_iallreduce, block, sum_of_all},
+    {"iallgather", start_iallgather, block_iallgather, blocks, from_last},
+    {"igather", start_igather, block_igather, blocks_at_root, from_last},
+    {"iscatter", start_iscatter, block_iscatter, block, from_root},
+    {"ialltoall", start_ialltoall, block_ialltoall, blocks, from_last},
+    {"ireduce_scatter", start_ireduce_scatter_block, block_ireduce_scatter_block, share, sum_of_all},
 };
 
 /* Arithmetic that a compiler cannot leave out and that touches no memory but one word at its ends. */
@@ -140,8 +155,8 @@ static void give_up(const char *what, const char *name)
 
 static void check(const struct operation *op, enum kind kind)
 {
-    int last = op->start == start_ialltoall ? count * size - 1 : count - 1;
-    if (kind != WORK && got[last] != op->last())
+    int results = op->results();
+    if (kind != WORK && results && got[results - 1] != op->last())
         give_up("wrong data from", op->name);
     memset(got, 0, sizeof(double) * count * size);
 }

@@ -11,5 +11,6 @@
 | `models` | cost models and their accuracy |
 | `substitute` | where two collectives in a row beat one |
 | `compare` | two libraries, interleaved; a ratio with its confidence |
-| `report`, `plots` | one HTML page and its pictures |
+| `report`, `sections`, `html`, `plots` | one HTML page, what stands in it, and its pictures |
+| `analysis` | questions to the dataset |
 """

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from . import compare, libraries
+from . import analysis, compare, html, libraries, report, sections, substitute
 from . import plan as plans
 from .runner import Runner
 from .store import Store
@@ -107,6 +107,46 @@ def show_verdicts(a, b, verdicts):
     different = [v for v in verdicts.values() if not v.same]
     console.print(f"{'Different' if different else 'Same'}: {len(different)} of {len(verdicts)} differ; {a} : {b} = "
                   f"{compare.together(verdicts):.3f} (geometric mean); below 1, {a} takes less time")
+
+
+@app.command()
+def model(data: Data = DATA,
+          rows: Annotated[Optional[Path], typer.Option(help="Write Kittiwake's substitutions as rows for KW_COLL=@FILE.")] = None):
+    """Fits the models and shows them: parameters, errors beside the paper's, and where two collectives beat one (Table 5)."""
+    book = report.Book(existing(data))
+    send, coll = book.message_fits(), book.collective_fits()
+    if not send and not coll:
+        raise ValueError("no curve with three sizes is in the dataset; `kwlab run quick` or `kwlab run seed002-models` measures some")
+    show("Errors of the models on 20 random sizes measured apart: mean (range over the curves)", *sections.accuracy_rows({**send, **coll}))
+    console.print(sections.PAPER_ERRORS, highlight=False)
+    show("Parameters", *sections.model_rows({**send, **coll}))
+    show("Parameters as functions of the processes", *sections.law_rows(analysis.collectives(book.plain("coll", "back-to-back"))))
+    found = analysis.findings(coll)
+    for finding in (f for place in found.values() for f in place):
+        console.print(finding.sentence(), highlight=False)
+    if rows:
+        rows.write_text("".join(f"{line}\n" for line in table_rows(found)))
+        console.print(f"rows for KW_COLL=@{rows}")
+
+
+def show(title, head, body):
+    """A table for the terminal."""
+    if body:
+        table = Table(*head, title=title, title_justify="left")
+        for row in body:
+            table.add_row(*(html.figure(value).strip() for value in row))
+        console.print(table)
+
+
+def table_rows(found):
+    """Kittiwake's substitutions as rows of its selection table."""
+    return [line for (who, network), some in found.items() if who == libraries.OURS for line in substitute.rows(some, "shm" if network == "shm" else "net")]
+
+
+@app.command("report")
+def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.ROOT / "build/lab/report"):
+    """Writes one HTML page that opens without a network, and its pictures beside it."""
+    console.print(f"{report.write(existing(data), out)}", soft_wrap=True)
 
 
 @app.command()

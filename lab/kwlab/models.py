@@ -102,15 +102,22 @@ def three_parameters(sizes, times, paper=False):
         ti, tb = line(n[1:], t[1:] - t0, numpy.ones(len(n) - 1)) if len(n) > 2 else (0.0, (t[1] - t0) / n[1])
         return ThreeParameters(t0, float(ti), max(float(tb), 1e-12))
 
-    def wrong(parameters):
-        ti, log_tb = parameters
-        moving = numpy.exp(log_tb) * n
-        return (t0 + ti * moving / (t0 + moving) + moving) / t - 1
-
     slope = max((t[-1] - t0) / n[-1], 1e-9)
-    tries = [optimize.least_squares(wrong, [ti, numpy.log(slope * by)]) for ti in (0.0, t0, -t0 / 2) for by in (0.5, 1.0)]
-    best = min(tries, key=lambda r: r.cost)
-    return ThreeParameters(t0, float(best.x[0]), float(numpy.exp(best.x[1])))
+    low, high = slope / 256, slope * 2
+    for _ in range(3):  # ever finer around the best
+        tries = numpy.geomspace(low, high, 400)
+        ti, wrong = best_ti(n, t, t0, tries)
+        best = int(numpy.argmin(wrong))
+        low, high = tries[max(best - 1, 0)], tries[min(best + 1, len(tries) - 1)]
+    return ThreeParameters(t0, float(ti[best]), float(tries[best]))
+
+
+def best_ti(n, t, t0, tb):
+    """For each of many tb: the ti with the least squares of the relative error, which is linear in it, and that sum of squares."""
+    moving = tb[:, None] * n
+    share, rest = moving / (t0 + moving) / t, (t - t0 - moving) / t
+    ti = (share * rest).sum(1) / numpy.maximum((share * share).sum(1), 1e-300)
+    return ti, ((rest - ti[:, None] * share) ** 2).sum(1)
 
 
 def loggp(sizes, times, overhead=0.0):

@@ -1,4 +1,4 @@
-"""Pictures, as matplotlib figures. Lines carry their names at their ends, ratios are coloured about 1, axes say their units."""
+"""Pictures, as matplotlib figures. A library has one colour everywhere; ratios are coloured about 1; axes say their units."""
 import matplotlib
 
 matplotlib.use("Agg")
@@ -6,10 +6,11 @@ import matplotlib.pyplot as plt
 import numpy
 from matplotlib.colors import TwoSlopeNorm
 
-from . import analysis
+from .libraries import OURS
 
-COLOURS = {"kittiwake": "#0b6e99", "mpich": "#c2571a", "openmpi": "#6a8f2f", "impi": "#8a4f9e"}
+COLOURS = {OURS: "#0b6e99", "mpich": "#c2571a", "openmpi": "#6a8f2f", "impi": "#8a4f9e"}
 GREY = "#777777"
+MARKS = {OURS: "o", "mpich": "s", "openmpi": "^", "impi": "D"}
 
 
 def colour(who):
@@ -17,44 +18,53 @@ def colour(who):
 
 
 def style(who):
-    return dict(color=colour(who), linestyle="--" if "(" in who else "-", linewidth=2.2 if who == analysis.OURS else 1.4)
+    """Of a line: ours is thick, variants are dashed."""
+    return dict(color=colour(who), linestyle="--" if "(" in who else "-", linewidth=2.2 if who == OURS else 1.4)
+
+
+def mark(who):
+    return dict(color=colour(who), marker=MARKS.get(who.split(" ")[0], "x"), markersize=4.5, markerfacecolor="white" if "(" in who else None)
 
 
 def size_label(n):
     for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
         if n >= unit:
-            return f"{n / unit:g} {name}B"
+            return f"{n / unit:.3g} {name}B"
     return f"{n:g} B"
 
 
 def sizes_axis(axis, sizes):
+    """A logarithmic axis of bytes, labelled at powers of four."""
+    low, high = int(numpy.floor(numpy.log2(min(sizes)))), int(numpy.ceil(numpy.log2(max(sizes))))
+    ticks = [2 ** k for k in range(low, high + 1, 2 if high - low > 6 else 1)]
     axis.set_xscale("log", base=2)
-    axis.set_xticks(sizes, [size_label(n) for n in sizes], rotation=45, fontsize=8)
+    axis.set_xticks(ticks, [size_label(n) for n in ticks], rotation=45, fontsize=8)
     axis.minorticks_off()
+    plain(axis)
+
+
+def plain(axis):
     axis.grid(True, color="#e4e4e4", linewidth=0.7)
+    axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
 
 
 def latency_and_bandwidth(curves, fits, title):
-    """One way times and bandwidths by size; dots are measured, lines are the fitted models. `curves` and `fits` by library."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    """One way times and bandwidths by size: marks are measured, lines the fitted models. `curves` and `fits` by library."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     every = sorted({n for curve in curves.values() for n in curve if n > 0})
     fine = numpy.geomspace(every[0], every[-1], 200)
     for who, curve in curves.items():
         sizes = numpy.array(sorted(n for n in curve if n > 0))
         times = numpy.array([curve[n] for n in sizes])
-        left.plot(sizes, times, "o", color=colour(who), markersize=4)
-        right.plot(sizes, sizes / times, "o", color=colour(who), markersize=4)
-        if who in fits:
-            left.plot(fine, fits[who].time(fine), label=who, **style(who))
-            right.plot(fine, fine / fits[who].time(fine), label=who, **style(who))
-        else:
-            left.plot(sizes, times, label=who, **style(who))
-            right.plot(sizes, sizes / times, label=who, **style(who))
-    left.set_yscale("log")
+        line = (fine, fits[who].time(fine)) if who in fits else (sizes, times)
+        for axis, of in ((left, lambda n, t: t), (right, lambda n, t: n / t)):
+            axis.plot(sizes, of(sizes, times), linestyle="none", **mark(who))
+            axis.plot(line[0], of(*line), label=who, **style(who))
     left.set_ylabel("time, us")
     right.set_ylabel("bandwidth, MB/s")
     for axis in (left, right):
+        axis.set_yscale("log")
         sizes_axis(axis, every)
     left.legend(frameon=False, fontsize=9)
     figure.suptitle(title)
@@ -63,33 +73,53 @@ def latency_and_bandwidth(curves, fits, title):
 
 def heat_map(ratios, title):
     """Ratio of our time to the best peer's, collectives by size, one panel a process count."""
-    counts = sorted({r["ranks"] for r in ratios})
-    figure, axes = plt.subplots(1, len(counts), figsize=(2.2 + 2.6 * len(counts), 4), layout="constrained", squeeze=False)
-    ops = list(dict.fromkeys(r["op"] for r in ratios))
-    shade = None
+    counts, ops = sorted({r["ranks"] for r in ratios}), list(dict.fromkeys(r["op"] for r in ratios))
+    figure, axes = plt.subplots(1, len(counts), figsize=(2.4 + 2.3 * len(counts), 1.8 + 0.36 * len(ops)), layout="constrained", squeeze=False)
     for axis, ranks in zip(axes[0], counts):
-        some = [r for r in ratios if r["ranks"] == ranks]
-        sizes = sorted({r["bytes"] for r in some})
-        grid = numpy.full((len(ops), len(sizes)), numpy.nan)
-        for r in some:
-            grid[ops.index(r["op"]), sizes.index(r["bytes"])] = r["ratio"]
-        shade = axis.imshow(numpy.log2(grid), cmap="RdBu_r", norm=TwoSlopeNorm(0, -2, 2), aspect="auto")
-        for (i, j), value in numpy.ndenumerate(grid):
-            if not numpy.isnan(value):
-                axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if abs(numpy.log2(value)) > 1.3 else "black")
-        axis.set_xticks(range(len(sizes)), [size_label(n) if n else "–" for n in sizes], rotation=45, fontsize=8)
-        axis.set_yticks(range(len(ops)), ops if axis is axes[0][0] else [])
+        shade = heat_panel(axis, [r for r in ratios if r["ranks"] == ranks], ops)
+        axis.set_yticks(range(len(ops)), ops if axis is axes[0][0] else [""] * len(ops), fontsize=9)
         axis.set_title(f"{ranks} ranks", fontsize=10)
-    bar = figure.colorbar(shade, ax=axes[0].tolist(), ticks=[-2, -1, 0, 1, 2], shrink=0.8)
+    bar = figure.colorbar(shade, ax=axes[0].tolist(), ticks=[-2, -1, 0, 1, 2], shrink=0.9)
     bar.ax.set_yticklabels(["¼", "½", "1", "2", "4"])
-    bar.set_label("our time : best peer's")
-    figure.suptitle(title)
+    bar.set_label("our time : best peer's", fontsize=8)
+    figure.suptitle(title, fontsize=11)
     return figure
 
 
-def bars(groups, unit, title):
-    """Values by library within groups: {group: {who: value}}."""
-    figure, axis = plt.subplots(figsize=(max(6, 1.6 * len(groups) + 2), 3.8), layout="constrained")
+def heat_panel(axis, ratios, ops):
+    sizes = sorted({r["bytes"] for r in ratios})
+    grid = numpy.full((len(ops), len(sizes)), numpy.nan)
+    for r in ratios:
+        grid[ops.index(r["op"]), sizes.index(r["bytes"])] = r["ratio"]
+    shade = axis.imshow(numpy.log2(grid), cmap="RdBu_r", norm=TwoSlopeNorm(0, -2, 2), aspect="auto")
+    for (i, j), value in numpy.ndenumerate(grid):
+        if not numpy.isnan(value):
+            axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if abs(numpy.log2(value)) > 1.3 else "black")
+    axis.set_xticks(range(len(sizes)), [size_label(n) if n else "–" for n in sizes], rotation=45, fontsize=8)
+    return shade
+
+
+def lines(panels, unit, title, zero=False):
+    """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(1.5 + 4 * len(panels), 3.9), layout="constrained", squeeze=False, sharey=True)
+    for axis, (name, curves) in zip(axes[0], panels.items()):
+        for who, curve in curves.items():
+            axis.plot(list(curve), list(curve.values()), label=who, **style(who), **{k: v for k, v in mark(who).items() if k != "color"})
+        sizes_axis(axis, [n for curve in curves.values() for n in curve])
+        axis.set_title(name, fontsize=10)
+        if zero:
+            axis.axhline(0, color="#444444", linewidth=0.8)
+        else:
+            axis.set_yscale("log")
+    axes[0][0].set_ylabel(unit)
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def bars(groups, unit, title, low=None, high=None):
+    """Values by library within groups: {group: {who: value}}; the axis is cut off at `low` and `high`."""
+    figure, axis = plt.subplots(figsize=(max(5.5, 1.25 * len(groups) + 2.5), 3.8), layout="constrained")
     who = list(dict.fromkeys(w for values in groups.values() for w in values))
     width = 0.8 / max(len(who), 1)
     for k, name in enumerate(who):
@@ -97,9 +127,11 @@ def bars(groups, unit, title):
         axis.bar(numpy.arange(len(groups)) + (k - (len(who) - 1) / 2) * width, heights, width, color=colour(name), label=name,
                  hatch="//" if "(" in name else None, edgecolor="white")
     axis.axhline(0, color="#444444", linewidth=0.8)
-    axis.set_xticks(range(len(groups)), groups, fontsize=9)
+    axis.set_xticks(range(len(groups)), groups, fontsize=8)
     axis.set_ylabel(unit)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, fontsize=9, ncols=min(len(who), 4))
-    figure.suptitle(title)
+    axis.set_ylim(low, high)
+    plain(axis)
+    axis.grid(False, axis="x")
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", frameon=False, fontsize=8, ncols=min(len(who), 5))
+    figure.suptitle(title, fontsize=11)
     return figure

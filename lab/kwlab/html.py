@@ -1,0 +1,93 @@
+"""Pieces of a page that needs nothing else: text, tables, pictures inside the page."""
+import base64
+import html
+import io
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; } h3 { margin-bottom: .3rem; }
+img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
+th:first-child, td:first-child, td.text { text-align: left; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
+p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
+@media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
+  table { font-size: .7rem; } body { max-width: none; padding: 0; } }
+"""
+
+
+def text(words):
+    """Words as they are."""
+    return html.escape(str(words))
+
+
+def paragraph(words, note=False):
+    """A paragraph; a note is smaller."""
+    return f'<p class="note">{text(words)}</p>' if note else f"<p>{text(words)}</p>"
+
+
+def items(words):
+    """A list."""
+    return "<ul>" + "".join(f"<li>{text(word)}</li>" for word in words) + "</ul>"
+
+
+def cell(value):
+    """A cell of a table: a Ratio is coloured, words stand left, the rest stands right."""
+    if isinstance(value, Ratio):
+        return f'<td class="{value.side()}">{value.ratio:.2f}</td>'
+    if isinstance(value, str) and value and not value[0].isdigit() and value[0] not in "–-":
+        return f'<td class="text">{text(value)}</td>'
+    return f"<td>{text(figure(value))}</td>"
+
+
+def figure(value):
+    """A number with three digits; a dash for none."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)
+
+
+class Ratio:
+    """Our time over another's."""
+
+    def __init__(self, ratio):
+        self.ratio = ratio
+
+    def side(self):
+        """Which of the two is ahead, when it is worth a colour."""
+        return "ahead" if self.ratio < 0.95 else "behind" if self.ratio > 1.05 else ""
+
+
+def table(head, rows):
+    """A table that scrolls by itself where the page is too narrow."""
+    top = "".join(f"<th>{text(word)}</th>" for word in head)
+    body = "".join("<tr>" + "".join(cell(value) for value in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def folded(title, inner):
+    """Something long that opens on a touch."""
+    return f"<details><summary>{text(title)}</summary>{inner}</details>"
+
+
+def png(figure):
+    """A picture of matplotlib's as the bytes of a PNG."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=100)
+    return out.getvalue()
+
+
+def image(content, words):
+    """A picture inside the page."""
+    return f'<img alt="{html.escape(words, quote=True)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'
+
+
+def page(title, sections):
+    """The page; `sections` are (name, title, HTML)."""
+    links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in sections)
+    body = "".join(f'<section id="{name}"><h2>{text(heading)}</h2>{inner}</section>' for name, heading, inner in sections)
+    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{text(title)}</title><style>{STYLE}</style></head><body><h1>{text(title)}</h1><nav>{links}</nav>{body}</body></html>\n")

@@ -1,0 +1,61 @@
+"""The report: one HTML page that opens without a network, and its pictures beside it. What stands in it is in `sections`."""
+import time
+from functools import cache
+from pathlib import Path
+
+from . import analysis, html, plots
+from .sections import SECTIONS
+
+
+class Book:
+    """A dataset that is being reported: one machine's runs, and the pictures made so far."""
+
+    def __init__(self, store):
+        runs, data = store.runs(), store.measurements()
+        if runs.empty:
+            raise ValueError("the dataset is empty; `kwlab run quick` fills it")
+        self.machine = int(runs.machine.iloc[-1])
+        self.runs, self.data = runs[runs.machine == self.machine], data[data.machine == self.machine]
+        self.facts = store.facts()[self.machine]
+        self.pictures = {}
+
+    @cache
+    def medians(self, bench, metric="us"):
+        """Medians over the rounds, one row a cell."""
+        return analysis.medians(self.data, bench, metric)
+
+    def plain(self, bench, mode):
+        """Those of one mode, of libraries without knobs."""
+        found = self.medians(bench)
+        return found[(found["mode"] == mode) & ~found.who.str.contains("(", regex=False)]
+
+    @cache
+    def message_fits(self):
+        """The models of one message between two ranks."""
+        found = self.plain("p2p", "send")
+        return analysis.fits(found[(found.op == "pingpong") & (found.ranks == 2)])
+
+    @cache
+    def collective_fits(self):
+        """The models of the collectives."""
+        return analysis.fits(self.plain("coll", "back-to-back"))
+
+    def picture(self, name, figure, words):
+        """Keeps a picture for its file; its HTML."""
+        self.pictures[name] = html.png(figure)
+        plots.plt.close(figure)
+        return html.image(self.pictures[name], words)
+
+
+def write(store, out):
+    """Writes index.html and the pictures into the directory `out`; the page's path."""
+    book = Book(store)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    sections = [(name, title, inner) for name, title, make in SECTIONS if (inner := make(book))]
+    day = time.strftime("%Y-%m-%d", time.localtime(book.runs["at"].iloc[-1]))
+    page = out / "index.html"
+    page.write_text(html.page(f"MPI libraries on this machine, {day}", sections))
+    for name, content in book.pictures.items():
+        (out / f"{name}.png").write_bytes(content)
+    return page

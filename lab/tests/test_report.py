@@ -1,0 +1,166 @@
+"""The report: one page that loads nothing from elsewhere, with every section, of made-up measurements; and `kwlab model` on them."""
+import html.parser
+import itertools
+import sys
+
+import numpy
+import pytest
+
+from kwlab import cli, models, plan, report
+from kwlab.store import Store
+
+PEERS = {"kittiwake": 1.0, "mpich": 1.5, "openmpi": 2.0}
+SIZES = (8, 64, 1024, 16384, 262144, 1048576)
+
+
+def us(value, **more):
+    return {"us": {"min": value * 0.9, "median": value, "low": value * 0.95, "high": value * 1.1, "batches": [value]}} | more
+
+
+def statistics(name, value):
+    return {name: us(value)["us"]}
+
+
+def messages(by, ranks, args):
+    made = models.ThreeParameters(2.0 * by, 3.0, 0.001)
+    sizes = (0, 256, *SIZES, *plan.RANDOM) if not args else SIZES
+    lines = [{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": n, "ranks": ranks} | us(float(made.time(n))) for n in sizes]
+    for op, n in itertools.product(("stream", "unexpected"), (256, 4096, 16384)):
+        lines.append({"bench": "p2p", "op": op, "mode": "isend", "bytes": n} | us(0.001 * n * by) | statistics("cpu0_us", 0.0005 * n) | statistics("cpu1_us", 0.001 * n))
+    return lines
+
+
+def collectives(by, ranks, args):
+    lines = [{"bench": "coll", "op": "barrier", "mode": "back-to-back", "bytes": 0} | us(by)]
+    for op, n in itertools.product(("bcast", "allreduce", "reduce", "scatter", "allgather"), (*SIZES, *plan.RANDOM)):
+        slow = 5 if op == "allreduce" else 1
+        lines.append({"bench": "coll", "op": op, "mode": "back-to-back", "bytes": n} | us(slow * by * ranks * (1 + 0.001 * n)))
+    return lines
+
+
+def others(by):
+    """Programs that print few lines."""
+    block = {"give": [("give", w, n) for w in ("bcast", "send", "isend") for n in (80000, 180000)] + [("product", w, 80000) for w in ("bcast", "isend")]}
+    return {
+        "overlap": [{"bench": "overlap", "op": op, "bytes": n, "overlap": 0.8 / by} for op in ("exchange", "ibcast") for n in (65536, 1048576)],
+        "wait": [{"bench": "wait", "op": "w", "mode": m, "bytes": n} | statistics("wait_us", by * n / 100) | statistics("total_us", n) for m in ("1M", "10M") for n in (1024, 65536)],
+        "give": [{"bench": "give", "op": op, "mode": way, "bytes": n} | us(by * (1 if way == "bcast" else 2)) for op, way, n in block["give"]],
+        "hello": [{"bench": "hello", "resident_kb": 3000}], "idle": [{"bench": "idle", "cpu_percent": 100.0 / by}]}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A dataset with everything in it, also with what has to be escaped."""
+    found = Store(tmp_path_factory.mktemp("data") / "d.sqlite")
+    machine = found.machine({"processor": "<b>Abacus</b>", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+
+    def keep(library, program, ranks, lines, network="shm", args=(), variant="", status="ok", message=""):
+        found.add("made", plan.Cell(library, program, args, ranks, network, variant), 0, machine, f"{library} 1", status, message, 0.5, lines)
+    for (library, by), network in itertools.product(PEERS.items(), plan.NETWORKS):
+        for ranks in (2, 4):
+            keep(library, "p2p", ranks, messages(by, ranks, ()), network)
+            keep(library, "coll", ranks, collectives(by, ranks, ()), network)
+        for program, lines in others(by).items():
+            keep(library, program, 2, lines, network)
+    counters = [{"bench": "counters", "op": "p2p", "mode": "--sizes 8", "eager_bytes": 25, "write_bytes": 75}]
+    keep("kittiwake", "p2p", 2, messages(1.1, 2, ()) + counters, variant="write")
+    keep("impi", "p2p", 2, [], status="hung", message="ended after <1 s> & 'gone'")
+    return found
+
+
+@pytest.fixture(scope="module")
+def place(store, tmp_path_factory):
+    """The report's directory."""
+    return report.write(store, tmp_path_factory.mktemp("report")).parent
+
+
+@pytest.fixture(scope="module")
+def text(place):
+    """The page."""
+    return (place / "index.html").read_text()
+
+
+class Reader(html.parser.HTMLParser):
+    """What a browser would fetch, and whether tags are closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.open, self.wrong, self.ids, self.links = [], [], [], set(), set()
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.fetched += [values[name] for name in ("src", "srcset", "data", "poster", "background") if name in values]
+        self.fetched += [values["href"]] if tag == "link" else []
+        self.links |= {values["href"]} if tag == "a" else set()
+        self.ids |= {values["id"]} if "id" in values else set()
+        if tag not in ("meta", "img", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def test_the_report_opens_without_a_network(text, place):
+    reader = Reader()
+    reader.feed(text)
+    assert reader.fetched and all(url.startswith("data:image/png;base64,") for url in reader.fetched)
+    assert not reader.wrong and not reader.open
+    assert {"url(", "@import", "http:", "https:", "<script", "//"}.isdisjoint(strip_images(text).split()) and "http" not in strip_images(text)
+    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
+    pictures = list(place.glob("*.png"))
+    assert len(pictures) == len(reader.fetched) and all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
+
+
+def strip_images(text):
+    return "".join(part.split('"', 1)[-1] for part in text.split("data:image/png;base64,"))
+
+
+def test_every_section_is_there(text):
+    reader = Reader()
+    reader.feed(text)
+    assert reader.ids == {name for name, _, _ in report.SECTIONS}
+
+
+def test_what_is_measured_is_escaped_and_failures_are_listed(text):
+    assert "&lt;b&gt;Abacus" in text and "ended after &lt;1 s&gt; &amp; &#x27;gone&#x27;" in text and "<1 s>" not in text
+
+
+def test_ratios_stand_before_times_and_are_right(text):
+    assert text.index('id="ratios"') < text.index('id="absolute"')
+    assert '<td class="ahead">0.67</td>' in text
+
+
+def test_availability_is_the_share_of_written_bytes(text):
+    assert "75.0 %" in text
+
+
+def test_an_empty_dataset_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match="empty"):
+        report.write(Store(tmp_path / "d.sqlite"), tmp_path)
+
+
+def test_a_dataset_with_one_failed_run_makes_a_report(tmp_path):
+    found = Store(tmp_path / "d.sqlite")
+    machine = found.machine({"processor": "p", "cores": 1, "memory": "m", "system": "s", "kernel": "k"})
+    found.add("p", plan.Cell("mpich", "p2p", (), 2, "shm"), 0, machine, "", "missing", "not installed", 0, [])
+    assert "not installed" in report.write(found, tmp_path / "out").read_text()
+
+
+def test_model_shows_the_paper_and_writes_rows(store, tmp_path, monkeypatch, capsys):
+    data = store.db.execute("pragma database_list").fetchone()[2]
+    monkeypatch.setattr(sys, "argv", ["kwlab", "model", "--data", data, "--rows", str(tmp_path / "rows")])
+    monkeypatch.setattr(cli.console, "_width", 250)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    shown = capsys.readouterr().out
+    assert "28 %" in shown and "three parameters" in shown and "allreduce = reduce + bcast" in shown
+    rows = [line for line in (tmp_path / "rows").read_text().splitlines() if not line.startswith("#")]
+    assert rows and all(len(row.split()) == 7 for row in rows)
+
+
+def test_models_judge_by_sizes_they_were_not_fitted_to(store):
+    found = report.Book(store).message_fits()
+    assert all(numpy.isclose(fits["three parameters"][1], 0, atol=0.02) for fits in found.values())
+    assert all(fits["Hockney"][1] > fits["three parameters"][1] for fits in found.values())
