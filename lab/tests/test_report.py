@@ -106,7 +106,7 @@ def test_the_report_opens_without_a_network(text, place):
     reader.feed(text)
     assert reader.fetched and all(url.startswith("data:image/png;base64,") for url in reader.fetched)
     assert not reader.wrong and not reader.open
-    assert {"url(", "@import", "http:", "https:", "<script", "//"}.isdisjoint(strip_images(text).split()) and "http" not in strip_images(text)
+    assert not [word for word in ("url(", "@import", "http", "<script", "//") if word in strip_images(text)]
     assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
     pictures = list(place.glob("*.png"))
     assert len(pictures) == len(reader.fetched) and all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
