@@ -12,6 +12,7 @@
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`collectives`] | what `kwinfo` says about collective algorithms |
+//! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -22,4 +23,5 @@ pub mod options;
 pub mod output;
 pub mod plan;
 pub mod stdin;
+pub mod tuning;
 pub mod verdict;

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use kw_base::{counters, knobs};
 use kw_core::schedule::Table;
 use kw_core::schedule::model::Measurements;
-use kw_launch::collectives;
+use kw_launch::{collectives, tuning};
 
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
@@ -27,6 +26,12 @@ struct Options {
     /// Every counter, with unit and meaning
     #[arg(long)]
     counters: bool,
+    /// Every kind of event that a tool may hear of through MPI_T
+    #[arg(long)]
+    events: bool,
+    /// The page docs/tuning.md: knobs, counters and events, and how to use them
+    #[arg(long)]
+    tuning: bool,
     /// Every collective algorithm, with what it cannot do without
     #[arg(long)]
     algorithms: bool,
@@ -71,7 +76,9 @@ fn tell(options: &Options) -> Result<(String, ExitCode), String> {
     section(options.paths, paths);
     section(options.coverage, || COVERAGE.to_string());
     section(options.knobs, knob_table);
-    section(options.counters, counter_table);
+    section(options.counters, || listing(tuning::counters()));
+    section(options.events, || listing(tuning::events()));
+    section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
     section(options.man, man);
     if options.collectives || options.consistency {
@@ -166,48 +173,19 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-fn knob_table() -> String {
-    let row = |k: &knobs::Knob| {
-        let here = std::env::var(k.name).unwrap_or_default();
-        let memory = match k.memory {
-            "none" => String::new(),
-            m => format!(" Memory: {m}."),
-        };
-        let words = match k.kind {
-            knobs::Kind::Choice(words) => format!(" One of {}.", words.join(", ")),
-            _ => String::new(),
-        };
-        let when = match k.when {
-            knobs::When::Never => "never",
-            knobs::When::BeforeInit => "before MPI_Init",
-            knobs::When::Anytime => "at any time",
-        };
-        vec![
-            k.name.to_string(),
-            k.default.to_string(),
-            here,
-            when.to_string(),
-            format!("{}{words}{memory}", k.help),
-        ]
-    };
-    let rows: Vec<_> = knobs::ALL.iter().map(row).collect();
-    let head = [
-        "Variable",
-        "Default",
-        "Set here",
-        "MPI_T sets it",
-        "Meaning",
-    ];
-    table(&head, &rows)
+fn listing(list: tuning::Listing) -> String {
+    table(&list.head, &list.rows)
 }
 
-fn counter_table() -> String {
-    let row = |c: &counters::Row| {
-        let room = c.room.name();
-        [c.name, room, c.unit, c.help].map(str::to_string).to_vec()
-    };
-    let rows: Vec<_> = counters::ALL.iter().map(row).collect();
-    table(&["Counter", "Category", "Unit", "Meaning"], &rows)
+/// The knobs, with what they are in this environment.
+fn knob_table() -> String {
+    let mut list = tuning::knobs();
+    list.head.insert(2, "Set here");
+    for row in &mut list.rows {
+        let here = std::env::var(&row[0]).unwrap_or_default();
+        row.insert(2, here);
+    }
+    listing(list)
 }
 
 fn algorithm_table() -> String {

@@ -1,0 +1,145 @@
+//! Knobs, counters and events as rows of text: what `kwinfo` prints of them, and the page `docs/tuning.md`.
+//!
+//! The page is `tuning.md` beside this file with the tables filled in; a test holds the two together.
+
+use kw_base::counters::{self, Class};
+use kw_base::events::{self, Element};
+use kw_base::knobs::{self, Kind, Reach, When};
+
+/// The page, with a line `{knobs}`, `{counters}` or `{events}` where a table goes.
+const PAGE: &str = include_str!("tuning.md");
+
+/// A table: its head and its rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listing {
+    /// Names of the columns.
+    pub head: Vec<&'static str>,
+    /// One entry for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Every knob.
+pub fn knobs() -> Listing {
+    let row = |k: &knobs::Knob| {
+        let name = k.name.to_string();
+        let when = match k.when {
+            When::Never => "never",
+            When::BeforeInit => "before MPI_Init",
+            When::Anytime => "at any time",
+        };
+        vec![name, k.default.to_string(), when.into(), meaning(k)]
+    };
+    Listing {
+        head: vec!["Variable", "Default", "MPI_T sets it", "Meaning"],
+        rows: knobs::ALL.iter().map(row).collect(),
+    }
+}
+
+/// The help of a knob, and what its row says besides.
+fn meaning(k: &knobs::Knob) -> String {
+    let mut text = k.help.to_string();
+    match k.kind {
+        Kind::Choice(words) => text += &format!(" One of {}.", words.join(", ")),
+        Kind::Micros => text += " Microseconds.",
+        Kind::Bytes => text += " Bytes.",
+        _ => {}
+    }
+    if k.reach == Reach::Alike && !text.contains("same on all ranks") {
+        text += " The same on all ranks.";
+    }
+    if k.memory != "none" {
+        text += &format!(" Memory: {}.", k.memory);
+    }
+    text
+}
+
+/// Every counter.
+pub fn counters() -> Listing {
+    let row = |c: &counters::Row| {
+        let kind = match c.class {
+            Class::Count => "counter",
+            Class::Sum => "aggregate",
+            Class::Level => "level",
+            Class::Peak(_) => "highwatermark",
+            Class::State(_) => "state",
+        };
+        let help = match c.class {
+            Class::State(words) => format!("{} One of {}.", c.help, words.join(", ")),
+            _ => c.help.to_string(),
+        };
+        let words = [c.name, c.room.name(), kind, c.unit].map(str::to_string);
+        words.into_iter().chain([help]).collect()
+    };
+    Listing {
+        head: vec!["Counter", "Category", "Class", "Unit", "Meaning"],
+        rows: counters::ALL.iter().map(row).collect(),
+    }
+}
+
+/// Every kind of event.
+pub fn events() -> Listing {
+    let row = |e: &events::Row| {
+        let types = e.elements.iter().map(|t| match t {
+            Element::Int => "int",
+            Element::Count => "MPI_Count",
+        });
+        let types = types.collect::<Vec<_>>().join(", ");
+        vec![e.name.into(), e.room.name().into(), types, e.help.into()]
+    };
+    Listing {
+        head: vec!["Event", "Category", "Elements", "Meaning"],
+        rows: events::ALL.iter().map(row).collect(),
+    }
+}
+
+impl Listing {
+    /// As a table of Markdown.
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let head: Vec<String> = self.head.iter().map(|h| h.to_string()).collect();
+        let rule = vec!["---".to_string(); head.len()];
+        let mut out = line(&head) + &line(&rule);
+        for row in &self.rows {
+            let mut row = row.clone();
+            row[0] = format!("`{}`", row[0]);
+            out += &line(&row);
+        }
+        out
+    }
+}
+
+/// The page `docs/tuning.md`.
+pub fn page() -> String {
+    let lines = PAGE.lines().map(|line| match line {
+        "{knobs}" => knobs().markdown(),
+        "{counters}" => counters().markdown(),
+        "{events}" => events().markdown(),
+        text => format!("{text}\n"),
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_in_docs_is_the_one_that_the_tables_make() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tuning.md");
+        let there = std::fs::read_to_string(docs).unwrap_or_default();
+        assert!(
+            there == page(),
+            "docs/tuning.md is out of date: cargo run -q -p kw-launch --bin kwinfo -- --tuning > docs/tuning.md"
+        );
+    }
+
+    #[test]
+    fn no_cell_breaks_its_table() {
+        for list in [knobs(), counters(), events()] {
+            for row in &list.rows {
+                assert_eq!(row.len(), list.head.len());
+                assert!(row.iter().all(|cell| !cell.contains(['|', '\n'])));
+            }
+        }
+    }
+}
