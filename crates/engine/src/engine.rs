@@ -6,7 +6,8 @@ use crate::events::Noticed;
 use crate::paths::{Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::knobs::{self, Id, Knobs};
+use kw_base::rooms::Room;
 use kw_base::{ContextId, Key, Peer};
 use kw_core::matching::{Envelope, Pattern};
 use kw_core::p2p::{self, Action, FrameBody, Machine, Mode};
@@ -459,13 +460,20 @@ impl Engine {
             self.collectives.forget_table();
         }
         self.knobs = knobs;
+        if knobs::ALL[position].room == Room::Protocols {
+            self.move_choices();
+        }
+        Ok(())
+    }
+
+    /// Where the protocols cross is decided anew for every peer whose path is known.
+    fn move_choices(&mut self) {
         for peer in (0..self.job.size).map(Peer) {
             if self.paths.is_routed(peer) {
                 let choice = self.paths.choice(peer, &self.knobs);
                 self.machine.move_choice(peer, choice);
             }
         }
-        Ok(())
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.

@@ -527,3 +527,37 @@ impl Inbound for Port<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::events::{Notice, Wanted};
+    use kw_core::p2p::Action;
+
+    fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
+        let mut machine = Machine::new(4, UNROUTED);
+        machine.wanted = wanted;
+        let down = Down {
+            path: "sim",
+            peer: Peer(3),
+            reason: "cut".into(),
+        };
+        Port::new(&mut machine).on_down(down, clean);
+        machine
+    }
+
+    #[test]
+    fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
+        let mut wanted = Wanted::default();
+        assert!(lose(wanted, false).actions.is_empty());
+        wanted.add(Event::PeerLost);
+        let machine = lose(wanted, false);
+        let notice = Notice {
+            event: Event::PeerLost,
+            data: [3, 0, 0, 0],
+        };
+        assert!(matches!(&machine.actions[..], [Action::Notice(n)] if *n == notice));
+        assert_eq!(machine.counters.get(Counter::PeersLost), 1);
+        assert!(lose(wanted, true).actions.is_empty());
+    }
+}
