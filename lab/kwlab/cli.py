@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -132,7 +133,7 @@ def model(data: Data = DATA,
 def show(title, head, body):
     """A table for the terminal."""
     if body:
-        table = Table(*head, title=title, title_justify="left")
+        table = Table(*head, title=title, title_justify="left", box=SIMPLE, pad_edge=False)
         for row in body:
             table.add_row(*(html.figure(value).strip() for value in row))
         console.print(table)

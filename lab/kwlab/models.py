@@ -7,12 +7,16 @@
 | LogGP | L + 2 o + (n - 1) G, with o from one-sided times where they are measured | section 2 of the paper names it |
 | pieces | straight lines between sizes at which the protocol changes | the paper, section 3, as the alternative that wants to know them |
 
-The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours are least squares of the *relative* error, because the paper judges
-its models by the relative error; `paper=True` fits as the paper does, to compare."""
+The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours fit the *relative* error, because the paper judges its models by the
+relative error; `paper=True` fits as the paper does, to compare."""
 from dataclasses import dataclass
 
 import numpy
 from scipy import optimize
+
+
+SOFT = 0.1  # relative errors above this count for less
+FEWEST = 3  # sizes that a straight line of `pieces` wants: any two lie on one
 
 
 @dataclass(frozen=True)
@@ -95,29 +99,34 @@ def hockney(sizes, times, paper=False):
 
 
 def three_parameters(sizes, times, paper=False):
-    """Fits the paper's model; t0 is the time of the smallest size."""
+    """Fits the paper's model. The paper takes the time of the smallest size for t0; ours fits t0 too, because one unlucky run of that size
+    would bend the whole curve, and lets single sizes that are far off count for less (the soft L1 loss of relative errors above a tenth)."""
     n, t = arrays(sizes, times)
-    t0 = float(t[0])
     if paper:
+        t0 = float(t[0])
         ti, tb = line(n[1:], t[1:] - t0, numpy.ones(len(n) - 1)) if len(n) > 2 else (0.0, (t[1] - t0) / n[1])
         return ThreeParameters(t0, float(ti), max(float(tb), 1e-12))
 
-    slope = max((t[-1] - t0) / n[-1], 1e-9)
-    low, high = slope / 256, slope * 2
-    for _ in range(3):  # ever finer around the best
-        tries = numpy.geomspace(low, high, 400)
-        ti, wrong = best_ti(n, t, t0, tries)
-        best = int(numpy.argmin(wrong))
-        low, high = tries[max(best - 1, 0)], tries[min(best + 1, len(tries) - 1)]
-    return ThreeParameters(t0, float(ti[best]), float(tries[best]))
+    def model(parameters):
+        return ThreeParameters(numpy.exp(parameters[0]), parameters[1] * numpy.exp(parameters[0]), numpy.exp(parameters[2]))
+
+    def wrong(parameters):
+        return numpy.log(numpy.maximum(model(parameters).time(n), t / 1e3) / t)
+
+    best = optimize.least_squares(wrong, coarse(n, t), loss="soft_l1", f_scale=SOFT, max_nfev=200).x
+    return ThreeParameters(*map(float, (model(best).t0, model(best).ti, model(best).tb)))
 
 
-def best_ti(n, t, t0, tb):
-    """For each of many tb: the ti with the least squares of the relative error, which is linear in it, and that sum of squares."""
-    moving = tb[:, None] * n
-    share, rest = moving / (t0 + moving) / t, (t - t0 - moving) / t
-    ti = (share * rest).sum(1) / numpy.maximum((share * share).sum(1), 1e-300)
-    return ti, ((rest - ti[:, None] * share) ** 2).sum(1)
+def coarse(n, t):
+    """(log t0, ti / t0, log tb) of the best among a grid of three-parameter models: where the fit begins."""
+    t0 = numpy.quantile(t[:max(2, len(t) // 2)], [0.0, 0.25, 0.5])
+    tb = numpy.median((t / n)[-max(2, len(t) // 3):]) * numpy.geomspace(1 / 32, 2, 25)
+    ti = numpy.array([-1.0, -0.5, 0, 0.5, 1, 2, 4, 8, 16, 32, 64])
+    a, b, c = (part.ravel()[:, None] for part in numpy.meshgrid(t0, ti, tb, indexing="ij"))
+    times = a + a * b * c * n / (a + c * n) + c * n
+    off = numpy.log(numpy.maximum(times, t / 1e3) / t)
+    best = int(numpy.argmin(numpy.sum(numpy.sqrt(1 + (off / SOFT) ** 2), 1)))
+    return numpy.log(a[best, 0]), b[best, 0], numpy.log(c[best, 0])
 
 
 def loggp(sizes, times, overhead=0.0):
@@ -131,11 +140,12 @@ def pieces(sizes, times, most=4):
     must save (Bayesian information criterion)."""
     n, t = arrays(sizes, times)
     count = len(n)
-    fits = {(i, j): piece(n[i:j], t[i:j]) for i in range(count) for j in range(i + 2, count + 1)}
+    fewest = min(FEWEST, count)
+    fits = {(i, j): piece(n[i:j], t[i:j]) for i in range(count) for j in range(i + fewest, count + 1)}
     best = {(0, 0): (0.0, ())}
     for used in range(1, most + 1):
-        for j in range(2, count + 1):
-            choices = [(best[used - 1, i][0] + fits[i, j][0], best[used - 1, i][1] + ((i, j),)) for i in range(j - 1)
+        for j in range(fewest, count + 1):
+            choices = [(best[used - 1, i][0] + fits[i, j][0], best[used - 1, i][1] + ((i, j),)) for i in range(j)
                        if (used - 1, i) in best and (i, j) in fits]
             if choices:
                 best[used, j] = min(choices)

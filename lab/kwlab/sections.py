@@ -126,12 +126,15 @@ def per_cent(value):
 
 def spread(values):
     """Mean and range of errors."""
-    return f"{sum(values) / len(values):.1%} ({min(values):.1%} to {max(values):.1%})" if values else None
+    if not values:
+        return None
+    mean = per_cent(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({per_cent(min(values))} to {per_cent(max(values))})"
 
 
 def model_rows(found):
     """A row a curve: the paper's parameters, then the errors of all models."""
-    head = ["Primitive", "Library", "Network", "Ranks", "t0, us", "ti, us", "tb, ns/B", "1/tb, MB/s", *(f"error of {name}" for name in analysis.MODELS)]
+    head = ["Primitive", "Library", "Network", "Ranks", "t0, us", "ti, us", "tb, ns/B", "1/tb, MB/s", *(f"error, {name}" for name in analysis.MODELS)]
     rows = []
     for (who, net, ranks, op), fits in sorted(found.items(), key=lambda i: (i[0][3], i[0][1], i[0][2], i[0][0] != OURS)):
         m = fits["three parameters"][0]

@@ -31,6 +31,14 @@ def test_noise_of_three_percent_leaves_the_fit_within_seven():
     assert models.error(models.three_parameters(SIZES, times), held_out, made.time(held_out)) < 0.07
 
 
+def test_one_unlucky_size_does_not_bend_the_curve():
+    made = models.ThreeParameters(5.0, 8.0, 0.0008)
+    for unlucky in range(len(SIZES)):
+        times = made.time(SIZES)
+        times[unlucky] *= 4
+        assert models.error(models.three_parameters(SIZES, times), SIZES, made.time(SIZES)) < 0.12, SIZES[unlucky]
+
+
 def test_pieces_find_a_change_of_protocol():
     n = numpy.array([8 * 2 ** k for k in range(16)], float)
     t = numpy.where(n <= 4096, 2 + 0.001 * n, 9 + 0.0002 * n)
