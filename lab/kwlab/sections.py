@@ -24,9 +24,15 @@ def size(n):
     return plots.size_label(n) if n else ""
 
 
+def name(bench, mode, n):
+    """The rest of a cell's name: a message may have 0 bytes, a barrier has none."""
+    return f"{mode} {plots.size_label(n)}" if bench == "p2p" else size(n)
+
+
 def networks(rows):
     """Those that occur, in order."""
-    return [network for network in ORDER if network in set(rows)]
+    found = set(rows)
+    return [network for network in ORDER if network in found]
 
 
 def machine(book):
@@ -67,7 +73,7 @@ def ratio_tables(book):
             of = {net: [r["ratio"] for r in rows if r["op"] == op and r["network"] == net] for net in shown}
             means.append((op, *(Ratio(analysis.geometric_mean(v)) if v else None for v in of.values())))
         parts.append(f"<h3>{what.capitalize()}: geometric mean of our time over the best peer's</h3>" + table(["Operation", *map(NETWORK.get, shown)], means))
-        cells = [(f"{r['op']} {r['mode'] if bench == 'p2p' else ''} {size(r['bytes'])}", NETWORK[r["network"]], r["ranks"], Ratio(r["ratio"]), r["peer"],
+        cells = [(f"{r['op']} {name(bench, r['mode'], r['bytes'])}", NETWORK[r["network"]], r["ranks"], Ratio(r["ratio"]), r["peer"],
                   r["ours"], r["best"]) for r in rows]
         parts.append(folded(f"all {len(cells)} cells", table(["Cell", "Network", "Ranks", "Ratio", "Best peer", "Ours, us", "Best peer's, us"], cells)))
     return "".join(parts)
@@ -377,7 +383,7 @@ def absolute(book):
         who, rows = analysis.names(data), []
         for (net, ranks, op, mode, n), cell in data.groupby(["network", "ranks", "op", "mode", "bytes"], sort=False):
             of = dict(zip(cell.who, cell.value))
-            rows.append((f"{op} {mode if bench == 'p2p' else ''} {size(n)}", NETWORK[net], ranks, *(of.get(w) for w in who)))
+            rows.append((f"{op} {name(bench, mode, n)}", NETWORK[net], ranks, *(of.get(w) for w in who)))
         parts.append(folded(f"{'messages' if bench == 'p2p' else 'collectives'}, us ({len(rows)} cells)", table(["Cell", "Network", "Ranks", *who], rows)))
     return "".join(parts)
 

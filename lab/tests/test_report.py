@@ -109,6 +109,7 @@ def test_the_report_opens_without_a_network(text, place):
     assert not [word for word in ("url(", "@import", "http", "<script", "//") if word in strip_images(text)]
     assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
     pictures = list(place.glob("*.png"))
+    assert {f"{what}-{network}.png" for what in ("collectives", "message", "receives") for network in plan.NETWORKS} <= {p.name for p in pictures}
     assert len(pictures) == len(reader.fetched) and all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
 
 
