@@ -22,7 +22,7 @@ FLAGS = ("-O2",)
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
-KIND = 5  # seconds between asking a job to end and ending it
+KIND = 2  # seconds between asking a job to end and ending it
 
 
 class Failed(subprocess.CalledProcessError):
