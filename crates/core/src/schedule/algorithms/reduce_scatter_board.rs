@@ -33,23 +33,33 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.copy(shares.of(ask.send.block(to), i), shares.shown(r, to, i));
         }
         s.raise(i + 1);
-        let sum = shares.of(home, i);
-        for q in (0..n).rev() {
-            let operand = if q == r {
-                shares.of(mine, i)
-            } else {
-                s.watch(q, i + 1);
-                shares.shown(q, r, i)
-            };
-            if q == n - 1 {
-                s.copy(operand, sum);
-            } else {
-                s.reduce(operand, sum);
-            }
+        if !mine.is_empty() {
+            fold(ask, &shares, i, mine, home, s);
+        } else if shares.pieces > 1 {
+            // Whoever shows the next piece has seen everybody's last one.
+            s.watch_all(i + 1);
         }
     }
     if ask.in_place {
         s.copy(home, result);
+    }
+}
+
+/// Combines piece `i` of this rank's block.
+fn fold(ask: &Ask, shares: &Shares, i: u32, mine: Slice, home: Slice, s: &mut Schedule) {
+    let sum = shares.of(home, i);
+    for q in (0..ask.size).rev() {
+        let operand = if q == ask.rank {
+            shares.of(mine, i)
+        } else {
+            s.watch(q, i + 1);
+            shares.shown(q, ask.rank, i)
+        };
+        if q == ask.size - 1 {
+            s.copy(operand, sum);
+        } else {
+            s.reduce(operand, sum);
+        }
     }
 }
 
