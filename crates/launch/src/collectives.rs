@@ -24,6 +24,8 @@ pub struct Choice {
     pub chosen: String,
     /// Its predicted microseconds, if it was measured there.
     pub predicted: Option<f64>,
+    /// Relative error of that prediction.
+    pub error: f64,
 }
 
 /// A case in which something else would be quicker by more than a tenth.
@@ -85,11 +87,13 @@ fn choice(
     bytes: u64,
 ) -> Choice {
     let chosen = choose(table, coll, place, bytes);
+    let time = models.time(coll, &chosen, place, bytes);
     Choice {
         coll: called,
         place,
         bytes,
-        predicted: models.time(coll, &chosen, place, bytes),
+        predicted: time.map(|t| t.0),
+        error: time.map_or(0.0, |t| t.1),
         chosen,
     }
 }
@@ -115,7 +119,7 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
 }
 
 /// Where the models say that another algorithm, or the two collectives of a substitution, would be quicker by more than a
-/// tenth.
+/// tenth, even if both predictions are as wrong as their fits were on average.
 pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
     let mut found = Vec::new();
     for choice in choices(table, models) {
@@ -123,10 +127,14 @@ pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
             continue;
         };
         let others = rivals(table, models, &choice);
-        let best = others.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some((instead, predicted)) = best
-            && predicted * MARGIN < now
+        let surely = |r: &(String, f64, f64)| r.1 * (1.0 + r.2);
+        let best = others
+            .into_iter()
+            .min_by(|a, b| surely(a).total_cmp(&surely(b)));
+        if let Some(rival) = best
+            && surely(&rival) * MARGIN < now * (1.0 - choice.error)
         {
+            let (instead, predicted, _) = rival;
             found.push(Better {
                 choice,
                 instead,
@@ -137,12 +145,13 @@ pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
     found
 }
 
-fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64)> {
+/// Name, predicted microseconds and their relative error of whatever does the same.
+fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64, f64)> {
     let Some(&(coll, _)) = COLLS.iter().find(|k| k.1 == c.coll) else {
         return Vec::new();
     };
     let direct = models.candidates(coll, c.place, c.bytes);
-    let mut all: Vec<(String, f64)> = direct.iter().map(|d| (d.0.to_string(), d.1)).collect();
+    let mut all: Vec<_> = direct.iter().map(|d| (d.0.to_string(), d.1, d.2)).collect();
     for (_, parts) in SUBSTITUTES.iter().filter(|s| s.0 == coll) {
         let time = |part: &(Coll, u32, u32)| {
             let bytes = bytes_of(*part, c.bytes, c.place.procs);
@@ -151,7 +160,7 @@ fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64)
         };
         if let (Some(a), Some(b)) = (time(&parts[0]), time(&parts[1])) {
             let both = format!("{} + {}", name(parts[0].0), name(parts[1].0));
-            all.push((both, a + b));
+            all.push((both, a.0 + b.0, a.1.max(b.1)));
         }
     }
     all

@@ -96,9 +96,9 @@ impl Measurements {
         &self.rows
     }
 
-    /// The algorithms of a collective that were measured in such circumstances, with their predicted microseconds, quickest
-    /// first.
-    pub fn candidates(&self, coll: Coll, place: Place, bytes: u64) -> Vec<(&str, f64)> {
+    /// The algorithms of a collective that were measured in such circumstances, with their predicted microseconds and the
+    /// relative error of the fit, quickest first.
+    pub fn candidates(&self, coll: Coll, place: Place, bytes: u64) -> Vec<(&str, f64, f64)> {
         let fits = |r: &&Measured| {
             let here = Place {
                 network: r.network,
@@ -111,16 +111,23 @@ impl Measurements {
             .rows
             .iter()
             .filter(fits)
-            .map(|r| (r.algorithm.as_str(), r.cost.time(bytes)))
+            .map(|r| (r.algorithm.as_str(), r.cost.time(bytes), r.error))
             .collect();
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         all
     }
 
-    /// Predicted microseconds of one algorithm.
-    pub fn time(&self, coll: Coll, algorithm: &str, place: Place, bytes: u64) -> Option<f64> {
+    /// Predicted microseconds of one algorithm, and the relative error of the fit.
+    pub fn time(
+        &self,
+        coll: Coll,
+        algorithm: &str,
+        place: Place,
+        bytes: u64,
+    ) -> Option<(f64, f64)> {
         let all = self.candidates(coll, place, bytes);
-        all.iter().find(|c| c.0 == algorithm).map(|c| c.1)
+        let found = all.iter().find(|c| c.0 == algorithm);
+        found.map(|c| (c.1, c.2))
     }
 
     /// The circumstances that were measured, each once, in the order of the file.
