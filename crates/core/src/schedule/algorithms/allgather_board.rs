@@ -10,10 +10,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let mine = if ask.in_place {
         home
     } else {
-        s.copy(ask.send.block(0), home);
         ask.send.block(0)
     };
     if ask.size < 2 || mine.is_empty() {
+        if !ask.in_place {
+            s.copy(mine, home);
+        }
         return;
     }
     let cut = Cut::new(ask, s, mine.len, 2, 1);
@@ -21,6 +23,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let (piece, stage) = (cut.piece(mine, i), i as u32 + 1);
         s.copy(piece, cut.slot(ask.rank, i).part(0, piece.len));
         s.raise(stage);
+        if i == 0 && !ask.in_place {
+            s.copy(mine, home);
+        }
         for from in (1..ask.size).map(|by| ask.after(by)) {
             let into = cut.piece(ask.recv.block(from), i);
             s.watch(from, stage);

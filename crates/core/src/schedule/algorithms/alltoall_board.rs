@@ -8,10 +8,11 @@ use crate::schedule::{Ask, Schedule};
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (me, n, len) = (ask.rank as u64, ask.size as u64, ask.block_bytes);
     let send = if ask.in_place { ask.recv } else { ask.send };
-    if !ask.in_place {
-        s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
-    }
+    let (mine, home) = (send.block(ask.rank), ask.recv.block(ask.rank));
     if n < 2 || len == 0 {
+        if !ask.in_place {
+            s.copy(mine, home);
+        }
         return;
     }
     let cut = Cut::new(ask, s, len * n, 2, n);
@@ -24,6 +25,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.copy(send.block(to).part(from, piece), slot);
         }
         s.raise(stage);
+        if i == 0 && !ask.in_place {
+            s.copy(mine, home);
+        }
         for r in (1..ask.size).map(|by| ask.after(by)) {
             s.watch(r, stage);
             let slot = cut.slot(r, i).part(me * each, piece);

@@ -122,14 +122,14 @@ impl Need {
 /// Whether board algorithms can do the call: long shelves must have some units for every rank, and the number of pieces
 /// must fit into the stages.
 fn on_board(ask: &Ask) -> bool {
-    let (_, long) = ask.shelf_units();
+    if ask.board.is_none() || ask.nodes.is_some() {
+        return false;
+    }
+    let quarter = ask.shelf_units().1 / 4;
     let data = ask
         .count
         .max(ask.block_bytes.saturating_mul(ask.size as u64));
-    ask.board.is_some()
-        && ask.nodes.is_none()
-        && long / 4 >= ask.size as u64
-        && data / (long / 4) < MOST_PIECES
+    quarter >= ask.size as u64 && data < MOST_PIECES * quarter
 }
 
 /// Quarters of a long shelf that the data of one collective may fill.
