@@ -47,27 +47,26 @@ pub struct Site {
 pub struct Row {
     max_bytes: u64,
     max_procs: u32,
-    many_nodes: Option<bool>,
-    network: Option<bool>,
-    shared: Option<bool>,
     fan: u32,
     algorithm: &'static Algorithm,
 }
 
 impl Row {
-    fn fits(&self, bytes: u64, site: Site, ask: &Ask) -> bool {
-        bytes <= self.max_bytes
-            && ask.size <= self.max_procs
-            && self.many_nodes.is_none_or(|m| m == ask.nodes.is_some())
-            && self
-                .network
-                .is_none_or(|n| n == (site.network || ask.nodes.is_some()))
-            && self.shared.is_none_or(|s| s == site.shared)
-            && self.algorithm.need.met(ask)
+    #[inline]
+    fn fits(&self, bytes: u64, ask: &Ask) -> bool {
+        bytes <= self.max_bytes && ask.size <= self.max_procs && self.algorithm.need.met(ask)
     }
 }
 
-/// Rows by collective, in the order of the file.
+/// Kinds of places that rows tell apart: one node or many, shared memory or network, a core each or not.
+const PLACES: usize = 8;
+
+/// The number of a place.
+fn place(many_nodes: bool, network: bool, shared: bool) -> usize {
+    (many_nodes as usize) << 2 | (network as usize) << 1 | shared as usize
+}
+
+/// Rows by collective and place, in the order of the file.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<Row>>,
@@ -107,14 +106,17 @@ impl Table {
 
     /// Reads a table; says line and fault when it cannot.
     pub fn parse(text: &str) -> Result<Table, String> {
-        let mut rows = vec![Vec::new(); COLLS.len()];
+        let mut rows = vec![Vec::new(); COLLS.len() * PLACES];
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
             if line.is_empty() {
                 continue;
             }
-            let (coll, row) = parse_row(line).map_err(|e| format!("line {}: {e}", number + 1))?;
-            rows[coll as usize].push(row);
+            let (coll, places, row) =
+                parse_row(line).map_err(|e| format!("line {}: {e}", number + 1))?;
+            for place in places {
+                rows[coll as usize * PLACES + place].push(row);
+            }
         }
         Ok(Table { rows })
     }
@@ -133,9 +135,10 @@ impl Table {
         site: Site,
         ask: &Ask,
     ) -> Option<(&'static Algorithm, u32)> {
-        let row = self.rows[coll as usize]
-            .iter()
-            .find(|r| r.fits(bytes, site, ask))?;
+        let many = ask.nodes.is_some();
+        let place = place(many, site.network || many, site.shared);
+        let rows = &self.rows[coll as usize * PLACES + place];
+        let row = rows.iter().find(|r| r.fits(bytes, ask))?;
         Some((row.algorithm, row.fan))
     }
 
@@ -160,7 +163,8 @@ pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
     (able.expect("some algorithm fits every call"), 4)
 }
 
-fn parse_row(line: &str) -> Result<(Coll, Row), String> {
+/// Collective, places and row.
+fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[coll, bytes, procs, nodes, path, load, name] = words.as_slice() else {
         return Err(format!("has {} words, wants 7: {line}", words.len()));
@@ -177,21 +181,28 @@ fn parse_row(line: &str) -> Result<(Coll, Row), String> {
     let row = Row {
         max_bytes: limit(bytes, u64::MAX)?,
         max_procs: limit(procs, u32::MAX as u64)? as u32,
-        many_nodes: either("nodes", nodes, "one", "many")?,
-        network: either("path", path, "shm", "net")?,
-        shared: either("load", load, "free", "shared")?,
         fan: limit(fan, 4)?.max(1) as u32,
         algorithm,
     };
-    Ok((coll, row))
+    let many = either("nodes", nodes, "one", "many")?;
+    let network = either("path", path, "shm", "net")?;
+    let shared = either("load", load, "free", "shared")?;
+    let mut places = Vec::new();
+    for (&m, &n) in many
+        .iter()
+        .flat_map(|m| network.iter().map(move |n| (m, n)))
+    {
+        places.extend(shared.iter().map(|&s| place(m, n, s)));
+    }
+    Ok((coll, places, row))
 }
 
-/// `None` for `any`, else whether the word is the second of the two.
-fn either(column: &str, word: &str, no: &str, yes: &str) -> Result<Option<bool>, String> {
+/// What a word allows: both for `any`, else whether it is the second of the two.
+fn either(column: &str, word: &str, no: &str, yes: &str) -> Result<&'static [bool], String> {
     match word {
-        "any" => Ok(None),
-        _ if word == no => Ok(Some(false)),
-        _ if word == yes => Ok(Some(true)),
+        "any" => Ok(&[false, true]),
+        _ if word == no => Ok(&[false]),
+        _ if word == yes => Ok(&[true]),
         _ => Err(format!("{column} is {word}, wants any, {no} or {yes}")),
     }
 }
