@@ -276,11 +276,6 @@ impl Engine {
         key.map(ReqId)
     }
 
-    /// Forgets what is kept for a context whose communicator is gone; what still waits in it stays.
-    pub fn retire(&mut self, context: ContextId) {
-        self.machine.retire(context.0);
-    }
-
     /// Asks to cancel; the request completes either way (MPI 5.0, 3.8.4).
     pub fn cancel(&mut self, req: ReqId) {
         self.machine.cancel(req.0);

@@ -1,17 +1,17 @@
 //! Posted receives and unexpected messages, and which of them belong together.
 //!
 //! MPI 5.0, 3.5: messages from one source in one context match in the order they were sent, and receives match in the
-//! order they were posted. So there is one queue for each (context, source), one for MPI_ANY_SOURCE in each context,
-//! and a global number on every posted receive that decides between the two.
+//! order they were posted. So there is one queue of receives for each (context, source), one for MPI_ANY_SOURCE in each context,
+//! and a global number on every posted receive that decides between the two. A message that waits stands in two queues: that of
+//! its source, and that of all messages of the context.
 //!
-//! Costs: O(1) when messages and receives come in the same order; linear in the entries of the same source that have
-//! other tags otherwise. Memory: only sources that were ever used in a context have queues.
+//! Costs: O(1) when messages and receives come in the same order; linear in the entries of the same queue that have
+//! other tags otherwise. Memory: what is posted or waits at one time, see `queues`.
 
-mod contexts;
+mod queues;
 
-use contexts::Contexts;
 use kw_base::Key;
-use std::collections::VecDeque;
+use queues::{Of, Queues};
 
 /// What a receive or probe accepts. `None` is the wildcard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,42 +46,34 @@ struct Posted {
 
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
-    order: u64,
     tag: i32,
+    /// Its entry in the other queue.
+    twin: u32,
     key: Key,
-}
-
-#[derive(Debug, Default)]
-struct Source {
-    posted: VecDeque<Posted>,
-    arrived: VecDeque<Arrived>,
-}
-
-#[derive(Debug, Default)]
-struct Context {
-    sources: Vec<Source>,
-    any: VecDeque<Posted>,
-    arrived: usize,
-}
-
-impl Context {
-    /// Whether nothing is posted and nothing has arrived.
-    fn is_idle(&self) -> bool {
-        self.arrived == 0 && self.any.is_empty() && self.sources.iter().all(|s| s.posted.is_empty())
-    }
-
-    /// Receives posted here.
-    fn posted(&self) -> usize {
-        self.any.len() + self.sources.iter().map(|s| s.posted.len()).sum::<usize>()
-    }
 }
 
 /// The queues of one rank. Keys are whatever the owner uses to name receives and messages.
 #[derive(Debug, Default)]
 pub struct Matching {
-    contexts: Contexts,
+    posted: Queues<Posted>,
+    arrived: Queues<Arrived>,
     clock: u64,
-    waiting: u64,
+    /// Posted receives from any source.
+    wild: usize,
+}
+
+impl Pattern {
+    #[inline]
+    fn of(&self) -> Of {
+        Of::new(self.context, self.source)
+    }
+}
+
+impl Envelope {
+    #[inline]
+    fn of(&self) -> Of {
+        Of::new(self.context, Some(self.source))
+    }
 }
 
 #[inline]
@@ -105,17 +97,14 @@ impl Matching {
     }
 
     /// Messages that no receive has accepted.
+    #[inline]
     pub fn waiting(&self) -> u64 {
-        self.waiting
+        self.arrived.len() as u64 / 2
     }
 
-    /// Receives that no message has come for. Looks at every queue.
+    /// Receives that no message has come for.
     pub fn posted(&self) -> u64 {
-        self.contexts.iter().map(|c| c.posted() as u64).sum()
-    }
-
-    fn context(&mut self, id: u32) -> &mut Context {
-        self.contexts.entry(id)
+        self.posted.len() as u64
     }
 
     /// Posts a receive. Call [`Matching::claim`] first: a receive must not be posted while a message that it accepts is
@@ -123,168 +112,118 @@ impl Matching {
     #[inline]
     pub fn post(&mut self, want: Pattern, key: Key) {
         self.clock += 1;
-        let order = self.clock;
         let entry = Posted {
-            order,
+            order: self.clock,
             tag: want.tag,
             key,
             announced: false,
         };
-        let context = self.context(want.context);
-        match want.source {
-            Some(s) => context.source(s).posted.push_back(entry),
-            None => context.any.push_back(entry),
-        }
+        self.posted.push(want.of(), entry);
+        self.wild += want.source.is_none() as usize;
+    }
+
+    #[inline]
+    fn unpost(&mut self, at: u32, source: Option<u32>) -> Key {
+        self.wild -= source.is_none() as usize;
+        self.posted.remove(at).key
+    }
+
+    /// The first posted receive of a queue that accepts a tag, and its number.
+    #[inline]
+    fn first(&self, of: Of, tag: i32) -> Option<(u64, u32)> {
+        let mut queue = self.posted.iter(of);
+        let found = queue.find(|(_, p)| accepts(p.tag, tag));
+        found.map(|(at, p)| (p.order, at))
     }
 
     /// Takes the first posted receive that accepts a message that has just arrived.
     #[inline]
     pub fn arrive(&mut self, env: Envelope) -> Option<Key> {
-        let context = self.contexts.get_mut(env.context)?;
-        let exact = context
-            .sources
-            .get(env.source as usize)
-            .and_then(|s| first(&s.posted, env.tag));
-        let any = if context.any.is_empty() {
-            None
-        } else {
-            first(&context.any, env.tag)
-        };
-        let queue = match (exact, any) {
-            (None, None) => return None,
-            (Some((i, a)), Some((_, b))) if a < b => (i, false),
-            (Some((i, _)), None) => (i, false),
-            (_, Some((i, _))) => (i, true),
-        };
-        let taken = match queue {
-            (i, true) => context.any.remove(i),
-            (i, false) => context.sources[env.source as usize].posted.remove(i),
-        };
-        taken.map(|p| p.key)
+        let exact = self.first(env.of(), env.tag);
+        if self.wild != 0
+            && let Some((order, at)) = self.first(Of::new(env.context, None), env.tag)
+            && exact.is_none_or(|e| order < e.0)
+        {
+            return Some(self.unpost(at, None));
+        }
+        exact.map(|(_, at)| self.unpost(at, Some(env.source)))
     }
 
     /// Stores a message that no posted receive accepted.
     pub fn store(&mut self, env: Envelope, key: Key) {
-        self.clock += 1;
-        self.waiting += 1;
-        let order = self.clock;
-        let context = self.context(env.context);
-        context.arrived += 1;
-        context.source(env.source).arrived.push_back(Arrived {
-            order,
+        let entry = |twin| Arrived {
             tag: env.tag,
+            twin,
             key,
-        });
+        };
+        let first = self.arrived.push(env.of(), entry(0));
+        let twin = self.arrived.push(Of::new(env.context, None), entry(first));
+        self.arrived.get(first).twin = twin;
+    }
+
+    #[inline]
+    fn take(&mut self, at: u32) -> Key {
+        let Arrived { twin, key, .. } = self.arrived.remove(at);
+        self.arrived.remove(twin);
+        key
     }
 
     /// The first waiting message that a pattern accepts, left in place.
     #[inline]
     pub fn peek(&self, want: Pattern) -> Option<Key> {
-        let (s, i) = self.locate(want)?;
-        let context = self.contexts.get(want.context)?;
-        Some(context.sources[s].arrived[i].key)
+        Some(self.locate(want)?.1)
     }
 
     /// Takes the first waiting message that a pattern accepts.
     #[inline]
     pub fn claim(&mut self, want: Pattern) -> Option<Key> {
-        let (s, i) = self.locate(want)?;
-        let context = self.contexts.get_mut(want.context)?;
-        context.arrived -= 1;
-        self.waiting -= 1;
-        context.sources[s].arrived.remove(i).map(|m| m.key)
+        let (at, _) = self.locate(want)?;
+        Some(self.take(at))
     }
 
     #[inline]
-    fn locate(&self, want: Pattern) -> Option<(usize, usize)> {
-        let context = self.contexts.get(want.context)?;
-        if context.arrived == 0 {
+    fn locate(&self, want: Pattern) -> Option<(u32, Key)> {
+        if self.arrived.len() == 0 {
             return None;
         }
-        let within = |s: usize| {
-            let queue = &context.sources.get(s)?.arrived;
-            let i = queue.iter().position(|m| accepts(want.tag, m.tag))?;
-            Some((queue[i].order, s, i))
-        };
-        let best = match want.source {
-            Some(s) => within(s as usize),
-            None => (0..context.sources.len()).filter_map(within).min(),
-        };
-        best.map(|(_, s, i)| (s, i))
+        let mut queue = self.arrived.iter(want.of());
+        let found = queue.find(|(_, m)| accepts(want.tag, m.tag));
+        found.map(|(at, m)| (at, m.key))
     }
 
     /// Takes back a posted receive (cancelled, or filled by a write); `false` when it is not posted any more.
     pub fn withdraw(&mut self, want: Pattern, key: Key) -> bool {
-        let Some(context) = self.contexts.get_mut(want.context) else {
-            return false;
-        };
-        let queue = match want.source {
-            Some(s) => match context.sources.get_mut(s as usize) {
-                Some(source) => &mut source.posted,
-                None => return false,
-            },
-            None => &mut context.any,
-        };
-        let found = queue.iter().position(|p| p.key == key);
-        found.is_some_and(|i| queue.remove(i).is_some())
+        let found = self.posted.iter(want.of()).find(|(_, p)| p.key == key);
+        let at = found.map(|(at, _)| at);
+        at.is_some_and(|at| self.unpost(at, want.source) == key)
     }
 
     /// Takes back a waiting message (cancelled by its sender).
     pub fn forget(&mut self, env: Envelope, key: Key) -> bool {
-        let Some(context) = self.contexts.get_mut(env.context) else {
-            return false;
-        };
-        let Some(source) = context.sources.get_mut(env.source as usize) else {
-            return false;
-        };
-        let found = source.arrived.iter().position(|m| m.key == key);
-        let gone = found.is_some_and(|i| source.arrived.remove(i).is_some());
-        context.arrived -= gone as usize;
-        self.waiting -= gone as u64;
-        gone
+        let found = self.arrived.iter(env.of()).find(|(_, m)| m.key == key);
+        let at = found.map(|(at, _)| at);
+        at.is_some_and(|at| self.take(at) == key)
     }
 
     /// Whether the receive just posted last may be announced to its source: no earlier receive that could take the same
     /// message is unannounced. Marks it when it may.
     pub fn announce(&mut self, want: Pattern, key: Key) -> bool {
-        let Some(s) = want.source else { return false };
-        let context = self.context(want.context);
-        if context.any.iter().any(|p| overlap(p.tag, want.tag)) {
-            return false;
-        }
-        let posted = &mut context.source(s).posted;
-        let Some(mine) = posted.iter().position(|p| p.key == key) else {
+        let Some(at) = self.announceable(want, key) else {
             return false;
         };
-        let blocked = posted
-            .iter()
-            .take(mine)
-            .any(|p| !p.announced && overlap(p.tag, want.tag));
-        posted[mine].announced = !blocked;
-        !blocked
+        self.posted.get(at).announced = true;
+        true
     }
 
-    /// Forgets a context whose communicator is gone, unless something still waits in it.
-    pub fn retire(&mut self, context: u32) {
-        self.contexts.retire(context);
-    }
-}
-
-#[inline]
-fn first(queue: &VecDeque<Posted>, tag: i32) -> Option<(usize, u64)> {
-    queue
-        .iter()
-        .position(|p| accepts(p.tag, tag))
-        .map(|i| (i, queue[i].order))
-}
-
-impl Context {
-    fn source(&mut self, s: u32) -> &mut Source {
-        let i = s as usize;
-        if i >= self.sources.len() {
-            self.sources.resize_with(i + 1, Source::default);
+    fn announceable(&self, want: Pattern, key: Key) -> Option<u32> {
+        let mut wild = self.posted.iter(Of::new(want.context, None));
+        if want.source.is_none() || self.wild != 0 && wild.any(|(_, p)| overlap(p.tag, want.tag)) {
+            return None;
         }
-        &mut self.sources[i]
+        let blocks = |p: &Posted| !p.announced && overlap(p.tag, want.tag);
+        let mut queue = self.posted.iter(want.of());
+        let (at, first) = queue.find(|(_, p)| p.key == key || blocks(p))?;
+        (first.key == key).then_some(at)
     }
 }
 

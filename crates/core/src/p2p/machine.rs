@@ -315,11 +315,6 @@ impl<B: Memory> Machine<B> {
         }
     }
 
-    /// Forgets the queues of a context whose communicator is gone, unless something still waits there.
-    pub fn retire(&mut self, context: u32) {
-        self.matching.retire(context);
-    }
-
     /// Takes a message off the queue of unexpected ones (matched probe).
     pub fn take_message(&mut self, want: Pattern) -> Option<(Key, Found)> {
         let key = self.matching.claim(want)?;

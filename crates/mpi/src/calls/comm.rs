@@ -6,8 +6,6 @@ use crate::handle::{CommH, InfoH};
 use crate::objects::attributes::Owner;
 use crate::objects::info::Info;
 use crate::state::Mpi;
-use kw_base::ContextId;
-use kw_core::comm::STRIDE;
 use kw_sys::args::Out;
 
 /// MPI_Comm_size
@@ -81,11 +79,10 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
 pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
     let comm = guard.above.remove_comm(handle)?;
-    if let Some(engine) = &mut guard.engine {
-        (0..STRIDE).for_each(|i| engine.retire(ContextId(comm.context.0 + i)));
-        if let Some(board) = comm.board.id() {
-            engine.leave_board(board);
-        }
+    if let Some(engine) = &mut guard.engine
+        && let Some(board) = comm.board.id()
+    {
+        engine.leave_board(board);
     }
     Ok(())
 }
