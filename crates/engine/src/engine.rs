@@ -12,6 +12,7 @@ use kw_base::{ContextId, Key, Peer};
 use kw_core::matching::{Envelope, Pattern};
 use kw_core::p2p::{self, Action, FrameBody, Machine, Mode};
 use kw_core::wire::{Header, Kind};
+use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_sys::buf::Buf;
 
@@ -346,8 +347,25 @@ impl Engine {
 
     /// The second drain of the contract of sleeping: looks at everything, and has every path wake us from now on.
     pub(crate) fn progress_before_sleep(&mut self) -> bool {
-        self.paths.arm();
+        self.paths.arm(Asleep::Waiting);
         self.progress()
+    }
+
+    /// As [`Engine::progress`], for the event thread after a sleep.
+    pub(crate) fn progress_ready(&mut self) -> bool {
+        let mut port = Port::new(&mut self.machine);
+        let moved = self.paths.poll_ready(&mut port);
+        let frames = port.frames;
+        self.after_poll(frames, moved)
+    }
+
+    /// The event thread is about to sleep: every path wakes it from now on. Whether one of those moved that had to be looked at once more.
+    pub(crate) fn progress_before_serving_asleep(&mut self) -> bool {
+        self.paths.arm(Asleep::Serving);
+        let mut port = Port::new(&mut self.machine);
+        let moved = self.paths.poll_unwatched(&mut port);
+        let frames = port.frames;
+        self.after_poll(frames, moved)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
 //! [`kw_core::duty`].
 
+use crate::engine::Engine;
 use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, Role};
 use kw_base::counters::Counter;
@@ -95,7 +96,8 @@ impl Look {
 }
 
 fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
-    if inner.role == Role::Free {
+    let fresh = inner.role == Role::Free;
+    if fresh {
         inner.role = Role::Event;
         count(&mut inner, Counter::EventTakeovers, 1);
         if let Some(e) = &mut inner.engine {
@@ -106,7 +108,11 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
     let Some(sleeper) = inner.sleeper.clone() else {
         return;
     };
-    while progress(&mut inner) {}
+    if fresh {
+        while progress(&mut inner, Engine::progress) {}
+    } else {
+        progress(&mut inner, Engine::progress_ready);
+    }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
         inner.duty = Duty::Idle;
@@ -116,10 +122,9 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
         e.make_ready_to_sleep();
     }
     sleeper.arm();
-    if let Some(e) = &mut inner.engine {
-        e.paths.arm();
-    }
-    if progress(&mut inner) || inner.has_news(Safety::ThreadSafe) {
+    if progress(&mut inner, Engine::progress_before_serving_asleep)
+        || inner.has_news(Safety::ThreadSafe)
+    {
         sleeper.disarm();
         inner.awake();
         return;
@@ -133,12 +138,12 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
     }
 }
 
-fn progress<T>(inner: &mut Inner<T>) -> bool {
+fn progress<T>(inner: &mut Inner<T>, how: fn(&mut Engine) -> bool) -> bool {
     let Some(engine) = &mut inner.engine else {
         return false;
     };
     let before = engine.arrivals;
-    let moved = engine.progress();
+    let moved = how(engine);
     let frames = engine.arrivals - before;
     count(inner, Counter::EventProgress, frames);
     moved

@@ -13,7 +13,7 @@ use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
-use kw_path::tcp::{Config, TcpPath};
+use kw_path::tcp::{Asleep, Config, TcpPath};
 use kw_path::{Body, Caps, Down, Inbound, Landing, Path, Sent};
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
@@ -151,9 +151,9 @@ impl Paths {
     }
 
     /// To be called before a thread sleeps.
-    pub(crate) fn arm(&mut self) {
+    pub(crate) fn arm(&mut self, who: Asleep) {
         if let Some(tcp) = &mut self.tcp {
-            tcp.arm();
+            tcp.arm(who);
         }
     }
 
@@ -275,11 +275,33 @@ impl Paths {
     #[inline]
     pub fn poll<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
-        let mut moved = self.myself.poll(now, port);
-        if let Some(p) = &mut self.shm {
+        let mut moved = self.poll_memory(now, port);
+        if let Some(p) = &mut self.tcp {
             moved |= p.poll(now, port);
         }
+        moved
+    }
+
+    /// After a sleep: polls every path, sockets only as far as the system names them.
+    pub(crate) fn poll_ready<I: Inbound>(&mut self, port: &mut I) -> bool {
+        self.now = kw_sys::clock::now();
+        let mut moved = self.poll_memory(self.now, port);
         if let Some(p) = &mut self.tcp {
+            moved |= p.poll_ready(self.now, port);
+        }
+        moved
+    }
+
+    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets.
+    pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let now = self.tick();
+        self.poll_memory(now, port)
+    }
+
+    #[inline]
+    fn poll_memory<I: Inbound>(&mut self, now: Tick, port: &mut I) -> bool {
+        let mut moved = self.myself.poll(now, port);
+        if let Some(p) = &mut self.shm {
             moved |= p.poll(now, port);
         }
         if let Some(p) = &mut self.sim {

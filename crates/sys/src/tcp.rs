@@ -125,13 +125,23 @@ impl Sock {
 
     /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not wait behind more.
     pub fn limit_unsent(&self, bytes: u32) -> io::Result<()> {
-        let value = bytes as libc::c_int;
-        // SAFETY: the pointer and size are those of an int, which this option wants.
+        self.set_int(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
+    }
+
+    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or the system has no room for
+    /// so many). Receiving does not wait for them.
+    pub fn wake_at(&self, bytes: u32) -> io::Result<()> {
+        self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+    }
+
+    fn set_int(&self, level: libc::c_int, option: libc::c_int, value: u32) -> io::Result<()> {
+        let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the pointer and size are those of an int, which the options that this is called with want.
         let done = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_NOTSENT_LOWAT,
+                level,
+                option,
                 (&raw const value).cast(),
                 size_of::<libc::c_int>() as libc::socklen_t,
             )

@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 32;

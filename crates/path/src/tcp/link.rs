@@ -89,6 +89,8 @@ pub struct Link {
     /// A payload of which more segments are to come, while frames between them are received.
     paused: Option<Inflow>,
     segment: u64,
+    /// Bytes that must have come for a sleep on the socket to end.
+    wake_at: u32,
 }
 
 /// Kinds whose body is payload and may be received in place.
@@ -129,6 +131,22 @@ impl Link {
             inflow: None,
             paused: None,
             segment,
+            wake_at: 1,
+        }
+    }
+
+    /// Has a sleep on the socket end when `most` bytes of the segment that is being received have come, or its end; with zero, as
+    /// soon as anything has come. More than the segment's rest is never waited for: nothing else is certain to come.
+    pub fn wake_for(&mut self, most: u32) {
+        let rest = self.inflow.as_ref().map_or(0, |f| f.stop - f.done);
+        self.set_wake_at(rest.min(most as u64) as u32);
+    }
+
+    fn set_wake_at(&mut self, bytes: u32) {
+        let bytes = bytes.max(1);
+        // A system that refuses goes on as before; what it goes on with is what we keep.
+        if bytes != self.wake_at && self.sock.wake_at(bytes).is_ok() {
+            self.wake_at = bytes;
         }
     }
 
@@ -249,6 +267,9 @@ impl Link {
             if n < asked {
                 break;
             }
+        }
+        if self.wake_at > 1 {
+            self.wake_for(self.wake_at);
         }
         Ok(moved)
     }

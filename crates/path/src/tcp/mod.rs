@@ -19,7 +19,8 @@
 //! After that it is a [`Path`]: `introduce` every peer that `wants_address` says (before the first send; never needed for
 //! a peer that has connected to us), `send`, `poll`. To sleep: call [`TcpPath::arm`], `poll` once more, and if nothing
 //! moved wait until [`TcpPath::as_fd`](std::os::fd::AsFd) (an epoll descriptor, for nesting in another, level-triggered)
-//! is readable; time-outs of connection set-up make it readable as well.
+//! is readable; time-outs of connection set-up make it readable as well. A thread that only serves needs no second `poll`, and
+//! after its sleep [`TcpPath::poll_ready`] does.
 //!
 //! # Frames
 //! A connection carries frames back to back: the 32-byte header of [`kw_core::wire`], then the body. Header and payload
@@ -90,6 +91,16 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 #[error("path tcp cannot open: {0}")]
 pub struct CannotOpen(pub String);
+
+/// Who is about to sleep until a socket has something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asleep {
+    /// A thread that waits: whatever comes may be what it waits for.
+    Waiting,
+    /// The event thread, while the program computes: every time that it wakes, the computation stands still, so it sleeps until a segment of
+    /// a long payload has come.
+    Serving,
+}
 
 /// What is known of a peer.
 #[derive(Debug)]
@@ -190,10 +201,15 @@ impl TcpPath {
 
     /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
     /// next `poll` look at everything.
-    pub fn arm(&mut self) {
+    pub fn arm(&mut self, who: Asleep) {
         self.patience = 0;
+        let batch = match who {
+            Asleep::Waiting => 0,
+            Asleep::Serving => self.tuning.batch,
+        };
         for &peer in &self.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
+                link.wake_for(batch);
                 let wants = !link.outbox.is_empty();
                 if wants != link.armed {
                     let interest = if wants {
@@ -209,6 +225,11 @@ impl TcpPath {
                 }
             }
         }
+    }
+
+    /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
+    pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        self.look(now, true, inbound)
     }
 
     fn slot(&self, peer: Peer) -> Option<&Slot> {
@@ -295,26 +316,44 @@ impl TcpPath {
         let mut moved = false;
         let mut i = 0;
         while i < self.backlog.len() {
-            let peer = self.backlog[i];
-            let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-                self.backlog.swap_remove(i);
-                continue;
-            };
-            match link.push(peer, &self.tuning, inbound) {
-                Ok(sent) => moved |= sent,
-                // The reading side finds out what happened, after all that came before the end.
-                Err(_) => link.outbox.clear(),
-            }
-            if link.outbox.is_empty() {
-                if self.closed {
-                    link.sock.shut_write();
-                }
-                self.backlog.swap_remove(i);
-            } else {
+            let (sent, left) = self.push(self.backlog[i], inbound);
+            moved |= sent;
+            if left {
                 i += 1;
+            } else {
+                self.backlog.swap_remove(i);
             }
         }
         moved
+    }
+
+    /// Sends what is queued for one peer. Whether some went, and whether some is left.
+    fn push<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> (bool, bool) {
+        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
+            return (false, false);
+        };
+        // The reading side finds out what happened, after all that came before the end.
+        let sent = link.push(peer, &self.tuning, inbound).unwrap_or_else(|_| {
+            link.outbox.clear();
+            false
+        });
+        let left = !link.outbox.is_empty();
+        if !left && self.closed {
+            link.sock.shut_write();
+        }
+        (sent, left)
+    }
+
+    /// There is room to send to this peer.
+    fn push_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+        if !self.backlog.contains(&peer) {
+            return false;
+        }
+        let (sent, left) = self.push(peer, inbound);
+        if !left {
+            self.backlog.retain(|&p| p != peer);
+        }
+        sent
     }
 
     /// Asks the poller and serves what it names; `links`: the connections too.
@@ -327,7 +366,11 @@ impl TcpPath {
         for e in &events {
             let low = e.data & !tag::KINDS;
             moved |= match e.data & tag::KINDS {
-                tag::LINK if links && e.read => self.pull(Peer(low as u32), inbound),
+                tag::LINK if links => {
+                    let peer = Peer(low as u32);
+                    (e.read && self.pull(peer, inbound))
+                        | (e.write && self.push_ready(peer, inbound))
+                }
                 tag::LINK => false,
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),

@@ -53,6 +53,13 @@ impl Inbound for Log {
     }
 }
 
+impl Log {
+    /// Payloads that have begun to come in pieces.
+    pub fn begun(&self) -> usize {
+        self.open.len()
+    }
+}
+
 /// What a rank of the tests' job knows.
 pub fn config(me: u32, size: u32) -> Config {
     Config {

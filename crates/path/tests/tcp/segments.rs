@@ -1,7 +1,7 @@
 //! Long payloads in segments: small frames pass them, and everything arrives whole.
 
 use super::*;
-use kw_path::tcp::Tuning;
+use kw_path::tcp::{Asleep, Tuning};
 
 /// Two ranks with segments of so many bytes.
 fn pair_with(segment: u64) -> [TcpPath; 2] {
@@ -103,4 +103,74 @@ fn a_goodbye_does_not_pass() {
     });
     assert!(log.down[0].1, "clean");
     assert!(log.came.len() == 1 && log.came[0].1 == bytes);
+}
+
+/// Serves as the event thread does: arms, sleeps, looks at what is ready, and at nothing else.
+fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) -> bool) {
+    use kw_sys::poller::{Interest, Poller};
+    let mut outer = Poller::new().unwrap();
+    outer.add(&*path, 1, Interest::Read).unwrap();
+    let mut events = Vec::new();
+    until("serving", || {
+        path.arm(Asleep::Serving);
+        if done(path, log) {
+            return true;
+        }
+        let watchdog = Some(Duration::from_secs(60));
+        outer.wait(watchdog, &mut events).unwrap();
+        assert!(!events.is_empty(), "nobody woke the server");
+        path.poll_ready(now(), log);
+        false
+    });
+}
+
+#[test]
+fn a_server_that_sleeps_until_segments_are_whole_misses_nothing() {
+    let lengths = [
+        9 << 20,
+        8,
+        70_000,
+        100,
+        65_536,
+        65_537,
+        1 << 20,
+        131_072,
+        3_000,
+    ];
+    let [mut a, mut b] = pair_with(64 << 10);
+    let sender = std::thread::spawn(move || {
+        for (tag, len) in lengths.iter().enumerate() {
+            let buf = filled(&body(tag as i32, *len));
+            if *len > 4096 {
+                send_data(&mut a, tag as i32, &buf);
+            } else {
+                send(&mut a, 1, tag as i32, &buf).unwrap();
+            }
+        }
+        serve_until(&mut a, &mut Log::default(), |a, _| !a.pending());
+        a
+    });
+    let mut log = Log::default();
+    serve_until(&mut b, &mut log, |_, log| log.came.len() == lengths.len());
+    for (tag, bytes) in &log.came {
+        let expected = body(*tag, lengths[*tag as usize]);
+        assert!(*bytes == expected, "message {tag}");
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn a_server_that_waits_for_the_rest_of_a_segment_is_woken_by_the_end() {
+    let [mut a, mut b] = pair_with(4 << 20);
+    let buf = filled(&body(0, 40 << 20));
+    send_data(&mut a, 0, &buf);
+    let (mut la, mut lb) = (Log::default(), Log::default());
+    until("the connection, and less than a segment", || {
+        b.poll(now(), &mut lb);
+        a.poll(now(), &mut la);
+        lb.begun() == 1
+    });
+    drop(a);
+    serve_until(&mut b, &mut lb, |_, log| !log.down.is_empty());
+    assert!(lb.came.is_empty() && !lb.down[0].1);
 }
