@@ -1,7 +1,7 @@
 /* Overlap of communication and computation: one JSON line an operation and size.
  *
  *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, ibcast, ireduce, iallreduce, iallgather,
- *                                                      igather, iscatter, ialltoall, ireduce_scatter
+ *                                                      igather, iscatter, ialltoall, ireduce_scatter, raw
  *
  * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
  * turn, so that a network whose speed drifts treats them alike:
@@ -12,9 +12,12 @@
  * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside computation, 0 when it is not begun
  * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
  * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
- * iallreduce and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. Data is checked after each kind of batch, outside the timing. */
+ * iallreduce and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
+ * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. Data is checked after each kind of batch, outside the timing. */
 #include "measure.h"
-#include <string.h>
+#include "raw.h"
+#include <pthread.h>
+#include <semaphore.h>
 
 #define BATCHES 11
 #define WORK_PER_T 1.5
@@ -33,6 +36,60 @@ static void start_exchange(void)
 static void block_exchange(void)
 {
     MPI_Sendrecv(given, count, MPI_DOUBLE, rank ^ 1, 1, got, count, MPI_DOUBLE, rank ^ 1, 1, all, MPI_STATUS_IGNORE);
+}
+
+/* The exchange without a library: two threads that sleep in one call of the system each. */
+static int raw = -1, raw_awaits;
+static sem_t raw_begin[2], raw_ended;
+
+static void *raw_sender(void *unused)
+{
+    for (;;) {
+        while (sem_wait(&raw_begin[0])) {}
+        raw_send(raw, (const char *)given, sizeof(double) * count, 0);
+        sem_post(&raw_ended);
+    }
+    return unused;
+}
+
+static void *raw_receiver(void *unused)
+{
+    for (;;) {
+        while (sem_wait(&raw_begin[1])) {}
+        raw_receive_asleep(raw, (char *)got, sizeof(double) * count);
+        sem_post(&raw_ended);
+    }
+    return unused;
+}
+
+static void open_raw(void)
+{
+    pthread_t thread;
+    raw = raw_connect(rank);
+    raw_check(sem_init(&raw_begin[0], 0, 0) == 0 && sem_init(&raw_begin[1], 0, 0) == 0 && sem_init(&raw_ended, 0, 0) == 0, "sem_init");
+    raw_check(pthread_create(&thread, NULL, raw_sender, NULL) == 0 && pthread_create(&thread, NULL, raw_receiver, NULL) == 0, "thread");
+}
+
+static void start_raw(void)
+{
+    if (raw < 0)
+        open_raw();
+    requests[0] = requests[1] = MPI_REQUEST_NULL;
+    raw_awaits = 2;
+    sem_post(&raw_begin[1]);
+    sem_post(&raw_begin[0]);
+}
+
+static void wait_raw(void)
+{
+    for (; raw_awaits; raw_awaits--)
+        while (sem_wait(&raw_ended)) {}
+}
+
+static void block_raw(void)
+{
+    start_raw();
+    wait_raw();
 }
 
 /* A collective by its arguments, started and blocking; the second request is for exchange only. */
@@ -77,6 +134,7 @@ static const struct operation {
     {"igather", start_igather, block_igather, blocks_at_root, from_last},
     {"iscatter", start_iscatter, block_iscatter, block, from_root},
     {"ialltoall", start_ialltoall, block_ialltoall, blocks, from_last},
+    {"raw", start_raw, block_raw, block, from_neighbour},
     {"ireduce_scatter", start_ireduce_scatter_block, block_ireduce_scatter_block, share, sum_of_all},
 };
 
@@ -102,8 +160,10 @@ static void iteration(const struct operation *op, enum kind kind, long steps)
         op->start();
     if (kind == WORK || kind == TOTAL)
         compute(steps);
-    if (kind == ALONE || kind == TOTAL)
+    if (kind == ALONE || kind == TOTAL) {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        wait_raw();
+    }
 }
 
 /* Microseconds of one iteration on this rank. */

@@ -7,6 +7,7 @@
  *     stream      rank 0 sends, rank 1 receives into posted buffers (expected), 64 messages in flight, then one short answer
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
+ *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
  * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent. rsend needs a posted receive, so it is
  * measured in stream and exchange only.
  *
@@ -14,7 +15,7 @@
  * time; order statistics of the batches, never a mean. stream and unexpected also tell the processor time that each side used for a
  * message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the batch. */
 #include "measure.h"
-#include <string.h>
+#include "raw.h"
 #include <sys/resource.h>
 
 #define BATCHES 21
@@ -22,9 +23,9 @@
 #define LIST 32
 #define LARGEST (64 << 20)
 
-enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, KINDS };
+enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, RAW_PINGPONG, RAW_STREAM, KINDS };
 enum mode { SEND, SSEND, BSEND, RSEND, ISEND, PERSISTENT, MODES };
-static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange"};
+static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange", "raw-pingpong", "raw-stream"};
 static const char *const mode_names[] = {"send", "ssend", "bsend", "rsend", "isend", "persistent"};
 
 static int rank, size;
@@ -131,8 +132,40 @@ static void exchange(enum mode mode, int bytes)
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
 }
 
-static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange};
-static int messages(enum kind kind) { return kind == PINGPONG ? 2 : kind == EXCHANGE ? 1 : WINDOW; }
+static int raw = -1;
+
+static void raw_pingpong(enum mode mode, int bytes)
+{
+    (void)mode;
+    if (rank == 0)
+        raw_send(raw, given, bytes, MSG_DONTWAIT), raw_receive(raw, got, bytes);
+    else
+        raw_receive(raw, got, bytes), raw_send(raw, given, bytes, MSG_DONTWAIT);
+}
+
+static void raw_stream(enum mode mode, int bytes)
+{
+    (void)mode;
+    if (rank == 0) {
+        raw_receive(raw, &token, 1);
+        for (int i = 0; i < WINDOW; i++)
+            raw_send(raw, given, bytes, MSG_DONTWAIT);
+        raw_receive(raw, &token, 1);
+    } else {
+        raw_send(raw, &token, 1, MSG_DONTWAIT);
+        for (int i = 0; i < WINDOW; i++)
+            raw_receive(raw, got, bytes);
+        raw_send(raw, &token, 1, MSG_DONTWAIT);
+    }
+}
+
+static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, raw_pingpong, raw_stream};
+static int is_raw(enum kind kind) { return kind == RAW_PINGPONG || kind == RAW_STREAM; }
+
+static int messages(enum kind kind)
+{
+    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE ? 1 : WINDOW;
+}
 
 static double processor_time(void)
 {
@@ -185,6 +218,8 @@ static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
     struct batches times = {.count = BATCHES}, cpu = {.count = BATCHES}, cpu0, cpu1;
     if (mode == PERSISTENT && rank < 2)
         MPI_Send_init(given, bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
+    if (is_raw(kind) && raw < 0 && rank < 2)
+        raw = raw_connect(rank);
     int iterations = calibrate(kind, mode, bytes, budget_us);
     for (int b = 0; b < BATCHES; b++)
         times.us[b] = batch(kind, mode, bytes, iterations, &cpu.us[b]);
@@ -196,9 +231,9 @@ static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
     if (rank)
         return;
     printf("{\"bench\": \"p2p\", \"op\": \"%s\", \"mode\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"iterations\": %d, ", kind_names[kind],
-           mode_names[mode], bytes, size, iterations);
+           is_raw(kind) ? "send" : mode_names[mode], bytes, size, iterations);
     print_times("us", &times);
-    if (kind == STREAM || kind == UNEXPECTED) {
+    if (kind == STREAM || kind == RAW_STREAM || kind == UNEXPECTED) {
         printf(", ");
         print_times("cpu0_us", &cpu0);
         printf(", ");
@@ -286,7 +321,7 @@ int main(int argc, char **argv)
     for (int k = 0; k < kind_count; k++)
         for (int m = 0; m < mode_count; m++)
             for (int s = 0; s < size_count; s++)
-                if (found_modes[m] != RSEND || found_kinds[k] == STREAM || found_kinds[k] == EXCHANGE)
+                if (is_raw(found_kinds[k]) ? m == 0 : found_modes[m] != RSEND || found_kinds[k] == STREAM || found_kinds[k] == EXCHANGE)
                     cell(found_kinds[k], found_modes[m], sizes[s], budget_ms * 1e3);
     MPI_Finalize();
     return 0;

