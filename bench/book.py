@@ -29,9 +29,10 @@ def provenance(command=None):
     return f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine()})."
 
 
-def write(name, text, page=PAGE):
-    """Puts `text` between the markers of `name`; at the page's end, with its markers, when there are none yet."""
-    begin, end = f"<!-- {name}: begin, written by bench/{name} -->", f"<!-- {name}: end -->"
+def write(name, text, page=PAGE, tool=None):
+    """Puts `text` between the markers of `name`, which say what tool of bench/ it is from (one of the same name, unless `tool` is given); at the
+    page's end, with its markers, when there are none yet."""
+    begin, end = f"<!-- {name}: begin, written by bench/{tool or name} -->", f"<!-- {name}: end -->"
     old = page.read_text()
     new = f"{begin}\n{text.strip()}\n{end}"
     if begin in old:
