@@ -25,7 +25,7 @@
 #define USUAL_BATCHES 11
 #define FEWEST_BATCHES 3
 #define MOST_ITERATIONS 1000000
-#define LIST 32
+#define LIST 64
 
 static int rank, size;
 static double *given, *got;
@@ -210,7 +210,9 @@ static int parse_ops(char *text, const struct operation **ops)
 static int parse_sizes(char *text, int *sizes)
 {
     int n = 0;
-    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
+    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+        if (n == LIST)
+            give_up("there is no room for so many sizes; the first too many is", word);
         sizes[n] = atoi(word);
         if (sizes[n] <= 0 || sizes[n] % (int)sizeof(double) || sizes[n] > 1 << 26)
             give_up("sizes are multiples of 8 up to 64 MB, not", word);

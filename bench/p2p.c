@@ -20,7 +20,7 @@
 
 #define BATCHES 21
 #define WINDOW 64
-#define LIST 32
+#define LIST 64
 #define LARGEST (64 << 20)
 
 enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, RAW_PINGPONG, RAW_STREAM, KINDS };
@@ -260,7 +260,9 @@ static int parse_names(char *text, const char *const *names, int count, int *fou
 static int parse_sizes(char *text, int *sizes)
 {
     int n = 0;
-    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
+    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+        if (n == LIST)
+            give_up("there is no room for so many sizes; the first too many is", word);
         sizes[n] = atoi(word);
         if (sizes[n] < 0 || sizes[n] > LARGEST)
             give_up("sizes go from 0 to 64 MB, not", word);

@@ -1,4 +1,6 @@
 """Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models. No drawing, no text."""
+from dataclasses import dataclass
+
 import numpy
 import pandas
 
@@ -47,66 +49,86 @@ def geometric_mean(values):
     return float(numpy.exp(numpy.mean(numpy.log(list(values)))))
 
 
-def curves(table):
-    """(who, network, ranks, op) -> {bytes: us}, sizes ascending."""
-    found = {}
-    for row in table.sort_values("bytes").itertuples():
-        found.setdefault((row.who, row.network, row.ranks, row.op), {})[row.bytes] = row.value
-    return found
-
-
-def as_message(cell, curve):
-    """The curve by the bytes that the paper calls the message."""
-    _, _, ranks, op = cell
-    return {models.message(op, size, ranks): us for size, us in curve.items()}
-
-
 # name -> how to fit it
 MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney, "LogGP": models.loggp, "pieces": models.pieces}
 
 
-def judged(cell, curve):
-    """The models of one curve and their errors on the random sizes, which were measured apart: {name: (model, error)}. Without random sizes the
-    errors are None; with fewer than three others there is no model."""
-    fitting = as_message(cell, {n: t for n, t in curve.items() if n > 0 and n not in RANDOM})
-    judging = as_message(cell, {n: t for n, t in curve.items() if n in RANDOM})
-    if len(fitting) < 3:
-        return {}
+@dataclass(frozen=True)
+class Judged:
+    """The models of one primitive on one library, network and number of ranks: from the round in which the three-parameter model meets best the sizes it is
+    fitted to. A round is a stretch of time: machines have quiet and busy ones, and a model can be judged by its errors only where sizes were measured under
+    the same conditions. The random sizes have no say in which round is taken; `errors` are theirs, None where none were measured, and `every`
+    has the three-parameter model's of all rounds."""
+    curve: dict
+    models: dict
+    errors: dict
+    every: tuple
+
+    @property
+    def three(self):
+        return self.models["three parameters"]
+
+
+def as_message(cell, curve):
+    """The curve by the bytes that the paper calls the message, in two: sizes to fit to, and random sizes to judge by."""
+    _, _, ranks, op = cell
+    some = {n: t for n, t in curve.items() if n > 0}
+    return tuple({models.message(op, n, ranks): t for n, t in some.items() if (n in RANDOM) == random} for random in (False, True))
+
+
+def by_round(data, bench, mode):
+    """(who, network, ranks, op) -> the curve {bytes: us} of each round of each plan; libraries without knobs only."""
+    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0)]
     found = {}
-    for name, fit in MODELS.items():
-        model = fit([*fitting], [*fitting.values()])
-        found[name] = (model, models.error(model, [*judging], [*judging.values()]) if len(judging) > 1 else None)
+    for (who, network, ranks, op, _, _), run in some.groupby(["library", "network", "ranks", "op", "plan", "round"], sort=False):
+        found.setdefault((who, network, ranks, op), []).append(dict(zip(run.bytes, run["median"])))
     return found
 
 
-def fits(table):
-    """cell -> {name of a model: (model, error)}."""
-    every = {cell: judged(cell, curve) for cell, curve in curves(table).items()}
+def judged(cell, curves):
+    """The models of one cell from its rounds; of plans with different numbers of sizes the richest counts. Nothing with fewer than three sizes."""
+    split = [as_message(cell, curve) for curve in curves]
+    most = max(len(fitting) for fitting, _ in split)
+    if most < 3:
+        return None
+    rounds = []
+    for fitting, judging in split:
+        if len(fitting) == most:
+            model = models.three_parameters([*fitting], [*fitting.values()])
+            rounds.append((models.error(model, [*fitting], [*fitting.values()]), model, fitting, judging))
+    _, _, fitting, judging = min(rounds, key=lambda r: r[0])
+    found = {name: fit([*fitting], [*fitting.values()]) for name, fit in MODELS.items()}
+    error = lambda model, sizes: models.error(model, [*sizes], [*sizes.values()]) if len(sizes) > 1 else None
+    every = [error(model, sizes) for _, model, _, sizes in rounds]
+    return Judged({**fitting, **judging}, found, {name: error(model, judging) for name, model in found.items()}, tuple(e for e in every if e is not None))
+
+
+def fits(rounds):
+    """cell -> Judged, of cells with enough sizes."""
+    every = {cell: judged(cell, curves) for cell, curves in rounds.items()}
     return {cell: found for cell, found in every.items() if found}
 
 
-def collectives(table):
+def collectives(found):
     """(who, network) -> {collective: (the paper's model with parameters by processes, the process counts)}."""
-    times = {}
-    for cell, curve in curves(table).items():
-        who, network, ranks, op = cell
-        fitting = as_message(cell, {n: t for n, t in curve.items() if n > 0 and n not in RANDOM})
-        if op in models.MOVED and len(fitting) > 2:
-            times.setdefault((who, network), {}).setdefault(op, {})[ranks] = fitting
-    return {place: {op: (models.collective(op, by_ranks), sorted(by_ranks)) for op, by_ranks in ops.items()} for place, ops in times.items()}
+    by_place = {}
+    for (who, network, ranks, op), one in found.items():
+        if op in models.MOVED:
+            by_place.setdefault((who, network), {}).setdefault(op, {})[ranks] = one.three
+    return {place: {op: (models.collective(op, by_ranks), sorted(by_ranks)) for op, by_ranks in ops.items()} for place, ops in by_place.items()}
 
 
 def findings(coll_fits):
     """(who, network) -> substitutions that pay, by the models of `fits`."""
     by_place = {}
-    for (who, network, ranks, op), found in coll_fits.items():
-        by_place.setdefault((who, network), {})[op, ranks] = found["three parameters"][0]
+    for (who, network, ranks, op), one in coll_fits.items():
+        by_place.setdefault((who, network), {})[op, ranks] = one.three
     return {(who, network): substitute.findings(who, known, sorted({p for _, p in known})) for (who, network), known in by_place.items()}
 
 
 def errors(found):
     """model -> the errors of all cells that have one."""
-    return {name: [cell[name][1] for cell in found.values() if cell[name][1] is not None] for name in MODELS}
+    return {name: [one.errors[name] for one in found.values() if one.errors[name] is not None] for name in MODELS}
 
 
 def availability(data):

@@ -1,4 +1,5 @@
 """The command `kwlab`."""
+import math
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from . import analysis, compare, html, libraries, report, sections, substitute
+from . import analysis, compare, fitted, html, libraries, report, substitute
 from . import plan as plans
 from .runner import Runner
 from .store import Store
@@ -39,6 +40,16 @@ def library_names(incomplete: str):
     return [name for name in plans.KNOWN if name.startswith(incomplete)]
 
 
+def network_names(incomplete: str):
+    """Completes the names of networks."""
+    return [name for name in plans.NETWORKS if name.startswith(incomplete)]
+
+
+def program_names(incomplete: str):
+    """Completes the names of programs."""
+    return [name for name in plans.programs() if name.startswith(incomplete)]
+
+
 PlanName = Annotated[str, typer.Argument(help="A plan that comes with the lab (`kwlab plans`), or a TOML file.", autocompletion=plan_names)]
 Side = Annotated[str, typer.Argument(help="A library, with knobs if any: kittiwake:KW_WRITE=no", autocompletion=library_names)]
 
@@ -63,26 +74,51 @@ def list_plans():
 @app.command()
 def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS,
         rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds, instead of the plan's.")] = None,
+        library: Annotated[Optional[list[str]], typer.Option(help="Only this library; may be given several times.", autocompletion=library_names)] = None,
+        ranks: Annotated[Optional[list[int]], typer.Option(min=1, help="Only this number of ranks; may be given several times.")] = None,
+        network: Annotated[Optional[list[str]], typer.Option(help="Only this network; may be given several times.", autocompletion=network_names)] = None,
+        seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
+        install: Annotated[bool, typer.Option("--install", help="Install missing peers first, as `kwlab peers install` does.")] = False,
         again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     found = plans.load(plan)
     found = replace(found, rounds=rounds or found.rounds)
+    for option, values, among in (("--library", library, found.libraries), ("--network", network, plans.NETWORKS)):
+        for value in values or ():
+            plans.known("run", option, value, among)
+    if install:
+        libraries.install(peers)
     store = Store(data)
-    runner = Runner(found, store, libraries.known(dist, peers))
+    runner = Runner(found, store, libraries.known(dist, peers), lambda cell: all(
+        not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))))
+    if not runner.cells:
+        raise plans.PlanError(f"{plan}: the plan has no run like this; `kwlab plans` lists plans")
     if again:
-        store.forget(found.name, runner.machine)
+        store.forget(found.name, runner.machine, runner.cells)
     if not runner.left():
         console.print(f"{found.title}: all is in {data} already; --again measures anew")
         return
-    wrong = runner.run()
+    say_missing(runner)
+    wrong, left = runner.run(seconds)
     console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
+    if left:
+        console.print(f"{left} runs are left; the same command goes on with them")
+
+
+def say_missing(runner):
+    """Which libraries are not there, before anything is measured, and how to get them."""
+    absent = [lib.name for lib in runner.libraries.values() if not lib.there() and any(lib.name == cell.library for cell in runner.cells)]
+    runner.said |= {(name, "") for name in absent}
+    if absent:
+        console.print(f"Not installed: {', '.join(absent)}. The plan goes on without; `kwlab peers install` (or --install) installs peers from PyPI, "
+                      "`make stage` Kittiwake, and the same command then measures what is missing.")
 
 
 @app.command("compare")
 def compare_two(a: Side, b: Side,
-                program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.")] = "p2p",
+                program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.", autocompletion=program_names)] = "p2p",
                 ranks: Annotated[int, typer.Option(min=1, max=plans.MOST_RANKS)] = 2,
-                network: Annotated[str, typer.Option(help="shm, tcp or gigabit.")] = "shm",
+                network: Annotated[str, typer.Option(help="shm, tcp or gigabit.", autocompletion=network_names)] = "shm",
                 pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20,
                 limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60, dist: Dist = DIST, peers: Peers = PEERS):
     """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
@@ -118,10 +154,11 @@ def model(data: Data = DATA,
     send, coll = book.message_fits(), book.collective_fits()
     if not send and not coll:
         raise ValueError("no curve with three sizes is in the dataset; `kwlab run quick` or `kwlab run seed002-models` measures some")
-    show("Errors of the models on 20 random sizes measured apart: mean (range over the curves)", *sections.accuracy_rows({**send, **coll}))
-    console.print(sections.PAPER_ERRORS, highlight=False)
-    show("Parameters", *sections.model_rows({**send, **coll}))
-    show("Parameters as functions of the processes", *sections.law_rows(analysis.collectives(book.plain("coll", "back-to-back"))))
+    show("Errors of the models on 20 random sizes that they did not see: mean (range over the curves)", *fitted.accuracy_rows({**send, **coll}, book.facts["cores"]))
+    console.print(f"{fitted.PAPER_ERRORS} {fitted.ROUNDS}", highlight=False)
+    show("Parameters", *fitted.model_rows({**send, **coll}))
+    show("LogGP of a message", *fitted.loggp_rows(book))
+    show("Parameters as functions of the processes", *fitted.law_rows(analysis.collectives(coll)))
     found = analysis.findings(coll)
     for finding in (f for place in found.values() for f in place):
         console.print(finding.sentence(), highlight=False)

@@ -239,10 +239,9 @@ class Collective:
         return max(MOVED[self.name](p) / self.at(p).tb for p in processes)
 
 
-def collective(name, times):
-    """Fits the paper's model to {processes: {size: us}}."""
-    fits = {p: three_parameters(list(t), list(t.values())) for p, t in times.items() if len(t) > 1}
+def collective(name, fits):
+    """The paper's model from {processes: ThreeParameters}."""
     if not fits:
-        raise ValueError(f"{name}: no process count with two sizes")
+        raise ValueError(f"{name}: no process count with a model")
     part = lambda which: of_processes({p: getattr(f, which) for p, f in fits.items()})
     return Collective(name, part("t0"), part("ti"), part("tb"))

@@ -7,7 +7,7 @@
 
     [[work]]
     program = "p2p"                  # bench/p2p.c
-    args = ["--sizes", "8,1024"]     # the word @random stands for twenty sizes drawn once for all (RANDOM)
+    args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all (RANDOM); the list is then in order
     ranks = [2]                      # a run for each ...
     network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (a host of the host lab for each rank, 1 Gb/s between them)
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
@@ -143,8 +143,19 @@ def parse_work(where, table):
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
-    fields["args"] = tuple(",".join(map(str, RANDOM)) if word == "@random" else word for word in fields.get("args", ()))
+    fields["args"] = tuple(with_random(where, word) for word in fields.get("args", ()))
     return Work(**fields)
+
+
+def with_random(where, word):
+    """A list of sizes with @random in it as all its sizes in order, so that neighbours in size are neighbours in time; other words as they are."""
+    sizes = word.split(",")
+    if "@random" not in sizes:
+        return word
+    try:
+        return ",".join(map(str, sorted([*RANDOM, *(int(size) for size in sizes if size != "@random")])))
+    except ValueError:
+        raise PlanError(f"{where}: 'args' has {word!r}, but @random stands among sizes") from None
 
 
 def programs():

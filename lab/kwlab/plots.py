@@ -49,25 +49,70 @@ def plain(axis):
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def latency_and_bandwidth(curves, fits, title):
-    """One way times and bandwidths by size: marks are measured, lines the fitted models. `curves` and `fits` by library."""
+def latency_and_bandwidth(found, title):
+    """One way times and bandwidths by size: marks are measured, lines the three-parameter model. `found`: analysis.Judged by library."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    every = sorted({n for curve in curves.values() for n in curve if n > 0})
-    fine = numpy.geomspace(every[0], every[-1], 200)
-    for who, curve in curves.items():
-        sizes = numpy.array(sorted(n for n in curve if n > 0))
-        times = numpy.array([curve[n] for n in sizes])
-        line = (fine, fits[who].time(fine)) if who in fits else (sizes, times)
-        for axis, of in ((left, lambda n, t: t), (right, lambda n, t: n / t)):
-            axis.plot(sizes, of(sizes, times), linestyle="none", **mark(who))
-            axis.plot(line[0], of(*line), label=who, **style(who))
+    for axis, of in ((left, lambda n, t: t), (right, lambda n, t: n / t)):
+        measured_and_modelled(axis, found, of)
     left.set_ylabel("time, us")
     right.set_ylabel("bandwidth, MB/s")
-    for axis in (left, right):
-        axis.set_yscale("log")
-        sizes_axis(axis, every)
     left.legend(frameon=False, fontsize=9)
     figure.suptitle(title)
+    return figure
+
+
+def measured_and_modelled(axis, found, of):
+    """of(bytes, us) by size."""
+    every = sorted({n for one in found.values() for n in one.curve})
+    fine = numpy.geomspace(every[0], every[-1], 200)
+    for who, one in found.items():
+        sizes = numpy.array(sorted(one.curve))
+        times = numpy.array([one.curve[n] for n in sizes])
+        axis.plot(sizes, of(sizes, times), linestyle="none", **mark(who))
+        axis.plot(fine, of(fine, one.three.time(fine)), label=who, **style(who))
+    axis.set_yscale("log")
+    sizes_axis(axis, every)
+
+
+def bandwidths(panels, title):
+    """Bandwidth by size, measured and modelled: {panel: {who: analysis.Judged}}, three panels a row."""
+    figure, axes = grid(panels, 3, title)
+    for axis, (name, found) in zip(axes, panels.items()):
+        measured_and_modelled(axis, found, lambda n, t: n / t)
+        axis.set_title(name, fontsize=10)
+    axes[0].legend(frameon=False, fontsize=8)
+    figure.supylabel("bandwidth, MB/s", fontsize=10)
+    return figure
+
+
+def grid(panels, columns, title, height=2.9):
+    """A figure with an axis a panel, and the rest of the last row empty."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(1 + 3.2 * columns, 0.6 + height * rows), layout="constrained", squeeze=False)
+    for axis in axes.flat[len(panels):]:
+        axis.set_axis_off()
+    figure.suptitle(title, fontsize=11)
+    return figure, axes.flat
+
+
+WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
+
+
+def by_ranks(panels, unit, title):
+    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as there are libraries."""
+    columns = len({name.split(",")[0] for name in panels})
+    figure, axes = grid(panels, columns, title)
+    for axis, (name, curves) in zip(axes, panels.items()):
+        for way, curve in curves.items():
+            axis.plot(list(curve), list(curve.values()), label=way, color=WAYS[way], marker="o", markersize=3.5)
+        axis.set_title(name, fontsize=10)
+        axis.set_xticks(sorted({p for curve in curves.values() for p in curve}))
+        axis.set_yscale("log")
+        plain(axis)
+    axes[0].legend(frameon=False, fontsize=8)
+    figure.supylabel(unit, fontsize=10)
+    figure.supxlabel("ranks", fontsize=10)
     return figure
 
 

@@ -24,21 +24,16 @@ class Book:
         """Medians over the rounds, one row a cell."""
         return analysis.medians(self.data, bench, metric)
 
-    def plain(self, bench, mode):
-        """Those of one mode, of libraries without knobs."""
-        found = self.medians(bench)
-        return found[(found["mode"] == mode) & ~found.who.str.contains("(", regex=False)]
-
     @cache
     def message_fits(self):
         """The models of one message between two ranks."""
-        found = self.plain("p2p", "send")
-        return analysis.fits(found[(found.op == "pingpong") & (found.ranks == 2)])
+        found = analysis.by_round(self.data, "p2p", "send")
+        return analysis.fits({cell: curves for cell, curves in found.items() if cell[2:] == (2, "pingpong")})
 
     @cache
     def collective_fits(self):
         """The models of the collectives."""
-        return analysis.fits(self.plain("coll", "back-to-back"))
+        return analysis.fits(analysis.by_round(self.data, "coll", "back-to-back"))
 
     def picture(self, name, figure, words):
         """Keeps a picture for its file; its HTML."""

@@ -1,8 +1,10 @@
 """Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends, so that an interrupted plan
 goes on where it stopped. A run that goes wrong is a row that says so, and the plan goes on."""
 import json
+import math
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -66,20 +68,22 @@ def counters(cell, text):
 
 
 class Runner:
-    """One plan on one machine."""
+    """One plan on one machine; of its cells those that `wanted` says."""
 
-    def __init__(self, plan, store, known):
+    def __init__(self, plan, store, known, wanted=lambda cell: True):
         self.plan, self.store = plan, store
         self.libraries = {lib.name: lib for lib in known}
         self.machine = store.machine(facts.machine())
+        self.cells = [cell for cell in cells(plan) if wanted(cell)]
         self.programs = {}
         self.hopeless = {}
         self.said = set()
 
     def left(self):
-        """(round, cell) still to be run, in order."""
-        done = self.store.done(self.plan.name, self.machine)
-        return [(round, cell) for round in range(self.plan.rounds) for cell in cells(self.plan) if (cell.key(), round) not in done]
+        """(round, cell) still to be run, in order; those that went wrong before come last, so that a plan of many short turns gets on."""
+        tried = self.store.tried(self.plan.name, self.machine)
+        every = [(round, cell) for round in range(self.plan.rounds) for cell in self.cells if tried.get((cell.key(), round)) != "ok"]
+        return sorted(every, key=lambda one: (one[1].key(), one[0]) in tried)
 
     def program(self, library, name):
         """Where a program is, compiled for a library once."""
@@ -117,13 +121,16 @@ class Runner:
         self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines)
         return outcome
 
-    def run(self):
-        """Runs what is left, with a progress bar. Says what went wrong; the number of runs that did."""
-        left, wrong = self.left(), 0
+    def run(self, seconds=math.inf):
+        """Runs what is left, with a progress bar, and begins nothing after so many seconds. Says what went wrong; the number of runs that did,
+        and of those that are left."""
+        left, wrong, until = self.left(), 0, time.monotonic() + seconds
         columns = [SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
         with Progress(*columns) as progress:
             task = progress.add_task(self.plan.name, total=len(left))
-            for round, cell in left:
+            for number, (round, cell) in enumerate(left):
+                if time.monotonic() >= until:
+                    return wrong, len(left) - number
                 progress.update(task, description=f"round {round + 1}  {cell.label()}")
                 outcome = self.settle(round, cell)
                 if outcome.status != "ok":
@@ -131,7 +138,7 @@ class Runner:
                     self.say(progress.console, cell, outcome)
                 progress.advance(task)
             progress.update(task, description=f"{self.plan.title}: done")
-        return wrong
+        return wrong, 0
 
     def say(self, console, cell, outcome):
         """Says what went wrong; of a library that is not there, once."""

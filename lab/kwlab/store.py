@@ -47,14 +47,15 @@ class Store:
         self.db.commit()
         return self.db.execute("select id from machine where facts = ?", [text]).fetchone()[0]
 
-    def done(self, plan, machine):
-        """(cell, round) of the plan's runs that need not be done again: those that went well."""
-        return set(self.db.execute("select cell, round from run where plan = ? and machine = ? and status = 'ok'", [plan, machine]))
+    def tried(self, plan, machine):
+        """(cell, round) -> status of the plan's runs so far."""
+        found = self.db.execute("select cell, round, status from run where plan = ? and machine = ?", [plan, machine])
+        return {(cell, round): status for cell, round, status in found}
 
-    def forget(self, plan, machine):
-        """Removes a plan's runs on a machine."""
+    def forget(self, plan, machine, cells):
+        """Removes the runs of some of a plan's cells on a machine."""
         with self.db:
-            self.db.execute("delete from run where plan = ? and machine = ?", [plan, machine])
+            self.db.executemany("delete from run where plan = ? and machine = ? and cell = ?", [(plan, machine, cell.key()) for cell in cells])
 
     def add(self, plan, cell, round, machine, version, status, message, wall, lines):
         """Keeps a run with its measurements, in place of an earlier try."""

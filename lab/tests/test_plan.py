@@ -35,6 +35,14 @@ def test_what_is_no_toml_is_refused_with_the_line():
         plan.parse("title == 3", "p")
 
 
+def test_random_sizes_stand_in_order_among_others():
+    found = plan.parse(GOOD + 'args = ["--sizes", "8,4096,@random"]\n', "p").work[0].args
+    sizes = [int(size) for size in found[1].split(",")]
+    assert found[0] == "--sizes" and sizes == sorted([8, 4096, *plan.RANDOM])
+    with pytest.raises(plan.PlanError, match="'args'"):
+        plan.parse(GOOD + 'args = ["--ops", "bcast,@random"]\n', "p")
+
+
 def test_the_random_sizes_are_no_sizes_that_plans_fit_to():
     assert len(set(plan.RANDOM)) == 20
     assert all(size % 8 == 0 and size & (size - 1) for size in plan.RANDOM)

@@ -1,12 +1,13 @@
 """The report: one page that loads nothing from elsewhere, with every section, of made-up measurements; and `kwlab model` on them."""
 import html.parser
 import itertools
+import re
 import sys
 
 import numpy
 import pytest
 
-from kwlab import cli, models, plan, report
+from kwlab import analysis, cli, models, plan, report
 from kwlab.store import Store
 
 PEERS = {"kittiwake": 1.0, "mpich": 1.5, "openmpi": 2.0}
@@ -25,9 +26,10 @@ def messages(by, ranks, args):
     made = models.ThreeParameters(2.0 * by, 3.0, 0.001)
     sizes = (0, 256, *SIZES, *plan.RANDOM) if not args else SIZES
     lines = [{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": n, "ranks": ranks} | us(float(made.time(n))) for n in sizes]
-    for op, n in itertools.product(("stream", "unexpected"), (256, 4096, 16384)):
-        lines.append({"bench": "p2p", "op": op, "mode": "isend", "bytes": n} | us(0.001 * n * by) | statistics("cpu0_us", 0.0005 * n) | statistics("cpu1_us", 0.001 * n))
-    return lines
+    for op, n in itertools.product(("stream", "unexpected"), (8, 256, 1024, 16384)):
+        late = 1.25 if op == "unexpected" else 1
+        lines.append({"bench": "p2p", "op": op, "mode": "isend", "bytes": n} | us(0.001 * n * by * late) | statistics("cpu0_us", 0.0005 * n) | statistics("cpu1_us", 0.001 * n))
+    return lines + [{"bench": "p2p", "op": "pingpong", "mode": mode, "bytes": 16384} | us(by) for mode in ("isend", "ssend")]
 
 
 def collectives(by, ranks, args):
@@ -40,7 +42,7 @@ def collectives(by, ranks, args):
 
 def others(by):
     """Programs that print few lines."""
-    block = {"give": [("give", w, n) for w in ("bcast", "send", "isend") for n in (80000, 180000)] + [("product", w, 80000) for w in ("bcast", "isend")]}
+    block = {"give": [(op, w, n) for op in ("give", "product") for w in ("bcast", "send", "isend") for n in (80000, 180000)]}
     return {
         "overlap": [{"bench": "overlap", "op": op, "bytes": n, "overlap": 0.8 / by} for op in ("exchange", "ibcast") for n in (65536, 1048576)],
         "wait": [{"bench": "wait", "op": "w", "mode": m, "bytes": n} | statistics("wait_us", by * n / 100) | statistics("total_us", n) for m in ("1M", "10M") for n in (1024, 65536)],
@@ -64,6 +66,8 @@ def store(tmp_path_factory):
             keep(library, program, 2, lines, network)
     counters = [{"bench": "counters", "op": "p2p", "mode": "--sizes 8", "eager_bytes": 25, "write_bytes": 75}]
     keep("kittiwake", "p2p", 2, messages(1.1, 2, ()) + counters, variant="write")
+    keep("kittiwake", "p2p", 2, messages(0.8, 2, ()), "tcp", variant="no event thread")
+    keep("kittiwake", "wait", 2, others(4)["wait"], "tcp", variant="no event thread")
     keep("impi", "p2p", 2, [], status="hung", message="ended after <1 s> & 'gone'")
     return found
 
@@ -136,6 +140,17 @@ def test_availability_is_the_share_of_written_bytes(text):
     assert "75.0 %" in text
 
 
+def test_the_event_thread_is_shown_beside_the_thesis(text):
+    """Ours with its thread takes 1 : 0.8 of the time without; the thesis says +5 % for 16 KB."""
+    assert re.search(r'latency, 16 KB</td><td>4\.2</td><td class="text">TCP on loopback</td><td class="text">\+5 %</td><td class="text">\+25 %', text)
+    assert re.search(r"kittiwake</td><td.*?>TCP on loopback</td><td.*?>-20 %", text)
+
+
+def test_the_papers_ratios_stand_beside_ours(text):
+    """A round trip: 71 us against MPICH's 968 in the paper; ours is 2 : 3."""
+    assert re.search(r'round-trip time.*?100BASE-TX</td><td class="ahead">0\.07', text) and re.search(r'round-trip time of a 0-byte message, us</td><td class="text">shared memory</td><td class="ahead">0\.67', text)
+
+
 def test_an_empty_dataset_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="empty"):
         report.write(Store(tmp_path / "d.sqlite"), tmp_path)
@@ -163,5 +178,34 @@ def test_model_shows_the_paper_and_writes_rows(store, tmp_path, monkeypatch, cap
 
 def test_models_judge_by_sizes_they_were_not_fitted_to(store):
     found = report.Book(store).message_fits()
-    assert all(numpy.isclose(fits["three parameters"][1], 0, atol=0.02) for fits in found.values())
-    assert all(fits["Hockney"][1] > fits["three parameters"][1] for fits in found.values())
+    assert all(numpy.isclose(one.errors["three parameters"], 0, atol=0.02) for one in found.values())
+    assert all(one.errors["Hockney"] > one.errors["three parameters"] for one in found.values())
+
+
+def rounds_of(*factors):
+    """Rounds of a machine that runs so many times as slow from 4 KB on, all sizes of one model."""
+    made = models.ThreeParameters(2.0, 3.0, 0.001)
+    return [{n: float(made.time(n)) * (factor if n > 4096 else 1) for n in (*SIZES, *plan.RANDOM)} for factor in factors]
+
+
+def test_a_model_is_of_the_quietest_round_and_all_rounds_are_told():
+    found = analysis.judged(("kittiwake", "shm", 2, "pingpong"), rounds_of(3, 1, 2))
+    assert found.errors["three parameters"] < 0.01 and found.curve == rounds_of(1)[0]
+    assert len(found.every) == 3 and min(found.every) < 0.01 and max(found.every) > 0.1
+
+
+def test_random_sizes_have_no_say_in_which_round_is_taken():
+    honest, lucky = rounds_of(1, 1)
+    for n in plan.RANDOM:
+        honest[n] *= 1.5
+    for n in SIZES:
+        lucky[n] *= 1 + 0.2 * (n % 3)
+    found = analysis.judged(("kittiwake", "shm", 2, "pingpong"), [lucky, honest])
+    assert found.curve == honest and found.errors["three parameters"] == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_the_plan_with_most_sizes_is_modelled():
+    rich, poor = rounds_of(1, 1)
+    del poor[SIZES[0]]
+    assert analysis.judged(("kittiwake", "shm", 2, "pingpong"), [poor, rich]).curve == rich
+    assert analysis.judged(("kittiwake", "shm", 2, "pingpong"), [{8: 1.0, 64: 1.0}]) is None

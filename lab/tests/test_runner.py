@@ -112,7 +112,26 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     assert "already" in third.communicate(timeout=60)[0]
 
 
+def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
+    """No time: nothing is begun. Only mpich: only its runs. What went wrong is tried again after what was not tried yet."""
+    log = tmp_path / "log"
+    home(tmp_path / "dist", log)
+    (tmp_path / "small.toml").write_text(PLAN)
+    none = kwlab(tmp_path, "run", "small.toml", "--for", "0").communicate(timeout=60)[0]
+    assert "8 runs are left" in none and "Not installed: mpich, openmpi, impi" in none and not log.exists()
+    part = kwlab(tmp_path, "run", "small.toml", "--library", "mpich", "--library", "kittiwake", "--rounds", "1")
+    part.communicate(timeout=60)
+    runs = Store(tmp_path / "d.sqlite").runs()
+    assert list(zip(runs.library, runs.status)) == [("kittiwake", "ok"), ("mpich", "missing")]
+    store = Store(tmp_path / "d.sqlite")
+    left = Runner(plan.parse(PLAN, "small"), store, []).left()
+    assert [cell.library for _, cell in left] == ["openmpi", "impi", "kittiwake", "mpich", "openmpi", "impi", "mpich"]
+    kwlab(tmp_path, "run", "small.toml", "--library", "kittiwake", "--again", "--for", "0").communicate(timeout=60)
+    assert list(Store(tmp_path / "d.sqlite").runs().library) == ["mpich"]
+
+
 @pytest.mark.parametrize("args, words", [
+    (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this"),
     (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
     (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
     (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "not a database")])

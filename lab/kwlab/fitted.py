@@ -1,0 +1,148 @@
+"""What the report tells of messages and collectives by size, with the models of *Performance Analysis of Message-Passing Libraries on High-Speed
+Clusters* (below: the paper) fitted to them. Each section takes the book and gives HTML, or nothing where nothing was measured."""
+from . import analysis, models, papers, plots
+from .html import folded, paragraph, table
+from .libraries import OURS
+from .words import NETWORK, networks, per_cent, size
+
+
+def messages(book):
+    """Latency and bandwidth with the fitted models."""
+    fits, parts = book.message_fits(), []
+    for net in networks(net for _, net, _, _ in fits):
+        here = ordered({who: one for (who, n, _, _), one in fits.items() if n == net})
+        parts.append(book.picture(f"message-{net}", plots.latency_and_bandwidth(here, f"One message between two ranks, {NETWORK[net]}"),
+                                  f"Time and bandwidth by size with the fitted model, {NETWORK[net]}"))
+    return "".join(parts)
+
+
+def ordered(by_library):
+    """Ours first."""
+    return {who: by_library[who] for who in sorted(by_library, key=lambda w: (w != OURS, w))}
+
+
+def collectives(book):
+    """The paper's Figures 3 and 4 for today's libraries: bandwidth of every collective by size, measured and by the model."""
+    fits, parts = book.collective_fits(), []
+    for net in networks(net for _, net, _, _ in fits):
+        ranks = plain_ranks(book, {p for _, n, p, _ in fits if n == net})
+        ops = dict.fromkeys(op for _, n, p, op in fits if (n, p) == (net, ranks))
+        panels = {op: ordered({who: one for (who, n, p, o), one in fits.items() if (n, p, o) == (net, ranks, op)}) for op in ops}
+        parts.append(book.picture(f"fits-{net}", plots.bandwidths(panels, f"Collectives on {ranks} ranks, {NETWORK[net]}: measured, and by the model"),
+                                  f"Bandwidth of collectives by size with the fitted model, {NETWORK[net]}"))
+    return parts and paragraph("Bandwidth is the message, as the paper counts it, over the time; marks are measured, lines are the three-parameter model (the paper's Figures 3 "
+                               "and 4). The number of ranks is the largest that gives each a processor of its own.") + "".join(parts)
+
+
+def plain_ranks(book, counts):
+    """The most ranks that each have a processor, or the fewest there are."""
+    fitting = [p for p in counts if p <= book.facts["cores"]]
+    return max(fitting) if fitting else min(counts)
+
+
+def spread(values):
+    """Mean and range of errors."""
+    if not values:
+        return None
+    mean = per_cent(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({per_cent(min(values))} to {per_cent(max(values))})"
+
+
+def model_rows(found):
+    """A row a curve: the paper's parameters, then the errors of all models."""
+    head = ["Primitive", "Library", "Network", "Ranks", "t0, us", "ti, us", "tb, ns/B", "1/tb, MB/s", "error, three parameters", "in all rounds",
+            *(f"error, {name}" for name in analysis.MODELS if name != "three parameters")]
+    rows = []
+    for (who, net, ranks, op), one in sorted(found.items(), key=lambda i: (i[0][3], i[0][1], i[0][2], i[0][0] != OURS)):
+        m, first, *others = one.three, *(per_cent(one.errors[name]) for name in analysis.MODELS)
+        rounds = f"{per_cent(min(one.every))} to {per_cent(max(one.every))}" if len(one.every) > 1 else None
+        rows.append((op, who, net, ranks, m.t0, m.ti, m.tb * 1000, m.bandwidth(), first, rounds, *others))
+    return head, rows
+
+
+def accuracy_rows(found, cores):
+    """A row a library, network and whether each rank has a processor: mean error of each model, with its spread."""
+    rows = []
+    for who, net, own in dict.fromkeys((w, n, p <= cores) for w, n, p, _ in sorted(found, key=lambda c: (c[2] > cores, c[1], c[0] != OURS))):
+        errors = analysis.errors({cell: one for cell, one in found.items() if (cell[0], cell[1], cell[2] <= cores) == (who, net, own)})
+        if any(errors.values()):
+            rows.append((who, net, "no more than processors" if own else "more than processors", *(spread(errors[name]) for name in analysis.MODELS)))
+    return ["Library", "Network", "Ranks", *analysis.MODELS], rows
+
+
+def law_rows(laws):
+    """The paper's Tables 1 to 4 for today's libraries: parameters as functions of the processes, and the peak metrics."""
+    head = ["Primitive", "Library", "Network", "Processes", "t0(p), us", "ti(p), us", "tb(p), ns/B", "Peak specific, KB/s", "Peak bandwidth, MB/s"]
+    rows = []
+    for (who, net), ops in laws.items():
+        for op, (law, counts) in ops.items():
+            tb = models.OfProcesses(law.tb.constant * 1000, law.tb.factor * 1000, law.tb.by)
+            rows.append((op, who, net, f"{counts[0]} to {counts[-1]}", f" {law.t0}", f" {law.ti}", f" {tb}", law.peak_specific(counts), law.peak_bandwidth(counts)))
+    return head, sorted(rows, key=lambda r: (r[0], r[2], r[1] != OURS))
+
+
+def loggp_rows(book):
+    """LogGP of one message: o from what a sender's processor spends on a message of 8 bytes in a stream, g from the time between two of them."""
+    stream = book.medians("p2p")
+    stream = stream[(stream.op == "stream") & (stream["mode"] == "isend") & (stream.bytes == 8) & (stream.ranks == 2)]
+    gaps = {(row.who, row.network): row.value for row in stream.itertuples()}
+    spent = book.medians("p2p", "cpu0_us")
+    spent = spent[(spent.op == "stream") & (spent["mode"] == "isend") & (spent.bytes == 8) & (spent.ranks == 2)]
+    rows = []
+    for row in spent.itertuples():
+        one = book.message_fits().get((row.who, row.network, 2, "pingpong"))
+        if one:
+            m = one.models["LogGP"]
+            rows.append((row.who, row.network, max(m.latency - 2 * row.value, 0.0), row.value, gaps[row.who, row.network], m.gap * 1000))
+    return ["Library", "Network", "L, us", "o, us", "g, us", "G, ns/B"], sorted(rows, key=lambda r: (r[1], r[0] != OURS))
+
+
+PAPER_ERRORS = "The paper's errors on 20 random sizes: 7 % (send) and below 7 % (collectives) for three parameters; 18 % (send) and 28 % (collectives) for Hockney's."
+ROUNDS = ("Every round of a plan is fitted and judged by itself; figures are of the round in which the model meets best the sizes it is fitted to, which is when "
+          "the machine was quietest, and the range over all rounds stands beside.")
+
+
+def models_section(book):
+    """Errors, parameters, laws, substitutions."""
+    send, coll = book.message_fits(), book.collective_fits()
+    if not send and not coll:
+        return ""
+    parts = [paragraph("T(n) = t0 + ti tb n / (t0 + tb n) + tb n is the paper's model of a primitive (Performance Analysis of Message-Passing Libraries on "
+                       "High-Speed Clusters). Errors are mean absolute relative errors on 20 random sizes that the models did not see. " + PAPER_ERRORS + " " + ROUNDS)]
+    for name, found in (("A message", send), ("Collectives", coll)):
+        if found:
+            head, rows = accuracy_rows(found, book.facts["cores"])
+            parts.append(f"<h3>{name}: errors, mean and range over the curves</h3>" + (table(head, rows) if rows else paragraph("No random sizes were measured.", note=True)))
+            parts.append(folded(f"{name}: fitted parameters", table(*model_rows(found))))
+    head, rows = loggp_rows(book)
+    if rows:
+        parts.append("<h3>LogGP of a message</h3>" + table(head, rows))
+    laws = analysis.collectives(coll)
+    if laws:
+        parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Table 1 and 2 follow.", note=True))
+        parts.append(folded("today", table(*law_rows(laws))) + folded("the paper", papers_models()))
+    return "".join(parts) + substitutions(coll)
+
+
+def papers_models():
+    """Tables 1 and 2 as the paper has them."""
+    rows = []
+    for entry in papers.seed("002")["model"]:
+        for op, fit in entry.items():
+            if isinstance(fit, dict):
+                law = lambda part: " " + str(models.OfProcesses(*fit[part])) if part in fit else None
+                rows.append((op, entry["library"], law("t0"), law("ti"), law("tb"), fit.get("specific"), fit.get("bandwidth")))
+    return table(["Primitive", "Library", "t0(p), us", "ti(p), us", "tb(p), ns/B", "Peak specific, KB/s", "Peak bandwidth, MB/s"], rows)
+
+
+def substitutions(coll_fits):
+    """Table 5 for every library."""
+    if not coll_fits:
+        return ""
+    rows = [(f.coll, who, net, f"{f.first} + {f.second}", f.processes, f"{size(f.low)} to {size(f.high)}", size(f.example), per_cent(f.reduction))
+            for (who, net), found in analysis.findings(coll_fits).items() for f in found]
+    words = "Where two collectives in a row take less time than one, by the fitted models, by more than a tenth (the paper's Table 5). "
+    if not rows:
+        return "<h3>Substitutions</h3>" + paragraph(words + "There are none.")
+    return ("<h3>Substitutions</h3>" + paragraph(words + "For Kittiwake, kwlab model --rows FILE writes rows that KW_COLL=@FILE takes.") +
+            table(["Collective", "Library", "Network", "Instead", "Processes", "Message", "Example", "Less time"], rows))

@@ -1,0 +1,196 @@
+"""What the report tells of the papers' tables and figures beside today's libraries: ratios first, then times. Each section takes the book and gives HTML,
+or nothing where nothing was measured. (Models and their tables are in `fitted`.)"""
+import tomllib
+from pathlib import Path
+
+from . import analysis, plots
+from .html import Ratio, folded, paragraph, table
+from .libraries import OURS
+from .words import NETWORK, change, networks, per_cent, size
+
+SEEDS = Path(__file__).parent / "seeds"
+WITHOUT = f"{OURS} (no event thread)"
+
+
+def seed(number):
+    """A paper's figures."""
+    return tomllib.loads((SEEDS / f"{number}.toml").read_text())
+
+
+def ours_to_best(values):
+    """The ratio of our value to the best peer's, of {who: time}; None where one of them is missing."""
+    peers = [value for who, value in values.items() if not who.startswith(OURS) and value > 0]
+    return Ratio(values[OURS] / min(peers)) if OURS in values and peers else None
+
+
+def waiting(book):
+    """Figure 4.9 of the thesis, and what it measures: Figures 4.10 and 4.11."""
+    parts, times = [], {metric: book.medians("wait", metric) for metric in ("wait_us", "total_us")}
+    for net in networks(times["wait_us"].network):
+        for metric, what in (("wait_us", "Wait time"), ("total_us", "Total receive time")):
+            found, panels = times[metric], {}
+            for row in found[found.network == net].sort_values("bytes").itertuples():
+                panels.setdefault(increments(row.mode), {}).setdefault(row.who, {})[row.bytes] = max(row.value, 0.01)
+            parts.append(book.picture(f"wait-{net}-{metric}", plots.lines(panels, f"{what.lower()}, us", f"{what} after computing, {NETWORK[net]}"),
+                                      f"{what} by size and computation, {NETWORK[net]}"))
+        parts.append(improvement(book, net, times))
+    return parts and paragraph("The program of Figure 4.9 of High Performance MPI Libraries for Ethernet (section 4.4.1): post a receive, compute, wait. A library that "
+                               "receives while the program computes has nothing left to wait for.") + "".join(parts)
+
+
+def increments(mode):
+    """The amount of computation."""
+    return f"{mode.removesuffix('M')} million increments"
+
+
+def improvement(book, net, times):
+    """Figures 4.10 and 4.11: by how much the event thread shortens wait and whole receive."""
+    panels = {}
+    for metric, what in (("wait_us", "wait time"), ("total_us", "total receive time")):
+        found = times[metric][times[metric].network == net]
+        of = {(row.who, row.mode, row.bytes): row.value for row in found.itertuples()}
+        for (who, mode, n), value in sorted(of.items(), key=lambda cell: cell[0][2]):
+            if who == OURS and of.get((WITHOUT, mode, n), 0) > 0 and mode != "0M":
+                panels.setdefault(f"{what}, {mode.removesuffix('M')} million", {}).setdefault(OURS, {})[n] = 100 * (1 - value / of[WITHOUT, mode, n])
+    if not panels:
+        return ""
+    paper = seed("001")["wait"]
+    return (paragraph(f"Figures {paper['figures']} of the thesis show by how many per cent its event thread shortened both. {paper['words']} Below, Kittiwake with its event thread "
+                      "against Kittiwake without.") +
+            book.picture(f"improvement-{net}", plots.lines(panels, "improvement, %", f"What the event thread saves, {NETWORK[net]}", zero=True),
+                         f"Improvement of wait time and total receive time, {NETWORK[net]}"))
+
+
+def receives(book):
+    """Expected and unexpected receives: bandwidth and the processors' time."""
+    times, use = book.medians("p2p"), {side: lookup(book.medians("p2p", side)) for side in ("cpu0_us", "cpu1_us")}
+    times = times[times.op.isin(["stream", "unexpected"]) & (times["mode"] == "isend")]
+    parts = []
+    for net in networks(times.network):
+        some = times[(times.network == net)].sort_values("bytes")
+        if some.bytes.nunique() < 3:
+            continue
+        panels, load, rows = {}, {}, []
+        for row in some.itertuples():
+            name = "expected" if row.op == "stream" else "unexpected"
+            panels.setdefault(name, {}).setdefault(row.who, {})[row.bytes] = row.bytes / row.value
+            shares = [None if (spent := use[side].get(cell(row))) is None else spent / row.value for side in use]
+            for side, share in zip(("sender", "receiver"), shares):
+                if share is not None:
+                    load.setdefault(f"{name}, {side}", {}).setdefault(row.who, {})[row.bytes] = 100 * share
+            rows.append((f"{name} {size(row.bytes)}", row.who, row.bytes / row.value, *(per_cent(share, 0) for share in shares)))
+        parts.append(book.picture(f"receives-{net}", plots.lines(panels, "bandwidth, MB/s", f"Messages in one direction, {NETWORK[net]}"),
+                                  f"Bandwidth of expected and unexpected receives, {NETWORK[net]}"))
+        if load:
+            parts.append(book.picture(f"load-{net}", plots.lines(load, "processor, %", f"Processor time of both sides, {NETWORK[net]}", zero=True),
+                                      f"Processor time of sender and receiver, {NETWORK[net]}"))
+        parts.append(folded("bandwidth and processor time in figures", table(["Cell", "Library", "MB/s", "Sender's processor", "Receiver's processor"], rows)))
+    return parts and paragraph("As in Figures 4.5 to 4.8 of High Performance MPI Libraries for Ethernet: receives posted before the messages come, or after. A library that "
+                               "spins uses all of a processor whatever it does.") + "".join(parts)
+
+
+def cell(row):
+    return row.who, row.network, row.ranks, row.op, row.mode, row.bytes
+
+
+def lookup(table):
+    """Values by cell."""
+    return {cell(row): row.value for row in table.itertuples()}
+
+
+def events(book):
+    """The thesis' figures on what an event thread costs and saves, beside ours."""
+    paper, times = seed("001"), lookup(book.medians("p2p"))
+    found = networks(net for who, net, *_ in times if who == WITHOUT)
+    rows = []
+    for net in found:
+        for row in paper["row"]:
+            both = [times.get((who, net, 2, row["op"], "isend", row["bytes"])) for who in (OURS, WITHOUT)]
+            if None not in both:
+                ratio = both[0] / both[1]
+                rows.append((row["what"], row["figure"], NETWORK[net], change(1 + row["change"]), change(1 / ratio if row["op"] == "stream" else ratio)))
+    if not rows:
+        return ""
+    return (paragraph(f"{paper['source']}. How latency and bandwidth change with the thread; today's is Kittiwake with its thread against Kittiwake without.") +
+            table(["What", "Figure", "Network", "The thesis", "Today"], rows) + late_receives(paper["unexpected"], times))
+
+
+def late_receives(paper, times):
+    """What is lost when receives are posted late."""
+    losses = {}
+    for (who, net, ranks, op, mode, n), late in times.items():
+        early = times.get((who, net, ranks, "stream", mode, n))
+        if op == "unexpected" and early:
+            losses.setdefault((who, net), []).append((early / late, n))
+    if not losses:
+        return ""
+    rows = [(who, NETWORK[net], change(min(some)[0]), size(min(some)[1])) for (who, net), some in sorted(losses.items(), key=lambda i: (i[0][1], i[0][0] != OURS))]
+    return (f"<h3>{paper['what'].capitalize()}</h3>" + table(["Library", "Network", "Bandwidth", "At"],
+            [("The thesis, Figures " + paper["figure"], "Gigabit Ethernet", change(1 + paper["change"]), None), *rows]))
+
+
+def mbcf(book):
+    """Table 1 of MPI/MBCF beside today's."""
+    paper, data = seed("000"), book.medians("p2p")
+    trips = data[(data.op == "pingpong") & (data["mode"] == "send") & (data.bytes == 0) & (data.ranks == 2)]
+    streams = data[(data.op == "stream") & (data["mode"] == "isend") & data.bytes.isin([256, 16384, 262144]) & (data.ranks == 2)]
+    if trips.empty or streams.empty:
+        return ""
+    who, rows = analysis.names(streams), []
+    for net in networks(trips.network):
+        trip = {row.who: 2 * row.value for row in trips[trips.network == net].itertuples()}
+        rows.append(("round-trip time of a 0-byte message, us", NETWORK[net], ours_to_best(trip), *(trip.get(w) for w in who)))
+        for n, some in streams[streams.network == net].groupby("bytes"):
+            least = dict(zip(some.who, some.low))
+            rows.append((f"peak bandwidth of {size(n)} messages, MB/s", NETWORK[net], ours_to_best(least), *(n / least[w] if w in least else None for w in who)))
+    then = [(row["what"], paper["source"].split(";")[-1].strip(), Ratio(row["values"][0] / row["values"][2] if "time" in row["what"] else row["values"][2] / row["values"][0]),
+             *row["values"]) for row in paper["row"]]
+    return (paragraph(paper["source"] + ". SR is with remote write, NSR without. Ratios are of times, so that below 1 is better: SR to MPICH in the paper, ours to the best peer's today.") +
+            table(["The paper", "Network", "Ratio", *paper["columns"]], then) + table(["Today", "Network", "Ratio", *who], rows) + availability(book))
+
+
+def availability(book):
+    """How often the write protocol could be used."""
+    rates = [(variant, NETWORK[net], mode, per_cent(rate)) for (variant, net, mode), (rate, _) in sorted(analysis.availability(book.data).items())]
+    return rates and ("<h3>Availability rate of remote write</h3>" + paragraph(
+        "Share of the bytes sent that were written straight into announced receives, from Kittiwake's counters (the paper's Table 2 has it for its programs: 0.02 to 97.15 %). "
+        "Short messages are sent at once and never announced.") + table(["Kittiwake with", "Network", "Messages", "Rate"], rates)) or ""
+
+
+def giving(book):
+    """One block to all, and the matrix product: the quicker of broadcast and isend, by size and processes."""
+    paper, parts, data = seed("004"), [], book.medians("give")
+    for op, what in (("give", "a block to all"), ("product", "the matrix product")):
+        some = data[data.op == op]
+        for net in networks(some.network):
+            parts.append(f"<h3>Today: {what}, {NETWORK[net]}</h3>" + given(book, some[some.network == net], f"give-{op}-{net}", f"{what.capitalize()}, {NETWORK[net]}"))
+    if not parts:
+        return ""
+    rows = [("The paper, product", f"{kb:g} KB", *(f"{paper['best'][i]} {paper['gain_percent'][i][k]:.0f} %" for i in range(len(paper["processes"]))))
+            for k, kb in enumerate(paper["sizes_kb"])]
+    return (paragraph(f"{paper['source']}. The quicker of broadcast and a loop of isend, and how much less time it takes. {paper['words']}") +
+            table(["Paper", "Block", *(f"{p} ranks" for p in paper["processes"])], rows) + "".join(parts))
+
+
+def given(book, here, name, title):
+    """Ratios to the best peer, who wins in each library, and times by ranks as in the paper's Figures 4, 5, 7 and 8."""
+    counts, sizes = sorted(set(here.ranks)), sorted(set(here.bytes))
+    head = [f"{p} ranks" for p in counts]
+    of = {(row.mode, row.bytes, row.ranks, row.who): row.value for row in here.itertuples()}
+    at = lambda way, n, p: {who: value for (w, b, r, who), value in of.items() if (w, b, r) == (way, n, p)}
+    ways = list(dict.fromkeys(here["mode"]))
+    ratios = [(f"{way} {n / 1000:g} KB", *(ours_to_best(at(way, n, p)) for p in counts)) for way in ways for n in sizes]
+    winners = [(who, f"{n / 1000:g} KB", *(winner({way: of[way, n, p, who] for way in ways if (way, n, p, who) in of}) for p in counts))
+               for who in analysis.names(here) for n in sizes]
+    panels = {f"{who}, {n / 1000:g} KB": {way: {p: of[way, n, p, who] for p in counts if (way, n, p, who) in of} for way in ways}
+              for n in (sizes[0], sizes[-1]) for who in analysis.names(here)}
+    return (paragraph("Our time over the best peer's, of each way:", note=True) + table(["Way", *head], ratios) + table(["Library", "Block", *head], winners) +
+            book.picture(name, plots.by_ranks(panels, "time, us", title), f"{title}: time by ranks of broadcast and loops"))
+
+
+def winner(times):
+    """bcast or isend, whichever is quicker, and its gain."""
+    if not {"bcast", "isend"} <= set(times):
+        return None
+    best, other = sorted(("bcast", "isend"), key=times.get)
+    return f"{best} {per_cent(1 - times[best] / times[other], 0)}"

@@ -1,0 +1,25 @@
+"""Words and figures for people, as the sections of the report share them."""
+from . import plots
+
+NETWORK = {"shm": "shared memory", "tcp": "TCP on loopback", "gigabit": "hosts joined by 1 Gb/s"}
+
+
+def size(n):
+    """Bytes."""
+    return plots.size_label(n) if n else ""
+
+
+def networks(rows):
+    """Those that occur, in order."""
+    found = set(rows)
+    return [network for network in NETWORK if network in found]
+
+
+def per_cent(value, digits=1):
+    """A share."""
+    return None if value is None else f"{value:.{digits}%}".replace("%", " %")
+
+
+def change(value):
+    """By how much something is more or less than it was: 1.2 is +20 %."""
+    return None if value is None else f"{value - 1:+.0%}".replace("%", " %")
