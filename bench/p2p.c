@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 
 #define BATCHES 21
+#define FEWEST_BATCHES 5
 #define WINDOW 64
 #define LIST 64
 #define LARGEST (64 << 20)
@@ -189,8 +190,9 @@ static double batch(enum kind kind, enum mode mode, int bytes, int iterations, d
     return took;
 }
 
-/* Iterations that make a batch of a BATCHESth of the budget. Two batches in a row must say so: one may have lost its core. */
-static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us)
+/* Iterations that make a batch of a BATCHESth of the budget. Two batches in a row must say so: one may have lost its core. Where one iteration
+ * is longer than that, there are fewer batches, but never fewer than FEWEST_BATCHES. */
+static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us, int *batches)
 {
     double cpu, mine, took = 0, wanted = budget_us / BATCHES;
     int n = 1, telling = 0;
@@ -201,8 +203,9 @@ static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us
         if (telling == 2)
             break;
     }
-    n = (int)(n * wanted / took);
-    return n < 1 ? 1 : n;
+    took /= n;
+    *batches = took <= wanted ? BATCHES : took * FEWEST_BATCHES >= budget_us ? FEWEST_BATCHES : (int)(budget_us / took);
+    return took < wanted ? (int)(wanted / took) : 1;
 }
 
 static void only_of(struct batches *times, int of, struct batches *out)
@@ -215,13 +218,14 @@ static void only_of(struct batches *times, int of, struct batches *out)
 
 static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
 {
-    struct batches times = {.count = BATCHES}, cpu = {.count = BATCHES}, cpu0, cpu1;
+    struct batches times, cpu, cpu0, cpu1;
     if (mode == PERSISTENT && rank < 2)
         MPI_Send_init(given, bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
     if (is_raw(kind) && raw < 0 && rank < 2)
         raw = raw_connect(rank);
-    int iterations = calibrate(kind, mode, bytes, budget_us);
-    for (int b = 0; b < BATCHES; b++)
+    int iterations = calibrate(kind, mode, bytes, budget_us, &times.count);
+    cpu.count = times.count;
+    for (int b = 0; b < times.count; b++)
         times.us[b] = batch(kind, mode, bytes, iterations, &cpu.us[b]);
     if (persistent != MPI_REQUEST_NULL)
         MPI_Request_free(&persistent);

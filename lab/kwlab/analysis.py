@@ -55,10 +55,10 @@ MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney
 
 @dataclass(frozen=True)
 class Judged:
-    """The models of one primitive on one library, network and number of ranks: from the round in which the three-parameter model meets best the sizes it is
-    fitted to. A round is a stretch of time: machines have quiet and busy ones, and a model can be judged by its errors only where sizes were measured under
-    the same conditions. The random sizes have no say in which round is taken; `errors` are theirs, None where none were measured, and `every`
-    has the three-parameter model's of all rounds."""
+    """The models of one primitive on one library, network and number of ranks, from one round, the quietest: the one in which the three-parameter
+    model meets best the sizes it is fitted to, all primitives of the run together. A round is a stretch of time; machines have quick and slow ones, and models can
+    be judged, and held against each other, only where sizes and primitives were measured under the same conditions. The random sizes have no say in
+    which round is taken; `errors` are theirs, None where none were measured, and `every` has the three-parameter model's of all rounds."""
     curve: dict
     models: dict
     errors: dict
@@ -77,36 +77,55 @@ def as_message(cell, curve):
 
 
 def by_round(data, bench, mode):
-    """(who, network, ranks, op) -> the curve {bytes: us} of each round of each plan; libraries without knobs only."""
+    """(who, network, ranks) -> {(plan, round): {op: {bytes: us}}}; libraries without knobs only."""
     some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0)]
     found = {}
-    for (who, network, ranks, op, _, _), run in some.groupby(["library", "network", "ranks", "op", "plan", "round"], sort=False):
-        found.setdefault((who, network, ranks, op), []).append(dict(zip(run.bytes, run["median"])))
+    for (who, network, ranks, plan, round, op), run in some.groupby(["library", "network", "ranks", "plan", "round", "op"], sort=False):
+        found.setdefault((who, network, ranks), {}).setdefault((plan, round), {})[op] = dict(zip(run.bytes, run["median"]))
     return found
 
 
-def judged(cell, curves):
-    """The models of one cell from its rounds; of plans with different numbers of sizes the richest counts. Nothing with fewer than three sizes."""
-    split = [as_message(cell, curve) for curve in curves]
-    most = max(len(fitting) for fitting, _ in split)
-    if most < 3:
-        return None
-    rounds = []
-    for fitting, judging in split:
-        if len(fitting) == most:
-            model = models.three_parameters([*fitting], [*fitting.values()])
-            rounds.append((models.error(model, [*fitting], [*fitting.values()]), model, fitting, judging))
-    _, _, fitting, judging = min(rounds, key=lambda r: r[0])
-    found = {name: fit([*fitting], [*fitting.values()]) for name, fit in MODELS.items()}
-    error = lambda model, sizes: models.error(model, [*sizes], [*sizes.values()]) if len(sizes) > 1 else None
-    every = [error(model, sizes) for _, model, _, sizes in rounds]
-    return Judged({**fitting, **judging}, found, {name: error(model, judging) for name, model in found.items()}, tuple(e for e in every if e is not None))
+@dataclass(frozen=True)
+class Fit:
+    """The three-parameter model of a curve, its sizes, and its error on those it was fitted to and on the random ones."""
+    model: models.ThreeParameters
+    fitting: dict
+    judging: dict
+
+    def off(self):
+        return models.error(self.model, [*self.fitting], [*self.fitting.values()])
+
+    def error(self, model=None):
+        """Of this or another model on the random sizes; None where there are too few."""
+        return models.error(model or self.model, [*self.judging], [*self.judging.values()]) if len(self.judging) > 1 else None
 
 
-def fits(rounds):
-    """cell -> Judged, of cells with enough sizes."""
-    every = {cell: judged(cell, curves) for cell, curves in rounds.items()}
-    return {cell: found for cell, found in every.items() if found}
+def fit(cell, curve):
+    fitting, judging = as_message(cell, curve)
+    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging) if len(fitting) > 2 else None
+
+
+def judged(place, rounds):
+    """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it at most sizes, a round when it has all ops."""
+    tried = [{op: one for op, curve in ops.items() if (one := fit((*place, op), curve))} for ops in rounds.values()]
+    most = {}
+    for op, one in (pair for ops in tried for pair in ops.items()):
+        most[op] = max(most.get(op, 0), len(one.fitting))
+    richest = [{op: one for op, one in ops.items() if len(one.fitting) == most[op]} for ops in tried]
+    found = {}
+    for op in most:
+        having = [ops for ops in richest if op in ops]
+        whole = max(len(ops) for ops in having)
+        quiet = min((ops for ops in having if len(ops) == whole), key=lambda ops: numpy.mean([one.off() for one in ops.values()]))[op]
+        by_name = {name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()}
+        every = [one for ops in having if (one := ops[op].error()) is not None]
+        found[op] = Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, tuple(every))
+    return found
+
+
+def fits(places):
+    """(who, network, ranks, op) -> Judged, of those with enough sizes."""
+    return {(*place, op): one for place, rounds in places.items() for op, one in judged(place, rounds).items()}
 
 
 def collectives(found):

@@ -39,4 +39,10 @@ def machine():
 def sentence(facts):
     """The facts in one line."""
     virtual = ", virtual" if facts.get("virtual") == "yes" else ""
-    return f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']} {facts['kernel']}{virtual}"
+    return f"{facts['processor']}, {facts['cores']} cores, {memory(facts['memory'])}, {facts['system']} {facts['kernel']}{virtual}"
+
+
+def memory(text):
+    """As the kernel says it, in GB."""
+    amount, _, unit = text.partition(" ")
+    return f"{int(amount) / (1 << 20):.1f} GB" if unit == "kB" else text

@@ -66,7 +66,7 @@ def accuracy_rows(found, cores):
     for who, net, own in dict.fromkeys((w, n, p <= cores) for w, n, p, _ in sorted(found, key=lambda c: (c[2] > cores, c[1], c[0] != OURS))):
         errors = analysis.errors({cell: one for cell, one in found.items() if (cell[0], cell[1], cell[2] <= cores) == (who, net, own)})
         if any(errors.values()):
-            rows.append((who, net, "no more than processors" if own else "more than processors", *(spread(errors[name]) for name in analysis.MODELS)))
+            rows.append((who, net, "as processors" if own else "more", *(spread(errors[name]) for name in analysis.MODELS)))
     return ["Library", "Network", "Ranks", *analysis.MODELS], rows
 
 
@@ -116,7 +116,8 @@ def models_section(book):
             parts.append(folded(f"{name}: fitted parameters", table(*model_rows(found))))
     head, rows = loggp_rows(book)
     if rows:
-        parts.append("<h3>LogGP of a message</h3>" + table(head, rows))
+        parts.append("<h3>LogGP of a message</h3>" + paragraph("o is the sender's processor time for a message of 8 bytes in a stream, g the time between two; "
+                     "of a library that spins, o is at most this. L is what is left of t0.", note=True) + table(head, rows))
     laws = analysis.collectives(coll)
     if laws:
         parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Table 1 and 2 follow.", note=True))

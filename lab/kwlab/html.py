@@ -2,6 +2,7 @@
 import base64
 import html
 import io
+import re
 
 STYLE = """
 :root { color-scheme: light; }
@@ -10,7 +11,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bott
 img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
-th:first-child, td:first-child, td.text { text-align: left; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
+th.text, td.text { text-align: left; } td { white-space: nowrap; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
 p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
 @media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
   table { font-size: .7rem; } body { max-width: none; padding: 0; } }
@@ -18,8 +19,8 @@ p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-spa
 
 
 def text(words):
-    """Words as they are."""
-    return html.escape(str(words))
+    """Words as they are; what stands between backticks is a command."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(str(words)))
 
 
 def paragraph(words, note=False):
@@ -32,13 +33,16 @@ def items(words):
     return "<ul>" + "".join(f"<li>{text(word)}</li>" for word in words) + "</ul>"
 
 
-def cell(value):
-    """A cell of a table: a Ratio is coloured, words stand left, the rest stands right."""
+def cell(value, left):
+    """A cell of a table, on the left of its column or on the right; a Ratio is coloured."""
     if isinstance(value, Ratio):
         return f'<td class="{value.side()}">{value.ratio:.2f}</td>'
-    if isinstance(value, str) and value and not value[0].isdigit() and value[0] not in "–-":
-        return f'<td class="text">{text(value)}</td>'
-    return f"<td>{text(figure(value))}</td>"
+    return f'<td class="text">{text(figure(value))}</td>' if left else f"<td>{text(figure(value))}</td>"
+
+
+def is_words(value):
+    """Words stand on the left, figures on the right."""
+    return isinstance(value, str) and value[:1].isalpha()
 
 
 def figure(value):
@@ -63,8 +67,9 @@ class Ratio:
 
 def table(head, rows):
     """A table that scrolls by itself where the page is too narrow."""
-    top = "".join(f"<th>{text(word)}</th>" for word in head)
-    body = "".join("<tr>" + "".join(cell(value) for value in row) + "</tr>" for row in rows)
+    left = [any(is_words(row[k]) for row in rows) for k in range(len(head))]
+    top = "".join(f'<th class="text">{text(word)}</th>' if on_left else f"<th>{text(word)}</th>" for word, on_left in zip(head, left))
+    body = "".join("<tr>" + "".join(cell(value, on_left) for value, on_left in zip(row, left)) + "</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
@@ -87,7 +92,7 @@ def image(content, words):
 
 def page(title, sections):
     """The page; `sections` are (name, title, HTML)."""
-    links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in sections)
+    links = " ".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{text(heading)}</h2>{inner}</section>' for name, heading, inner in sections)
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{text(title)}</title><style>{STYLE}</style></head><body><h1>{text(title)}</h1><nav>{links}</nav>{body}</body></html>\n")

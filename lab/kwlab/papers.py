@@ -68,6 +68,7 @@ def receives(book):
     parts = []
     for net in networks(times.network):
         some = times[(times.network == net)].sort_values("bytes")
+        some = some[some.who.isin(some[some.op == "unexpected"].who)]
         if some.bytes.nunique() < 3:
             continue
         panels, load, rows = {}, {}, []

@@ -27,8 +27,8 @@ class Book:
     @cache
     def message_fits(self):
         """The models of one message between two ranks."""
-        found = analysis.by_round(self.data, "p2p", "send")
-        return analysis.fits({cell: curves for cell, curves in found.items() if cell[2:] == (2, "pingpong")})
+        found = analysis.by_round(self.data[self.data.op == "pingpong"], "p2p", "send")
+        return analysis.fits({place: rounds for place, rounds in found.items() if place[2] == 2})
 
     @cache
     def collective_fits(self):

@@ -42,6 +42,33 @@ def test_a_knob_is_compared_like_a_library(spinning):
     assert not found.same and found.words("a", "b").startswith("b is quicker"), found
 
 
+@pytest.fixture
+def ours():
+    """The Kittiwake of dist/, which whoever runs these tests has built."""
+    known = libraries.known(libraries.ROOT / "dist", libraries.ROOT / "build/peers")[:1]
+    assert known[0].there(), "no Kittiwake in dist/; `make stage` puts it there"
+    return known
+
+
+def last(a, b, known, program, ranks, most, seed):
+    *_, verdicts = compare.pairs(compare.live(a, b, known, program, ranks), most, seed=seed)
+    return list(verdicts.values())
+
+
+def test_this_library_against_itself_is_the_same_nineteen_times_of_twenty(ours):
+    """Messages between two ranks."""
+    same = [all(v.same for v in last("kittiwake", "kittiwake", ours, "p2p --ms 2 --sizes 8,1024", 2, 6, seed)) for seed in range(20)]
+    assert sum(same) >= 19
+
+
+def test_five_percent_planted_in_this_library_are_found(ours, tmp_path):
+    """One rank, so that nothing but the library's own work is timed."""
+    slower = tmp_path / "slower.so"
+    subprocess.run([ours[0].compiler, "-shared", "-fPIC", "-O2", "-o", slower, Path(__file__).parent / "slower.c"], check=True)
+    found, = last(f"kittiwake:LD_PRELOAD={slower}", "kittiwake", ours, "coll --ms 4 --ops allreduce --sizes 65536", 1, 80, 3)
+    assert not found.same and found.ratio > 1, found
+
+
 def test_programs_are_built_from_the_same_source_with_the_same_flags(tmp_path):
     known = libraries.known(tmp_path / "dist", tmp_path / "peers")
     commands = [lib.compile_command("coll", "target") for lib in known]
