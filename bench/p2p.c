@@ -277,7 +277,7 @@ static int parse_sizes(char *text, int *sizes)
 
 static void prepare(int largest)
 {
-    int attached = largest * WINDOW < LARGEST ? largest * WINDOW : LARGEST;
+    int attached = 2 * (largest < LARGEST / WINDOW ? largest * WINDOW : LARGEST); /* twice what is in flight: libraries leave gaps */
     given = calloc(1, largest + 1);
     got = calloc(1, largest + 1);
     attached += 2 * WINDOW * MPI_BSEND_OVERHEAD + largest;

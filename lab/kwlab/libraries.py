@@ -30,8 +30,9 @@ class Failed(subprocess.CalledProcessError):
     """A program that ended with an error, and its last words."""
 
     def words(self):
-        """The end of what it wrote, in one line."""
-        return " ".join(((self.stderr or "") + " " + (self.output or "")).split())[-300:]
+        """The end of what it wrote, in one line: of its complaints if there are any, else of its output without measurements."""
+        said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{"))
+        return " ".join(said.split())[-300:]
 
     def __str__(self):
         return f"status {self.returncode}: {self.words()}" if self.words() else f"status {self.returncode}, and no word why"
@@ -75,12 +76,13 @@ class Library:
         """Compiles bench/NAME.c; where the program is. Raises Failed."""
         WORK.mkdir(parents=True, exist_ok=True)
         target = WORK / f"{name}-{self.name}"
-        command = self.compile_command(name, target)
+        whole = target.with_suffix(f".{os.getpid()}")  # another laboratory may be running the program that is replaced
+        command = self.compile_command(name, whole)
         done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         if done.returncode:
             raise Failed(done.returncode, command, done.stdout, done.stderr)
-        return target
+        return whole.replace(target)
 
     def command(self, program, ranks, network, *args, knobs=None):
         """Command line and environment that run `program` on `ranks` ranks over `network`."""

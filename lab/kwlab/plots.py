@@ -80,20 +80,21 @@ def bandwidths(panels, title):
     for axis, (name, found) in zip(axes, panels.items()):
         measured_and_modelled(axis, found, lambda n, t: n / t)
         axis.set_title(name, fontsize=10)
-    axes[0].legend(frameon=False, fontsize=8)
+    legend_below(figure, axes[:len(panels)])
     figure.supylabel("bandwidth, MB/s", fontsize=10)
     return figure
 
 
-def grid(panels, columns, title, height=2.9):
+def grid(panels, columns, title, width=3.2, height=2.9, sharey=False):
     """A figure with an axis a panel, and the rest of the last row empty."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(1 + 3.2 * columns, 0.6 + height * rows), layout="constrained", squeeze=False)
+    size = (1 + width * columns, 0.9 + height * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=sharey)
     for axis in axes.flat[len(panels):]:
         axis.set_axis_off()
     figure.suptitle(title, fontsize=11)
-    return figure, axes.flat
+    return figure, list(axes.flat)
 
 
 WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
@@ -110,7 +111,7 @@ def by_ranks(panels, unit, title):
         axis.set_xticks(sorted({p for curve in curves.values() for p in curve}))
         axis.set_yscale("log")
         plain(axis)
-    axes[0].legend(frameon=False, fontsize=8)
+    legend_below(figure, axes[:len(panels)])
     figure.supylabel(unit, fontsize=10)
     figure.supxlabel("ranks", fontsize=10)
     return figure
@@ -145,9 +146,10 @@ def heat_panel(axis, ratios, ops):
 
 
 def lines(panels, unit, title, zero=False):
-    """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(1.5 + 4 * len(panels), 3.9), layout="constrained", squeeze=False, sharey=True)
-    for axis, (name, curves) in zip(axes[0], panels.items()):
+    """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values, no more than three stand in a row."""
+    columns = len(panels) if len(panels) < 4 else 2
+    figure, axes = grid(panels, columns, title, width=4.2, height=3.2, sharey=True)
+    for axis, (name, curves) in zip(axes, panels.items()):
         for who, curve in curves.items():
             axis.plot(list(curve), list(curve.values()), label=who, **style(who), **{k: v for k, v in mark(who).items() if k != "color"})
         sizes_axis(axis, [n for curve in curves.values() for n in curve])
@@ -156,10 +158,18 @@ def lines(panels, unit, title, zero=False):
             axis.axhline(0, color="#444444", linewidth=0.8)
         else:
             axis.set_yscale("log")
-    axes[0][0].set_ylabel(unit)
-    axes[0][0].legend(frameon=False, fontsize=8)
-    figure.suptitle(title, fontsize=11)
+    figure.supylabel(unit, fontsize=10)
+    legend_below(figure, axes[:len(panels)])
     return figure
+
+
+def legend_below(figure, axes):
+    """One legend for all panels, where it hides nothing."""
+    found = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels()):
+            found.setdefault(label, handle)
+    figure.legend(found.values(), found, loc="outside lower center", frameon=False, fontsize=8, ncols=min(len(found), 5))
 
 
 def bars(groups, unit, title, low=None, high=None):
@@ -177,6 +187,6 @@ def bars(groups, unit, title, low=None, high=None):
     axis.set_ylim(low, high)
     plain(axis)
     axis.grid(False, axis="x")
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", frameon=False, fontsize=8, ncols=min(len(who), 5))
+    legend_below(figure, [axis])
     figure.suptitle(title, fontsize=11)
     return figure

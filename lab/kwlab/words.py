@@ -22,4 +22,4 @@ def per_cent(value, digits=1):
 
 def change(value):
     """By how much something is more or less than it was: 1.2 is +20 %."""
-    return None if value is None else f"{value - 1:+.0%}".replace("%", " %")
+    return None if value is None else "0 %" if round(100 * (value - 1)) == 0 else f"{value - 1:+.0%}".replace("%", " %")

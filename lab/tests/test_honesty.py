@@ -57,7 +57,7 @@ def last(a, b, known, program, ranks, most, seed):
 
 def test_this_library_against_itself_is_the_same_nineteen_times_of_twenty(ours):
     """Messages between two ranks."""
-    same = [all(v.same for v in last("kittiwake", "kittiwake", ours, "p2p --ms 2 --sizes 8,1024", 2, 6, seed)) for seed in range(20)]
+    same = [all(v.same for v in last("kittiwake", "kittiwake", ours, "p2p --ms 2 --sizes 8", 2, 5, seed)) for seed in range(20)]
     assert sum(same) >= 19
 
 
