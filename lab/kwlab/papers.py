@@ -168,29 +168,33 @@ def giving(book):
     for op, what in (("give", "a block to all"), ("product", "the matrix product")):
         some = data[data.op == op]
         for net in networks(some.network):
-            parts.append(f"<h3>Today: {what}, {NETWORK[net]}</h3>" + given(book, some[some.network == net], f"give-{op}-{net}", f"{what.capitalize()}, {NETWORK[net]}"))
+            parts.append(f"<h3>{what.capitalize()}, {NETWORK[net]}</h3>" + given(book, some[some.network == net], f"give-{op}-{net}", what, paper))
     if not parts:
         return ""
-    rows = [("The paper, product", f"{kb:g} KB", *(f"{paper['best'][i]} {paper['gain_percent'][i][k]:.0f} %" for i in range(len(paper["processes"]))))
-            for k, kb in enumerate(paper["sizes_kb"])]
-    return (paragraph(f"{paper['source']}. The quicker of broadcast and a loop of isend, and how much less time it takes. {paper['words']}") +
-            table(["Paper", "Block", *(f"{p} ranks" for p in paper["processes"])], rows) + "".join(parts))
+    return paragraph(f"{paper['source']}: the quicker of broadcast and a loop of isend, and how much less time it takes (same: within 2 %). {paper['words']}") + "".join(parts)
 
 
-def given(book, here, name, title):
-    """Ratios to the best peer, who wins in each library, and times by ranks as in the paper's Figures 4, 5, 7 and 8."""
-    counts, sizes = sorted(set(here.ranks)), sorted(set(here.bytes))
+def given(book, here, name, what, paper):
+    """Ratios to the best peer, who wins in each library and won in the paper, and times by ranks as in its Figures 4, 5, 7 and 8."""
+    counts, sizes, ways = sorted(set(here.ranks)), sorted(set(here.bytes)), list(dict.fromkeys(here["mode"]))
     head = [f"{p} ranks" for p in counts]
     of = {(row.mode, row.bytes, row.ranks, row.who): row.value for row in here.itertuples()}
     at = lambda way, n, p: {who: value for (w, b, r, who), value in of.items() if (w, b, r) == (way, n, p)}
-    ways = list(dict.fromkeys(here["mode"]))
     ratios = [(f"{way} {n / 1000:g} KB", *(ours_to_best(at(way, n, p)) for p in counts)) for way in ways for n in sizes]
-    winners = [(who, f"{n / 1000:g} KB", *(winner({way: of[way, n, p, who] for way in ways if (way, n, p, who) in of}) for p in counts))
-               for who in analysis.names(here) for n in sizes]
-    panels = {f"{who}, {n / 1000:g} KB": {way: {p: of[way, n, p, who] for p in counts if (way, n, p, who) in of} for way in ways}
-              for n in (sizes[0], sizes[-1]) for who in analysis.names(here)}
-    return (paragraph("Our time over the best peer's, of each way:", note=True) + table(["Way", *head], ratios) + table(["Library", "Block", *head], winners) +
-            book.picture(name, plots.by_ranks(panels, "time, us", title), f"{title}: time by ranks of broadcast and loops"))
+    then = paper_rows(paper, counts) if "product" in name else []
+    today = [(who, f"{n / 1000:g} KB", *(winner({way: of[way, n, p, who] for way in ways if (way, n, p, who) in of}) for p in counts))
+             for who in analysis.names(here) for n in sizes]
+    panels = {f"{who}, {n / 1000:g} KB": {way: {p: of[way, n, p, who] / 1000 for p in counts if (way, n, p, who) in of} for way in ways}
+              for n in dict.fromkeys((sizes[0], sizes[-1])) for who in analysis.names(here)}
+    return (paragraph("Our time over the best peer's, of each way:", note=True) + table(["Way", *head], ratios) + paragraph("The quicker way:", note=True) +
+            table(["Library", "Block", *head], then + today) + book.picture(name, plots.by_ranks(panels, "time, ms", what.capitalize()), f"{what}: time by ranks of broadcast and loops"))
+
+
+def paper_rows(paper, counts):
+    """Table 1 of the paper, for these numbers of ranks."""
+    at = {p: k for k, p in enumerate(paper["processes"])}
+    return [("the paper, MPICH 1.2.6", f"{kb:g} KB", *(f"{paper['best'][at[p]]} {paper['gain_percent'][at[p]][row]:.0f} %" if p in at else None for p in counts))
+            for row, kb in enumerate(paper["sizes_kb"])]
 
 
 def winner(times):
@@ -198,4 +202,5 @@ def winner(times):
     if not {"bcast", "isend"} <= set(times):
         return None
     best, other = sorted(("bcast", "isend"), key=times.get)
-    return f"{best} {per_cent(1 - times[best] / times[other], 0)}"
+    gain = 1 - times[best] / times[other]
+    return f"{best} {per_cent(gain, 0)}" if gain > 0.02 else "same"

@@ -101,19 +101,20 @@ WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
 
 
 def by_ranks(panels, unit, title):
-    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as there are libraries."""
+    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as there are libraries; a row shares its axis of times."""
     columns = len({name.split(",")[0] for name in panels})
-    figure, axes = grid(panels, columns, title)
-    for axis, (name, curves) in zip(axes, panels.items()):
+    figure, axes = grid(panels, columns, title, sharey="row")
+    for number, (axis, (name, curves)) in enumerate(zip(axes, panels.items())):
         for way, curve in curves.items():
             axis.plot(list(curve), list(curve.values()), label=way, color=WAYS[way], marker="o", markersize=3.5)
         axis.set_title(name, fontsize=10)
         axis.set_xticks(sorted({p for curve in curves.values() for p in curve}))
-        axis.set_yscale("log")
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel("ranks", fontsize=9)
+        if number % columns == 0:
+            axis.set_ylabel(unit, fontsize=9)
         plain(axis)
     legend_below(figure, axes[:len(panels)])
-    figure.supylabel(unit, fontsize=10)
-    figure.supxlabel("ranks", fontsize=10)
     return figure
 
 
