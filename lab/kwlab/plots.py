@@ -109,11 +109,12 @@ def by_ranks(panels, unit, title):
             axis.plot(list(curve), list(curve.values()), label=way, color=WAYS[way], marker="o", markersize=3.5)
         axis.set_title(name, fontsize=10)
         axis.set_xticks(sorted({p for curve in curves.values() for p in curve}))
-        axis.set_ylim(bottom=0)
         axis.set_xlabel("ranks", fontsize=9)
         if number % columns == 0:
             axis.set_ylabel(unit, fontsize=9)
         plain(axis)
+    for axis in axes[:len(panels)]:  # after all are drawn: a row grows together until its limits are set
+        axis.set_ylim(bottom=0)
     legend_below(figure, axes[:len(panels)])
     return figure
 
