@@ -49,6 +49,7 @@ def geometric_mean(values):
     return float(numpy.exp(numpy.mean(numpy.log(list(values)))))
 
 
+FEWEST = 4  # sizes that a model is fitted to: any three parameters go through three
 # name -> how to fit it
 MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney, "LogGP": models.loggp, "pieces": models.pieces}
 
@@ -102,7 +103,7 @@ class Fit:
 
 def fit(cell, curve):
     fitting, judging = as_message(cell, curve)
-    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging) if len(fitting) > 2 else None
+    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging) if len(fitting) >= FEWEST else None
 
 
 def judged(place, rounds):

@@ -64,10 +64,10 @@ def latency_and_bandwidth(found, title):
 def measured_and_modelled(axis, found, of):
     """of(bytes, us) by size."""
     every = sorted({n for one in found.values() for n in one.curve})
-    fine = numpy.geomspace(every[0], every[-1], 200)
     for who, one in found.items():
         sizes = numpy.array(sorted(one.curve))
         times = numpy.array([one.curve[n] for n in sizes])
+        fine = numpy.geomspace(sizes[0], sizes[-1], 200)
         axis.plot(sizes, of(sizes, times), linestyle="none", **mark(who))
         axis.plot(fine, of(fine, one.three.time(fine)), label=who, **style(who))
     axis.set_yscale("log")

@@ -66,21 +66,18 @@ def heat_maps(book):
 
 
 def which(book):
-    """The quickest library for each collective and size."""
+    """The quickest library for each collective and size, where more than one was measured."""
     data = book.medians("coll")
     data = data[~data.who.str.contains("(", regex=False) & ~data.bytes.isin(RANDOM)]
-    if data.who.nunique() < 2:
-        return ""
+    data = data[data.groupby(list(analysis.KEY)).who.transform("nunique") > 1]
     parts = []
     for net in networks(data.network):
         some = data[data.network == net]
         counts = sorted(set(some.ranks))
-        rows = []
-        for (op, n), cell in some.groupby(["op", "bytes"], sort=False):
-            best = {p: quickest(cell[cell.ranks == p]) for p in counts}
-            rows.append((f"{op} {size(n)}", *best.values()))
-        parts.append(f"<h3>{NETWORK[net]}</h3>" + table(["Operation", *(f"{p} ranks" for p in counts)], rows))
-    return paragraph("The library with the least time, and those within 5 % of it.", note=True) + "".join(parts)
+        rows = [(f"{op} {size(n)}", *(quickest(cell[cell.ranks == p]) for p in counts)) for (op, n), cell in some.groupby(["op", "bytes"], sort=False)]
+        inner = table(["Operation", *(f"{p} ranks" for p in counts)], rows)
+        parts.append(f"<h3>{NETWORK[net].capitalize()}</h3>" + (inner if len(rows) <= 20 else folded(f"all {len(rows)} cells", inner)))
+    return parts and paragraph("The library with the least time, and those within 5 % of it.", note=True) + "".join(parts)
 
 
 def quickest(cell):

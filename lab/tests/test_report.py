@@ -7,7 +7,7 @@ import sys
 import numpy
 import pytest
 
-from kwlab import analysis, cli, models, plan, report
+from kwlab import analysis, cli, models, plan, report, sections
 from kwlab.store import Store
 
 PEERS = {"kittiwake": 1.0, "mpich": 1.5, "openmpi": 2.0}
@@ -152,6 +152,16 @@ def test_the_papers_ratios_stand_beside_ours(text):
     assert re.search(r'round-trip time[^<]*</td><td[^>]*>shared memory</td><td class="ahead">0\.67', text)
 
 
+def test_nobody_is_quickest_where_only_one_was_measured(tmp_path):
+    found = Store(tmp_path / "d.sqlite")
+    machine = found.machine({"processor": "p", "cores": 2, "memory": "8 kB", "system": "s", "kernel": "k"})
+    for library, ops in (("kittiwake", ("bcast", "scan")), ("mpich", ("bcast",))):
+        lines = [{"bench": "coll", "op": op, "mode": "back-to-back", "bytes": 8} | us(1.0 + len(library)) for op in ops]
+        found.add("p", plan.Cell(library, "coll", (), 2, "shm"), 0, machine, "1", "ok", "", 1, lines)
+    text = sections.which(report.Book(found))
+    assert "bcast 8 B" in text and "mpich" in text and "scan" not in text
+
+
 def test_an_empty_dataset_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="empty"):
         report.write(Store(tmp_path / "d.sqlite"), tmp_path)
@@ -222,4 +232,4 @@ def test_the_plan_with_most_sizes_is_modelled():
     rich, poor = rounds_of(1, 1)
     del poor[SIZES[0]]
     assert of_rounds(poor, rich)["pingpong"].curve == rich
-    assert of_rounds({8: 1.0, 64: 1.0}) == {}
+    assert of_rounds({8: 1.0, 64: 1.0, 512: 1.5}) == {}
