@@ -76,7 +76,7 @@ def which(book):
         counts = sorted(set(some.ranks))
         rows = [(f"{op} {size(n)}", *(quickest(cell[cell.ranks == p]) for p in counts)) for (op, n), cell in some.groupby(["op", "bytes"], sort=False)]
         inner = table(["Operation", *(f"{p} ranks" for p in counts)], rows)
-        parts.append(f"<h3>{NETWORK[net].capitalize()}</h3>" + (inner if len(rows) <= 20 else folded(f"all {len(rows)} cells", inner)))
+        parts.append(f"<h3>{NETWORK[net][0].upper() + NETWORK[net][1:]}</h3>" + (inner if len(rows) <= 20 else folded(f"all {len(rows)} cells", inner)))
     return parts and paragraph("The library with the least time, and those within 5 % of it.", note=True) + "".join(parts)
 
 
