@@ -1,5 +1,6 @@
 """The command `kwlab`."""
 import math
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -22,7 +23,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any 
                   context_settings={"help_option_names": ["-h", "--help"]})
 peers_app = typer.Typer(no_args_is_help=True, help="The libraries that Kittiwake is measured beside.")
 app.add_typer(peers_app, name="peers")
-console = Console()
+console = Console(width=shutil.get_terminal_size((160, 25)).columns)  # what goes into a file or a pipe need not be narrow
 
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
 Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]
