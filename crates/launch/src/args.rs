@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::hosts::{self, Host, Order};
 use crate::options::{self, Opt};
 use crate::verdict::Verdict;
 
@@ -13,6 +14,8 @@ pub enum Command {
     Print(String),
     /// Run a job.
     Run(Request),
+    /// Be the helper of a mpiexec on another host.
+    Help,
 }
 
 /// How ranks are bound.
@@ -46,13 +49,23 @@ pub struct Request {
     pub map: bool,
     /// Binding.
     pub bind: Binding,
+    /// Hosts; none: this machine.
+    pub hosts: Vec<Host>,
+    /// Slots of every host, whatever the list says.
+    pub per_host: Option<u32>,
+    /// How ranks follow each other on hosts.
+    pub order: Order,
+    /// Command that reaches other hosts.
+    pub ssh: Option<String>,
+    /// Where the library is installed on other hosts.
+    pub prefix: Option<OsString>,
 }
 
 /// One program.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct App {
-    /// Ranks.
-    pub count: u32,
+    /// Ranks, if it was said.
+    pub count: Option<u32>,
     /// Program and its arguments.
     pub words: Vec<OsString>,
     /// Variables for this program.
@@ -71,6 +84,9 @@ fn misuse<T>(text: String) -> Result<T, Verdict> {
 /// Reads the words after the program's own name.
 pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
     let mut request = Request::default();
+    if words.first().is_some_and(|w| w == "--helper") {
+        return Ok(Command::Help);
+    }
     for words in words.split(|w| w == ":") {
         let mut reader = Reader { words, at: 0 };
         match reader.app(&mut request)? {
@@ -91,6 +107,18 @@ struct Reader<'a> {
     at: usize,
 }
 
+impl Binding {
+    /// As the option says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Binding::Auto => "auto",
+            Binding::None => "none",
+            Binding::Core => "core",
+            Binding::Thread => "thread",
+        }
+    }
+}
+
 impl Reader<'_> {
     fn next(&mut self) -> Option<&OsStr> {
         let word = self.words.get(self.at)?;
@@ -99,10 +127,7 @@ impl Reader<'_> {
     }
 
     fn app(&mut self, request: &mut Request) -> Result<Step, Verdict> {
-        let mut app = App {
-            count: 1,
-            ..App::default()
-        };
+        let mut app = App::default();
         while let Some(word) = self.words.get(self.at) {
             if !word.as_bytes().starts_with(b"-") {
                 break;
@@ -159,7 +184,19 @@ impl Reader<'_> {
             Opt::Map => request.map = true,
             Opt::EnvNone => request.bare = true,
             Opt::Ignored => {}
-            Opt::Count => app.count = count(&name, &self.value(&name, inline)?)?,
+            Opt::Count => app.count = Some(count(&name, &self.value(&name, inline)?)?),
+            Opt::Hosts => {
+                let text = self.text(&name, inline)?;
+                request.hosts.extend(hosts::list(&text)?);
+            }
+            Opt::HostFile => {
+                let path = self.value(&name, inline)?;
+                request.hosts.extend(hosts::file(path.as_ref())?);
+            }
+            Opt::PerHost => request.per_host = Some(count(&name, &self.value(&name, inline)?)?),
+            Opt::MapBy => request.order = order(&name, &self.text(&name, inline)?)?,
+            Opt::Ssh => request.ssh = Some(self.text(&name, inline)?),
+            Opt::Prefix => request.prefix = Some(self.value(&name, inline)?),
             Opt::Dir => app.dir = Some(self.value(&name, inline)?),
             Opt::Bind => request.bind = binding(&name, &self.value(&name, inline)?)?,
             Opt::Env => app.env.push(self.variable(&name, inline)?),
@@ -183,6 +220,11 @@ impl Reader<'_> {
             Some(v) => Ok(v),
             None => misuse(format!("option '{name}' needs a value")),
         }
+    }
+
+    fn text(&mut self, name: &str, inline: Option<OsString>) -> Result<String, Verdict> {
+        let value = self.value(name, inline)?;
+        Ok(value.to_string_lossy().into_owned())
     }
 
     /// `NAME VALUE` or `NAME=VALUE`.
@@ -229,7 +271,16 @@ fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     }
 }
 
-fn binding(name: &str, value: &OsStr) -> Result<Binding, Verdict> {
+fn order(name: &str, text: &str) -> Result<Order, Verdict> {
+    match text {
+        "slot" => Ok(Order::Slot),
+        "node" | "host" => Ok(Order::Node),
+        other => misuse(format!("{name} takes slot or node, not '{other}'")),
+    }
+}
+
+/// Reads what follows `--bind`.
+pub fn binding(name: &str, value: &OsStr) -> Result<Binding, Verdict> {
     match value.to_string_lossy().as_ref() {
         "auto" => Ok(Binding::Auto),
         "none" => Ok(Binding::None),
@@ -253,7 +304,7 @@ mod tests {
             .collect();
         match parse(words) {
             Ok(Command::Run(r)) => Ok(r),
-            Ok(Command::Print(_)) => Err("print".into()),
+            Ok(_) => Err("no job".into()),
             Err(v) => Err(v.sentence),
         }
     }
@@ -262,7 +313,7 @@ mod tests {
     fn programs_counts_and_variables() {
         let r = run("-n 2 -env A 1 ./a x -n 3 : -np 1 -wdir /tmp ./b").unwrap();
         assert_eq!(r.apps.len(), 2);
-        assert_eq!((r.apps[0].count, r.apps[0].words.len()), (2, 4));
+        assert_eq!((r.apps[0].count, r.apps[0].words.len()), (Some(2), 4));
         assert_eq!(r.apps[0].env, [("A".into(), "1".into())]);
         assert_eq!(r.apps[1].dir, Some("/tmp".into()));
         let r = run("-genv A=1 -x B=2 -x C --bind=core -l ./a").unwrap();
@@ -283,6 +334,13 @@ mod tests {
             ("--lable ./a", "'--label'"),
             ("-n 1 ./a :", "no program"),
             ("--bind sockets ./a", "not 'sockets'"),
+            ("--map-by core ./a", "not 'core'"),
+            ("--hosts a,,b ./a", "no name of a host"),
+            (
+                "--hostfile /no/such/file ./a",
+                "'/no/such/file' cannot be read",
+            ),
+            ("-ppn 0 ./a", "at least 1"),
         ] {
             let e = run(line).unwrap_err();
             assert!(e.contains(part) && !e.contains('\n'), "{line}: {e}");

@@ -3,26 +3,26 @@
 //! Nothing is bound when there are more ranks than processors (or than the control groups' quota allows to run at once):
 //! the system's scheduler does that better.
 
+use std::path::Path;
+
 use crate::args::Binding;
-use crate::plan::Plan;
 use crate::verdict::Verdict;
 
 /// Processors of this machine that we may use, grouped by core, neighbours together.
 pub type Cores = Vec<Vec<usize>>;
 
-/// Fills in the plan's processors. `usable` is how many processors' worth of time we may use.
-pub fn bind(plan: &mut Plan, usable: usize, cores: impl FnOnce() -> Cores) -> Result<(), Verdict> {
-    let n = plan.ranks.len();
-    let wanted = match plan.bind {
-        Binding::None => return Ok(()),
-        Binding::Auto if n > usable || n == 1 => return Ok(()),
-        other => other,
-    };
-    let shares = shares(wanted, n, &cores())?;
-    for (rank, share) in plan.ranks.iter_mut().zip(shares) {
-        rank.cpus = share;
+/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many processors' worth of time we may use.
+pub fn bind(
+    how: Binding,
+    n: usize,
+    usable: usize,
+    cores: impl FnOnce() -> Cores,
+) -> Result<Vec<Vec<usize>>, Verdict> {
+    match how {
+        Binding::None => Ok(vec![Vec::new(); n]),
+        Binding::Auto if n > usable || n <= 1 => Ok(vec![Vec::new(); n]),
+        wanted => shares(wanted, n, &cores()),
     }
-    Ok(())
 }
 
 fn shares(how: Binding, n: usize, cores: &Cores) -> Result<Vec<Vec<usize>>, Verdict> {
@@ -52,19 +52,17 @@ fn shares(how: Binding, n: usize, cores: &Cores) -> Result<Vec<Vec<usize>>, Verd
     Ok((0..n).map(share).collect())
 }
 
-/// The map, for people.
-pub fn map(plan: &Plan, host: &str) -> String {
-    let mut out = String::new();
-    for (r, rank) in plan.ranks.iter().enumerate() {
-        let cpus: Vec<String> = rank.cpus.iter().map(usize::to_string).collect();
-        let where_ = match cpus.len() {
-            0 => "any processor".to_string(),
-            _ => format!("processors {}", cpus.join(",")),
-        };
-        let program = plan.apps[rank.app].program.display();
-        out += &format!("mpiexec: rank {r} on {host}, {where_}: {program}\n");
-    }
-    out
+/// A line of the map, for people.
+pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path) -> String {
+    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    let where_ = match cpus.len() {
+        0 => "any processor".to_string(),
+        _ => format!("processors {}", cpus.join(",")),
+    };
+    format!(
+        "mpiexec: rank {rank} on {host}, {where_}: {}\n",
+        program.display()
+    )
 }
 
 #[cfg(test)]

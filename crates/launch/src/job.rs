@@ -1,6 +1,7 @@
 //! The event loop that runs a job: starts the ranks, serves PMI-1, passes output and signals on, and ends the job.
 //!
 //! ```text
+//! Gathering --every other host has its helper--> Running
 //! Running --a rank failed--> Failing (others may still show the true cause) --> Ending (SIGTERM) --> Killing (SIGKILL)
 //!    \--all ranks ended--> done <--all ranks ended---------------------------------/
 //! ```
@@ -10,12 +11,13 @@ mod end;
 mod events;
 mod start;
 
-use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::output::{Sink, Splitter};
 use crate::plan::Plan;
+use crate::ranks::Ranks;
+use crate::remote::Remote;
 use crate::stdin::Relay;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
@@ -29,6 +31,10 @@ const FAILING: Duration = Duration::from_millis(20);
 const ENDING: Duration = Duration::from_millis(400);
 /// How long killed ranks may take to go before we give up on them.
 const KILLING: Duration = Duration::from_secs(5);
+/// How long other hosts may take to say that they are there.
+const GATHERING: Duration = Duration::from_secs(30);
+/// How long they may take to end, once all their ranks have.
+const PARTING: Duration = Duration::from_secs(2);
 /// How long an unfinished line may stay unfinished before it is passed on.
 const UNFINISHED: Duration = Duration::from_millis(50);
 /// Output that may wait for a slow reader before ranks have to wait too.
@@ -36,6 +42,7 @@ const BACKLOG: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    Gathering { until: Tick },
     Running,
     Failing { until: Tick },
     Ending { until: Tick },
@@ -45,14 +52,17 @@ enum Phase {
 /// A running job.
 struct Job {
     plan: Plan,
-    host: String,
-    /// `MPIEXEC_JOB=...`, which every process of the job carries in its environment.
+    /// `MPIEXEC_MARK=...`, which every process of the job on this machine carries in its environment.
     tag: String,
     server: Server,
     epoll: OwnedFd,
     signals: Signals,
+    /// What is known of each rank.
     ranks: Vec<Rank>,
-    pids: HashMap<u32, u32>,
+    /// Those on this machine.
+    here: Ranks,
+    /// The other machines.
+    away: Vec<Remote>,
     sinks: [Sink; 2],
     relay: Option<Relay>,
     relay_watched: bool,
@@ -68,17 +78,8 @@ struct Job {
 
 /// One rank.
 struct Rank {
-    pid: u32,
-    wire: Option<OwnedFd>,
-    unsent: Vec<u8>,
-    pipes: [Option<Pipe>; 2],
+    splitters: [Splitter; 2],
     ended: Option<Ended>,
-}
-
-/// A rank's standard output or error.
-struct Pipe {
-    fd: OwnedFd,
-    splitter: Splitter,
 }
 
 /// Runs a job to its end; the status to exit with. All that had to be said has been said.

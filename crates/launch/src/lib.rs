@@ -1,13 +1,17 @@
-//! The launcher: `mpiexec` starts the ranks of a job on this machine, serves them PMI-1, passes their output on, and ends
-//! the job when one of them fails. `kwinfo` prints what the library knows about itself.
+//! The launcher: `mpiexec` starts the ranks of a job on this machine or, through a helper on each, on other hosts; it serves
+//! them PMI-1, passes their output on, and ends the job when one of them fails. `kwinfo` prints what the library knows about itself.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`options`] | the table of options: parser, help, manual page and shell completions read it |
 //! | [`args`] | the command line as a [`args::Command`] |
 //! | [`plan`] | what to start: programs found, environments made, one entry a rank |
+//! | [`hosts`] | hosts by list and by file, and which rank goes where |
 //! | [`bind`] | which processors each rank gets |
+//! | [`ranks`] | the processes of ranks on this machine |
 //! | [`job`] | the event loop that runs a plan |
+//! | [`remote`] | another host, as mpiexec sees it: the command that reaches it, the conversation with the helper there |
+//! | [`helper`] | that helper |
 //! | [`verdict`] | how the job ends: its exit status and one sentence |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
@@ -18,10 +22,14 @@
 pub mod args;
 pub mod bind;
 pub mod collectives;
+pub mod helper;
+pub mod hosts;
 pub mod job;
 pub mod options;
 pub mod output;
 pub mod plan;
+pub mod ranks;
+pub mod remote;
 pub mod stdin;
 pub mod tuning;
 pub mod verdict;

@@ -15,6 +15,18 @@ pub enum Opt {
     EnvNone,
     /// Working directory of this program.
     Dir,
+    /// Hosts, in a list.
+    Hosts,
+    /// Hosts, in a file.
+    HostFile,
+    /// Ranks of each host.
+    PerHost,
+    /// How ranks follow each other.
+    MapBy,
+    /// Command that reaches a host.
+    Ssh,
+    /// Installation on other hosts.
+    Prefix,
     /// Label output lines.
     Label,
     /// Binding.
@@ -84,7 +96,49 @@ pub const ALL: &[Row] = &[
         Opt::Count,
         &["-n", "-np", "--np", "-c"],
         &["N"],
-        "Ranks to start (default 1), any number on any number of processors.",
+        "Ranks to start (default 1, with hosts one for every slot), any number on any number of processors.",
+    ),
+    row(
+        Opt::Hosts,
+        &["--hosts", "-hosts", "--host", "-host", "-H"],
+        &["HOST[:N],..."],
+        "Runs on these hosts, each with N slots (default 1); without -n one rank for every slot.",
+    ),
+    row(
+        Opt::HostFile,
+        &[
+            "--hostfile",
+            "-hostfile",
+            "-f",
+            "--machinefile",
+            "-machinefile",
+        ],
+        &["FILE"],
+        "Runs on the hosts of a file: a host a line, as HOST, HOST:N or HOST slots=N; # begins a comment.",
+    ),
+    row(
+        Opt::PerHost,
+        &["-ppn", "--ppn", "-perhost", "-N"],
+        &["N"],
+        "Gives every host N slots, whatever the list says.",
+    ),
+    row(
+        Opt::MapBy,
+        &["--map-by", "-map-by"],
+        &["HOW"],
+        "slot: the ranks of a host follow each other (default); node: ranks go to the hosts in turn.",
+    ),
+    row(
+        Opt::Ssh,
+        &["--ssh", "-launcher-exec", "--launcher-exec"],
+        &["COMMAND"],
+        "Reaches other hosts with COMMAND HOST PROGRAM... instead of ssh; KW_SSH says the same.",
+    ),
+    row(
+        Opt::Prefix,
+        &["--prefix"],
+        &["DIR"],
+        "Where Kittiwake is installed on other hosts (default: where this mpiexec is).",
     ),
     row(
         Opt::Env,
@@ -206,7 +260,7 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 const HEAD: &str = "\
-mpiexec starts the ranks of an MPI program on this machine.
+mpiexec starts the ranks of an MPI program, on this machine or on hosts that ssh reaches.
 
 Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM [arguments]]...
 

@@ -1,11 +1,15 @@
-//! From a request to what is to be started: programs found and checked, environments made, one entry a rank.
+//! From a request to what is to be started: hosts chosen, programs found and checked, environments made, one entry a rank.
+//! What a helper starts on another host is found and checked there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::args::{App, Binding, Request};
+use crate::hosts::{self, Host};
+use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
+use kw_base::knobs::{Id, Knobs};
 use kw_core::pmi::mapping;
 
 /// Variables of other launchers, which would lead a rank astray, and of ours from an enclosing job.
@@ -18,6 +22,20 @@ const FOREIGN: &[&str] = &[
     "HYDRA_",
     "I_MPI_HYDRA_",
     "MPIEXEC_JOB",
+    "MPIEXEC_MARK",
+];
+
+/// Variables of a session on this machine, which mean nothing on another host; passed there only when they are named.
+const OF_THIS_MACHINE: &[&str] = &[
+    "HOSTNAME",
+    "SSH_",
+    "XDG_",
+    "DBUS_",
+    "DISPLAY",
+    "XAUTHORITY",
+    "TMUX",
+    "STY",
+    "MAIL",
 ];
 
 /// One rank to start.
@@ -25,6 +43,8 @@ const FOREIGN: &[&str] = &[
 pub struct RankPlan {
     /// Which program of [`Plan::apps`].
     pub app: usize,
+    /// Which machine of [`Plan::machines`].
+    pub machine: usize,
     /// Processors it is bound to; empty: not bound.
     pub cpus: Vec<usize>,
 }
@@ -32,16 +52,36 @@ pub struct RankPlan {
 /// One program to start.
 #[derive(Clone, Debug)]
 pub struct AppPlan {
-    /// Absolute path.
+    /// Absolute path; as named, when it runs on other hosts only.
     pub program: PathBuf,
     /// Program as named, and arguments.
     pub words: Vec<OsString>,
     /// Environment without what differs by rank.
-    pub env: Vec<(OsString, OsString)>,
-    /// Working directory.
+    pub env: Env,
+    /// The same for other hosts.
+    pub env_away: Env,
+    /// Working directory, if not ours.
     pub dir: Option<PathBuf>,
     /// Value of `KW_HOST`, if it has one.
     pub host: Option<OsString>,
+}
+
+/// A machine that ranks run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name, as the user wrote it if it was named.
+    pub name: String,
+    /// Whether it is this one.
+    pub here: bool,
+}
+
+/// How other hosts are reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// The command that a host and what to run there are appended to.
+    pub command: Vec<String>,
+    /// `mpiexec` there.
+    pub helper: PathBuf,
 }
 
 /// The job to run.
@@ -51,6 +91,10 @@ pub struct Plan {
     pub apps: Vec<AppPlan>,
     /// Ranks.
     pub ranks: Vec<RankPlan>,
+    /// Machines.
+    pub machines: Vec<Machine>,
+    /// How those that are not this one are reached.
+    pub reach: Reach,
     /// Host number of each rank.
     pub hosts: Vec<u32>,
     /// Label output.
@@ -68,29 +112,112 @@ impl Plan {
         let all = (0..self.hosts.len()).filter(here).count();
         (all, (0..rank).filter(here).count())
     }
+
+    /// Ranks on a machine.
+    pub fn on(&self, machine: usize) -> impl Iterator<Item = usize> {
+        let there = move |r: &usize| self.ranks[*r].machine == machine;
+        (0..self.ranks.len()).filter(there)
+    }
+
+    /// Ranks on this machine.
+    pub fn here(&self) -> Vec<usize> {
+        let here = |r: &usize| self.machines[self.ranks[*r].machine].here;
+        (0..self.ranks.len()).filter(here).collect()
+    }
 }
 
 /// Makes the plan; `ours` is our own environment.
-pub fn plan(request: Request, ours: Vec<(OsString, OsString)>) -> Result<Plan, Verdict> {
+pub fn plan(request: Request, ours: Env) -> Result<Plan, Verdict> {
     let base = environment(&request, ours);
-    let mut apps = Vec::new();
-    let mut ranks = Vec::new();
-    for (app, a) in request.apps.into_iter().enumerate() {
-        let one = RankPlan {
+    let machines = machines(&request)?;
+    let alone = request.apps.len() == 1 && !request.hosts.is_empty();
+    let default = if alone { hosts::total(&machines) } else { 1 };
+    let counts: Vec<u32> = request
+        .apps
+        .iter()
+        .map(|a| a.count.unwrap_or(default))
+        .collect();
+    let places = hosts::place(&machines, counts.iter().sum(), request.order);
+    let machines = machines.into_iter().map(machine).collect::<Vec<_>>();
+    let reach = reach(&request, &base)?;
+    let mut places = places.into_iter();
+    let (mut apps, mut ranks) = (Vec::new(), Vec::new());
+    for ((app, a), n) in request.apps.into_iter().enumerate().zip(counts) {
+        let first = ranks.len();
+        ranks.extend(places.by_ref().take(n as usize).map(|machine| RankPlan {
             app,
+            machine,
             cpus: Vec::new(),
-        };
-        ranks.extend(std::iter::repeat_n(one, a.count as usize));
-        apps.push(app_plan(a, &base)?);
+        }));
+        let here = |r: &RankPlan| machines[r.machine].here;
+        let away = |r: &RankPlan| !machines[r.machine].here;
+        let (here, away) = (
+            ranks[first..].iter().any(here),
+            ranks[first..].iter().any(away),
+        );
+        apps.push(app_plan(a, &base, here, away, &request.pass)?);
     }
-    let names: Vec<String> = ranks.iter().map(|r| host_name(&apps[r.app])).collect();
+    let names: Vec<String> = ranks
+        .iter()
+        .map(|r| format!("{}\0{}", machines[r.machine].name, host_name(&apps[r.app])))
+        .collect();
     Ok(Plan {
         hosts: mapping::number(&names),
         apps,
         ranks,
+        machines,
+        reach,
         label: request.label,
         map: request.map,
         bind: request.bind,
+    })
+}
+
+/// The hosts asked for, in their order; those that are this machine as one, under its own name.
+fn machines(request: &Request) -> Result<Vec<Host>, Verdict> {
+    let own = kw_sys::host::name();
+    if request.hosts.is_empty() {
+        return Ok(vec![Host {
+            name: own,
+            slots: 1,
+        }]);
+    }
+    let all = kw_sys::netif::interfaces()
+        .map_err(|e| Verdict::system("list the network interfaces", e))?;
+    let addresses: Vec<_> = all.iter().map(|i| i.addr).collect();
+    let named = request.hosts.iter().map(|h| Host {
+        name: match hosts::is_here(&h.name, &own, &addresses) {
+            true => own.clone(),
+            false => h.name.clone(),
+        },
+        slots: request.per_host.unwrap_or(h.slots),
+    });
+    Ok(match request.per_host {
+        Some(_) => hosts::once(named.collect()),
+        None => hosts::merged(named.collect()),
+    })
+}
+
+fn machine(host: Host) -> Machine {
+    Machine {
+        here: host.name == kw_sys::host::name(),
+        name: host.name,
+    }
+}
+
+fn reach(request: &Request, env: &Env) -> Result<Reach, Verdict> {
+    let named = env.iter().find(|(n, _)| n == "KW_SSH");
+    let named = named.map(|(_, v)| v.to_string_lossy().into_owned());
+    let knobs = Knobs::read(|name| named.clone().filter(|_| name == "KW_SSH"));
+    let knobs = knobs.map_err(|e| Verdict::misuse(e.to_string()))?;
+    let text = request.ssh.as_deref().unwrap_or(knobs.text(Id::Ssh));
+    let helper = match &request.prefix {
+        Some(prefix) => Path::new(prefix).join("bin/mpiexec"),
+        None => std::env::current_exe().map_err(|e| Verdict::system("find mpiexec itself", e))?,
+    };
+    Ok(Reach {
+        command: text.split_whitespace().map(str::to_string).collect(),
+        helper,
     })
 }
 
@@ -99,7 +226,7 @@ fn host_name(app: &AppPlan) -> String {
     host.to_string_lossy().into_owned()
 }
 
-fn environment(request: &Request, ours: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+fn environment(request: &Request, ours: Env) -> Env {
     let foreign = |name: &OsStr| {
         FOREIGN
             .iter()
@@ -117,46 +244,93 @@ fn environment(request: &Request, ours: Vec<(OsString, OsString)>) -> Vec<(OsStr
 }
 
 /// Sets a variable.
-pub fn set(env: &mut Vec<(OsString, OsString)>, pair: (OsString, OsString)) {
+pub fn set(env: &mut Env, pair: (OsString, OsString)) {
     env.retain(|(name, _)| *name != pair.0);
     env.push(pair);
 }
 
-fn app_plan(app: App, base: &[(OsString, OsString)]) -> Result<AppPlan, Verdict> {
-    let mut env = base.to_vec();
+fn app_plan(
+    app: App,
+    base: &Env,
+    here: bool,
+    away: bool,
+    named: &[OsString],
+) -> Result<AppPlan, Verdict> {
+    let mut env = base.clone();
+    let mut env_away = if away {
+        away_only(base, named)
+    } else {
+        Env::new()
+    };
     for pair in app.env {
-        set(&mut env, pair);
+        set(&mut env, pair.clone());
+        set(&mut env_away, pair);
     }
     let dir = app.dir.map(PathBuf::from);
-    if let Some(dir) = dir.as_deref().filter(|d| !d.is_dir()) {
-        return Err(Verdict::misuse(format!(
-            "the working directory '{}' is not there",
-            dir.display()
-        )));
+    if let Some(dir) = dir.as_deref().filter(|d| here && !d.is_dir()) {
+        return Err(no_directory(dir));
     }
     let host = env
         .iter()
         .find(|(n, _)| n == "KW_HOST")
         .map(|(_, v)| v.clone());
+    let program = match here {
+        true => find(
+            &app.words[0],
+            dir.as_deref(),
+            &current_dir()?,
+            std::env::var_os("PATH"),
+        )?,
+        false => PathBuf::from(&app.words[0]),
+    };
     Ok(AppPlan {
-        program: find(&app.words[0], dir.as_deref())?,
+        program,
         words: app.words,
         host,
         env,
+        env_away,
         dir,
     })
 }
 
-/// The program a word names: a path (from here, or from the working directory asked for), a name on PATH, or a file here.
-fn find(word: &OsStr, dir: Option<&Path>) -> Result<PathBuf, Verdict> {
-    let here =
-        std::env::current_dir().map_err(|e| Verdict::system("find the current directory", e))?;
+/// The sentence about a working directory that is not there.
+pub fn no_directory(dir: &Path) -> Verdict {
+    Verdict::misuse(format!(
+        "the working directory '{}' is not there",
+        dir.display()
+    ))
+}
+
+/// Our current directory.
+pub fn current_dir() -> Result<PathBuf, Verdict> {
+    std::env::current_dir().map_err(|e| Verdict::system("find the current directory", e))
+}
+
+/// An environment without what belongs to this machine.
+fn away_only(env: &Env, named: &[OsString]) -> Env {
+    let ours = |name: &OsStr| {
+        OF_THIS_MACHINE
+            .iter()
+            .any(|f| name.as_bytes().starts_with(f.as_bytes()))
+    };
+    let goes = |name: &OsString| !ours(name) || named.contains(name);
+    env.iter().filter(|(n, _)| goes(n)).cloned().collect()
+}
+
+/// The program a word names: a path (from `here`, or from the working directory asked for), a name on `path`, or a file in
+/// `here`.
+pub fn find(
+    word: &OsStr,
+    dir: Option<&Path>,
+    here: &Path,
+    path: Option<OsString>,
+) -> Result<PathBuf, Verdict> {
     let mut places: Vec<PathBuf> = Vec::new();
     if !word.as_bytes().contains(&b'/') {
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = path.unwrap_or_default();
         places.extend(std::env::split_paths(&path).map(|d| here.join(d)));
     }
-    places.push(here.clone());
+    places.push(here.to_path_buf());
     places.extend(dir.map(|d| here.join(d)));
     let found: Vec<PathBuf> = places
         .iter()

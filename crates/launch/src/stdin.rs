@@ -2,6 +2,7 @@
 //!
 //! A file or a pipe is given to rank 0 as it is, so nothing is read that rank 0 does not read. A terminal cannot be: rank 0
 //! is not in its foreground group. Then what is typed is relayed through a pipe, for as long as we are in the foreground.
+//! A rank 0 on another host is sent what is there to read, one piece after the other.
 
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,11 +10,21 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// The relay of a terminal.
+/// Where a relay leads.
+#[derive(Debug)]
+enum To {
+    /// To rank 0's pipe, with what waits for room there.
+    Pipe(OwnedFd, Vec<u8>),
+    /// To another host; whether it still has the last piece.
+    Away { busy: bool },
+    /// To nowhere any more.
+    Nobody,
+}
+
+/// The relay of a terminal, or to another host.
 #[derive(Debug)]
 pub struct Relay {
-    to: Option<OwnedFd>,
-    pending: Vec<u8>,
+    to: To,
 }
 
 /// What rank 0 gets, and the relay if there has to be one.
@@ -28,8 +39,7 @@ pub fn for_rank_0() -> std::io::Result<(OwnedFd, Option<Relay>)> {
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     let relay = Relay {
-        to: Some(ours),
-        pending: Vec::new(),
+        to: To::Pipe(ours, Vec::new()),
     };
     Ok((theirs, Some(relay)))
 }
@@ -40,38 +50,74 @@ pub fn nothing() -> std::io::Result<OwnedFd> {
 }
 
 impl Relay {
-    /// Whether the terminal should be watched now.
-    pub fn wants_input(&self) -> bool {
-        self.to.is_some() && self.pending.is_empty() && in_foreground()
+    /// For a rank 0 on another host.
+    pub fn away() -> Relay {
+        Relay {
+            to: To::Away { busy: false },
+        }
     }
 
-    /// The terminal is readable: passes on what was typed.
-    pub fn on_input(&mut self) {
-        let mut some = [0u8; 4096];
-        match rustix::io::read(rustix::stdio::stdin(), &mut some) {
-            Ok(0) => self.to = None,
-            Ok(n) => {
-                self.pending.extend_from_slice(&some[..n]);
+    /// Whether our standard input should be watched now.
+    pub fn wants_input(&self) -> bool {
+        let ready = match &self.to {
+            To::Pipe(_, pending) => pending.is_empty(),
+            To::Away { busy } => !busy,
+            To::Nobody => false,
+        };
+        ready && (!std::io::stdin().is_terminal() || in_foreground())
+    }
+
+    /// Our standard input is readable: passes on what it holds. What another host is to be sent is returned, nothing in it
+    /// at the end.
+    pub fn on_input(&mut self) -> Option<Vec<u8>> {
+        let mut some = [0u8; 32768];
+        let read = match rustix::io::read(rustix::stdio::stdin(), &mut some) {
+            Err(Errno::INTR | Errno::AGAIN) => return None,
+            read => read.unwrap_or(0),
+        };
+        match &mut self.to {
+            To::Pipe(_, pending) if read > 0 => {
+                pending.extend_from_slice(&some[..read]);
                 self.push();
+                None
             }
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.to = None,
+            To::Away { busy } if read > 0 => {
+                *busy = true;
+                Some(some[..read].to_vec())
+            }
+            To::Away { .. } => {
+                self.to = To::Nobody;
+                Some(Vec::new())
+            }
+            _ => {
+                self.to = To::Nobody;
+                None
+            }
+        }
+    }
+
+    /// The other host has passed the last piece on.
+    pub fn on_taken(&mut self) {
+        if let To::Away { busy } = &mut self.to {
+            *busy = false;
         }
     }
 
     /// Tries to hand on what is pending.
     pub fn push(&mut self) {
-        let Some(to) = &self.to else { return };
-        match rustix::io::write(to, &self.pending) {
-            Ok(n) => drop(self.pending.drain(..n)),
+        let To::Pipe(to, pending) = &mut self.to else {
+            return;
+        };
+        match rustix::io::write(to, pending) {
+            Ok(n) => drop(pending.drain(..n)),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => self.to = None,
+            Err(_) => self.to = To::Nobody,
         }
     }
 
     /// Whether something waits for rank 0 to read.
     pub fn is_pending(&self) -> bool {
-        self.to.is_some() && !self.pending.is_empty()
+        matches!(&self.to, To::Pipe(_, pending) if !pending.is_empty())
     }
 }
 

@@ -45,6 +45,8 @@ pub enum Ended {
     Exit(i32),
     /// By a signal; whether it left a core file.
     Signal(i32, bool),
+    /// With its host, nobody knows how.
+    Lost,
 }
 
 /// Who ended, for sentences.
@@ -105,6 +107,7 @@ pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
     let (status, how) = match ended {
         Some(Ended::Exit(s)) => (s.max(1) as u8, format!("exited with status {s}")),
         Some(Ended::Signal(s, _)) => return killed(missing, s, false),
+        Some(Ended::Lost) => (1, "was lost with its host".to_string()),
         None => (1, "called MPI_Finalize".to_string()),
     };
     Verdict::new(

@@ -24,7 +24,7 @@ pub struct Start<'a> {
     /// Standard input, output and error.
     pub stdio: [OwnedFd; 3],
     /// A descriptor that stays open in the process under its number.
-    pub keep: BorrowedFd<'a>,
+    pub keep: Option<BorrowedFd<'a>>,
     /// Processors to run on; empty leaves the mask alone.
     pub cpus: &'a [usize],
     /// Soft limit of open files to go back to.
@@ -34,7 +34,7 @@ pub struct Start<'a> {
 /// Starts a process in a group of its own. It is killed when the calling thread ends.
 pub fn start(s: Start) -> io::Result<u32> {
     let [stdin, stdout, stderr] = s.stdio;
-    let keep = s.keep.as_raw_fd();
+    let keep = s.keep.map(|fd| fd.as_raw_fd());
     let mask = mask_of(s.cpus);
     let files = s.files;
     let parent = rustix::process::getpid();
@@ -71,14 +71,14 @@ fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
 
 /// In the child, before exec.
 fn prepare(
-    keep: i32,
+    keep: Option<i32>,
     mask: Option<&rustix::thread::CpuSet>,
     files: Option<u64>,
     parent: rustix::process::Pid,
 ) -> io::Result<()> {
     // SAFETY: plain system calls on numbers and on a local signal set.
     unsafe {
-        if libc::fcntl(keep, libc::F_SETFD, 0) == -1
+        if keep.is_some_and(|fd| libc::fcntl(fd, libc::F_SETFD, 0) == -1)
             || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1
         {
             return Err(io::Error::last_os_error());

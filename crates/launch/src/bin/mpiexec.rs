@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{bind, job, plan};
+use kw_launch::{bind, helper, job, plan};
 
 fn main() -> ExitCode {
     match run() {
@@ -23,16 +23,20 @@ fn run() -> Result<Option<Verdict>, Verdict> {
     let request = match args::parse(std::env::args_os().skip(1).collect())? {
         Command::Run(request) => request,
         Command::Print(text) => return print(&text),
+        Command::Help => return helper::run().map(|()| None),
     };
     let mut plan = plan::plan(request, std::env::vars_os().collect())?;
     let usable = kw_sys::cpus::usable();
-    bind::bind(&mut plan, usable, kw_sys::topology::cores)?;
-    if plan.map {
-        let _ = write!(
-            std::io::stderr(),
-            "{}",
-            bind::map(&plan, &kw_sys::host::name())
-        );
+    let here = plan.here();
+    let shares = bind::bind(plan.bind, here.len(), usable, kw_sys::topology::cores)?;
+    for (rank, cpus) in here.into_iter().zip(shares) {
+        let r = &mut plan.ranks[rank];
+        if plan.map {
+            let (host, program) = (&plan.machines[r.machine].name, &plan.apps[r.app].program);
+            let line = bind::line(rank as u32, host, &cpus, program);
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+        r.cpus = cpus;
     }
     job::run(plan, usable)
 }

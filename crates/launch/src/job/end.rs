@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
-
-use super::{ENDING, FAILING, Job, KILLING, Phase};
+use super::{ENDING, FAILING, Job, KILLING, PARTING, Phase};
+use crate::remote::Remote;
 use crate::verdict::{self, Ended, Verdict, Who};
 use kw_base::Tick;
+use kw_core::helper::Order;
 use kw_core::pmi::Stage;
 use kw_sys::{clock, signals};
 
@@ -15,9 +15,10 @@ const TWICE: Duration = Duration::from_millis(250);
 
 impl Job {
     fn who(&self, rank: u32) -> Who<'_> {
+        let machine = self.plan.ranks[rank as usize].machine;
         Who {
             rank,
-            host: &self.host,
+            host: &self.plan.machines[machine].name,
         }
     }
 
@@ -37,12 +38,18 @@ impl Job {
 
     fn pause(&mut self) {
         self.to_all(signals::STOP);
+        for remote in &mut self.away {
+            remote.say(&self.epoll, &Order::Hold);
+        }
         signals::stop_self();
         self.to_all(signals::CONT);
     }
 
     fn on_end_signal(&mut self, number: i32) {
         let now = clock::now();
+        if matches!(self.phase, Phase::Gathering { .. }) {
+            return self.remember(interrupted(number));
+        }
         match self.asked {
             Some((before, at)) if number == before => {
                 if now.since(at) >= TWICE {
@@ -57,39 +64,75 @@ impl Job {
         }
     }
 
-    /// Sends a signal to the process groups of all living ranks.
-    fn to_all(&self, number: i32) {
-        let Some(signal) = Signal::from_named_raw(number) else {
-            return;
-        };
-        for rank in self.ranks.iter().filter(|r| r.ended.is_none()) {
-            if let Some(pid) = Pid::from_raw(rank.pid as i32) {
-                let _ = kill_process_group(pid, signal);
-            }
+    /// Sends a signal to all living ranks.
+    fn to_all(&mut self, number: i32) {
+        self.here.to_all(number);
+        for remote in &mut self.away {
+            remote.say(&self.epoll, &Order::Signal(number as u32));
         }
     }
 
     /// Kills what was started, without a word.
-    pub(super) fn kill_all(&self) {
+    pub(super) fn kill_all(&mut self) {
         self.to_all(signals::KILL);
     }
 
     fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            let ended = match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => Ended::Exit(code),
-                (_, Some(signal)) => Ended::Signal(signal, core_dumped(status.as_raw())),
-                _ => continue,
-            };
-            let pid = pid.as_raw_nonzero().get() as u32;
-            if let Some(rank) = self.pids.remove(&pid) {
+        while let Some((pid, rank, ended)) = self.here.reap() {
+            if let Some(rank) = rank {
+                self.on_wire(rank);
                 self.on_ended(rank, ended);
+            } else if let Some(at) = self.away.iter().position(|r| r.pid == pid) {
+                // what it had to say still lies in its pipes
+                let machine = self.away[at].machine;
+                while self.away[at].has_words() {
+                    self.on_helper(machine);
+                }
+                let why = self.away[at].why_ended();
+                self.on_lost(at, &why);
             }
         }
     }
 
-    fn on_ended(&mut self, rank: u32, ended: Ended) {
-        self.on_wire(rank);
+    /// A helper is lost, and its ranks with it.
+    pub(super) fn on_lost(&mut self, at: usize, why: &str) {
+        if self.away[at].is_gone() {
+            return;
+        }
+        if self.away[at].is_parting() {
+            return self.away[at].close();
+        }
+        let verdict = match self.phase {
+            Phase::Gathering { .. } => self.away[at].unreached(why),
+            _ => Verdict::new(1, format!("host {} is lost: {why}", self.away[at].name)),
+        };
+        self.away[at].close();
+        let machine = self.away[at].machine as usize;
+        let there: Vec<usize> = self.plan.on(machine).collect();
+        for rank in there {
+            self.ranks[rank].ended.get_or_insert(Ended::Lost);
+        }
+        match self.phase {
+            Phase::Gathering { .. } => self.remember(verdict),
+            _ => self.fail(verdict),
+        }
+    }
+
+    /// A helper could not start its ranks, and has none left.
+    pub(super) fn on_failed(&mut self, at: usize, status: u32, sentence: String) {
+        let machine = self.away[at].machine as usize;
+        let there: Vec<usize> = self.plan.on(machine).collect();
+        for rank in there {
+            self.ranks[rank].ended.get_or_insert(Ended::Lost);
+        }
+        self.fail(Verdict::new(status as u8, sentence));
+    }
+
+    /// A rank has ended, and all that it said before is known.
+    pub(super) fn on_ended(&mut self, rank: u32, ended: Ended) {
+        if self.ranks[rank as usize].ended.is_some() {
+            return;
+        }
         self.ranks[rank as usize].ended = Some(ended);
         let stage = self.server.stage(rank);
         let open = matches!(stage, Stage::Speaking | Stage::Waiting);
@@ -103,6 +146,7 @@ impl Job {
             }
             (Ended::Exit(0), _) => {}
             (Ended::Exit(code), _) => self.remember(verdict::exited(self.who(rank), code, false)),
+            (Ended::Lost, _) => {}
         }
         self.server.left(rank, &mut self.effects);
         self.carry_out();
@@ -192,7 +236,9 @@ impl Job {
 
     /// Writes out what is left, removes what is left, and gives the verdict.
     pub(super) fn finish(mut self) -> Option<Verdict> {
-        if self.phase != Phase::Running {
+        let failed = self.phase != Phase::Running;
+        self.part(failed);
+        if failed {
             kw_sys::process::sweep(&self.tag);
         }
         self.drain();
@@ -205,29 +251,32 @@ impl Job {
         self.verdict
     }
 
+    /// Ends the helpers (`kill`: and all that is left of the job on their hosts), and waits for them to go.
+    pub(super) fn part(&mut self, kill: bool) {
+        for remote in &mut self.away {
+            remote.part(kill, &self.epoll);
+        }
+        let until = clock::now() + PARTING;
+        self.phase = Phase::Killing { until };
+        while !self.away.iter().all(Remote::is_gone) && clock::now() < until {
+            // an error here is the end of the job's end
+            if self.turn().is_err() {
+                return;
+            }
+        }
+    }
+
     /// Reads what ended ranks have left in their pipes.
     fn drain(&mut self) {
-        for rank in 0..self.ranks.len() {
+        for rank in self.plan.here() {
             for which in 0..2 {
-                while self.readable(rank, which) {
-                    self.on_output(rank as u32, which);
+                while self.here.has_output(rank as u32, which) && self.on_output(rank as u32, which)
+                {
                 }
             }
         }
         self.flush_unfinished();
     }
-
-    fn readable(&self, rank: usize, which: usize) -> bool {
-        let Some(pipe) = &self.ranks[rank].pipes[which] else {
-            return false;
-        };
-        rustix::io::ioctl_fionread(&pipe.fd).is_ok_and(|n| n > 0)
-    }
-}
-
-/// The core flag of a wait status.
-fn core_dumped(raw: i32) -> bool {
-    raw & 0x80 != 0
 }
 
 fn interrupted(signal: i32) -> Verdict {

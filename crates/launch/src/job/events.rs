@@ -1,52 +1,17 @@
 //! What happens while a job runs.
 
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::{BACKLOG, Job, Phase, UNFINISHED};
-use crate::verdict::Verdict;
+use crate::ranks::{Heard, Source, watch};
+use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
+use kw_core::helper::{Order, Report};
 use kw_core::pmi::Effect;
 use kw_sys::clock;
-
-/// What an event is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    Signals,
-    Input,
-    Wire(u32),
-    Output(u32, usize),
-}
-
-impl Source {
-    fn number(self) -> u64 {
-        match self {
-            Source::Signals => 0,
-            Source::Input => 1,
-            Source::Wire(r) => 2 | u64::from(r) << 8,
-            Source::Output(r, which) => (3 + which as u64) | u64::from(r) << 8,
-        }
-    }
-
-    fn of(number: u64) -> Source {
-        let rank = (number >> 8) as u32;
-        match number & 255 {
-            0 => Source::Signals,
-            1 => Source::Input,
-            2 => Source::Wire(rank),
-            n => Source::Output(rank, n as usize - 3),
-        }
-    }
-}
-
-/// Watches a descriptor for input.
-pub(super) fn watch(epoll: &OwnedFd, fd: impl AsFd, source: Source) -> rustix::io::Result<()> {
-    let data = epoll::EventData::new_u64(source.number());
-    epoll::add(epoll, fd, data, epoll::EventFlags::IN)
-}
 
 impl Job {
     /// Waits for events and handles them; signals (and so deaths) before what ranks say.
@@ -69,7 +34,10 @@ impl Job {
                 Source::Signals => {}
                 Source::Input => self.on_input(),
                 Source::Wire(r) => self.on_wire(r),
-                Source::Output(r, which) => self.on_output(r, which),
+                Source::Output(r, which) => drop(self.on_output(r, which)),
+                Source::Helper(m) => self.on_helper(m),
+                Source::ToHelper(m) => self.to_helper(m),
+                Source::Complaint(m) => self.on_complaint(m),
             }
         }
         self.on_time(clock::now());
@@ -80,7 +48,10 @@ impl Job {
     fn patience(&self, now: Tick) -> Timespec {
         let phase = match self.phase {
             Phase::Running => Tick::NEVER,
-            Phase::Failing { until } | Phase::Ending { until } | Phase::Killing { until } => until,
+            Phase::Gathering { until }
+            | Phase::Failing { until }
+            | Phase::Ending { until }
+            | Phase::Killing { until } => until,
         };
         let soon = now + Duration::from_millis(5);
         let slow = self.out_blocked || self.relay.as_ref().is_some_and(|r| r.is_pending());
@@ -107,61 +78,54 @@ impl Job {
         }
         self.unblock();
         self.check_sinks();
+        self.ask_helpers(now);
         self.move_phase(now);
     }
 
     fn watch_input(&mut self) {
         let wants = self.relay.as_ref().is_some_and(|r| r.wants_input());
-        if wants != self.relay_watched {
-            let stdin = rustix::stdio::stdin();
-            let done = match wants {
-                true => watch(&self.epoll, stdin, Source::Input),
-                false => epoll::delete(&self.epoll, stdin),
-            };
-            self.relay_watched = wants && done.is_ok();
+        if wants == self.relay_watched {
+            return;
+        }
+        let stdin = rustix::stdio::stdin();
+        let done = match wants {
+            true => watch(&self.epoll, stdin, Source::Input),
+            false => epoll::delete(&self.epoll, stdin),
+        };
+        self.relay_watched = wants && done.is_ok();
+        // a file cannot be watched, it can always be read; a closed input is at its end
+        if done.is_err() && wants {
+            self.on_input();
         }
     }
 
     fn on_input(&mut self) {
-        if let Some(relay) = &mut self.relay {
-            relay.on_input();
+        let piece = self.relay.as_mut().and_then(|r| r.on_input());
+        let Some(piece) = piece else { return };
+        let machine = self.plan.ranks[0].machine as u32;
+        if let Some(remote) = self.away.iter_mut().find(|r| r.machine == machine) {
+            remote.say(&self.epoll, &Order::Input(piece));
         }
     }
 
-    /// A rank said something to the PMI server, or can be told more.
+    /// A rank here said something to the PMI server, or can be told more.
     pub(super) fn on_wire(&mut self, rank: u32) {
-        let mut some = [0u8; 16384];
-        loop {
-            let Some(wire) = &self.ranks[rank as usize].wire else {
-                return;
-            };
-            match rustix::io::read(wire, &mut some) {
-                Ok(n @ 1..) => {
-                    self.server.handle(rank, &some[..n], &mut self.effects);
-                    self.carry_out();
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Ok(0) | Err(_) => {
-                    self.ranks[rank as usize].wire = None;
-                    return;
-                }
-            }
+        while let Heard::Bytes(bytes) = self.here.hear_wire(rank) {
+            self.on_pmi(rank, &bytes);
         }
-        self.send(rank);
+        self.here.say(&self.epoll, rank, &[]);
+    }
+
+    fn on_pmi(&mut self, rank: u32, bytes: &[u8]) {
+        self.server.handle(rank, bytes, &mut self.effects);
+        self.carry_out();
     }
 
     /// Does what the PMI server wants.
     pub(super) fn carry_out(&mut self) {
-        let mut touched = Vec::new();
         for effect in std::mem::take(&mut self.effects) {
             match effect {
-                Effect::Send { rank, line } => {
-                    self.ranks[rank as usize]
-                        .unsent
-                        .extend_from_slice(line.as_bytes());
-                    touched.push(rank);
-                }
+                Effect::Send { rank, line } => self.tell(rank, line.into_bytes()),
                 Effect::Abort {
                     rank,
                     status,
@@ -171,99 +135,146 @@ impl Job {
                 Effect::Garbage { rank, error } => self.on_garbage(rank, &error.0),
             }
         }
-        touched.dedup();
-        for rank in touched {
-            self.send(rank);
+    }
+
+    /// Sends a rank bytes of PMI.
+    fn tell(&mut self, rank: u32, bytes: Vec<u8>) {
+        let machine = self.plan.ranks[rank as usize].machine as u32;
+        match self.away.iter_mut().find(|r| r.machine == machine) {
+            Some(remote) => remote.say(&self.epoll, &Order::Wire(rank, bytes)),
+            None => self.here.say(&self.epoll, rank, &bytes),
         }
     }
 
-    /// Sends what is due to a rank; watches for room when it has none.
-    fn send(&mut self, rank: u32) {
-        let r = &mut self.ranks[rank as usize];
-        let Some(wire) = &r.wire else { return };
-        if r.unsent.is_empty() {
-            return;
-        }
-        let before = r.unsent.len();
-        while !r.unsent.is_empty() {
-            match rustix::net::send(wire, &r.unsent, rustix::net::SendFlags::NOSIGNAL) {
-                Ok(n) => drop(r.unsent.drain(..n)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => return r.unsent.clear(),
+    /// A rank here printed something; whether there was anything to read.
+    pub(super) fn on_output(&mut self, rank: u32, which: usize) -> bool {
+        match self.here.hear_output(rank, which) {
+            Heard::Bytes(bytes) => self.on_printed(rank, which, &bytes),
+            Heard::Nothing => {}
+            Heard::End => {
+                self.flush_one(rank as usize, which);
+                return false;
             }
         }
-        let mut flags = epoll::EventFlags::IN;
-        if !r.unsent.is_empty() {
-            flags |= epoll::EventFlags::OUT;
-        } else if before < 4096 {
-            return;
-        }
-        let data = epoll::EventData::new_u64(Source::Wire(rank).number());
-        let _ = epoll::modify(&self.epoll, wire, data, flags);
+        true
     }
 
-    /// A rank printed something.
-    pub(super) fn on_output(&mut self, rank: u32, which: usize) {
-        let mut some = [0u8; 65536];
-        let Some(pipe) = &mut self.ranks[rank as usize].pipes[which] else {
+    /// A rank printed this.
+    fn on_printed(&mut self, rank: u32, which: usize, bytes: &[u8]) {
+        let Some(r) = self.ranks.get_mut(rank as usize) else {
             return;
         };
-        match rustix::io::read(&pipe.fd, &mut some) {
-            Ok(n @ 1..) => {
-                let mut out = Vec::with_capacity(n + 64);
-                pipe.splitter.feed(&some[..n], &mut out);
-                if pipe.splitter.is_pending() && self.flush_at.is_none() {
-                    self.flush_at = Some(clock::now() + UNFINISHED);
-                }
-                self.sinks[which].push(out);
-                self.block_if_full();
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Ok(0) | Err(_) => {
-                let mut out = Vec::new();
-                pipe.splitter.flush(&mut out);
-                self.sinks[which].push(out);
-                self.ranks[rank as usize].pipes[which] = None;
-            }
+        let mut out = Vec::with_capacity(bytes.len() + 64);
+        r.splitters[which].feed(bytes, &mut out);
+        if r.splitters[which].is_pending() && self.flush_at.is_none() {
+            self.flush_at = Some(clock::now() + UNFINISHED);
         }
+        self.sinks[which].push(out);
+        self.block_if_full();
+    }
+
+    fn flush_one(&mut self, rank: usize, which: usize) {
+        let mut out = Vec::new();
+        self.ranks[rank].splitters[which].flush(&mut out);
+        self.sinks[which].push(out);
     }
 
     /// Passes on lines that have no end yet.
     pub(super) fn flush_unfinished(&mut self) {
         self.flush_at = None;
-        for rank in &mut self.ranks {
-            for (which, pipe) in rank.pipes.iter_mut().enumerate() {
-                let mut out = Vec::new();
-                if let Some(pipe) = pipe {
-                    pipe.splitter.flush(&mut out);
-                }
-                self.sinks[which].push(out);
-            }
+        for rank in 0..self.ranks.len() {
+            self.flush_one(rank, 0);
+            self.flush_one(rank, 1);
         }
     }
 
     fn block_if_full(&mut self) {
         if !self.out_blocked && self.sinks.iter().any(|s| s.backlog() > BACKLOG) {
-            self.out_blocked = true;
-            self.watch_outputs(epoll::EventFlags::empty());
+            self.want_output(false);
         }
     }
 
     fn unblock(&mut self) {
         if self.out_blocked && self.sinks.iter().all(|s| s.backlog() < BACKLOG / 2) {
-            self.out_blocked = false;
-            self.watch_outputs(epoll::EventFlags::IN);
+            self.want_output(true);
         }
     }
 
-    fn watch_outputs(&self, flags: epoll::EventFlags) {
-        for (r, rank) in (0u32..).zip(&self.ranks) {
-            for (which, pipe) in rank.pipes.iter().enumerate() {
-                if let Some(pipe) = pipe {
-                    let data = epoll::EventData::new_u64(Source::Output(r, which).number());
-                    let _ = epoll::modify(&self.epoll, &pipe.fd, data, flags);
+    fn want_output(&mut self, on: bool) {
+        self.out_blocked = !on;
+        self.here.want_output(&self.epoll, on);
+        for remote in &mut self.away {
+            remote.say(&self.epoll, &Order::Flow(on));
+        }
+    }
+
+    fn helper(&mut self, machine: u32) -> Option<usize> {
+        self.away.iter().position(|r| r.machine == machine)
+    }
+
+    fn to_helper(&mut self, machine: u32) {
+        if let Some(at) = self.helper(machine) {
+            self.away[at].push(&self.epoll);
+        }
+    }
+
+    fn on_complaint(&mut self, machine: u32) {
+        if let Some(at) = self.helper(machine) {
+            let text = self.away[at].hear_complaint();
+            self.sinks[1].push(text);
+        }
+    }
+
+    /// Something came from another host.
+    pub(super) fn on_helper(&mut self, machine: u32) {
+        let Some(at) = self.helper(machine) else {
+            return;
+        };
+        match self.away[at].hear(clock::now()) {
+            Ok(reports) => {
+                for report in reports {
+                    self.on_report(at, report);
                 }
+            }
+            Err(why) => self.on_lost(at, &why),
+        }
+    }
+
+    fn on_report(&mut self, at: usize, report: Report) {
+        let known = |rank: u32| (rank as usize) < self.ranks.len();
+        match report {
+            Report::Wire(rank, bytes) if known(rank) => self.on_pmi(rank, &bytes),
+            Report::Output(rank, which @ 0..=1, bytes) => {
+                self.on_printed(rank, which as usize, &bytes)
+            }
+            Report::Ended {
+                rank,
+                status,
+                signal,
+                core,
+            } if known(rank) => self.on_ended(
+                rank,
+                match signal {
+                    0 => Ended::Exit(status as i32),
+                    s => Ended::Signal(s as i32, core),
+                },
+            ),
+            Report::Failed(status, sentence) => self.on_failed(at, status, sentence),
+            Report::Taken => {
+                if let Some(relay) = &mut self.relay {
+                    relay.on_taken();
+                }
+            }
+            Report::Map(line) => self.sinks[1].push(line.into_bytes()),
+            // what this version never says
+            _ => {}
+        }
+    }
+
+    fn ask_helpers(&mut self, now: Tick) {
+        for at in 0..self.away.len() {
+            if let Err(why) = self.away[at].on_time(now, &self.epoll) {
+                self.on_lost(at, &why);
             }
         }
     }

@@ -1,24 +1,21 @@
 //! Starting the ranks.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::events::{Source, watch};
-use super::{Job, Phase, Pipe, Rank};
+use super::{GATHERING, Job, Phase, Rank};
 use crate::output::{Sink, Splitter};
-use crate::plan::{self, Plan};
-use crate::stdin;
-use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
+use crate::plan::Plan;
+use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, watch};
+use crate::remote::{self, Remote};
+use crate::stdin::{self, Relay};
+use crate::verdict::Verdict;
+use kw_core::helper::Order;
 use kw_core::pmi::{Server, text};
-use kw_sys::process::{Guard, Start};
-use kw_sys::signals;
+use kw_sys::process::Guard;
+use kw_sys::{clock, signals};
 
 /// Signals that are passed on or handled.
 const SIGNALS: &[i32] = &[
@@ -40,20 +37,50 @@ fn sys<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Verdict {
 /// Starts everything. On an error nothing is left running.
 pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     let name = job_name().map_err(sys("name the job"))?;
-    let tag = format!("MPIEXEC_JOB={name}");
+    let machine = plan.machines.iter().position(|m| m.here).unwrap_or(0);
+    let mark = mark(&name, machine as u32);
+    let tag = format!("MPIEXEC_MARK={mark}");
     let guard = kw_sys::process::guard(&tag).map_err(sys("start the guard"))?;
     kw_sys::process::adopt_orphans();
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
     watch(&job.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
-    let files = raise_files();
-    let started = start_all(&mut job, &name, usable, files);
+    let started = gather(&mut job).and_then(|()| start_all(&mut job, &name, &mark, usable));
     if let Err(verdict) = started {
         job.kill_all();
+        job.part(true);
         kw_sys::process::sweep(&job.tag);
+        job.guard.dismiss();
         return Err(verdict);
     }
     Ok(job)
+}
+
+/// Reaches the other hosts, all at once, before anything is started anywhere.
+fn gather(job: &mut Job) -> Result<(), Verdict> {
+    for machine in 0..job.plan.machines.len() {
+        if !job.plan.machines[machine].here && job.plan.on(machine).next().is_some() {
+            let remote = Remote::start(&job.plan, machine, &job.epoll)?;
+            job.away.push(remote);
+        }
+    }
+    let until = clock::now() + GATHERING;
+    job.phase = Phase::Gathering { until };
+    while !job.away.iter().all(Remote::is_ready) {
+        job.turn()?;
+        if let Some(verdict) = job.verdict.take() {
+            return Err(verdict);
+        }
+        if let Some(late) = job
+            .away
+            .iter()
+            .find(|r| !r.is_ready() && clock::now() >= until)
+        {
+            return Err(late.unreached(&format!("no answer in {} s", GATHERING.as_secs())));
+        }
+    }
+    job.phase = Phase::Running;
+    Ok(())
 }
 
 fn job_name() -> io::Result<String> {
@@ -73,13 +100,18 @@ fn empty(
     let appnums: Vec<i32> = plan.ranks.iter().map(|r| r.app as i32).collect();
     let server = Server::new(name, &key, &appnums, &plan.hosts, plan.ranks.len() as i32);
     Ok(Job {
-        host: kw_sys::host::name(),
+        ranks: plan
+            .ranks
+            .iter()
+            .enumerate()
+            .map(|(r, _)| rank(&plan, r))
+            .collect(),
+        here: Ranks::new(),
+        away: Vec::new(),
         server,
         tag,
         epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(sys("make an epoll"))?,
         signals,
-        ranks: Vec::with_capacity(plan.ranks.len()),
-        pids: HashMap::new(),
         sinks: [Sink::new(own(1)?), Sink::new(own(2)?)],
         relay: None,
         relay_watched: false,
@@ -109,148 +141,58 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
     }
 }
 
-/// Raises our limit of open files as far as it goes; the old one, which ranks get back.
-fn raise_files() -> Option<u64> {
-    let now = getrlimit(Resource::Nofile);
-    let high = Rlimit {
-        current: now.maximum,
-        maximum: now.maximum,
-    };
-    setrlimit(Resource::Nofile, high).ok()?;
-    now.current
+fn rank(plan: &Plan, rank: usize) -> Rank {
+    let label = plan.label.then(|| format!("[{rank}] "));
+    Rank {
+        splitters: [Splitter::new(label.clone()), Splitter::new(label)],
+        ended: None,
+    }
 }
 
-fn start_all(job: &mut Job, name: &str, usable: usize, files: Option<u64>) -> Result<(), Verdict> {
-    let (input, relay) = stdin::for_rank_0().map_err(sys("pass standard input on"))?;
+fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
+    let here = job.plan.here();
+    let (first, relay) = match here.first() {
+        Some(0) => stdin::for_rank_0().map_err(sys("pass standard input on"))?,
+        _ => (nothing()?, Some(Relay::away())),
+    };
     job.relay = relay;
-    let mut input = Some(input);
-    let envs = environments(job, name, usable);
-    for rank in 0..job.plan.ranks.len() {
-        let input = match input.take() {
-            Some(i) => i,
-            None => stdin::nothing().map_err(sys("open /dev/null"))?,
+    let mut first = Some(first);
+    let size = job.plan.ranks.len();
+    let apps = job.plan.apps.iter();
+    let envs: Vec<Env> = apps
+        .map(|a| common_env(&a.env, size, name, mark, usable))
+        .collect();
+    for rank in here {
+        let input = match first.take() {
+            Some(input) => input,
+            None => nothing()?,
         };
-        start_one(job, rank, input, &envs, files)?;
+        start_one(job, rank, input, &envs)?;
+    }
+    for remote in &mut job.away {
+        let orders = remote::orders(&job.plan, remote.machine as usize, name)?;
+        remote.say(&job.epoll, &Order::Start(orders));
     }
     Ok(())
 }
 
-type Env = Vec<(OsString, OsString)>;
-
-/// The environment of each program, without what differs by rank.
-fn environments(job: &Job, name: &str, usable: usize) -> Vec<Env> {
-    let one = |app: &plan::AppPlan| {
-        let mut env = app.env.clone();
-        let size = job.plan.ranks.len().to_string();
-        for (k, v) in [("PMI_SIZE", size.as_str()), ("MPIEXEC_JOB", name)] {
-            env.push((k.into(), v.into()));
-        }
-        if !env.iter().any(|(k, _)| k == "KW_CPUS") {
-            env.push(("KW_CPUS".into(), usable.to_string().into()));
-        }
-        env
-    };
-    job.plan.apps.iter().map(one).collect()
+fn nothing() -> Result<OwnedFd, Verdict> {
+    stdin::nothing().map_err(sys("open /dev/null"))
 }
 
-fn rank_env(job: &Job, rank: usize, fd: i32, base: &Env) -> Env {
-    let (all, before) = job.plan.local(rank);
-    let mut env = base.clone();
-    for (name, value) in [
-        ("PMI_RANK", rank.to_string()),
-        ("PMI_ID", rank.to_string()),
-        ("PMI_FD", fd.to_string()),
-        ("MPI_LOCALNRANKS", all.to_string()),
-        ("MPI_LOCALRANKID", before.to_string()),
-    ] {
-        env.push((name.into(), value.into()));
-    }
-    env
-}
-
-fn start_one(
-    job: &mut Job,
-    rank: usize,
-    input: OwnedFd,
-    envs: &[Env],
-    files: Option<u64>,
-) -> Result<(), Verdict> {
-    let many = |e: rustix::io::Errno| Verdict::system(&format!("open the pipes of rank {rank}"), e);
-    let (wire, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(many)?;
-    let (out_r, out_w) = pipe_with(PipeFlags::CLOEXEC).map_err(many)?;
-    let (err_r, err_w) = pipe_with(PipeFlags::CLOEXEC).map_err(many)?;
-    for fd in [&wire, &out_r, &err_r] {
-        rustix::io::ioctl_fionbio(fd, true).map_err(many)?;
-    }
+fn start_one(job: &mut Job, rank: usize, input: OwnedFd, envs: &[Env]) -> Result<(), Verdict> {
     let plan = &job.plan.ranks[rank];
     let app = &job.plan.apps[plan.app];
-    let number = std::os::fd::AsRawFd::as_raw_fd(&theirs);
-    let env = rank_env(job, rank, number, &envs[plan.app]);
-    let pid = kw_sys::process::start(Start {
+    let begin = Begin {
+        rank: rank as u32,
         program: &app.program,
-        arg0: &app.words[0],
-        args: &app.words[1..],
-        env: &env,
+        words: &app.words,
+        env: &envs[plan.app],
+        local: job.plan.local(rank),
         dir: app.dir.as_deref(),
-        stdio: [input, out_w, err_w],
-        keep: theirs.as_fd(),
         cpus: &plan.cpus,
-        files,
-    })
-    .map_err(|e| cannot_start(job, rank, &e))?;
-    let label = job.plan.label.then(|| format!("[{rank}] "));
-    let pipe = |fd| {
-        Some(Pipe {
-            fd,
-            splitter: Splitter::new(label.clone()),
-        })
+        input,
+        host: &job.plan.machines[plan.machine].name,
     };
-    job.pids.insert(pid, rank as u32);
-    job.ranks.push(Rank {
-        pid,
-        wire: Some(wire),
-        unsent: Vec::new(),
-        pipes: [pipe(out_r), pipe(err_r)],
-        ended: None,
-    });
-    watch_rank(job, rank).map_err(many)
-}
-
-fn watch_rank(job: &Job, rank: usize) -> rustix::io::Result<()> {
-    let r = &job.ranks[rank];
-    if let Some(wire) = &r.wire {
-        watch(&job.epoll, wire, Source::Wire(rank as u32))?;
-    }
-    for (which, pipe) in r.pipes.iter().enumerate() {
-        if let Some(pipe) = pipe {
-            watch(&job.epoll, &pipe.fd, Source::Output(rank as u32, which))?;
-        }
-    }
-    Ok(())
-}
-
-fn cannot_start(job: &Job, rank: usize, error: &io::Error) -> Verdict {
-    let app = &job.plan.apps[job.plan.ranks[rank].app];
-    let word = app.words[0].to_string_lossy();
-    let status = match error.kind() {
-        io::ErrorKind::NotFound => NOT_FOUND,
-        _ => CANNOT_EXECUTE,
-    };
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound => " (is its interpreter there?)",
-        _ => "",
-    };
-    Verdict::new(
-        status,
-        format!(
-            "cannot start rank {rank} on {}: '{word}': {error}{hint}",
-            job.host
-        ),
-    )
+    job.here.start(&job.epoll, begin)
 }

@@ -1,0 +1,511 @@
+//! What `mpiexec` and its helper on another host say to each other, as bytes.
+//!
+//! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Whatever a login script may print before
+//! is skipped: the first report stands behind [`MAGIC`]. After that a message is a length (4 bytes, little endian), a kind
+//! (1 byte) and a body; numbers have 4 bytes, texts and bytes a length before them.
+//!
+//! ```text
+//! mpiexec                              helper
+//!            <-- MAGIC Ready --
+//!   -- Start -->
+//!            <-- Wire Output Ended Taken Pong --       -- Wire Input Signal Flow Ping Hold -->
+//!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
+//!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
+//! ```
+//! PMI-1 passes through both as it is, and with it the job's key, which therefore stands in no argument and in no file.
+
+use thiserror::Error;
+
+/// What stands before the first report.
+pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
+/// Version of what is said here; both ends must have the same.
+pub const VERSION: u32 = 1;
+/// Longest message that is read.
+const LONGEST: usize = 64 << 20;
+
+/// A message could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Strange(pub String);
+
+/// A program to start.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Program {
+    /// Its name and arguments, as they were given to mpiexec.
+    pub words: Vec<Vec<u8>>,
+    /// Its environment, without what differs by rank.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Its working directory.
+    pub dir: Vec<u8>,
+}
+
+/// A rank to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Seat {
+    /// The rank.
+    pub rank: u32,
+    /// Which of the programs.
+    pub program: u32,
+    /// Ranks that share its memory, itself included.
+    pub local: u32,
+    /// How many of them come before it.
+    pub before: u32,
+}
+
+/// All that a helper has to start.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Start {
+    /// Name of the job.
+    pub job: String,
+    /// Number of this host, and its name as the user wrote it.
+    pub number: u32,
+    /// Its name as the user wrote it.
+    pub host: String,
+    /// Ranks in the job.
+    pub size: u32,
+    /// How ranks are bound, as the option says it.
+    pub bind: String,
+    /// Whether to report which rank runs where.
+    pub map: bool,
+    /// Programs.
+    pub programs: Vec<Program>,
+    /// Ranks.
+    pub seats: Vec<Seat>,
+}
+
+/// What mpiexec says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Start these ranks.
+    Start(Start),
+    /// Bytes of PMI for a rank.
+    Wire(u32, Vec<u8>),
+    /// Standard input for rank 0; no bytes: its end.
+    Input(Vec<u8>),
+    /// A signal for all ranks.
+    Signal(u32),
+    /// Whether output is wanted now.
+    Flow(bool),
+    /// Say [`Report::Pong`].
+    Ping,
+    /// mpiexec is about to be stopped, so it will be silent until it says something again.
+    Hold,
+    /// Kill all that is left (`true`), and end.
+    End(bool),
+}
+
+/// What a helper says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// It is there, with this version of these messages, and of the library.
+    Ready(u32, String),
+    /// Bytes of PMI from a rank.
+    Wire(u32, Vec<u8>),
+    /// A rank printed this on standard output (0) or error (1).
+    Output(u32, u32, Vec<u8>),
+    /// A rank ended: by exit (`signal` 0) or by a signal.
+    Ended {
+        /// Who.
+        rank: u32,
+        /// Exit status.
+        status: u32,
+        /// Number of the signal, or 0.
+        signal: u32,
+        /// Whether it left a core file.
+        core: bool,
+    },
+    /// The ranks cannot be started: exit status for mpiexec, and one sentence.
+    Failed(u32, String),
+    /// The last [`Order::Input`] has been passed on.
+    Taken,
+    /// Text for people: which rank runs where.
+    Map(String),
+    /// Still there.
+    Pong,
+}
+
+/// Writes one message.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn new(kind: u8) -> Writer {
+        Writer(vec![0, 0, 0, 0, kind])
+    }
+
+    fn number(mut self, n: u32) -> Writer {
+        self.0.extend_from_slice(&n.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Writer {
+        self = self.number(bytes.len() as u32);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn list<T>(self, items: &[T], mut each: impl FnMut(Writer, &T) -> Writer) -> Writer {
+        let counted = self.number(items.len() as u32);
+        items.iter().fold(counted, &mut each)
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        let body = (self.0.len() - 4) as u32;
+        self.0[..4].copy_from_slice(&body.to_le_bytes());
+        self.0
+    }
+}
+
+/// Reads one message.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take(&mut self, n: usize) -> Result<&[u8], Strange> {
+        let Some((head, rest)) = self.0.split_at_checked(n) else {
+            return Err(Strange(
+                "a message of the helper ends in the middle".to_string(),
+            ));
+        };
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn number(&mut self) -> Result<u32, Strange> {
+        let b = self.take(4)?;
+        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    fn flag(&mut self) -> Result<bool, Strange> {
+        Ok(self.number()? != 0)
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, Strange> {
+        let n = self.number()? as usize;
+        self.take(n).map(<[u8]>::to_vec)
+    }
+
+    fn text(&mut self) -> Result<String, Strange> {
+        Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
+    }
+
+    fn list<T>(
+        &mut self,
+        mut each: impl FnMut(&mut Self) -> Result<T, Strange>,
+    ) -> Result<Vec<T>, Strange> {
+        let n = self.number()?;
+        (0..n).map(|_| each(self)).collect()
+    }
+}
+
+fn unknown<T>(what: &str, kind: u8) -> Result<T, Strange> {
+    Err(Strange(format!(
+        "there is no {what} of kind {kind} between mpiexec and its helper"
+    )))
+}
+
+fn write_start(s: &Start) -> Vec<u8> {
+    let program = |w: Writer, p: &Program| {
+        w.list(&p.words, |w, word| w.bytes(word))
+            .list(&p.env, |w, (k, v)| w.bytes(k).bytes(v))
+            .bytes(&p.dir)
+    };
+    let seat = |w: Writer, s: &Seat| {
+        w.number(s.rank)
+            .number(s.program)
+            .number(s.local)
+            .number(s.before)
+    };
+    Writer::new(0)
+        .bytes(s.job.as_bytes())
+        .number(s.number)
+        .bytes(s.host.as_bytes())
+        .number(s.size)
+        .bytes(s.bind.as_bytes())
+        .number(s.map.into())
+        .list(&s.programs, program)
+        .list(&s.seats, seat)
+        .end()
+}
+
+fn read_start(r: &mut Reader) -> Result<Start, Strange> {
+    Ok(Start {
+        job: r.text()?,
+        number: r.number()?,
+        host: r.text()?,
+        size: r.number()?,
+        bind: r.text()?,
+        map: r.flag()?,
+        programs: r.list(|r| {
+            Ok(Program {
+                words: r.list(Reader::bytes)?,
+                env: r.list(|r| Ok((r.bytes()?, r.bytes()?)))?,
+                dir: r.bytes()?,
+            })
+        })?,
+        seats: r.list(|r| {
+            Ok(Seat {
+                rank: r.number()?,
+                program: r.number()?,
+                local: r.number()?,
+                before: r.number()?,
+            })
+        })?,
+    })
+}
+
+/// Something that is said in one direction.
+pub trait Message: Sized {
+    /// As bytes, length included.
+    fn encode(&self) -> Vec<u8>;
+    /// From its kind and its body.
+    fn decode(kind: u8, body: &[u8]) -> Result<Self, Strange>;
+}
+
+impl Message for Order {
+    fn encode(&self) -> Vec<u8> {
+        match self {
+            Order::Start(s) => write_start(s),
+            Order::Wire(rank, bytes) => Writer::new(1).number(*rank).bytes(bytes).end(),
+            Order::Input(bytes) => Writer::new(2).bytes(bytes).end(),
+            Order::Signal(n) => Writer::new(3).number(*n).end(),
+            Order::Flow(on) => Writer::new(4).number((*on).into()).end(),
+            Order::Ping => Writer::new(5).end(),
+            Order::Hold => Writer::new(6).end(),
+            Order::End(kill) => Writer::new(7).number((*kill).into()).end(),
+        }
+    }
+
+    fn decode(kind: u8, body: &[u8]) -> Result<Order, Strange> {
+        let mut r = Reader(body);
+        Ok(match kind {
+            0 => Order::Start(read_start(&mut r)?),
+            1 => Order::Wire(r.number()?, r.bytes()?),
+            2 => Order::Input(r.bytes()?),
+            3 => Order::Signal(r.number()?),
+            4 => Order::Flow(r.flag()?),
+            5 => Order::Ping,
+            6 => Order::Hold,
+            7 => Order::End(r.flag()?),
+            n => return unknown("order", n),
+        })
+    }
+}
+
+impl Message for Report {
+    fn encode(&self) -> Vec<u8> {
+        match self {
+            Report::Ready(version, library) => Writer::new(0)
+                .number(*version)
+                .bytes(library.as_bytes())
+                .end(),
+            Report::Wire(rank, bytes) => Writer::new(1).number(*rank).bytes(bytes).end(),
+            Report::Output(rank, which, bytes) => Writer::new(2)
+                .number(*rank)
+                .number(*which)
+                .bytes(bytes)
+                .end(),
+            Report::Ended {
+                rank,
+                status,
+                signal,
+                core,
+            } => Writer::new(3)
+                .number(*rank)
+                .number(*status)
+                .number(*signal)
+                .number((*core).into())
+                .end(),
+            Report::Failed(status, text) => {
+                Writer::new(4).number(*status).bytes(text.as_bytes()).end()
+            }
+            Report::Taken => Writer::new(5).end(),
+            Report::Map(text) => Writer::new(6).bytes(text.as_bytes()).end(),
+            Report::Pong => Writer::new(7).end(),
+        }
+    }
+
+    fn decode(kind: u8, body: &[u8]) -> Result<Report, Strange> {
+        let mut r = Reader(body);
+        Ok(match kind {
+            0 => Report::Ready(r.number()?, r.text()?),
+            1 => Report::Wire(r.number()?, r.bytes()?),
+            2 => Report::Output(r.number()?, r.number()?, r.bytes()?),
+            3 => Report::Ended {
+                rank: r.number()?,
+                status: r.number()?,
+                signal: r.number()?,
+                core: r.flag()?,
+            },
+            4 => Report::Failed(r.number()?, r.text()?),
+            5 => Report::Taken,
+            6 => Report::Map(r.text()?),
+            7 => Report::Pong,
+            n => return unknown("report", n),
+        })
+    }
+}
+
+/// Cuts a byte stream into messages.
+#[derive(Debug, Default)]
+pub struct Messages {
+    bytes: Vec<u8>,
+    /// Whether the magic has still to come; how much was skipped so far.
+    magic: bool,
+}
+
+impl Messages {
+    /// From a stream that carries nothing else.
+    pub fn new() -> Messages {
+        Messages::default()
+    }
+
+    /// From a stream in which anything may stand before [`MAGIC`].
+    pub fn after_magic() -> Messages {
+        Messages {
+            bytes: Vec::new(),
+            magic: true,
+        }
+    }
+
+    /// Takes bytes as they came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        if !self.magic {
+            return;
+        }
+        let at = self.bytes.windows(MAGIC.len()).position(|w| w == MAGIC);
+        match at {
+            Some(at) => {
+                self.bytes.drain(..at + MAGIC.len());
+                self.magic = false;
+            }
+            // the magic may have come in part
+            None => {
+                let keep = self.bytes.len().min(MAGIC.len() - 1);
+                self.bytes.drain(..self.bytes.len() - keep);
+            }
+        }
+    }
+
+    /// The next whole message; `None` until there is one.
+    pub fn poll<M: Message>(&mut self) -> Option<Result<M, Strange>> {
+        let head = self.bytes.first_chunk::<4>()?;
+        if self.magic {
+            return None;
+        }
+        let body = u32::from_le_bytes(*head) as usize;
+        if body == 0 || body > LONGEST {
+            return Some(Err(Strange(format!(
+                "a message between mpiexec and its helper has {body} bytes"
+            ))));
+        }
+        if self.bytes.len() < 4 + body {
+            return None;
+        }
+        let message: Vec<u8> = self.bytes.drain(..4 + body).collect();
+        Some(M::decode(message[4], &message[5..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn start() -> Start {
+        Start {
+            job: "kw-1".into(),
+            number: 2,
+            host: "node-b".into(),
+            size: 9,
+            bind: "auto".into(),
+            map: true,
+            programs: vec![Program {
+                words: vec![b"./a".to_vec(), b"".to_vec(), b"x \xff".to_vec()],
+                env: vec![(b"A".to_vec(), b"1\n2".to_vec())],
+                dir: b"/tmp".to_vec(),
+            }],
+            seats: vec![Seat {
+                rank: 3,
+                program: 0,
+                local: 2,
+                before: 1,
+            }],
+        }
+    }
+
+    fn orders() -> Vec<Order> {
+        vec![
+            Order::Start(start()),
+            Order::Wire(7, b"cmd=init\n".to_vec()),
+            Order::Input(Vec::new()),
+            Order::Signal(15),
+            Order::Flow(false),
+            Order::Ping,
+            Order::Hold,
+            Order::End(true),
+        ]
+    }
+
+    fn reports() -> Vec<Report> {
+        vec![
+            Report::Ready(VERSION, "0.1".into()),
+            Report::Wire(1, b"cmd=put\n".to_vec()),
+            Report::Output(1, 1, b"\0\n".to_vec()),
+            Report::Ended {
+                rank: 4,
+                status: 0,
+                signal: 9,
+                core: true,
+            },
+            Report::Failed(127, "there is no program 'x'".into()),
+            Report::Taken,
+            Report::Map("rank 0 on a\n".into()),
+            Report::Pong,
+        ]
+    }
+
+    fn all<M: Message>(m: &mut Messages) -> Vec<M> {
+        std::iter::from_fn(|| m.poll().map(|r| r.unwrap())).collect()
+    }
+
+    #[test]
+    fn every_message_survives_in_pieces_of_any_size() {
+        let bytes: Vec<u8> = orders().iter().flat_map(Message::encode).collect();
+        for piece in [1, 3, 7, bytes.len()] {
+            let (mut m, mut got) = (Messages::new(), Vec::new());
+            for part in bytes.chunks(piece) {
+                m.feed(part);
+                got.extend(all::<Order>(&mut m));
+            }
+            assert_eq!(got, orders());
+        }
+        let bytes: Vec<u8> = reports().iter().flat_map(Message::encode).collect();
+        let mut m = Messages::new();
+        m.feed(&bytes);
+        assert_eq!(all::<Report>(&mut m), reports());
+    }
+
+    #[test]
+    fn what_a_login_script_prints_is_skipped() {
+        let mut bytes = b"Welcome to node-b!\n\0kw-helper-".to_vec();
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend(Report::Pong.encode());
+        for piece in [1, 5, bytes.len()] {
+            let (mut m, mut got) = (Messages::after_magic(), Vec::new());
+            for part in bytes.chunks(piece) {
+                m.feed(part);
+                got.extend(all::<Report>(&mut m));
+            }
+            assert_eq!(got, [Report::Pong]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_an_error_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut m = Messages::new();
+            m.feed(&bytes);
+            while let Some(Ok(_)) = m.poll::<Order>() {}
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The helper on another host: started there by mpiexec's ssh, it starts the ranks of that host, passes on what they say, and
+//! ends with the connection, taking them with it.
+//!
+//! It reads [`Order`]s from its standard input and writes [`Report`]s to its standard output, in one thread. A guard
+//! (see [`kw_sys::process::guard`]) does the same for a helper that is killed.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
+use crate::verdict::{Ended, Verdict};
+use crate::{args, bind, plan, stdin};
+use kw_base::Tick;
+use kw_core::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
+use kw_sys::process::Guard;
+use kw_sys::signals::{self, Signals};
+use kw_sys::{clock, process};
+
+/// How long mpiexec may say nothing (it asks every few seconds whether we are there).
+const SILENT: Duration = Duration::from_secs(60);
+/// Reports that may wait for a slow connection before ranks' output has to.
+const BACKLOG: usize = 4 << 20;
+
+/// Why the helper ends.
+enum Over {
+    /// It was told to.
+    Told,
+    /// Nobody is there to tell.
+    Alone,
+}
+
+struct Helper {
+    epoll: OwnedFd,
+    signals: Signals,
+    ranks: Ranks,
+    orders: Messages,
+    unsent: VecDeque<u8>,
+    /// What rank 0 reads from, and what waits for room there.
+    input: Option<OwnedFd>,
+    input_waits: Vec<u8>,
+    started: Option<Started>,
+    heard: Tick,
+    held: bool,
+    wanted: bool,
+    flowing: bool,
+}
+
+/// What there is once ranks were to be started.
+struct Started {
+    tag: String,
+    guard: Guard,
+}
+
+/// Runs until mpiexec is done with us, or gone.
+pub fn run() -> Result<(), Verdict> {
+    let system = |what: &'static str| move |e: Errno| Verdict::system(what, e);
+    let signals = signals::take(&[signals::CHLD, signals::HUP, signals::TERM, signals::INT])
+        .map_err(|e| Verdict::system("take signals", e))?;
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("make an epoll"))?;
+    for fd in [rustix::stdio::stdin(), rustix::stdio::stdout()] {
+        rustix::io::ioctl_fionbio(fd, true).map_err(system("use the connection to mpiexec"))?;
+    }
+    watch(&epoll, &signals, Source::Signals).map_err(system("watch signals"))?;
+    watch(&epoll, rustix::stdio::stdin(), Source::Helper(0))
+        .map_err(system("watch the connection to mpiexec"))?;
+    let mut helper = Helper {
+        epoll,
+        signals,
+        ranks: Ranks::new(),
+        orders: Messages::new(),
+        unsent: MAGIC.iter().copied().collect(),
+        input: None,
+        input_waits: Vec::new(),
+        started: None,
+        heard: clock::now(),
+        held: false,
+        wanted: true,
+        flowing: true,
+    };
+    helper.say(&Report::Ready(VERSION, env!("CARGO_PKG_VERSION").into()));
+    loop {
+        if let Err(over) = helper.turn() {
+            helper.end(over);
+            return Ok(());
+        }
+    }
+}
+
+impl Helper {
+    fn turn(&mut self) -> Result<(), Over> {
+        let mut events = Vec::with_capacity(64);
+        // soon when rank 0's pipe is full: it is not watched
+        let (secs, nanos) = match self.input_waits.is_empty() {
+            true => (1, 0),
+            false => (0, 5_000_000),
+        };
+        let wait = Timespec {
+            tv_sec: secs,
+            tv_nsec: nanos,
+        };
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            Some(&wait),
+        ) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return Err(Over::Alone),
+        }
+        self.take_signals()?;
+        for event in &events {
+            match Source::of(event.data.u64()) {
+                Source::Helper(_) => self.on_orders()?,
+                Source::Wire(rank) => self.on_wire(rank),
+                Source::Output(rank, which) => drop(self.on_output(rank, which)),
+                _ => {}
+            }
+        }
+        self.pass_input();
+        self.push()?;
+        self.steer();
+        match self.held || clock::now().since(self.heard) < SILENT {
+            true => Ok(()),
+            false => Err(Over::Alone),
+        }
+    }
+
+    fn say(&mut self, report: &Report) {
+        self.unsent.extend(report.encode());
+    }
+
+    /// Sends what is due.
+    fn push(&mut self) -> Result<(), Over> {
+        let stdout = rustix::stdio::stdout();
+        while !self.unsent.is_empty() {
+            match rustix::io::write(stdout, self.unsent.as_slices().0) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return Err(Over::Alone),
+            }
+        }
+        let data = epoll::EventData::new_u64(Source::ToHelper(0).number());
+        let _ = match self.unsent.is_empty() {
+            true => epoll::delete(&self.epoll, stdout),
+            false => epoll::add(&self.epoll, stdout, data, epoll::EventFlags::OUT),
+        };
+        Ok(())
+    }
+
+    /// Takes output from the ranks, or leaves it in their pipes, as mpiexec and the connection can bear it.
+    fn steer(&mut self) {
+        let most = if self.flowing { BACKLOG } else { BACKLOG / 2 };
+        let on = self.wanted && self.unsent.len() < most;
+        if on != self.flowing {
+            self.flowing = on;
+            self.ranks.want_output(&self.epoll, on);
+        }
+    }
+
+    fn take_signals(&mut self) -> Result<(), Over> {
+        while let Some(came) = self.signals.poll_signal() {
+            if came.number != signals::CHLD {
+                return Err(Over::Alone);
+            }
+        }
+        while let Some((_, rank, ended)) = self.ranks.reap() {
+            if let Some(rank) = rank {
+                self.on_ended(rank, ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// All that a rank said and printed goes before its end.
+    fn on_ended(&mut self, rank: u32, ended: Ended) {
+        self.on_wire(rank);
+        for which in 0..2 {
+            while self.ranks.has_output(rank, which) && self.on_output(rank, which) {}
+        }
+        let (status, signal, core) = match ended {
+            Ended::Exit(status) => (status as u32, 0, false),
+            Ended::Signal(signal, core) => (0, signal as u32, core),
+            Ended::Lost => (1, 0, false),
+        };
+        self.say(&Report::Ended {
+            rank,
+            status,
+            signal,
+            core,
+        });
+    }
+
+    fn on_wire(&mut self, rank: u32) {
+        while let Heard::Bytes(bytes) = self.ranks.hear_wire(rank) {
+            self.say(&Report::Wire(rank, bytes));
+        }
+        self.ranks.say(&self.epoll, rank, &[]);
+    }
+
+    /// Whether something was read.
+    fn on_output(&mut self, rank: u32, which: usize) -> bool {
+        let Heard::Bytes(bytes) = self.ranks.hear_output(rank, which) else {
+            return false;
+        };
+        self.say(&Report::Output(rank, which as u32, bytes));
+        true
+    }
+
+    fn on_orders(&mut self) -> Result<(), Over> {
+        match hear(rustix::stdio::stdin()) {
+            Heard::Bytes(bytes) => self.orders.feed(&bytes),
+            Heard::Nothing => return Ok(()),
+            Heard::End => return Err(Over::Alone),
+        }
+        self.heard = clock::now();
+        self.held = false;
+        while let Some(order) = self.orders.poll::<Order>() {
+            self.obey(order.map_err(|_| Over::Alone)?)?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Over> {
+        match order {
+            Order::Start(start) => self.start(start),
+            Order::Wire(rank, bytes) => self.ranks.say(&self.epoll, rank, &bytes),
+            Order::Input(bytes) if bytes.is_empty() => self.input = None,
+            Order::Input(bytes) => self.input_waits = bytes,
+            Order::Signal(number) => self.ranks.to_all(number as i32),
+            Order::Flow(on) => self.wanted = on,
+            Order::Ping => self.say(&Report::Pong),
+            Order::Hold => self.held = true,
+            Order::End(kill) => {
+                if kill {
+                    self.kill();
+                }
+                return Err(Over::Told);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts all ranks of this host; if one cannot be started, none is left.
+    fn start(&mut self, start: Start) {
+        if let Err(verdict) = self.start_all(&start) {
+            self.kill();
+            let status = verdict.status.into();
+            self.say(&Report::Failed(status, verdict.sentence));
+        }
+    }
+
+    fn start_all(&mut self, start: &Start) -> Result<(), Verdict> {
+        let mark = mark(&start.job, start.number);
+        let tag = format!("MPIEXEC_MARK={mark}");
+        let guard = process::guard(&tag).map_err(|e| Verdict::system("start the guard", e))?;
+        self.started = Some(Started { tag, guard });
+        process::adopt_orphans();
+        let usable = kw_sys::cpus::usable();
+        let how = args::binding("--bind", OsStr::new(&start.bind))?;
+        let shares = bind::bind(how, start.seats.len(), usable, kw_sys::topology::cores)?;
+        let ready = |p: &Program| Ready::new(p, start, &mark, usable);
+        let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
+        for (seat, cpus) in start.seats.iter().zip(shares) {
+            let program = match programs.get(seat.program as usize) {
+                Some(Ok(program)) => program,
+                Some(Err(verdict)) => return Err(verdict.clone()),
+                None => {
+                    return Err(Verdict::misuse(format!(
+                        "rank {} has no program",
+                        seat.rank
+                    )));
+                }
+            };
+            if start.map {
+                let line = bind::line(seat.rank, &start.host, &cpus, &program.path);
+                self.say(&Report::Map(line));
+            }
+            let input = self.input_of(seat.rank)?;
+            let begin = Begin {
+                rank: seat.rank,
+                program: &program.path,
+                words: &program.words,
+                env: &program.env,
+                local: (seat.local as usize, seat.before as usize),
+                dir: Some(&program.dir),
+                cpus: &cpus,
+                input,
+                host: &start.host,
+            };
+            self.ranks.start(&self.epoll, begin)?;
+        }
+        Ok(())
+    }
+
+    fn input_of(&mut self, rank: u32) -> Result<OwnedFd, Verdict> {
+        if rank != 0 {
+            return stdin::nothing().map_err(|e| Verdict::system("open /dev/null", e));
+        }
+        let failed = |e: Errno| Verdict::system("pass standard input on", e);
+        let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+        rustix::io::ioctl_fionbio(&ours, true).map_err(failed)?;
+        self.input = Some(ours);
+        Ok(theirs)
+    }
+
+    /// Hands rank 0 what it is due; says so when that is done (or nobody reads it).
+    fn pass_input(&mut self) {
+        if self.input_waits.is_empty() {
+            return;
+        }
+        let written = match &self.input {
+            Some(to) => rustix::io::write(to, &self.input_waits),
+            None => Err(Errno::PIPE),
+        };
+        match written {
+            Ok(n) => drop(self.input_waits.drain(..n)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => {
+                self.input = None;
+                self.input_waits.clear();
+            }
+        }
+        if self.input_waits.is_empty() {
+            self.say(&Report::Taken);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.ranks.to_all(signals::KILL);
+        if let Some(started) = &self.started {
+            process::sweep(&started.tag);
+        }
+    }
+
+    /// Nothing of the job is left on this host.
+    fn end(mut self, over: Over) {
+        if matches!(over, Over::Alone) || self.ranks.alive() {
+            self.kill();
+        }
+        if let Some(started) = self.started {
+            started.guard.dismiss();
+        }
+    }
+}
+
+/// A program that was found here.
+struct Ready {
+    path: PathBuf,
+    words: Vec<OsString>,
+    env: Env,
+    dir: PathBuf,
+}
+
+impl Ready {
+    fn new(p: &Program, start: &Start, mark: &str, usable: usize) -> Result<Ready, Verdict> {
+        let os = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+        let words: Vec<OsString> = p.words.iter().map(os).collect();
+        let base: Env = p.env.iter().map(|(k, v)| (os(k), os(v))).collect();
+        let dir = PathBuf::from(os(&p.dir));
+        let path = base
+            .iter()
+            .find(|(k, _)| k == "PATH")
+            .map(|(_, v)| v.clone());
+        let path = path.or_else(|| std::env::var_os("PATH"));
+        let word = words.first().map_or(OsStr::new(""), |w| w.as_os_str());
+        let path = match dir.is_dir() {
+            true => plan::find(word, None, &dir, path),
+            false => Err(plan::no_directory(&dir)),
+        };
+        Ok(Ready {
+            path: path.map_err(|v| {
+                Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence))
+            })?,
+            words,
+            env: common_env(&base, start.size as usize, &start.job, mark, usable),
+            dir,
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! The processes of ranks on this machine: starting them, hearing them, ending them. `mpiexec` has one of these for its own
+//! machine, its helper on another host has one for that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
+use rustix::process::{WaitOptions, wait};
+
+use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
+use kw_sys::process::Start;
+
+/// An environment.
+pub type Env = Vec<(OsString, OsString)>;
+
+/// What an event of the poller is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Signals of this process.
+    Signals,
+    /// Our own standard input.
+    Input,
+    /// What a rank says to the PMI server.
+    Wire(u32),
+    /// What a rank prints.
+    Output(u32, usize),
+    /// What comes from a host's helper, or can be sent to it.
+    Helper(u32),
+    /// The other direction, where that has a descriptor of its own.
+    ToHelper(u32),
+    /// What the command that reaches a host prints on standard error.
+    Complaint(u32),
+}
+
+impl Source {
+    /// As the poller keeps it.
+    pub fn number(self) -> u64 {
+        let (kind, which) = match self {
+            Source::Signals => (0, 0),
+            Source::Input => (1, 0),
+            Source::Wire(r) => (2, r),
+            Source::Output(r, which) => (3 + which as u64, r),
+            Source::Helper(h) => (5, h),
+            Source::ToHelper(h) => (6, h),
+            Source::Complaint(h) => (7, h),
+        };
+        kind | u64::from(which) << 8
+    }
+
+    /// Back again.
+    pub fn of(number: u64) -> Source {
+        let which = (number >> 8) as u32;
+        match number & 255 {
+            0 => Source::Signals,
+            1 => Source::Input,
+            2 => Source::Wire(which),
+            5 => Source::Helper(which),
+            6 => Source::ToHelper(which),
+            7 => Source::Complaint(which),
+            n => Source::Output(which, n as usize - 3),
+        }
+    }
+}
+
+/// Watches a descriptor for input.
+pub fn watch(epoll: &OwnedFd, fd: impl AsFd, source: Source) -> rustix::io::Result<()> {
+    let data = epoll::EventData::new_u64(source.number());
+    epoll::add(epoll, fd, data, epoll::EventFlags::IN)
+}
+
+/// What could be read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Nothing now.
+    Nothing,
+    /// The other side is gone.
+    End,
+}
+
+/// Reads once.
+pub fn hear(fd: impl AsFd) -> Heard {
+    let mut some = vec![0u8; 65536];
+    match rustix::io::read(fd, &mut some) {
+        Ok(n @ 1..) => {
+            some.truncate(n);
+            Heard::Bytes(some)
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+        Ok(0) | Err(_) => Heard::End,
+    }
+}
+
+/// A rank to start.
+#[derive(Debug)]
+pub struct Begin<'a> {
+    /// Its number.
+    pub rank: u32,
+    /// Absolute path of the program.
+    pub program: &'a Path,
+    /// Program as named, and arguments.
+    pub words: &'a [OsString],
+    /// Environment without what is the rank's own.
+    pub env: &'a Env,
+    /// Ranks of its host, and how many of them come before it.
+    pub local: (usize, usize),
+    /// Working directory, if not ours.
+    pub dir: Option<&'a Path>,
+    /// Processors.
+    pub cpus: &'a [usize],
+    /// Standard input.
+    pub input: OwnedFd,
+    /// Name of this host, for sentences.
+    pub host: &'a str,
+}
+
+/// One process.
+#[derive(Debug)]
+struct Process {
+    pid: u32,
+    wire: Option<OwnedFd>,
+    unsent: Vec<u8>,
+    pipes: [Option<OwnedFd>; 2],
+    lives: bool,
+}
+
+/// Ranks on this machine.
+#[derive(Debug, Default)]
+pub struct Ranks {
+    all: BTreeMap<u32, Process>,
+    pids: HashMap<u32, u32>,
+    /// Limit of open files that ranks get.
+    files: Option<u64>,
+}
+
+impl Ranks {
+    /// None yet. Raises our limit of open files as far as it goes; ranks get the old one.
+    pub fn new() -> Ranks {
+        Ranks {
+            files: raise_files(),
+            ..Ranks::default()
+        }
+    }
+
+    /// Starts a rank and watches what it says.
+    pub fn start(&mut self, epoll: &OwnedFd, b: Begin) -> Result<(), Verdict> {
+        let rank = b.rank;
+        let many = |e: Errno| Verdict::system(&format!("open the pipes of rank {rank}"), e);
+        let flags = SocketFlags::CLOEXEC;
+        let (wire, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(many)?;
+        let (out_r, out_w) = pipe_with(PipeFlags::CLOEXEC).map_err(many)?;
+        let (err_r, err_w) = pipe_with(PipeFlags::CLOEXEC).map_err(many)?;
+        for fd in [&wire, &out_r, &err_r] {
+            rustix::io::ioctl_fionbio(fd, true).map_err(many)?;
+        }
+        let pid = kw_sys::process::start(Start {
+            program: b.program,
+            arg0: &b.words[0],
+            args: &b.words[1..],
+            env: &rank_env(&b, theirs.as_raw_fd()),
+            dir: b.dir,
+            stdio: [b.input, out_w, err_w],
+            keep: Some(theirs.as_fd()),
+            cpus: b.cpus,
+            files: self.files,
+        })
+        .map_err(|e| cannot_start(rank, b.host, &b.words[0], &e))?;
+        watch(epoll, &wire, Source::Wire(rank)).map_err(many)?;
+        watch(epoll, &out_r, Source::Output(rank, 0)).map_err(many)?;
+        watch(epoll, &err_r, Source::Output(rank, 1)).map_err(many)?;
+        self.pids.insert(pid, rank);
+        let process = Process {
+            pid,
+            wire: Some(wire),
+            unsent: Vec::new(),
+            pipes: [Some(out_r), Some(err_r)],
+            lives: true,
+        };
+        self.all.insert(rank, process);
+        Ok(())
+    }
+
+    /// What a rank says to the PMI server.
+    pub fn hear_wire(&mut self, rank: u32) -> Heard {
+        let Some(process) = self.all.get_mut(&rank) else {
+            return Heard::End;
+        };
+        let Some(wire) = &process.wire else {
+            return Heard::End;
+        };
+        let heard = hear(wire);
+        if heard == Heard::End {
+            process.wire = None;
+        }
+        heard
+    }
+
+    /// Sends a rank bytes of PMI, and what is still due; watches for room when it has none.
+    pub fn say(&mut self, epoll: &OwnedFd, rank: u32, bytes: &[u8]) {
+        let Some(process) = self.all.get_mut(&rank) else {
+            return;
+        };
+        let Some(wire) = &process.wire else { return };
+        process.unsent.extend_from_slice(bytes);
+        let unsent = &mut process.unsent;
+        if unsent.is_empty() {
+            return;
+        }
+        let before = unsent.len();
+        while !unsent.is_empty() {
+            match rustix::net::send(wire, &unsent[..], rustix::net::SendFlags::NOSIGNAL) {
+                Ok(n) => drop(unsent.drain(..n)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return unsent.clear(),
+            }
+        }
+        let mut flags = epoll::EventFlags::IN;
+        if !unsent.is_empty() {
+            flags |= epoll::EventFlags::OUT;
+        } else if before < 4096 {
+            return;
+        }
+        let data = epoll::EventData::new_u64(Source::Wire(rank).number());
+        let _ = epoll::modify(epoll, wire, data, flags);
+    }
+
+    /// What a rank printed.
+    pub fn hear_output(&mut self, rank: u32, which: usize) -> Heard {
+        let Some(process) = self.all.get_mut(&rank) else {
+            return Heard::End;
+        };
+        let Some(pipe) = &process.pipes[which] else {
+            return Heard::End;
+        };
+        let heard = hear(pipe);
+        if heard == Heard::End {
+            process.pipes[which] = None;
+        }
+        heard
+    }
+
+    /// Whether something that a rank printed waits to be read.
+    pub fn has_output(&self, rank: u32, which: usize) -> bool {
+        let pipe = self.all.get(&rank).and_then(|p| p.pipes[which].as_ref());
+        pipe.is_some_and(|p| rustix::io::ioctl_fionread(p).is_ok_and(|n| n > 0))
+    }
+
+    /// Takes output from now on, or leaves it in the pipes.
+    pub fn want_output(&self, epoll: &OwnedFd, on: bool) {
+        let flags = match on {
+            true => epoll::EventFlags::IN,
+            false => epoll::EventFlags::empty(),
+        };
+        for (rank, process) in &self.all {
+            for (which, pipe) in process.pipes.iter().enumerate() {
+                if let Some(pipe) = pipe {
+                    let data = epoll::EventData::new_u64(Source::Output(*rank, which).number());
+                    let _ = epoll::modify(epoll, pipe, data, flags);
+                }
+            }
+        }
+    }
+
+    /// Sends a signal to the process groups of all living ranks.
+    pub fn to_all(&self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else {
+            return;
+        };
+        for process in self.all.values().filter(|p| p.lives) {
+            if let Some(pid) = Pid::from_raw(process.pid as i32) {
+                let _ = kill_process_group(pid, signal);
+            }
+        }
+    }
+
+    /// The next child that has ended: its process id, its rank if it is one, how it ended.
+    pub fn reap(&mut self) -> Option<(u32, Option<u32>, Ended)> {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            let ended = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Ended::Exit(code),
+                (_, Some(signal)) => Ended::Signal(signal, status.as_raw() & 0x80 != 0),
+                _ => continue,
+            };
+            let pid = pid.as_raw_nonzero().get() as u32;
+            let rank = self.pids.remove(&pid);
+            if let Some(process) = rank.and_then(|r| self.all.get_mut(&r)) {
+                process.lives = false;
+            }
+            return Some((pid, rank, ended));
+        }
+        None
+    }
+
+    /// Whether one of them still runs.
+    pub fn alive(&self) -> bool {
+        !self.pids.is_empty()
+    }
+}
+
+/// What marks the processes of a job on one machine: a job may have several helpers on it, under several names.
+pub fn mark(job: &str, machine: u32) -> String {
+    format!("{job}.{machine}")
+}
+
+/// What all ranks of a program on one machine have in common.
+pub fn common_env(env: &Env, size: usize, job: &str, mark: &str, usable: usize) -> Env {
+    let mut env = env.clone();
+    env.push(("PMI_SIZE".into(), size.to_string().into()));
+    env.push(("MPIEXEC_JOB".into(), job.into()));
+    env.push(("MPIEXEC_MARK".into(), mark.into()));
+    if !env.iter().any(|(k, _)| k == "KW_CPUS") {
+        env.push(("KW_CPUS".into(), usable.to_string().into()));
+    }
+    env
+}
+
+fn rank_env(b: &Begin, fd: i32) -> Env {
+    let mut env = b.env.clone();
+    for (name, value) in [
+        ("PMI_RANK", b.rank.to_string()),
+        ("PMI_ID", b.rank.to_string()),
+        ("PMI_FD", fd.to_string()),
+        ("MPI_LOCALNRANKS", b.local.0.to_string()),
+        ("MPI_LOCALRANKID", b.local.1.to_string()),
+    ] {
+        env.push((name.into(), value.into()));
+    }
+    env
+}
+
+fn raise_files() -> Option<u64> {
+    let now = getrlimit(Resource::Nofile);
+    let high = Rlimit {
+        current: now.maximum,
+        maximum: now.maximum,
+    };
+    setrlimit(Resource::Nofile, high).ok()?;
+    now.current
+}
+
+fn cannot_start(rank: u32, host: &str, word: &OsString, error: &io::Error) -> Verdict {
+    let word = word.to_string_lossy();
+    let (status, hint) = match error.kind() {
+        io::ErrorKind::NotFound => (NOT_FOUND, " (is its interpreter there?)"),
+        _ => (CANNOT_EXECUTE, ""),
+    };
+    Verdict::new(
+        status,
+        format!("cannot start rank {rank} on {host}: '{word}': {error}{hint}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Source;
+
+    #[test]
+    fn sources_survive_the_poller() {
+        for source in [
+            Source::Signals,
+            Source::Input,
+            Source::Wire(7),
+            Source::Output(99_999, 0),
+            Source::Output(3, 1),
+            Source::Helper(12),
+            Source::ToHelper(12),
+            Source::Complaint(0),
+        ] {
+            assert_eq!(Source::of(source.number()), source);
+        }
+    }
+}

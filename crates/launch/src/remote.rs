@@ -1,0 +1,335 @@
+//! Another host, as mpiexec sees it: the command that reaches it (ssh), and the conversation with our helper there, over that
+//! command's standard input and output ([`kw_core::helper`]).
+//!
+//! ```text
+//! Starting --Ready--> Ready --End is said--> Parting --the connection ends--> Gone
+//!    \-------the connection ends: lost-/------------------------------------->
+//! ```
+//! A helper that has not answered for [`SILENT`] is taken for lost: a host that vanishes says nothing.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::plan::Plan;
+use crate::ranks::{Env, Heard, Source, hear, watch};
+
+use crate::verdict::Verdict;
+use kw_base::Tick;
+use kw_core::helper::{Message, Messages, Order, Program, Report, Seat, Start, VERSION};
+use kw_sys::process;
+
+/// How often a helper is asked whether it is there.
+const ASK: Duration = Duration::from_secs(3);
+/// How long it may owe the answer.
+const SILENT: Duration = Duration::from_secs(9);
+/// How much of what the command complains about is kept.
+const KEPT: usize = 8192;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Starting,
+    Ready,
+    Parting,
+    Gone,
+}
+
+/// A host and its helper.
+#[derive(Debug)]
+pub struct Remote {
+    /// As the user wrote it.
+    pub name: String,
+    /// Which machine of the plan; also its number in the poller.
+    pub machine: u32,
+    /// The command's process.
+    pub pid: u32,
+    state: State,
+    to: Option<OwnedFd>,
+    from: Option<OwnedFd>,
+    complaint: Option<OwnedFd>,
+    complained: Vec<u8>,
+    unsent: Vec<u8>,
+    messages: Messages,
+    ask_at: Tick,
+    /// When the question was asked that has no answer yet.
+    asked: Option<Tick>,
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+impl Remote {
+    /// Starts the command that reaches a host.
+    pub fn start(plan: &Plan, machine: usize, epoll: &OwnedFd) -> Result<Remote, Verdict> {
+        let name = &plan.machines[machine].name;
+        let words = &plan.reach.command;
+        let failed = |e: &dyn std::fmt::Display| {
+            Verdict::new(
+                1,
+                format!(
+                    "host {name} cannot be reached: '{}' cannot be started: {e}",
+                    words.join(" ")
+                ),
+            )
+        };
+        let pipes = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(&e));
+        let [(in_r, in_w), (out_r, out_w), (err_r, err_w)] = [pipes()?, pipes()?, pipes()?];
+        for fd in [&in_w, &out_r, &err_r] {
+            rustix::io::ioctl_fionbio(fd, true).map_err(|e| failed(&e))?;
+        }
+        let [first, rest @ ..] = &words[..] else {
+            return Err(failed(&"it is empty"));
+        };
+        let helper = quoted(&plan.reach.helper.to_string_lossy());
+        let args: Vec<_> = rest
+            .iter()
+            .cloned()
+            .chain([name.clone(), helper, "--helper".to_string()])
+            .map(Into::into)
+            .collect();
+        let here = crate::plan::current_dir()?;
+        let program = crate::plan::find(first.as_ref(), None, &here, std::env::var_os("PATH"))
+            .map_err(|v| failed(&v.sentence))?;
+        let pid = process::start(process::Start {
+            program: &program,
+            arg0: first.as_ref(),
+            args: &args,
+            env: &std::env::vars_os().collect::<Env>(),
+            dir: None,
+            stdio: [in_r, out_w, err_w],
+            keep: None,
+            cpus: &[],
+            files: None,
+        })
+        .map_err(|e| failed(&e))?;
+        let number = machine as u32;
+        watch(epoll, &out_r, Source::Helper(number)).map_err(|e| failed(&e))?;
+        watch(epoll, &err_r, Source::Complaint(number)).map_err(|e| failed(&e))?;
+        Ok(Remote {
+            name: name.clone(),
+            machine: number,
+            pid,
+            state: State::Starting,
+            to: Some(in_w),
+            from: Some(out_r),
+            complaint: Some(err_r),
+            complained: Vec::new(),
+            unsent: Vec::new(),
+            messages: Messages::after_magic(),
+            ask_at: Tick::NEVER,
+            asked: None,
+        })
+    }
+
+    /// Whether the helper has said that it is there.
+    pub fn is_ready(&self) -> bool {
+        self.state == State::Ready
+    }
+
+    /// Whether the conversation is over.
+    pub fn is_gone(&self) -> bool {
+        self.state == State::Gone
+    }
+
+    /// Whether its end is what we wait for.
+    pub fn is_parting(&self) -> bool {
+        self.state == State::Parting
+    }
+
+    /// Ends the helper, or the attempt to reach it. `kill`: with all that is left of the job there.
+    pub fn part(&mut self, kill: bool, epoll: &OwnedFd) {
+        match self.state {
+            State::Ready => {
+                self.state = State::Parting;
+                self.asked = None;
+                self.say(epoll, &Order::End(kill));
+            }
+            State::Starting => self.close(),
+            State::Parting | State::Gone => {}
+        }
+    }
+
+    /// Says something to the helper, as soon as the pipe has room.
+    pub fn say(&mut self, epoll: &OwnedFd, order: &Order) {
+        if self.to.is_some() {
+            self.unsent.extend(order.encode());
+            self.push(epoll);
+        }
+    }
+
+    /// Sends what is due; watches for room when there is none.
+    pub fn push(&mut self, epoll: &OwnedFd) {
+        let Some(to) = &self.to else { return };
+        while !self.unsent.is_empty() {
+            match rustix::io::write(to, &self.unsent) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // the reading side finds out what happened
+                Err(_) => {
+                    self.to = None;
+                    return self.unsent.clear();
+                }
+            }
+        }
+        let data = epoll::EventData::new_u64(Source::ToHelper(self.machine).number());
+        let _ = match self.unsent.is_empty() {
+            true => epoll::delete(epoll, to),
+            false => epoll::add(epoll, to, data, epoll::EventFlags::OUT),
+        };
+    }
+
+    /// Reads once; what the helper said, or a sentence about why it is lost.
+    pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, String> {
+        let Some(from) = &self.from else {
+            return Ok(Vec::new());
+        };
+        match hear(from) {
+            Heard::Bytes(bytes) => self.messages.feed(&bytes),
+            Heard::Nothing => return Ok(Vec::new()),
+            Heard::End => return Err(self.why_ended()),
+        }
+        self.asked = None;
+        let mut reports = Vec::new();
+        while let Some(report) = self.messages.poll::<Report>() {
+            match report.map_err(|e| e.0)? {
+                Report::Ready(version, library) => self.ready(version, &library, now)?,
+                Report::Pong => {}
+                other => reports.push(other),
+            }
+        }
+        Ok(reports)
+    }
+
+    fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), String> {
+        if version != VERSION {
+            return Err(format!(
+                "its Kittiwake is {library}, this one is {}; install the same on all hosts",
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
+        self.state = State::Ready;
+        self.ask_at = now + ASK;
+        self.complained.clear();
+        Ok(())
+    }
+
+    /// The command complained: kept until the helper is there, passed on afterwards.
+    pub fn hear_complaint(&mut self) -> Vec<u8> {
+        let Some(fd) = &self.complaint else {
+            return Vec::new();
+        };
+        match hear(fd) {
+            Heard::Bytes(bytes) if self.is_ready() => return bytes,
+            Heard::Bytes(bytes) => {
+                self.complained.extend(bytes);
+                let more = self.complained.len().saturating_sub(KEPT);
+                self.complained.drain(..more);
+            }
+            Heard::Nothing => {}
+            Heard::End => self.complaint = None,
+        }
+        Vec::new()
+    }
+
+    /// Why the connection ended, in the command's own last words if it had any.
+    pub fn why_ended(&mut self) -> String {
+        // they were written before the end, so they are in the pipe
+        while self.complaint.as_ref().is_some_and(readable) {
+            let late = self.hear_complaint();
+            self.complained.extend(late);
+        }
+        let text = String::from_utf8_lossy(&self.complained).into_owned();
+        let last = text.lines().map(str::trim).rfind(|l| !l.is_empty());
+        match (last, self.state) {
+            (Some(words), _) => words.trim_end_matches('.').to_string(),
+            (None, State::Starting) => "the connection ended before the helper was there".into(),
+            (None, _) => "the connection to it ended".into(),
+        }
+    }
+
+    /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too long.
+    pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), String> {
+        if self.asked.is_some_and(|at| now.since(at) >= SILENT) {
+            return Err(format!("it has not answered for {} s", SILENT.as_secs()));
+        }
+        if self.is_ready() && now >= self.ask_at {
+            self.ask_at = now + ASK;
+            self.asked.get_or_insert(now);
+            self.say(epoll, &Order::Ping);
+        }
+        Ok(())
+    }
+
+    /// The conversation is over.
+    pub fn close(&mut self) {
+        self.state = State::Gone;
+        self.to = None;
+        self.from = None;
+        self.complaint = None;
+        self.unsent.clear();
+        self.asked = None;
+    }
+
+    /// Whether something that the helper said waits to be read.
+    pub fn has_words(&self) -> bool {
+        self.from.as_ref().is_some_and(readable)
+    }
+
+    /// The verdict when it cannot be reached.
+    pub fn unreached(&self, why: &str) -> Verdict {
+        Verdict::new(1, format!("host {} cannot be reached: {why}", self.name))
+    }
+}
+
+fn readable(fd: &OwnedFd) -> bool {
+    rustix::io::ioctl_fionread(fd).is_ok_and(|n| n > 0)
+}
+
+/// What the helper of a machine has to start.
+pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> {
+    use std::os::unix::ffi::OsStrExt;
+    let here = crate::plan::current_dir()?;
+    let bytes = |s: &std::ffi::OsString| s.as_bytes().to_vec();
+    let programs = plan.apps.iter().map(|a| Program {
+        words: a.words.iter().map(bytes).collect(),
+        env: a
+            .env_away
+            .iter()
+            .map(|(k, v)| (bytes(k), bytes(v)))
+            .collect(),
+        dir: here
+            .join(a.dir.as_deref().unwrap_or(Path::new("")))
+            .as_os_str()
+            .as_bytes()
+            .to_vec(),
+    });
+    let seats = plan.on(machine).map(|rank| {
+        let (local, before) = plan.local(rank);
+        Seat {
+            rank: rank as u32,
+            program: plan.ranks[rank].app as u32,
+            local: local as u32,
+            before: before as u32,
+        }
+    });
+    Ok(Start {
+        job: job.to_string(),
+        number: machine as u32,
+        host: plan.machines[machine].name.clone(),
+        size: plan.ranks.len() as u32,
+        bind: plan.bind.word().to_string(),
+        map: plan.map,
+        programs: programs.collect(),
+        seats: seats.collect(),
+    })
+}
