@@ -504,6 +504,9 @@ impl Engine {
 
     /// Says goodbye on every path. Call when nothing is pending any more.
     pub fn close(&mut self) {
+        for line in self.paths.network() {
+            self.log(Say::Info, || line);
+        }
         self.paths.close();
     }
 }

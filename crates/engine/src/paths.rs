@@ -157,6 +157,11 @@ impl Paths {
         }
     }
 
+    /// Which networks the connections use.
+    pub fn network(&self) -> Vec<String> {
+        self.tcp.as_ref().map_or(Vec::new(), |t| t.network())
+    }
+
     /// Connections refused because they could not prove the job's key.
     pub fn strangers_refused(&self) -> u64 {
         self.tcp.as_ref().map_or(0, |t| t.strangers_refused())

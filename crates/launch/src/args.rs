@@ -182,6 +182,7 @@ impl Reader<'_> {
             Opt::Completions => return self.completions(&name, inline).map(Some),
             Opt::Label => request.label = true,
             Opt::Map => request.map = true,
+            Opt::Network => request.env.push(("KW_LOG".into(), "info".into())),
             Opt::EnvNone => request.bare = true,
             Opt::Ignored => {}
             Opt::Count => app.count = Some(count(&name, &self.value(&name, inline)?)?),

@@ -33,6 +33,8 @@ pub enum Opt {
     Bind,
     /// Print the map of ranks.
     Map,
+    /// Print the networks.
+    Network,
     /// Accepted for other launchers' sake, has no effect.
     Ignored,
     /// Help.
@@ -187,6 +189,12 @@ pub const ALL: &[Row] = &[
         &["-v", "--map", "--verbose"],
         &[],
         "Prints which rank runs what, and on which processors, before the start.",
+    ),
+    row(
+        Opt::Network,
+        &["--report-network"],
+        &[],
+        "Has every rank print which addresses its connections used, and why not others (KW_LOG=info).",
     ),
     row(
         Opt::Help,

@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Most pieces of memory that one system call gathers or scatters.
 const MAX_RUNS: usize = 64;
@@ -90,9 +90,12 @@ impl Sock {
         }
     }
 
-    /// Begins to connect.
-    pub fn connect(addr: SocketAddr) -> io::Result<Sock> {
+    /// Begins to connect, from an address of ours or from the one that the kernel chooses.
+    pub fn connect(from: Option<IpAddr>, addr: SocketAddr) -> io::Result<Sock> {
         let fd = socket(&addr)?;
+        if let Some(from) = from {
+            net::bind(&fd, &SocketAddr::new(from, 0))?;
+        }
         match net::connect(&fd, &addr) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Sock::tuned(fd),
             Err(e) => Err(e.into()),
@@ -102,6 +105,19 @@ impl Sock {
     fn tuned(fd: OwnedFd) -> io::Result<Sock> {
         sockopt::set_tcp_nodelay(&fd, true)?;
         Ok(Sock { fd })
+    }
+
+    /// Our own end.
+    pub fn here(&self) -> io::Result<SocketAddr> {
+        Ok(SocketAddr::try_from(net::getsockname(&self.fd)?)?)
+    }
+
+    /// The other end.
+    pub fn there(&self) -> io::Result<SocketAddr> {
+        match net::getpeername(&self.fd)? {
+            Some(addr) => Ok(SocketAddr::try_from(addr)?),
+            None => Err(rustix::io::Errno::NOTCONN.into()),
+        }
     }
 
     /// How the connect is getting on.
@@ -339,7 +355,7 @@ mod tests {
     /// Two ends of a connection, both non-blocking.
     fn pair() -> (Sock, Sock) {
         let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let a = Sock::connect(at).unwrap();
+        let a = Sock::connect(None, at).unwrap();
         let b = loop {
             if let Some(b) = l.accept().unwrap() {
                 break b;
@@ -373,7 +389,7 @@ mod tests {
     fn a_refused_connect_says_so() {
         let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         drop(l);
-        let outcome = Sock::connect(at).and_then(|s| {
+        let outcome = Sock::connect(None, at).and_then(|s| {
             loop {
                 if s.connecting()? == Connect::Made {
                     return Ok(());

@@ -1,4 +1,7 @@
-//! Connecting to a peer: all its addresses at once, the first that proves the key wins.
+//! Connecting to a peer: all its addresses at once, the first that proves the key wins. The kernel chooses which of our
+//! addresses that is from; when none has won after [`WIDEN`], each is tried from all our other addresses as well, so that every
+//! pair of addresses of the two hosts takes part. Addresses that this host has too (a container bridge has the same on
+//! every host) lead to ourselves and are left out.
 //!
 //! ```text
 //! Attempt:  Connecting --made: hello--> Offered --challenge: proof--> Answered --verdict--> Welcome | Duplicate
@@ -12,11 +15,13 @@ use kw_base::{Peer, Tick};
 use kw_core::handshake::{Answered, CHALLENGE_LEN, Identity, Offered, Progress, Verdict};
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::{Connect, Got, Sock};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// How long a peer may stay unreachable.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(9);
+/// How long the kernel's choice of our own address is the only one.
+const WIDEN: Duration = Duration::from_millis(250);
 /// First pause before all addresses are tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Rounds that are made at least, however rarely this rank polls.
@@ -29,10 +34,26 @@ enum State {
     Answered(Answered),
 }
 
-/// One address that is being tried.
+/// An address of ours, if the kernel has found one that leads there, and one of the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pair {
+    from: Option<IpAddr>,
+    to: SocketAddr,
+}
+
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.from {
+            Some(from) => write!(f, "{from} to {}", self.to),
+            None => write!(f, "{}", self.to),
+        }
+    }
+}
+
+/// One pair of addresses that is being tried.
 #[derive(Debug)]
 struct Attempt {
-    addr: SocketAddr,
+    pair: Pair,
     sock: Sock,
     state: State,
     offer: Option<(Offered, [u8; kw_core::handshake::HELLO_LEN])>,
@@ -43,8 +64,8 @@ struct Attempt {
 pub enum Dialled {
     /// They go on.
     Waiting,
-    /// This one is welcome.
-    Connected(Sock, Outbox),
+    /// This one is welcome; what became of the others.
+    Connected(Sock, Outbox, String),
     /// None is left for now.
     Exhausted,
 }
@@ -54,8 +75,13 @@ pub enum Dialled {
 pub struct Dial {
     peer: Peer,
     addresses: Vec<SocketAddr>,
+    /// Addresses that this host has as well.
+    ours_too: Vec<SocketAddr>,
     attempts: Vec<Attempt>,
-    failures: Vec<(SocketAddr, String)>,
+    failures: Vec<(Pair, String)>,
+    /// When our other addresses take part.
+    widen: Option<Tick>,
+    wide: bool,
     pub outbox: Outbox,
     begun: bool,
     deadline: Option<Tick>,
@@ -64,10 +90,15 @@ pub struct Dial {
 }
 
 impl Dial {
-    pub fn new(peer: Peer, addresses: Vec<SocketAddr>) -> Dial {
+    /// `own` is every address of this host.
+    pub fn new(peer: Peer, addresses: Vec<SocketAddr>, own: &[IpAddr]) -> Dial {
+        let (ours_too, addresses) = foreign(addresses, own);
         Dial {
             peer,
             addresses,
+            ours_too,
+            widen: None,
+            wide: false,
             attempts: Vec::new(),
             failures: Vec::new(),
             outbox: Outbox::default(),
@@ -87,33 +118,59 @@ impl Dial {
     pub fn start(&mut self, identity: &Identity, poller: &Poller) {
         if !self.begun {
             self.begun = true;
-            self.round(identity, poller);
+            self.round(identity, poller, &[]);
         }
     }
 
-    fn round(&mut self, identity: &Identity, poller: &Poller) {
+    /// Tries every address, from what the kernel chooses and, once it is time, from all `sources`.
+    fn round(&mut self, identity: &Identity, poller: &Poller, sources: &[IpAddr]) {
         self.rounds += 1;
         self.again = Tick::NEVER;
         self.failures.clear();
-        for addr in self.addresses.clone() {
-            match self.attempt(addr, identity, poller) {
-                Ok(a) => self.attempts.push(a),
-                Err(e) => self.failures.push((addr, e.to_string())),
+        for to in self.addresses.clone() {
+            self.try_pair(Pair { from: None, to }, identity, poller);
+        }
+        if self.wide {
+            self.try_sources(identity, poller, sources);
+        }
+    }
+
+    /// Tries every address from our addresses that the kernel did not choose.
+    fn try_sources(&mut self, identity: &Identity, poller: &Poller, sources: &[IpAddr]) {
+        for to in self.addresses.clone() {
+            for &from in sources.iter().filter(|s| s.is_ipv4() == to.is_ipv4()) {
+                let pair = Pair {
+                    from: Some(from),
+                    to,
+                };
+                let known = self.attempts.iter().any(|a| a.pair == pair)
+                    || self.failures.iter().any(|(p, _)| *p == pair);
+                if !known {
+                    self.try_pair(pair, identity, poller);
+                }
             }
+        }
+    }
+
+    fn try_pair(&mut self, pair: Pair, identity: &Identity, poller: &Poller) {
+        match self.attempt(pair, identity, poller) {
+            Ok(a) => self.attempts.push(a),
+            Err(e) => self.failures.push((pair, e.to_string())),
         }
     }
 
     fn attempt(
         &self,
-        addr: SocketAddr,
+        pair: Pair,
         identity: &Identity,
         poller: &Poller,
     ) -> std::io::Result<Attempt> {
         let offer = identity.offer(self.peer.0, kw_sys::random::key()?);
-        let sock = Sock::connect(addr)?;
+        let sock = Sock::connect(pair.from, pair.to)?;
         poller.add(&sock, tag::DIAL | self.peer.0 as u64, Interest::Write)?;
+        let from = sock.here().ok().map(|a| a.ip());
         Ok(Attempt {
-            addr,
+            pair: Pair { from, ..pair },
             sock,
             state: State::Connecting,
             offer: Some(offer),
@@ -124,14 +181,17 @@ impl Dial {
     pub fn advance(&mut self, now: Tick, poller: &Poller) -> Dialled {
         let mut going = Vec::with_capacity(self.attempts.len());
         let number = tag::DIAL | self.peer.0 as u64;
-        for attempt in std::mem::take(&mut self.attempts) {
-            let addr = attempt.addr;
+        while let Some(attempt) = self.attempts.pop() {
+            let pair = attempt.pair;
             match attempt.step(number, poller) {
                 Ok(Step::On(a)) => going.push(a),
                 Ok(Step::Welcome(sock)) => {
-                    return Dialled::Connected(sock, std::mem::take(&mut self.outbox));
+                    // what this one had before it in the list may still be on its way
+                    let late = going.iter().chain(&self.attempts);
+                    let others = self.others(late.map(|a| a.pair));
+                    return Dialled::Connected(sock, std::mem::take(&mut self.outbox), others);
                 }
-                Err(why) => self.failures.push((addr, why)),
+                Err(why) => self.failures.push((pair, why)),
             }
         }
         self.attempts = going;
@@ -155,8 +215,14 @@ impl Dial {
         now: Tick,
         identity: &Identity,
         poller: &Poller,
+        sources: &[IpAddr],
     ) -> Result<Tick, String> {
         let deadline = *self.deadline.get_or_insert(now + PATIENCE);
+        let widen = *self.widen.get_or_insert(now + WIDEN);
+        if now >= widen && !self.wide {
+            self.wide = true;
+            self.try_sources(identity, poller, sources);
+        }
         if self.attempts.is_empty() {
             self.pause(now);
         }
@@ -170,7 +236,10 @@ impl Dial {
             }
         }
         if now >= self.again {
-            self.round(identity, poller);
+            self.round(identity, poller, sources);
+        }
+        if !self.wide {
+            return Ok(widen.min(self.again));
         }
         let next = if now >= deadline {
             self.again
@@ -189,19 +258,40 @@ impl Dial {
         self.attempts = going;
         let why = format!("no answer in {} s", PATIENCE.as_secs());
         self.failures
-            .extend(gone.into_iter().map(|a| (a.addr, why.clone())));
+            .extend(gone.into_iter().map(|a| (a.pair, why.clone())));
+    }
+
+    /// What became of all pairs but the one that is taken; the `late` ones were merely slower.
+    fn others(&self, late: impl Iterator<Item = Pair>) -> String {
+        let late = late.map(|pair| format!("{pair} (slower)"));
+        let failed = self.failures.iter();
+        let failed = failed.map(|(pair, why)| format!("{pair} ({why})"));
+        let ours = self.ours_too.iter();
+        let ours = ours.map(|a| format!("{} (both hosts have it)", a.ip()));
+        let all: Vec<_> = late.chain(failed).chain(ours).collect();
+        all.join(", ")
     }
 
     fn sentence(&self) -> String {
-        let list: Vec<_> = self
-            .failures
-            .iter()
-            .map(|(addr, why)| format!("{addr}: {why}"))
-            .collect();
+        let failed = self.failures.iter();
+        let failed = failed.map(|(pair, why)| format!("{pair}: {why}"));
+        let ours = self.ours_too.iter();
+        let ours = ours.map(|a| format!("{}: both hosts have this address", a.ip()));
+        let list: Vec<_> = failed.chain(ours).collect();
         format!(
             "no address of it could be reached ({}); check that a firewall lets the ranks talk, and KW_INTERFACES",
             list.join("; ")
         )
+    }
+}
+
+/// Tells addresses that are also ours from those that lead to another host. A peer that has no others is on this host.
+fn foreign(addresses: Vec<SocketAddr>, own: &[IpAddr]) -> (Vec<SocketAddr>, Vec<SocketAddr>) {
+    let (ours, others): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|a| own.contains(&a.ip()));
+    match others.is_empty() {
+        true => (others, ours),
+        false => (ours, others),
     }
 }
 
@@ -279,5 +369,25 @@ pub fn hear<'a>(sock: &Sock, bytes: &'a mut [u8]) -> Result<Option<&'a [u8]>, St
         Ok(Got::Nothing) => Ok(None),
         Ok(Got::End) => Err("closed during the handshake".to_string()),
         Err(e) => Err(e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_both_hosts_have_are_left_out_unless_there_is_no_other() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let own: Vec<IpAddr> = ["10.0.0.1", "172.17.0.1"]
+            .map(|a| a.parse().unwrap())
+            .to_vec();
+        let peer = vec![at("10.0.0.2:7"), at("172.17.0.1:7")];
+        assert_eq!(
+            foreign(peer, &own),
+            (vec![at("172.17.0.1:7")], vec![at("10.0.0.2:7")])
+        );
+        let neighbour = vec![at("10.0.0.1:8"), at("172.17.0.1:8")];
+        assert_eq!(foreign(neighbour.clone(), &own), (vec![], neighbour));
     }
 }

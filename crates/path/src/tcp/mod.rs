@@ -31,7 +31,7 @@
 //! so that two ranks that send each other large messages both move.
 //!
 //! # Making connections
-//! All addresses of the peer are tried at once, and the first one that proves the job's key (see
+//! All addresses of the peer are tried at once (see `dial`), and the first one that proves the job's key (see
 //! [`kw_core::handshake`]) is kept. When both ranks of a pair connect at the same time, the connection that the lower rank
 //! made is kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait, and welcomes it
 //! only should its own attempts all fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
@@ -39,7 +39,7 @@
 //! ```text
 //!           send                    welcome (theirs or ours)              EOF, error
 //! Unknown ---------> Dialing ------------------------------> Up(Link) -----------------> Gone
-//!    |                  \--- nobody answers for 10 s --------------------------------->  ^
+//!    |                  \--- nobody answers for 9 s - --------------------------------->  ^
 //!    \------ a stranger proves to be this peer: welcome ---> Up
 //! ```
 //!
@@ -62,11 +62,12 @@ use door::{Door, Knock};
 use kw_base::{Peer, Tick};
 use kw_core::handshake::{Identity, Verdict};
 use kw_core::wire::{Header, Kind};
+use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
 use link::{End, Link};
 use outbox::Outbox;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -146,6 +147,11 @@ pub struct TcpPath {
     patience: u32,
     events: Vec<Event>,
     closed: bool,
+    /// Every address of this host, and those that we listen on.
+    own: Vec<Interface>,
+    sources: Vec<IpAddr>,
+    /// Connections that this rank made, and what became of the other addresses.
+    made: Vec<(Peer, String)>,
 }
 
 impl AsFd for TcpPath {
@@ -191,12 +197,35 @@ impl TcpPath {
             patience: 0,
             events: Vec::new(),
             closed: false,
+            sources: at.iter().map(SocketAddr::ip).collect(),
+            own: all,
+            made: Vec::new(),
         })
     }
 
     /// Connections that were closed because they could not prove the key, or took too long to.
     pub fn strangers_refused(&self) -> u64 {
         self.door.refused()
+    }
+
+    /// Which addresses the connections use that this rank made and that are still there, and what became of the others.
+    pub fn network(&self) -> Vec<String> {
+        let lines = self.made.iter().filter_map(|(peer, others)| {
+            let Slot::Up(link) = self.slot(*peer)? else {
+                return None;
+            };
+            let (here, there) = (link.sock.here().ok()?.ip(), link.sock.there().ok()?.ip());
+            let device = self.own.iter().find(|i| i.addr == here);
+            let device = device.map_or("", |i| i.name.as_str());
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!("; not {others}"),
+            };
+            Some(format!(
+                "tcp to rank {peer}: {here} ({device}) to {there}{others}"
+            ))
+        });
+        lines.collect()
     }
 
     /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
@@ -249,7 +278,8 @@ impl TcpPath {
             return Err(down(to, "TCP does not reach this rank"));
         }
         if let Slot::Known(addresses) = &mut self.slots[to.idx()] {
-            let dial = Dial::new(to, std::mem::take(addresses));
+            let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
+            let dial = Dial::new(to, std::mem::take(addresses), &own);
             self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
             self.dialing.push(to);
             self.patience = 0;
@@ -390,7 +420,8 @@ impl TcpPath {
         };
         match dial.advance(now, &self.poller) {
             Dialled::Waiting => false,
-            Dialled::Connected(sock, outbox) => {
+            Dialled::Connected(sock, outbox, others) => {
+                self.made.push((peer, others));
                 self.connected(peer, sock, outbox, inbound);
                 true
             }
@@ -470,7 +501,7 @@ impl TcpPath {
             let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
                 continue;
             };
-            match dial.tick(now, &self.identity, &self.poller) {
+            match dial.tick(now, &self.identity, &self.poller, &self.sources) {
                 Ok(at) => next = next.min(at),
                 Err(reason) => self.bury(peer, reason, inbound),
             }
