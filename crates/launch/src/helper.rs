@@ -234,7 +234,7 @@ impl Helper {
             Order::Wire(rank, bytes) => self.ranks.say(&self.epoll, rank, &bytes),
             Order::Input(bytes) if bytes.is_empty() => self.input = None,
             Order::Input(bytes) => self.input_waits = bytes,
-            Order::Signal(number) => self.ranks.to_all(number as i32),
+            Order::Signal(number) => self.ranks.signal_all(number as i32),
             Order::Flow(on) => self.wanted = on,
             Order::Ping => self.say(&Report::Pong),
             Order::Hold => self.held = true,
@@ -334,7 +334,7 @@ impl Helper {
     }
 
     fn kill(&mut self) {
-        self.ranks.to_all(signals::KILL);
+        self.ranks.signal_all(signals::KILL);
         if let Some(started) = &self.started {
             process::sweep(&started.tag);
         }

@@ -272,7 +272,7 @@ impl Ranks {
     }
 
     /// Sends a signal to the process groups of all living ranks.
-    pub fn to_all(&self, number: i32) {
+    pub fn signal_all(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else {
             return;
         };

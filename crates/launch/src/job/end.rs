@@ -28,8 +28,8 @@ impl Job {
             match came.number {
                 signals::CHLD => {}
                 signals::TSTP => self.pause(),
-                signals::CONT => self.to_all(signals::CONT),
-                signals::USR1 | signals::USR2 => self.to_all(came.number),
+                signals::CONT => self.signal_all(signals::CONT),
+                signals::USR1 | signals::USR2 => self.signal_all(came.number),
                 number => self.on_end_signal(number),
             }
         }
@@ -37,12 +37,12 @@ impl Job {
     }
 
     fn pause(&mut self) {
-        self.to_all(signals::STOP);
+        self.signal_all(signals::STOP);
         for remote in &mut self.away {
             remote.say(&self.epoll, &Order::Hold);
         }
         signals::stop_self();
-        self.to_all(signals::CONT);
+        self.signal_all(signals::CONT);
     }
 
     fn on_end_signal(&mut self, number: i32) {
@@ -59,14 +59,14 @@ impl Job {
             }
             _ => {
                 self.asked = Some((number, now));
-                self.to_all(number);
+                self.signal_all(number);
             }
         }
     }
 
     /// Sends a signal to all living ranks.
-    fn to_all(&mut self, number: i32) {
-        self.here.to_all(number);
+    fn signal_all(&mut self, number: i32) {
+        self.here.signal_all(number);
         for remote in &mut self.away {
             remote.say(&self.epoll, &Order::Signal(number as u32));
         }
@@ -74,7 +74,7 @@ impl Job {
 
     /// Kills what was started, without a word.
     pub(super) fn kill_all(&mut self) {
-        self.to_all(signals::KILL);
+        self.signal_all(signals::KILL);
     }
 
     fn reap(&mut self) {
@@ -206,8 +206,8 @@ impl Job {
     pub(super) fn move_phase(&mut self, now: Tick) {
         match self.phase {
             Phase::Failing { until } if until <= now => {
-                self.to_all(signals::TERM);
-                self.to_all(signals::CONT);
+                self.signal_all(signals::TERM);
+                self.signal_all(signals::CONT);
                 self.phase = Phase::Ending {
                     until: clock::now() + ENDING,
                 };

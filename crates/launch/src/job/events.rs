@@ -36,7 +36,7 @@ impl Job {
                 Source::Wire(r) => self.on_wire(r),
                 Source::Output(r, which) => drop(self.on_output(r, which)),
                 Source::Helper(m) => self.on_helper(m),
-                Source::ToHelper(m) => self.to_helper(m),
+                Source::ToHelper(m) => self.push_helper(m),
                 Source::Complaint(m) => self.on_complaint(m),
             }
         }
@@ -212,7 +212,7 @@ impl Job {
         self.away.iter().position(|r| r.machine == machine)
     }
 
-    fn to_helper(&mut self, machine: u32) {
+    fn push_helper(&mut self, machine: u32) {
         if let Some(at) = self.helper(machine) {
             self.away[at].push(&self.epoll);
         }
