@@ -9,5 +9,6 @@ pub mod layout;
 pub mod matching;
 pub mod p2p;
 pub mod pmi;
+pub mod reliable;
 pub mod schedule;
 pub mod wire;

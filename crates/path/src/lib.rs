@@ -4,13 +4,16 @@
 //! Everything here is called by the owner of the lane only (see `kw-engine`), so nothing needs to be thread-safe.
 //! Every path passes the same conformance suite (`tests/conformance.rs`).
 
+mod address;
 pub mod contract;
 pub mod selfpath;
 pub mod shm;
 pub mod sim;
 pub mod tcp;
+pub mod udp;
 
 pub use contract::*;
 pub use selfpath::SelfPath;
 pub use shm::ShmPath;
 pub use tcp::TcpPath;
+pub use udp::UdpPath;

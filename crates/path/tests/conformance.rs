@@ -6,7 +6,7 @@ use kw_base::Peer;
 use kw_path::shm::Local;
 use kw_path::sim::{SimNet, SimOptions, SimPath};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Path, ShmPath};
+use kw_path::{Path, ShmPath, UdpPath};
 use std::time::Duration;
 use suite::Fixture;
 
@@ -83,6 +83,37 @@ impl Fixture for Tcp {
     }
 }
 
+struct Udp;
+
+impl Fixture for Udp {
+    type P = UdpPath;
+
+    fn connect(n: usize) -> Vec<UdpPath> {
+        let open = |me| {
+            UdpPath::new(kw_path::udp::Config {
+                me: Peer(me),
+                size: n as u32,
+                job: "conformance".to_string(),
+                key: [3; 32],
+                interfaces: "auto".to_string(),
+                single_host: true,
+                clock: kw_sys::clock::now,
+            })
+        };
+        let mut paths: Vec<_> = (0..n as u32)
+            .map(|me| open(me).expect("loopback"))
+            .collect();
+        let addresses: Vec<_> = paths.iter().map(|p| p.address()).collect();
+        for (me, path) in paths.iter_mut().enumerate() {
+            for (peer, address) in addresses.iter().enumerate().filter(|(p, _)| *p != me) {
+                path.introduce(Peer(peer as u32), address)
+                    .expect("an address of ours");
+            }
+        }
+        paths
+    }
+}
+
 conformance! {
     shm: super::Shm {
         sizes_arrive_whole_and_in_order,
@@ -111,6 +142,19 @@ conformance! {
         goodbye_is_the_last_thing_heard,
     }
     tcp: super::Tcp {
+        sizes_arrive_whole_and_in_order,
+        headers_of_every_kind_survive,
+        a_part_of_a_buffer_is_sent,
+        typed_buffers_are_packed_and_unpacked,
+        a_short_landing_loses_only_the_rest,
+        a_thousand_frames_wait_for_a_receiver_that_sleeps,
+        both_directions_flow_at_once,
+        many_peers_keep_their_order,
+        polling_one_source_brings_its_frames,
+        get_and_put_move_memory_or_refuse,
+        goodbye_is_the_last_thing_heard,
+    }
+    udp: super::Udp {
         sizes_arrive_whole_and_in_order,
         headers_of_every_kind_survive,
         a_part_of_a_buffer_is_sent,

@@ -21,5 +21,6 @@ pub mod reduce;
 pub mod signals;
 pub mod tcp;
 pub mod topology;
+pub mod udp;
 pub mod unix;
 pub mod vm;

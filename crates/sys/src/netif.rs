@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
 
 /// One address of one interface that is up.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,10 +62,31 @@ fn interface(i: &libc::ifaddrs) -> Option<Interface> {
     })
 }
 
+/// Bytes of the longest packet that an interface carries; `None` when it cannot be asked.
+pub fn mtu(name: &str) -> Option<usize> {
+    // SAFETY: all zeros is a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    // SAFETY: this call wants a pointer to an interface request, and writes the MTU into it.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+    // SAFETY: on success the MTU is what the union holds.
+    (done == 0).then(|| unsafe { request.ifr_ifru.ifru_mtu } as usize)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn there_is_a_loopback() {
         assert!(super::interfaces().unwrap().iter().any(|i| i.loopback));
+    }
+
+    #[test]
+    fn an_interface_tells_its_longest_packet() {
+        assert!(super::mtu("lo").unwrap() >= 1280);
+        assert_eq!(super::mtu("no-such-thing"), None);
     }
 }

@@ -195,19 +195,25 @@ impl Talk {
         h.update(&self.said);
         h.finalize()
     }
+
+    fn session(&self) -> u64 {
+        let secret = self.proof(SESSION);
+        u64::from_le_bytes(*secret.as_bytes().first_chunk().unwrap_or(&[0; 8]))
+    }
 }
 
 const ACCEPTOR: &[u8; 16] = b"kw acceptor     ";
 const INITIATOR: &[u8; 16] = b"kw initiator    ";
 const WELCOME: &[u8; 16] = b"kw welcome      ";
 const DUPLICATE: &[u8; 16] = b"kw duplicate    ";
+const SESSION: &[u8; 16] = b"kw session      ";
 
 fn matches(proof: blake3::Hash, bytes: &[u8; PROOF_LEN]) -> bool {
     proof == blake3::Hash::from_bytes(*bytes)
 }
 
 /// Initiator: hello is sent, the challenge is awaited.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Offered {
     talk: Talk,
     got: Partial<CHALLENGE_LEN>,
@@ -241,7 +247,7 @@ impl Offered {
 }
 
 /// Initiator: the proof is sent, the verdict is awaited.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Answered {
     talk: Talk,
     got: Partial<PROOF_LEN>,
@@ -251,6 +257,11 @@ impl Answered {
     /// Bytes that may be read from the connection now.
     pub fn wants(&self) -> usize {
         self.got.lacks()
+    }
+
+    /// A number that the two sides of this handshake know, and nobody else.
+    pub fn session(&self) -> u64 {
+        self.talk.session()
     }
 
     /// Takes bytes of the verdict.
@@ -336,7 +347,7 @@ impl Listening {
 }
 
 /// Acceptor: the challenge is sent, the proof is awaited.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Challenged {
     from: u32,
     talk: Talk,
@@ -380,6 +391,11 @@ impl Proven {
     /// The rank of the other side.
     pub fn rank(&self) -> u32 {
         self.from
+    }
+
+    /// A number that the two sides of this handshake know, and nobody else.
+    pub fn session(&self) -> u64 {
+        self.talk.session()
     }
 
     /// The bytes that say the verdict.

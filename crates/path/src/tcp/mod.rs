@@ -47,7 +47,6 @@
 //! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`; an end
 //! without it as `on_down(clean = false)` with what happened. Bye frames are the path's own and are not handed on.
 
-mod address;
 mod dial;
 mod door;
 mod link;
@@ -56,6 +55,7 @@ mod tune;
 
 pub use tune::Tuning;
 
+use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use dial::{Dial, Dialled};
 use door::{Door, Knock};

@@ -1,4 +1,4 @@
-//! Which addresses a rank listens on, and how it tells them to others.
+//! Which addresses a rank listens on, and how it tells them to others: the same for every path over a network.
 
 use kw_sys::netif::Interface;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,0 +1,321 @@
+//! Reliable, ordered bytes over datagrams: the machine under `path/udp`, without sockets, clock or memory of the user.
+//!
+//! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may be lost, repeated,
+//! damaged, reordered and delayed; what comes out is what went in, once and in order. How a datagram looks says [`packet`];
+//! how two ranks come to a connection says [`setup`]; whether the other one is still there says [`vigil`]; the numbers and
+//! where they come from are [`Params`].
+//!
+//! # Use
+//! The owner keeps the bytes that have not arrived, tells the machine how many there are ([`Conn::write`]), and asks it what
+//! to send ([`Conn::poll_transmit`]): it gets a header and the place in the stream of the bytes that follow. What a datagram
+//! brings is handed to a reader by [`Conn::receive`]. Nothing happens by itself: at [`Conn::next_timeout`] the owner asks
+//! `poll_transmit` again.
+//!
+//! # How it works
+//! - Each packet has a number of its own; acknowledgements name numbers, in ranges (selective acknowledgement).
+//! - A packet is lost when three later ones have arrived, or when one has and 9/8 of a round trip has passed since
+//!   (RFC 9002, 6.1). Its bytes go again in a new packet.
+//! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says (RFC 9002, 6.2).
+//! - [`Congestion`] says how much may be under way, the pacer how much of it at once, the receiver how much it takes.
+//! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says that it waits, when
+//!   something is missing, after 16 packets or a millisecond.
+
+pub mod congestion;
+mod inflow;
+mod outflow;
+mod pacing;
+pub mod packet;
+mod params;
+mod ranges;
+mod rtt;
+pub mod setup;
+pub mod vigil;
+
+pub use congestion::{Congestion, Lan};
+pub use outflow::Tally;
+pub use params::Params;
+pub use ranges::Ranges;
+
+use inflow::Inflow;
+use kw_base::Tick;
+use outflow::Outflow;
+use pacing::Pacer;
+use packet::{HEAD_LEN, Head, Kind, LONGEST_HEAD, NOW};
+use rtt::Rtt;
+use std::ops::Range;
+
+/// What only the two ends of a connection know; both have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Session {
+    /// Its number, in every datagram.
+    pub number: u32,
+    /// What the checksum of every datagram begins with.
+    pub seed: u32,
+}
+
+/// A datagram that is to be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Bytes of the header, which have been written.
+    pub head: usize,
+    /// Bytes of the stream that follow it.
+    pub data: Range<u64>,
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// It was of this connection.
+    Taken,
+    /// It was damaged, or of nobody we know: dropped.
+    Dropped,
+}
+
+/// The other side breaks the protocol; the connection cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// It acknowledges what was never sent.
+    #[error("it acknowledged a packet that was never sent")]
+    Acknowledged,
+    /// It sends more than the window allows.
+    #[error("it sent more than the window allows")]
+    TooMuch,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Conn {
+    params: Params,
+    me: u32,
+    session: Session,
+    out: Outflow,
+    inn: Inflow,
+    rtt: Rtt,
+    congestion: Box<dyn Congestion>,
+    pacer: Pacer,
+    /// When the pacer lets the next packet go.
+    paced: Tick,
+    heard: Tick,
+}
+
+impl Conn {
+    /// A connection of rank `me`, with the default congestion control.
+    pub fn new(params: Params, me: u32, session: Session, now: Tick) -> Conn {
+        let congestion = Box::new(Lan::new(&params));
+        Conn::with_congestion(params, me, session, now, congestion)
+    }
+
+    /// As `new`, with another congestion control.
+    pub fn with_congestion(
+        params: Params,
+        me: u32,
+        session: Session,
+        now: Tick,
+        congestion: Box<dyn Congestion>,
+    ) -> Conn {
+        Conn {
+            me,
+            session,
+            out: Outflow::new(&params),
+            inn: Inflow::new(),
+            rtt: Rtt::new(&params),
+            pacer: Pacer::new(params.burst),
+            congestion,
+            paced: Tick::NEVER,
+            heard: now,
+            params,
+        }
+    }
+
+    /// `n` more bytes of the stream are ready; `wanted`: somebody waits until they have arrived.
+    pub fn write(&mut self, n: u64, wanted: bool) {
+        self.out.write(n, wanted);
+    }
+
+    /// All bytes before this one have arrived: nobody will ask for them again.
+    pub fn arrived(&self) -> u64 {
+        self.out.arrived()
+    }
+
+    /// Whether something was written that has not arrived.
+    pub fn is_busy(&self) -> bool {
+        self.out.is_busy()
+    }
+
+    /// Bytes received and handed on.
+    pub fn received(&self) -> u64 {
+        self.inn.next()
+    }
+
+    /// When something of the other side was heard last.
+    pub fn heard(&self) -> Tick {
+        self.heard
+    }
+
+    /// Questions in a row that were not answered.
+    pub fn asked(&self) -> u32 {
+        self.out.asked()
+    }
+
+    /// What was counted.
+    pub fn tally(&self) -> Tally {
+        self.out.tally
+    }
+
+    /// The session.
+    pub fn session(&self) -> Session {
+        self.session
+    }
+
+    /// Bytes of the longest datagram.
+    pub fn datagram(&self) -> usize {
+        self.params.datagram
+    }
+
+    /// Asks the other side for an acknowledgement, though there may be nothing to acknowledge.
+    pub fn ask(&mut self) {
+        self.out.ask();
+    }
+
+    /// Looks at a datagram whose sender says that it is the other side. `marked`: the network marked it (ECN).
+    pub fn receive(
+        &mut self,
+        now: Tick,
+        datagram: &[u8],
+        marked: bool,
+        reader: &mut dyn FnMut(&[u8]),
+    ) -> Result<Received, Fault> {
+        let Some(packet) = packet::open(datagram, self.session.seed) else {
+            return Ok(Received::Dropped);
+        };
+        let head = packet.head;
+        if head.session != self.session.number || !matches!(head.kind, Kind::Data | Kind::Ack) {
+            return Ok(Received::Dropped);
+        }
+        self.heard = now;
+        if let Some(ack) = &packet.ack {
+            let cc = self.congestion.as_mut();
+            let said = self.out.on_ack(now, ack, &mut self.rtt, cc, &self.params);
+            said.map_err(|()| Fault::Acknowledged)?;
+        }
+        if head.kind == Kind::Data {
+            let taken = self.inn.take(
+                now,
+                head.number,
+                head.offset,
+                packet.body,
+                &self.params,
+                reader,
+            );
+            taken.map_err(|_| Fault::TooMuch)?;
+            if head.flags & NOW != 0 {
+                self.inn.hurry();
+            }
+            if marked {
+                self.inn.mark();
+            }
+        }
+        Ok(Received::Taken)
+    }
+
+    /// The next datagram: its header is written to `to` (of [`Conn::datagram`] bytes at least); its bytes of the stream
+    /// follow, and then it is to be sealed. `None`: nothing now; see [`Conn::next_timeout`].
+    pub fn poll_transmit(&mut self, now: Tick, to: &mut [u8]) -> Option<Transmit> {
+        let cc = self.congestion.as_mut();
+        if self.out.timeout(&self.rtt, &self.params) <= now {
+            self.out.on_timeout(now, &self.rtt, cc, &self.params);
+        }
+        if self.may_send(now) {
+            return Some(self.packet(now, to));
+        }
+        (self.inn.ack_due(&self.params) <= now).then(|| self.bare_ack(now, to))
+    }
+
+    /// Sends what is owed before this rank sleeps or leaves.
+    pub fn poll_ack(&mut self, now: Tick, to: &mut [u8]) -> Option<Transmit> {
+        self.inn.owes().then(|| self.bare_ack(now, to))
+    }
+
+    /// Puts the checksum into a datagram that is complete.
+    pub fn seal(&self, datagram: &mut [u8]) {
+        packet::seal(datagram, self.session.seed);
+    }
+
+    fn may_send(&mut self, now: Tick) -> bool {
+        self.paced = Tick::NEVER;
+        if self.out.is_asking() {
+            return true;
+        }
+        let window = self.congestion.window();
+        if !self.out.has_bytes() || !self.out.fits(window) {
+            return false;
+        }
+        let rtt = self
+            .rtt
+            .lowest()
+            .map_or(self.rtt.smoothed(), |low| self.rtt.smoothed().min(4 * low));
+        match self.pacer.admit(now, window, rtt) {
+            Ok(()) => true,
+            Err(at) => {
+                self.paced = at;
+                false
+            }
+        }
+    }
+
+    fn packet(&mut self, now: Tick, to: &mut [u8]) -> Transmit {
+        let ack = self.inn.owes().then(|| self.inn.ack(now, &self.params));
+        // A first guess at the place of the body; the number and the offset are known after the choice.
+        let mut head = self.head(Kind::Data);
+        let len = head.encode(ack.as_ref(), to);
+        let room = (self.params.datagram - len) as u64;
+        let next = self.out.next(now, room, self.congestion.window());
+        (head.number, head.offset) = (next.number, next.range.start);
+        head.flags = if next.now { NOW } else { 0 };
+        head.encode_again(to);
+        self.pacer
+            .spend(now, len as u64 + next.range.end - next.range.start);
+        Transmit {
+            head: len,
+            data: next.range,
+        }
+    }
+
+    fn bare_ack(&mut self, now: Tick, to: &mut [u8]) -> Transmit {
+        let ack = self.inn.ack(now, &self.params);
+        let head = self.head(Kind::Ack).encode(Some(&ack), to);
+        Transmit { head, data: 0..0 }
+    }
+
+    fn head(&self, kind: Kind) -> Head {
+        Head {
+            kind,
+            flags: 0,
+            from: self.me,
+            session: self.session.number,
+            number: 0,
+            offset: 0,
+        }
+    }
+
+    /// When `poll_transmit` is to be called again, if nothing comes before.
+    pub fn next_timeout(&self) -> Tick {
+        let out = self.out.timeout(&self.rtt, &self.params);
+        out.min(self.inn.ack_due(&self.params)).min(self.paced)
+    }
+
+    /// Whether packets are to say that the network may mark them.
+    pub fn ecn(&self) -> bool {
+        self.params.ecn
+    }
+}
+
+/// Room that a buffer for a datagram needs beside the body.
+pub const OVERHEAD: usize = LONGEST_HEAD;
+/// Bytes of a stream that fit a datagram of so many bytes.
+pub fn room(datagram: usize) -> usize {
+    datagram.saturating_sub(HEAD_LEN)
+}
+
+#[cfg(test)]
+mod tests;

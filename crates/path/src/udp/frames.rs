@@ -1,0 +1,121 @@
+//! Frames out of a stream of bytes that comes in pieces.
+
+use crate::contract::{Inbound, Landing};
+use kw_base::Peer;
+use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
+
+/// What the next bytes belong to.
+#[derive(Debug)]
+enum Place {
+    /// A header; so many bytes of it have come.
+    Head(usize),
+    /// The small body of a frame of protocol.
+    Small(Header, Vec<u8>),
+    /// A payload: where it goes, its length, bytes that have come.
+    Payload(Landing, u64, u64),
+}
+
+/// The reading end of a stream.
+#[derive(Debug)]
+pub struct Reader {
+    head: [u8; HEADER_LEN],
+    place: Place,
+    /// The goodbye was read: nothing follows.
+    pub bye: bool,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader {
+            head: [0; HEADER_LEN],
+            place: Place::Head(0),
+            bye: false,
+        }
+    }
+}
+
+fn is_payload(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write
+    )
+}
+
+impl Reader {
+    /// Takes the next bytes, and hands on what is complete. A goodbye is noted, not handed on.
+    pub fn take<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        mut bytes: &[u8],
+        inbound: &mut I,
+    ) -> Result<(), WireError> {
+        while !bytes.is_empty() {
+            bytes = match &mut self.place {
+                Place::Head(have) => {
+                    let n = bytes.len().min(HEADER_LEN - *have);
+                    self.head[*have..*have + n].copy_from_slice(&bytes[..n]);
+                    *have += n;
+                    let rest = &bytes[n..];
+                    if *have < HEADER_LEN {
+                        return Ok(());
+                    }
+                    self.begin(peer, rest, inbound)?
+                }
+                Place::Small(head, body) => {
+                    let n = bytes.len().min(head.body_len() as usize - body.len());
+                    body.extend_from_slice(&bytes[..n]);
+                    if body.len() as u64 == head.body_len() {
+                        inbound.on_frame(peer, head, body);
+                        self.place = Place::Head(0);
+                    }
+                    &bytes[n..]
+                }
+                Place::Payload(landing, len, done) => {
+                    let n = (*len - *done).min(bytes.len() as u64);
+                    let room = landing.buf.len().saturating_sub(landing.at);
+                    let placed = room.saturating_sub(*done).min(n) as usize;
+                    if placed > 0 {
+                        landing.buf.write(landing.at + *done, &bytes[..placed]);
+                    }
+                    *done += n;
+                    if done == len {
+                        inbound.on_landed(peer, landing.cookie);
+                        self.place = Place::Head(0);
+                    }
+                    &bytes[n as usize..]
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// A header is complete; `rest` follows it. Returns what follows the frame, or its beginning.
+    fn begin<'a, I: Inbound>(
+        &mut self,
+        peer: Peer,
+        rest: &'a [u8],
+        inbound: &mut I,
+    ) -> Result<&'a [u8], WireError> {
+        let head = Header::decode(&self.head)?;
+        if self.bye || head.kind == Kind::More {
+            return Err(WireError::Misplaced(head.kind));
+        }
+        let len = head.body_len();
+        self.place = Place::Head(0);
+        if head.kind == Kind::Bye {
+            self.bye = true;
+            return Ok(rest);
+        }
+        if len <= rest.len() as u64 {
+            let (body, rest) = rest.split_at(len as usize);
+            inbound.on_frame(peer, &head, body);
+            return Ok(rest);
+        }
+        self.place = if is_payload(head.kind) {
+            Place::Payload(inbound.on_head(peer, &head), len, 0)
+        } else {
+            Place::Small(head, Vec::with_capacity(len as usize))
+        };
+        Ok(rest)
+    }
+}

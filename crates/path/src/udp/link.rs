@@ -1,0 +1,189 @@
+//! One connection in use: the machine, the frames that go in and come out, and the way to the other side.
+
+use super::frames::Reader;
+use super::queue::Queue;
+use crate::contract::{Body, Inbound, Sent};
+use kw_base::{Peer, Tick};
+use kw_core::reliable::setup::Welcome;
+use kw_core::reliable::vigil::Vigil;
+use kw_core::reliable::{Conn, OVERHEAD, Received};
+use kw_core::wire::Header;
+use kw_sys::udp::Sock;
+use std::net::SocketAddr;
+
+/// A way to a peer: which of our sockets, and which of its addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Position of the socket.
+    pub sock: usize,
+    /// Address of the peer.
+    pub to: SocketAddr,
+}
+
+/// Datagrams that are ready to be sent in one call.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Link {
+    /// The machine.
+    pub conn: Conn,
+    queue: Queue,
+    reader: Reader,
+    /// The way.
+    pub way: Way,
+    /// What to say when the other side did not hear its welcome.
+    pub welcome: Option<Welcome>,
+    /// Whether it is still there.
+    pub vigil: Vigil,
+    /// Datagrams that the socket had no room for.
+    held: Option<Vec<u8>>,
+    /// The goodbye was told.
+    pub told: bool,
+}
+
+impl Link {
+    /// Takes a connection into use, with what is queued for it.
+    pub fn new(
+        mut conn: Conn,
+        queue: Queue,
+        way: Way,
+        welcome: Option<Welcome>,
+        now: Tick,
+    ) -> Link {
+        conn.write(queue.end(), !queue.is_empty());
+        Link {
+            conn,
+            queue,
+            reader: Reader::default(),
+            way,
+            welcome,
+            vigil: Vigil::new(now),
+            held: None,
+            told: false,
+        }
+    }
+
+    /// Whether something is still to be sent, or to arrive there. A peer that has said goodbye needs nothing more.
+    pub fn is_busy(&self) -> bool {
+        self.conn.is_busy() && !self.reader.bye
+    }
+
+    /// Whether the peer has said goodbye.
+    pub fn has_bye(&self) -> bool {
+        self.reader.bye
+    }
+
+    /// Whether the socket must have room again before more can be sent.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Queues a frame.
+    #[inline]
+    pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
+        let before = self.queue.end();
+        let sent = self.queue.push(head, body, cookie);
+        self.conn
+            .write(self.queue.end() - before, sent == Sent::Queued);
+        sent
+    }
+
+    /// A datagram of the other side came. The error is why the connection cannot go on.
+    #[inline]
+    pub fn receive<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        now: Tick,
+        datagram: &[u8],
+        marked: bool,
+        inbound: &mut I,
+    ) -> Result<Received, String> {
+        let mut wrong = None;
+        let reader = &mut self.reader;
+        let got = self.conn.receive(now, datagram, marked, &mut |bytes| {
+            if wrong.is_none() {
+                wrong = reader.take(peer, bytes, inbound).err();
+            }
+        });
+        if let Some(e) = wrong {
+            return Err(format!(
+                "it sent what is not a frame ({e}); check that all ranks load the same library"
+            ));
+        }
+        got.map_err(|e| format!("{e}; check that all ranks load the same library"))
+    }
+
+    /// Tells what has arrived there.
+    #[inline]
+    pub fn release<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+        self.queue
+            .release(self.conn.arrived(), |cookie| inbound.on_sent(peer, cookie));
+    }
+
+    /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges all it has heard.
+    pub fn flush(
+        &mut self,
+        now: Tick,
+        sock: &Sock,
+        batch: &mut Batch,
+        most: usize,
+        idle: bool,
+    ) -> bool {
+        let size = self.conn.datagram();
+        if let Some(bytes) = self.held.take()
+            && !sock.send(self.way.to, &bytes, size, self.conn.ecn())
+        {
+            self.held = Some(bytes);
+            return false;
+        }
+        let most = (most / size).clamp(1, sock.most());
+        let mut moved = false;
+        while self.fill(now, batch, most, idle) {
+            moved = true;
+            let bytes = &batch.bytes[..batch.len];
+            if !sock.send(self.way.to, bytes, size, self.conn.ecn()) {
+                self.held = Some(bytes.to_vec());
+                break;
+            }
+        }
+        moved
+    }
+
+    /// Puts up to `most` datagrams into the batch, all but the last as long as can be.
+    fn fill(&mut self, now: Tick, batch: &mut Batch, most: usize, idle: bool) -> bool {
+        let size = self.conn.datagram();
+        let want = most * size + OVERHEAD;
+        if batch.bytes.len() < want {
+            batch.bytes.resize(want, 0);
+        }
+        batch.len = 0;
+        for _ in 0..most {
+            let to = &mut batch.bytes[batch.len..];
+            let next = self.conn.poll_transmit(now, to);
+            let next = if idle {
+                next.or_else(|| self.conn.poll_ack(now, to))
+            } else {
+                next
+            };
+            let Some(t) = next else { break };
+            let len = t.head + (t.data.end - t.data.start) as usize;
+            self.queue.read(t.data.start, &mut to[t.head..len]);
+            self.conn.seal(&mut to[..len]);
+            batch.len += len;
+            if len < size {
+                break;
+            }
+        }
+        batch.len > 0
+    }
+
+    /// When this connection wants to be looked at again.
+    pub fn next(&self) -> Tick {
+        self.conn.next_timeout().min(self.vigil.next())
+    }
+}

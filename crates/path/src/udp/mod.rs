@@ -1,0 +1,710 @@
+//! UDP: one socket for each interface of the process, whatever the number of peers; what the network loses is sent again by
+//! [`kw_core::reliable`].
+//!
+//! # Use
+//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep: [`UdpPath::arm`], `poll`
+//! once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become readable; the timers of the connections make it
+//! readable as well, by the poller's alarm, so whoever sleeps needs no time-out of its own.
+//!
+//! # Frames
+//! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection cuts into datagrams. Small
+//! payload is copied into the queue; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or sent
+//! again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
+//! Up to 48 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
+//!
+//! # Time
+//! A machine that measures round trips must know when a frame is sent, and `send` is not told; `poll` is told a time that may
+//! be some polls old. So this path is given a clock by whoever opens it.
+//!
+//! # Connections
+//! ```text
+//!           send                    welcome (theirs or ours)              fault, nobody there any more
+//! Unknown ---------> Calling ------------------------------> Up(Link) --------------------------------> Gone
+//!    |                  \--- nothing heard for 10 s ---------------------------------------------------> ^
+//!    \------ somebody proves to be this peer: welcome -----> Up
+//! ```
+//! When both ranks of a pair call each other, the lower one's call counts (see [`kw_core::reliable::setup`]).
+//!
+//! # Ends
+//! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
+//! sends. A rank that is silent is not taken for dead: see [`kw_core::reliable::vigil`]. A datagram that proves nothing is
+//! dropped and counted.
+
+mod call;
+mod frames;
+mod link;
+mod queue;
+mod tune;
+
+pub use tune::Tuning;
+
+use crate::address;
+use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use call::Call;
+use kw_base::{Peer, Tick};
+use kw_core::handshake::Identity;
+use kw_core::reliable::packet::sender;
+use kw_core::reliable::setup::{Arrival, Caller, Caught, Desk, Heard, SHORTEST, Welcome};
+use kw_core::reliable::vigil::Turn;
+use kw_core::reliable::{Conn, Params, Received, Session};
+use kw_core::wire::{Header, Kind};
+use kw_sys::netif;
+use kw_sys::poller::{Interest, Poller};
+use kw_sys::udp::{Batch as Came, Complaint, Inbox, LONGEST, Sock};
+use link::{Batch, Link, Way};
+use queue::Queue;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_core::reliable::vigil`]).
+const NOBODYS_PORT: u16 = 1;
+
+/// What a path must know to open.
+#[derive(Clone)]
+pub struct Config {
+    /// This rank.
+    pub me: Peer,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Key of the job.
+    pub key: [u8; 32],
+    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
+    pub interfaces: String,
+    /// All ranks share this machine: `auto` is loopback only.
+    pub single_host: bool,
+    /// The clock that `poll` is told, too.
+    pub clock: fn() -> Tick,
+}
+
+/// Why the path could not open.
+#[derive(Debug, thiserror::Error)]
+#[error("path udp cannot open: {0}")]
+pub struct CannotOpen(pub String);
+
+/// What has been counted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// Packets sent, without bare acknowledgements.
+    pub packets: u64,
+    /// Of these, those that repeated bytes or asked.
+    pub again: u64,
+    /// Datagrams that were damaged, or a stranger's.
+    pub dropped: u64,
+}
+
+/// What is known of a peer.
+#[derive(Debug)]
+enum Slot {
+    Unknown,
+    Known(Vec<SocketAddr>),
+    Calling(Box<Call>),
+    Up(Box<Link>),
+    Gone(String),
+}
+
+/// The UDP path of one rank.
+#[derive(Debug)]
+pub struct UdpPath {
+    me: Peer,
+    identity: Identity,
+    tuning: Tuning,
+    clock: fn() -> Tick,
+    poller: Poller,
+    socks: Vec<Sock>,
+    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the others.
+    scouts: Vec<Sock>,
+    armed: Vec<bool>,
+    address: String,
+    desk: Desk,
+    slots: Vec<Slot>,
+    /// Peers whose slot is `Up`.
+    live: Vec<Peer>,
+    /// Peers whose slot is `Calling`.
+    calling: Vec<Peer>,
+    /// Peers to whom something has not arrived yet.
+    busy: Vec<Peer>,
+    /// Peers that have been heard and may be sent to.
+    heard: Vec<Peer>,
+    /// Peers for whom the socket had no room.
+    held: Vec<Peer>,
+    /// When some connection or call wants to be looked at.
+    next: Tick,
+    /// Taken out while it is read.
+    inbox: Option<Box<Inbox>>,
+    batch: Batch,
+    tally: Tally,
+    closed: bool,
+}
+
+impl AsFd for UdpPath {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}
+
+fn down(peer: Peer, reason: impl Into<String>) -> Down {
+    Down {
+        path: "udp",
+        peer,
+        reason: reason.into(),
+    }
+}
+
+/// The sockets, and the bytes of the longest datagram that all of them can send.
+fn open(
+    addresses: &[IpAddr],
+    all: &[netif::Interface],
+    tuning: &Tuning,
+) -> Result<(Vec<Sock>, usize), String> {
+    let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
+    for &addr in addresses {
+        match Sock::bind(addr, tuning.receive_buffer) {
+            Ok(sock) => socks.push(sock),
+            Err(e) => {
+                failures.push(format!("{addr}: {e}"));
+                continue;
+            }
+        }
+        let name = all.iter().find(|i| i.addr == addr).map(|i| i.name.as_str());
+        let headers = if addr.is_ipv4() { 28 } else { 48 };
+        let mtu = name.and_then(netif::mtu).unwrap_or(SHORTEST + headers);
+        longest = longest.min(mtu.saturating_sub(headers)).max(SHORTEST);
+    }
+    if socks.is_empty() {
+        return Err(format!("no address can be bound ({})", failures.join("; ")));
+    }
+    Ok((socks, longest))
+}
+
+impl UdpPath {
+    /// Opens the sockets, and calls nobody yet.
+    pub fn new(config: Config) -> Result<UdpPath, CannotOpen> {
+        UdpPath::tuned(config, Tuning::default())
+    }
+
+    /// As `new`, with other numbers than the measured ones.
+    pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
+        let all = netif::interfaces()
+            .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
+        let chosen =
+            address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
+        let (socks, longest) = open(&chosen, &all, &tuning).map_err(CannotOpen)?;
+        let scouts = chosen
+            .iter()
+            .filter_map(|&a| Sock::bind(a, 0).ok())
+            .collect();
+        let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
+        for (i, sock) in socks.iter().enumerate() {
+            let added = poller.add(sock, i as u64, Interest::Read);
+            added.map_err(|e| CannotOpen(format!("epoll refused a socket ({e})")))?;
+        }
+        let granted = socks
+            .iter()
+            .filter_map(|s| s.recv_buffer().ok())
+            .min()
+            .unwrap_or(0) as u64;
+        tuning.params.window = (granted / 4).clamp(tuning.window.0, tuning.window.1);
+        tuning.params.datagram = longest;
+        let at: Vec<_> = socks.iter().map(Sock::at).collect();
+        let identity = Identity::new(config.key, &config.job, config.me.0, config.size);
+        Ok(UdpPath {
+            me: config.me,
+            desk: Desk::new(identity.clone(), config.me.0, config.size, longest),
+            identity,
+            clock: config.clock,
+            poller,
+            armed: vec![false; socks.len()],
+            socks,
+            scouts,
+            address: address::to_text(&at),
+            slots: (0..config.size).map(|_| Slot::Unknown).collect(),
+            live: Vec::new(),
+            calling: Vec::new(),
+            busy: Vec::new(),
+            heard: Vec::new(),
+            held: Vec::new(),
+            next: Tick::NEVER,
+            inbox: Some(Box::default()),
+            batch: Batch::default(),
+            tally: Tally::default(),
+            tuning,
+            closed: false,
+        })
+    }
+
+    /// Datagrams that were dropped: damaged, or by somebody who could not prove the key.
+    pub fn strangers_refused(&self) -> u64 {
+        self.tally.dropped
+    }
+
+    /// What has been counted on all connections.
+    pub fn tally(&self) -> Tally {
+        let mut sum = self.tally;
+        for slot in &self.slots {
+            if let Slot::Up(link) = slot {
+                let t = link.conn.tally();
+                sum.packets += t.packets;
+                sum.again += t.again;
+            }
+        }
+        sum
+    }
+
+    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks to be woken when a timer
+    /// is due or a full socket has room again.
+    pub fn arm(&mut self) {
+        let now = (self.clock)();
+        let mut held = vec![false; self.socks.len()];
+        for i in 0..self.live.len() {
+            let peer = self.live[i];
+            self.push(peer, now, true);
+            if let Slot::Up(link) = &self.slots[peer.idx()] {
+                held[link.way.sock] |= link.is_held();
+            }
+        }
+        for (i, wants) in held.into_iter().enumerate() {
+            if wants != self.armed[i] {
+                let interest = if wants {
+                    Interest::Both
+                } else {
+                    Interest::Read
+                };
+                // A descriptor of ours that is registered can be changed; without it the timers still wake us.
+                let _ = self.poller.change(&self.socks[i], i as u64, interest);
+                self.armed[i] = wants;
+            }
+        }
+        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to tell.
+        let _ = self.poller.set_alarm(self.next);
+    }
+
+    fn slot(&self, peer: Peer) -> Option<&Slot> {
+        self.slots.get(peer.idx())
+    }
+
+    /// Sends what a connection may send, and notes when it wants to be looked at.
+    #[inline]
+    fn push(&mut self, peer: Peer, now: Tick, idle: bool) -> bool {
+        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
+            return false;
+        };
+        let sock = &self.socks[link.way.sock];
+        let moved = link.flush(now, sock, &mut self.batch, self.tuning.batch, idle);
+        self.next = self.next.min(link.next());
+        if link.is_held() && !self.held.contains(&peer) {
+            self.held.push(peer);
+        }
+        moved
+    }
+
+    /// The first frame to a peer that we have no connection with.
+    #[cold]
+    fn send_unconnected(
+        &mut self,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
+        if to == self.me || to.idx() >= self.slots.len() {
+            return Err(down(to, "UDP does not reach this rank"));
+        }
+        if let Slot::Known(addresses) = &self.slots[to.idx()] {
+            let nonce =
+                kw_sys::random::key().map_err(|e| down(to, format!("no random bytes ({e})")))?;
+            let longest = self.tuning.params.datagram;
+            let caller = Caller::new(&self.identity, self.me.0, to.0, nonce, longest);
+            let call = Call::new(caller, addresses, (self.clock)());
+            self.slots[to.idx()] = Slot::Calling(Box::new(call));
+            self.calling.push(to);
+        }
+        match &mut self.slots[to.idx()] {
+            Slot::Calling(call) => {
+                let sent = call.queue.push(head, body, cookie);
+                call.send((self.clock)(), &self.socks, self.tuning.params.ecn);
+                self.next = self.next.min(call.next());
+                Ok(sent)
+            }
+            Slot::Gone(why) => Err(down(to, why.clone())),
+            _ => Err(down(to, "its address is not known yet")),
+        }
+    }
+
+    /// Takes a connection into use.
+    fn adopt(
+        &mut self,
+        peer: Peer,
+        session: Session,
+        datagram: usize,
+        way: Way,
+        welcome: Option<Welcome>,
+        now: Tick,
+    ) {
+        let queue = match &mut self.slots[peer.idx()] {
+            Slot::Calling(call) => std::mem::take(&mut call.queue),
+            _ => Queue::default(),
+        };
+        self.desk.forget(peer.0);
+        self.calling.retain(|&p| p != peer);
+        if queue.end() > 0 {
+            self.busy.push(peer);
+        }
+        self.live.push(peer);
+        let params = Params {
+            datagram,
+            ..self.tuning.params.clone()
+        };
+        let conn = Conn::new(params, self.me.0, session, now);
+        self.slots[peer.idx()] = Slot::Up(Box::new(Link::new(conn, queue, way, welcome, now)));
+        self.push(peer, now, false);
+    }
+
+    /// The end of a peer: tells it, unless a goodbye was told already.
+    fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
+        let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
+        for list in [
+            &mut self.live,
+            &mut self.calling,
+            &mut self.busy,
+            &mut self.heard,
+            &mut self.held,
+        ] {
+            list.retain(|&p| p != peer);
+        }
+        let mut told = false;
+        if let Slot::Up(link) = &old {
+            told = link.told;
+            let t = link.conn.tally();
+            self.tally.packets += t.packets;
+            self.tally.again += t.again;
+        }
+        if !told && !self.closed {
+            inbound.on_down(down(peer, reason), false);
+        }
+    }
+
+    /// Receives from every socket.
+    fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        let mut moved = false;
+        let mut inbox = self.inbox.take().unwrap_or_default();
+        for sock in 0..self.socks.len() {
+            for _ in 0..self.tuning.turns {
+                match self.socks[sock].recv(&mut inbox) {
+                    Ok(Some(())) => {}
+                    Ok(None) => break,
+                    Err(_) => {
+                        self.complaints(now, sock);
+                        continue;
+                    }
+                }
+                moved = true;
+                for came in inbox.batches() {
+                    self.sort(now, sock, came, inbound);
+                }
+            }
+        }
+        self.inbox = Some(inbox);
+        moved
+    }
+
+    /// Datagrams of one sender: to their connection, or to the desk.
+    fn sort<I: Inbound>(&mut self, now: Tick, sock: usize, came: Came<'_>, inbound: &mut I) {
+        for datagram in came.bytes.chunks(came.size) {
+            let Some((rank, session)) = sender(datagram) else {
+                self.tally.dropped += 1;
+                continue;
+            };
+            let peer = Peer(rank);
+            match self.slots.get_mut(peer.idx()) {
+                Some(Slot::Up(link)) if session != 0 => {
+                    match link.receive(peer, now, datagram, came.marked, inbound) {
+                        Ok(Received::Taken) => self.note(peer),
+                        Ok(Received::Dropped) => self.tally.dropped += 1,
+                        Err(reason) => self.bury(peer, reason, inbound),
+                    }
+                }
+                // What a session that is over, or not begun, still has under way.
+                Some(_) if session != 0 => {}
+                Some(_) if peer != self.me => {
+                    let way = Way {
+                        sock,
+                        to: came.from,
+                    };
+                    self.shake(peer, now, way, datagram);
+                }
+                _ => self.tally.dropped += 1,
+            }
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, peer: Peer) {
+        if self.heard.last() != Some(&peer) && !self.heard.contains(&peer) {
+            self.heard.push(peer);
+        }
+    }
+
+    /// A word of a handshake.
+    #[cold]
+    fn shake(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
+        match &mut self.slots[peer.idx()] {
+            Slot::Up(link) => {
+                if let Some(w) = link.welcome.as_ref().filter(|w| w.is_asked_for(datagram)) {
+                    self.socks[way.sock].send(way.to, w.datagram(), LONGEST, false);
+                }
+                return;
+            }
+            Slot::Gone(_) => return,
+            Slot::Calling(call) => match call.caller().receive(datagram) {
+                Heard::Nothing => {}
+                Heard::Challenged => {
+                    call.answered(way);
+                    call.send(now, &self.socks, self.tuning.params.ecn);
+                    return;
+                }
+                Heard::Welcome(session, longest) => {
+                    let way = call.way().unwrap_or(way);
+                    self.adopt(peer, session, longest, way, None, now);
+                    return;
+                }
+            },
+            Slot::Unknown | Slot::Known(_) => {}
+        }
+        self.knock(peer, now, way, datagram);
+    }
+
+    /// Somebody says to be a peer that we have no connection with.
+    fn knock(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
+        // Without random bytes nobody can be let in; the peer comes again.
+        let Ok(nonce) = kw_sys::random::key() else {
+            return;
+        };
+        let caught = self.desk.receive(now, datagram, nonce);
+        let mine = matches!(self.slot(peer), Some(Slot::Calling(_))) && self.me < peer;
+        match caught {
+            Caught::Nothing(stranger) => self.tally.dropped += stranger as u64,
+            // The lower rank's call counts; but it may be that only this address leads to the peer.
+            Caught::Answer(_) if mine => {
+                if let Slot::Calling(call) = &mut self.slots[peer.idx()] {
+                    call.learn(way.to);
+                }
+            }
+            Caught::Answer(words) => {
+                self.socks[way.sock].send(way.to, &words, LONGEST, false);
+            }
+            Caught::Proven(_) if mine => {}
+            Caught::Proven(arrival) => self.welcome(*arrival, way, now),
+        }
+    }
+
+    fn welcome(&mut self, arrival: Arrival, way: Way, now: Tick) {
+        let (peer, datagram) = (Peer(arrival.rank()), arrival.datagram);
+        let (session, welcome) = arrival.welcome();
+        self.socks[way.sock].send(way.to, welcome.datagram(), LONGEST, false);
+        self.adopt(peer, session, datagram, way, Some(welcome), now);
+    }
+
+    /// What kernels answered to our datagrams.
+    #[cold]
+    fn complaints(&mut self, now: Tick, sock: usize) {
+        while let Some(Complaint { to, refused }) = self.socks[sock].complaint() {
+            self.next = now;
+            for slot in &mut self.slots {
+                match slot {
+                    Slot::Up(link) if link.way.to == to && refused => link.vigil.on_refusal(now),
+                    Slot::Calling(call) => call.on_complaint(now, to, refused),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Hosts that have answered the scouts.
+    fn signs_of_life(&mut self, now: Tick) {
+        for scout in &self.scouts {
+            while let Some(Complaint { to, refused }) = scout.complaint() {
+                for slot in &mut self.slots {
+                    match slot {
+                        Slot::Up(link) if link.way.to.ip() == to.ip() && refused => {
+                            link.vigil.on_host(now)
+                        }
+                        Slot::Calling(call) => call.on_complaint(now, to, refused),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn scout(&self, host: IpAddr) {
+        let to = SocketAddr::new(host, NOBODYS_PORT);
+        for s in self
+            .scouts
+            .iter()
+            .filter(|s| s.at().is_ipv4() == host.is_ipv4())
+        {
+            s.send(to, &[0], 1, false);
+        }
+    }
+
+    /// Goes on with whoever was heard: tells what has arrived, sends what may be sent.
+    fn answer<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
+        while let Some(peer) = self.heard.pop() {
+            let Slot::Up(link) = &mut self.slots[peer.idx()] else {
+                continue;
+            };
+            link.vigil.on_rank(now);
+            link.release(peer, inbound);
+            if link.has_bye() && !link.told {
+                link.told = true;
+                inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
+            }
+            if !link.is_busy() {
+                self.busy.retain(|&p| p != peer);
+            }
+            self.push(peer, now, false);
+        }
+    }
+
+    /// The timers of connections and calls.
+    #[cold]
+    fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
+        self.next = Tick::NEVER;
+        self.signs_of_life(now);
+        for i in (0..self.live.len()).rev() {
+            let peer = self.live[i];
+            match self.watch(peer, now) {
+                Some(reason) => self.bury(peer, reason, inbound),
+                None => {
+                    self.push(peer, now, false);
+                }
+            }
+        }
+        for i in (0..self.calling.len()).rev() {
+            let peer = self.calling[i];
+            let Slot::Calling(call) = &mut self.slots[peer.idx()] else {
+                continue;
+            };
+            match call.turn(now) {
+                Ok(hosts) => {
+                    call.send(now, &self.socks, self.tuning.params.ecn);
+                    self.next = self.next.min(call.next());
+                    hosts.into_iter().for_each(|h| self.scout(h));
+                }
+                Err(reason) => self.bury(peer, reason, inbound),
+            }
+        }
+    }
+
+    /// Whether a peer is still there; the reason when it is not.
+    fn watch(&mut self, peer: Peer, now: Tick) -> Option<String> {
+        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
+            return None;
+        };
+        if link.has_bye() {
+            // Its silence means nothing any more.
+            link.vigil.on_rank(now);
+            return None;
+        }
+        match link.vigil.turn(now) {
+            Turn::Rest => None,
+            Turn::Over(loss) => Some(loss.to_string()),
+            Turn::Ask => {
+                link.conn.ask();
+                let host = link.way.to.ip();
+                self.scout(host);
+                None
+            }
+        }
+    }
+}
+
+impl Path for UdpPath {
+    fn caps(&self, _peer: Peer) -> Caps {
+        let line = |t0, tb| CostLine { t0, tb };
+        Caps {
+            name: "udp",
+            stream: line(4_500.0, 0.30),
+            copy: line(60.0, 0.06),
+            control: line(4_400.0, 0.0),
+            get: None,
+            put: None,
+        }
+    }
+
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn wants_address(&self, peer: Peer) -> bool {
+        peer != self.me && matches!(self.slot(peer), Some(Slot::Unknown))
+    }
+
+    fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
+        let addresses = address::from_text(text).map_err(|why| down(peer, why))?;
+        if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
+            *slot = Slot::Known(addresses);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
+        debug_assert_eq!(body.len(), head.body_len(), "body of {head:?}");
+        let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
+            return self.send_unconnected(to, head, body, cookie);
+        };
+        if self.closed || link.has_bye() {
+            return Err(down(to, "goodbye has been said (MPI_Finalize)"));
+        }
+        let was_busy = link.is_busy();
+        let sent = link.push(head, body, cookie);
+        if !was_busy && !self.busy.contains(&to) {
+            self.busy.push(to);
+        }
+        self.push(to, (self.clock)(), false);
+        Ok(sent)
+    }
+
+    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        let now = now.max((self.clock)());
+        let moved = self.drain(now, inbound);
+        self.answer(now, inbound);
+        for peer in std::mem::take(&mut self.held) {
+            self.push(peer, now, false);
+        }
+        if now >= self.next {
+            self.timers(now, inbound);
+        }
+        moved
+    }
+
+    fn pending(&self) -> bool {
+        let calling =
+            |&p: &Peer| matches!(self.slot(p), Some(Slot::Calling(c)) if !c.queue.is_empty());
+        !self.busy.is_empty() || self.calling.iter().any(calling)
+    }
+
+    fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        let bye = Header::bare(Kind::Bye);
+        for i in 0..self.slots.len() {
+            let peer = Peer(i as u32);
+            match &mut self.slots[i] {
+                Slot::Up(_) => {
+                    // A peer that has said goodbye itself needs none.
+                    let _ = self.send(peer, &bye, Body::None, 0);
+                }
+                Slot::Calling(call) if !call.queue.is_empty() => {
+                    call.queue.push(&bye, Body::None, 0);
+                }
+                _ => {}
+            }
+        }
+        self.closed = true;
+    }
+}

@@ -1,0 +1,192 @@
+//! Frames on their way out, as one stream of bytes: kept until they have arrived, and read again when a piece was lost.
+
+use crate::contract::{Body, Sent};
+use kw_core::wire::Header;
+use kw_sys::buf::Buf;
+use std::collections::VecDeque;
+
+/// Payload up to this size is copied, and its sender is done with it.
+const COPIED: u64 = 16 << 10;
+/// Copies share a piece of memory up to this size.
+const SHARED: usize = 32 << 10;
+
+#[derive(Debug)]
+enum What {
+    Bytes(Vec<u8>),
+    Payload { buf: Buf, from: u64, cookie: u64 },
+}
+
+/// A piece of the stream.
+#[derive(Debug)]
+struct Item {
+    start: u64,
+    len: u64,
+    what: What,
+}
+
+impl Item {
+    fn end(&self) -> u64 {
+        self.start + self.len
+    }
+}
+
+/// The stream to one peer.
+#[derive(Debug, Default)]
+pub struct Queue {
+    items: VecDeque<Item>,
+    end: u64,
+    /// An emptied piece of memory, for the next copies.
+    spare: Vec<u8>,
+}
+
+impl Queue {
+    /// Bytes of the stream so far.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether everything has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Adds a frame.
+    pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
+        self.copy(&head.encode());
+        match body {
+            Body::None => Sent::Done,
+            Body::Bytes(bytes) => {
+                self.copy(bytes);
+                Sent::Done
+            }
+            Body::Payload { buf, from, len } if len <= COPIED => {
+                buf.read(from, self.room(len as usize));
+                Sent::Done
+            }
+            Body::Payload { buf, from, len } => {
+                let what = What::Payload {
+                    buf: buf.clone(),
+                    from,
+                    cookie,
+                };
+                self.add(len, what);
+                Sent::Queued
+            }
+        }
+    }
+
+    fn add(&mut self, len: u64, what: What) {
+        let start = self.end;
+        self.items.push_back(Item { start, len, what });
+        self.end += len;
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Room for `n` more bytes of our own at the end of the stream.
+    fn room(&mut self, n: usize) -> &mut [u8] {
+        let fits = matches!(self.items.back(), Some(Item { what: What::Bytes(b), .. }) if b.len() + n <= SHARED);
+        if !fits {
+            let bytes = std::mem::take(&mut self.spare);
+            self.add(0, What::Bytes(bytes));
+        }
+        self.end += n as u64;
+        match self.items.back_mut() {
+            Some(Item {
+                len,
+                what: What::Bytes(b),
+                ..
+            }) => {
+                *len += n as u64;
+                let at = b.len();
+                b.resize(at + n, 0);
+                &mut b[at..]
+            }
+            // The last item is bytes: either it was, or it has just been made so.
+            _ => unreachable!("the last item of the queue is bytes"),
+        }
+    }
+
+    /// Reads bytes of the stream from `offset` on, which are still here.
+    pub fn read(&self, mut offset: u64, mut out: &mut [u8]) {
+        let first = self.items.partition_point(|i| i.end() <= offset);
+        for item in self.items.range(first..) {
+            if out.is_empty() {
+                break;
+            }
+            let skip = offset - item.start;
+            let n = (item.len - skip).min(out.len() as u64);
+            let (now, later) = out.split_at_mut(n as usize);
+            match &item.what {
+                What::Bytes(b) => now.copy_from_slice(&b[skip as usize..(skip + n) as usize]),
+                What::Payload { buf, from, .. } => {
+                    buf.read(from + skip, now);
+                }
+            }
+            (out, offset) = (later, offset + n);
+        }
+    }
+
+    /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload.
+    pub fn release(&mut self, arrived: u64, mut sent: impl FnMut(u64)) {
+        while self.items.front().is_some_and(|i| i.end() <= arrived) {
+            match self.items.pop_front().map(|i| i.what) {
+                Some(What::Bytes(mut b)) => {
+                    b.clear();
+                    self.spare = b;
+                }
+                Some(What::Payload { cookie, .. }) => sent(cookie),
+                None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_core::wire::{HEADER_LEN, Kind};
+
+    #[test]
+    fn any_piece_of_the_stream_is_read_until_it_has_arrived() {
+        let (mut queue, mut stream, mut queued) = (Queue::default(), Vec::new(), Vec::new());
+        for (k, n) in [0usize, 8, 20_000, 16_384, 100_000, 3, 30_000, 30_000]
+            .into_iter()
+            .enumerate()
+        {
+            let body: Vec<u8> = (0..n).map(|i| (i * 7 + k) as u8).collect();
+            let (buf, mut head) = (Buf::alloc(n + 5), Header::bare(Kind::Eager));
+            buf.write(5, &body);
+            head.len = n as u64;
+            let payload = Body::Payload {
+                buf: &buf,
+                from: 5,
+                len: n as u64,
+            };
+            if queue.push(&head, payload, k as u64) == Sent::Queued {
+                queued.push(k as u64);
+            }
+            stream.extend_from_slice(&head.encode());
+            stream.extend_from_slice(&body);
+            assert_eq!(queue.end(), stream.len() as u64);
+        }
+        assert_eq!(queued, [2, 4, 6, 7]);
+        for step in [1usize, 1440, 50_001] {
+            for at in (0..stream.len()).step_by(step.max(777)) {
+                let mut piece = vec![0; step.min(stream.len() - at)];
+                queue.read(at as u64, &mut piece);
+                assert!(piece == stream[at..at + piece.len()], "{at}+{step}");
+            }
+        }
+        let mut told = Vec::new();
+        let second = (2 * HEADER_LEN + 8 + HEADER_LEN + 20_000) as u64;
+        queue.release(second - 1, |c| told.push(c));
+        assert_eq!(told, []);
+        queue.release(second, |c| told.push(c));
+        assert_eq!(told, [2]);
+        queue.release(queue.end(), |c| told.push(c));
+        assert!(queue.is_empty() && told == queued);
+    }
+}
