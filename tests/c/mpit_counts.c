@@ -43,8 +43,8 @@ static void ping_pong(int times, int bytes) {
 
 static void exact_counts(void) {
     MPI_T_pvar_handle sent = counter("eager_sent"), bytes = aggregate("eager_bytes");
-    MPI_T_pvar_handle shm = counter("shm_sent"), tcp = counter("tcp_sent"), own = counter("self_sent");
-    MPI_T_pvar_handle shm_bytes = aggregate("shm_bytes"), tcp_bytes = aggregate("tcp_bytes");
+    MPI_T_pvar_handle shm = counter("shm_sent"), tcp = counter("tcp_sent"), udp = counter("udp_sent"), own = counter("self_sent");
+    MPI_T_pvar_handle shm_bytes = aggregate("shm_bytes"), tcp_bytes = aggregate("tcp_bytes"), udp_bytes = aggregate("udp_bytes");
     MPI_T_pvar_handle expected = counter("expected"), unexpected = counter("unexpected");
     MPI_T_pvar_handle other = counter("eager_sent");
     Value v;
@@ -54,9 +54,9 @@ static void exact_counts(void) {
     ping_pong(100, 16);
     CHECK_EQ(value(sent), 100);
     CHECK_EQ(value(bytes), 1600);
-    CHECK_EQ(value(shm) + value(tcp), 100);
-    CHECK_EQ(value(shm_bytes) + value(tcp_bytes), 1600);
-    CHECK(value(shm) == 0 || value(tcp) == 0);
+    CHECK_EQ(value(shm) + value(tcp) + value(udp), 100);
+    CHECK_EQ(value(shm_bytes) + value(tcp_bytes) + value(udp_bytes), 1600);
+    CHECK((value(shm) != 0) + (value(tcp) != 0) + (value(udp) != 0) == 1);
     CHECK_EQ(value(own), 0);
     CHECK_EQ(value(expected) + value(unexpected), 100);
     CHECK_EQ(value(other), 0);
@@ -91,14 +91,14 @@ static void exact_counts(void) {
 static void long_messages(void) {
     MPI_T_pvar_handle rndv = counter("rndv_sent"), get = counter("get_sent"), write = counter("write_sent");
     MPI_T_pvar_handle offered = counter("rndv_offered");
-    MPI_T_pvar_handle shm = aggregate("shm_bytes"), tcp = aggregate("tcp_bytes");
+    MPI_T_pvar_handle shm = aggregate("shm_bytes"), tcp = aggregate("tcp_bytes"), udp = aggregate("udp_bytes");
     const int bytes = 4 << 20;
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     ping_pong(5, bytes);
     meet();
     CHECK_EQ(value(rndv) + value(get) + value(write), 5);
     CHECK_EQ(value(offered), value(rndv) + value(get));
-    CHECK_EQ(value(shm) + value(tcp), 5ll * bytes);
+    CHECK_EQ(value(shm) + value(tcp) + value(udp), 5ll * bytes);
 }
 
 /* Messages that come before their receives: how many wait, how many bytes, and the most there ever were. */

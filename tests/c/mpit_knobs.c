@@ -81,6 +81,7 @@ static void before_init(void) {
     CHECK_EQ(number("KW_SPIN"), 33);
     CHECK_EQ(set_number("KW_EAGER_SHM", 1000), MPI_SUCCESS);
     CHECK_EQ(set_number("KW_EAGER_TCP", 1000), MPI_SUCCESS);
+    CHECK_EQ(set_number("KW_EAGER_UDP", 1000), MPI_SUCCESS);
     CHECK_EQ(set_number("KW_SPIN", -1), MPI_T_ERR_INVALID);
     CHECK_EQ(set_item("KW_LOG", 17), MPI_T_ERR_INVALID);
     CHECK_EQ(set_text("KW_PATHS", "self,pigeon"), MPI_T_ERR_INVALID);
@@ -99,6 +100,7 @@ static void inside(void) {
     /* What is set now holds from now on. */
     OK(set_number("KW_EAGER_SHM", 5000));
     OK(set_number("KW_EAGER_TCP", 5000));
+    OK(set_number("KW_EAGER_UDP", 5000));
     CHECK_EQ(counted("eager_sent", 10, 5000), 10);
     CHECK_EQ(counted("eager_sent", 10, 5001), 0);
     OK(set_item("KW_WRITE", 0));

@@ -78,6 +78,10 @@ counters! {
     ShmBytes = "shm_bytes", "bytes", "Payload sent over shared memory.", Paths, Sum, User;
     TcpSent = "tcp_sent", "messages", "Messages sent over TCP.", Paths, Count, User;
     TcpBytes = "tcp_bytes", "bytes", "Payload sent over TCP.", Paths, Sum, User;
+    UdpSent = "udp_sent", "messages", "Messages sent over UDP.", Paths, Count, User;
+    UdpBytes = "udp_bytes", "bytes", "Payload sent over UDP.", Paths, Sum, User;
+    UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, without bare acknowledgements.", Paths, Count, Tuner;
+    UdpRepeated = "udp_repeated", "packets", "Datagrams that repeated what may have been lost, or asked whether it was.", Paths, Count, Tuner;
     RndvOffered = "rndv_offered", "messages", "Messages this rank offered (RTS), to be sent by rendezvous or fetched.", Protocols, Count, Tuner;
     WriteAnnounced = "write_announced", "receives", "Receives this rank announced to their sender.", Protocols, Count, Tuner;
     WriteDropped = "write_dropped", "receives", "Announcements dropped because a message was already under way.", Protocols, Count, Tuner;
@@ -98,7 +102,7 @@ counters! {
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;
     PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.", Paths, Count, User;
-    Refused = "strangers_refused", "connections", "Connections closed because they could not prove the job's key.", Paths, Count, User;
+    Refused = "strangers_refused", "connections", "Connections closed, or datagrams dropped, because they could not prove the job's key.", Paths, Count, User;
 }
 
 impl Counter {
@@ -138,10 +142,12 @@ pub enum Way {
     Shm,
     /// TCP.
     Tcp,
+    /// UDP.
+    Udp,
 }
 
 const PROTOCOLS: usize = 4;
-const WAYS: usize = 4;
+const WAYS: usize = 5;
 
 /// Messages and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,6 +228,8 @@ impl Counters {
             ShmBytes => over(Way::Shm).bytes,
             TcpSent => over(Way::Tcp).messages,
             TcpBytes => over(Way::Tcp).bytes,
+            UdpSent => over(Way::Udp).messages,
+            UdpBytes => over(Way::Udp).bytes,
             _ => self.values[c as usize],
         }
     }

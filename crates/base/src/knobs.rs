@@ -112,7 +112,7 @@ macro_rules! knobs {
 }
 
 knobs! {
-    Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated, in order of preference.", "none", Paths, BeforeInit, Alike, User;
+    Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated: self, shm, tcp, udp; of tcp and udp the one that is named first.", "none", Paths, BeforeInit, Alike, User;
     Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
     EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
     Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over.", "none", Progress, Anytime, Local, Tuner;
@@ -120,7 +120,8 @@ knobs! {
     SingleCopy = "KW_SINGLE_COPY", Bool, "yes", "Copy large messages between local ranks with process_vm_readv where the system permits it.", "none", Protocols, Anytime, Local, Tuner;
     EagerShm = "KW_EAGER_SHM", Bytes, "auto", "Largest message sent eagerly over shared memory; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
     EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
-    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP listens on, comma separated.", "none", Paths, BeforeInit, Local, User;
+    EagerUdp = "KW_EAGER_UDP", Bytes, "auto", "Largest message sent eagerly over UDP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP and UDP listen on, comma separated.", "none", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;

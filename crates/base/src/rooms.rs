@@ -25,7 +25,7 @@ macro_rules! rooms {
 rooms! {
     Protocols = "protocols", "How messages travel: eager, rendezvous, get and write.";
     Matching = "matching", "Messages and the receives they wait for.";
-    Paths = "paths", "What carries frames between two ranks: memory of this process, shared memory, TCP.";
+    Paths = "paths", "What carries frames between two ranks: memory of this process, shared memory, TCP, UDP.";
     Progress = "progress", "Who polls, who sleeps, and what the event thread does.";
     Collectives = "collectives", "Algorithms of collective operations.";
     Reports = "reports", "What the library says of itself.";

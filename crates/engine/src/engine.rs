@@ -439,6 +439,8 @@ impl Engine {
     pub fn counter(&self, c: Counter) -> u64 {
         match c {
             Counter::Refused => self.paths.strangers_refused(),
+            Counter::UdpPackets => self.paths.udp_tally().packets,
+            Counter::UdpRepeated => self.paths.udp_tally().again,
             Counter::Doorbells => self.paths.doorbells_rung(),
             Counter::UnexpectedWaiting => self.machine.waiting(),
             Counter::UnexpectedHeld => self.machine.held(),

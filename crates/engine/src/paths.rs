@@ -13,7 +13,8 @@ use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
-use kw_path::tcp::{Asleep, Config, TcpPath};
+use kw_path::tcp::{self, Asleep, TcpPath};
+use kw_path::udp::{self, UdpPath};
 use kw_path::{Body, Caps, Down, Inbound, Landing, Path, Sent};
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
@@ -36,6 +37,7 @@ enum Route {
     Myself,
     Shm,
     Tcp,
+    Udp,
     Sim,
 }
 
@@ -46,6 +48,7 @@ pub struct Paths {
     myself: SelfPath,
     shm: Option<ShmPath>,
     tcp: Option<TcpPath>,
+    udp: Option<UdpPath>,
     sim: Option<SimPath>,
     /// Boards of this host; made when first asked for.
     boards: Option<Boards>,
@@ -66,10 +69,14 @@ impl Paths {
             false => None,
         };
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
-        let tcp = match allowed.tcp && job.size as usize > by_shm {
-            true => Some(listen(launcher, job, knobs, local.peers.len())?),
-            false => None,
-        };
+        let wire = allowed.wire.filter(|_| job.size as usize > by_shm);
+        let single_host = local.peers.len() == job.size as usize;
+        let (mut tcp, mut udp) = (None, None);
+        match wire {
+            Some(Wire::Tcp) => tcp = Some(listen(launcher, job, knobs, single_host)?),
+            Some(Wire::Udp) => udp = Some(open_udp(launcher, job, knobs, single_host)?),
+            None => {}
+        }
         if job.size > 1 {
             launcher.fence()?;
         }
@@ -82,6 +89,7 @@ impl Paths {
         Ok(Paths {
             shm,
             tcp,
+            udp,
             alone,
             ..Paths::new(job, None)
         })
@@ -98,6 +106,7 @@ impl Paths {
             myself: SelfPath::new(job.me),
             shm: None,
             tcp: None,
+            udp: None,
             sim,
             boards: None,
             alone: None,
@@ -143,9 +152,10 @@ impl Paths {
             Some(shm) => Bell::Shared(shm.doorbell()),
             None => Bell::own(),
         };
-        let sockets = match &self.tcp {
-            Some(tcp) => Some(tcp.as_fd().try_clone_to_owned()?),
-            None => None,
+        let sockets = match (&self.tcp, &self.udp) {
+            (Some(tcp), _) => Some(tcp.as_fd().try_clone_to_owned()?),
+            (None, Some(udp)) => Some(udp.as_fd().try_clone_to_owned()?),
+            (None, None) => None,
         };
         Sleeper::new(bell, sockets)
     }
@@ -155,16 +165,27 @@ impl Paths {
         if let Some(tcp) = &mut self.tcp {
             tcp.arm(who);
         }
+        if let Some(udp) = &mut self.udp {
+            udp.arm();
+        }
     }
 
     /// Which networks the connections use.
     pub fn network(&self) -> Vec<String> {
-        self.tcp.as_ref().map_or(Vec::new(), |t| t.network())
+        let mut lines = self.tcp.as_ref().map_or(Vec::new(), |t| t.network());
+        lines.extend(self.udp.iter().flat_map(|u| u.network()));
+        lines
     }
 
-    /// Connections refused because they could not prove the job's key.
+    /// Connections and datagrams refused because they could not prove the job's key.
     pub fn strangers_refused(&self) -> u64 {
-        self.tcp.as_ref().map_or(0, |t| t.strangers_refused())
+        let tcp = self.tcp.as_ref().map_or(0, |t| t.strangers_refused());
+        tcp + self.udp.as_ref().map_or(0, |u| u.strangers_refused())
+    }
+
+    /// What the path over UDP has counted.
+    pub fn udp_tally(&self) -> udp::Tally {
+        self.udp.as_ref().map(|u| u.tally()).unwrap_or_default()
     }
 
     /// How often this rank woke a sleeping one.
@@ -194,9 +215,14 @@ impl Paths {
             (Route::Shm, Way::Shm)
         } else if let Some(tcp) = &mut self.tcp {
             if tcp.wants_address(peer) {
-                introduce(tcp, peer, launcher)?;
+                introduce(tcp, "tcp", peer, launcher)?;
             }
             (Route::Tcp, Way::Tcp)
+        } else if let Some(udp) = &mut self.udp {
+            if udp.wants_address(peer) {
+                introduce(udp, "udp", peer, launcher)?;
+            }
+            (Route::Udp, Way::Udp)
         } else {
             return Err(nowhere(peer));
         };
@@ -207,15 +233,17 @@ impl Paths {
     /// Where the protocols of a peer whose path is chosen cross.
     pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
         let route = self.routes[peer.idx()];
-        let caps = match (route, &self.sim, &self.shm, &self.tcp) {
+        let caps = match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
             (Route::Sim, Some(p), ..) => p.caps(peer),
-            (Route::Shm, _, Some(p), _) => p.caps(peer),
-            (Route::Tcp, .., Some(p)) => p.caps(peer),
+            (Route::Shm, _, Some(p), ..) => p.caps(peer),
+            (Route::Tcp, _, _, Some(p), _) => p.caps(peer),
+            (Route::Udp, .., Some(p)) => p.caps(peer),
             (Route::Unknown, ..) => return UNROUTED,
             _ => self.myself.caps(peer),
         };
         let eager = match route {
             Route::Tcp => Id::EagerTcp,
+            Route::Udp => Id::EagerUdp,
             _ => Id::EagerShm,
         };
         let mut lines = lines(&caps);
@@ -249,10 +277,11 @@ impl Paths {
         body: Body<'_>,
         cookie: u64,
     ) -> Result<Sent, Down> {
-        match (route, &mut self.tcp, &mut self.sim) {
-            (Route::Tcp, Some(p), _) => p.send(to, head, body, cookie),
+        match (route, &mut self.tcp, &mut self.udp, &mut self.sim) {
+            (Route::Tcp, Some(p), ..) => p.send(to, head, body, cookie),
+            (Route::Udp, _, Some(p), _) => p.send(to, head, body, cookie),
             (Route::Myself, ..) => self.myself.send(to, head, body, cookie),
-            (Route::Sim, _, Some(p)) => p.send(to, head, body, cookie),
+            (Route::Sim, .., Some(p)) => p.send(to, head, body, cookie),
             _ => Err(nowhere(to)),
         }
     }
@@ -284,6 +313,9 @@ impl Paths {
         if let Some(p) = &mut self.tcp {
             moved |= p.poll(now, port);
         }
+        if let Some(p) = &mut self.udp {
+            moved |= p.poll(now, port);
+        }
         moved
     }
 
@@ -293,6 +325,9 @@ impl Paths {
         let mut moved = self.poll_memory(self.now, port);
         if let Some(p) = &mut self.tcp {
             moved |= p.poll_ready(self.now, port);
+        }
+        if let Some(p) = &mut self.udp {
+            moved |= p.poll(self.now, port);
         }
         moved
     }
@@ -346,6 +381,7 @@ impl Paths {
         self.myself.pending()
             || self.shm.as_ref().is_some_and(|p| p.pending())
             || self.tcp.as_ref().is_some_and(|p| p.pending())
+            || self.udp.as_ref().is_some_and(|p| p.pending())
             || self.sim.as_ref().is_some_and(|p| p.pending())
     }
 
@@ -358,16 +394,27 @@ impl Paths {
         if let Some(p) = &mut self.tcp {
             p.close();
         }
+        if let Some(p) = &mut self.udp {
+            p.close();
+        }
         if let Some(p) = &mut self.sim {
             p.close();
         }
     }
 }
 
+/// What leads to another host.
+#[derive(Clone, Copy)]
+enum Wire {
+    Tcp,
+    Udp,
+}
+
 /// What `KW_PATHS` says.
 struct Allowed {
     shm: bool,
-    tcp: bool,
+    /// The first that was named.
+    wire: Option<Wire>,
 }
 
 impl Allowed {
@@ -375,16 +422,17 @@ impl Allowed {
         let text = knobs.text(Id::Paths);
         let mut allowed = Allowed {
             shm: false,
-            tcp: false,
+            wire: None,
         };
         for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             match word {
                 "self" => {}
                 "shm" => allowed.shm = true,
-                "tcp" => allowed.tcp = true,
+                "tcp" => allowed.wire = allowed.wire.or(Some(Wire::Tcp)),
+                "udp" => allowed.wire = allowed.wire.or(Some(Wire::Udp)),
                 _ => {
                     let what = format!(
-                        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm and tcp"
+                        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, tcp and udp"
                     );
                     return Err(BootError(what));
                 }
@@ -409,37 +457,58 @@ fn local(job: &Job) -> Local {
     }
 }
 
-fn tcp_key(rank: Peer) -> String {
-    format!("kw_tcp_{rank}")
+fn wire_key(path: &str, rank: Peer) -> String {
+    format!("kw_{path}_{rank}")
 }
 
 fn listen(
     launcher: &mut dyn Launcher,
     job: &Job,
     knobs: &Knobs,
-    local: usize,
+    single_host: bool,
 ) -> Result<TcpPath, BootError> {
-    let config = Config {
+    let config = tcp::Config {
         me: job.me,
         size: job.size,
         job: launcher.job().to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
-        single_host: local == job.size as usize,
+        single_host,
     };
     let tcp = TcpPath::new(config).map_err(sentence)?;
-    launcher.put(&tcp_key(job.me), &tcp.address())?;
+    launcher.put(&wire_key("tcp", job.me), &tcp.address())?;
     Ok(tcp)
 }
 
-fn introduce(tcp: &mut TcpPath, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
-    let failed = |reason: String| Down {
-        path: "tcp",
-        peer,
-        reason,
+fn open_udp(
+    launcher: &mut dyn Launcher,
+    job: &Job,
+    knobs: &Knobs,
+    single_host: bool,
+) -> Result<UdpPath, BootError> {
+    let config = udp::Config {
+        me: job.me,
+        size: job.size,
+        job: launcher.job().to_string(),
+        key: job.key,
+        interfaces: knobs.text(Id::Interfaces).to_string(),
+        single_host,
+        clock: kw_sys::clock::now,
     };
-    match launcher.get(&tcp_key(peer)) {
-        Ok(Some(address)) => tcp.introduce(peer, &address),
+    let udp = UdpPath::new(config).map_err(sentence)?;
+    launcher.put(&wire_key("udp", job.me), &udp.address())?;
+    Ok(udp)
+}
+
+fn introduce(
+    wire: &mut impl Path,
+    path: &'static str,
+    peer: Peer,
+    launcher: &mut dyn Launcher,
+) -> Result<(), Down> {
+    let failed = |reason: String| Down { path, peer, reason };
+    match launcher.get(&wire_key(path, peer)) {
+        Ok(Some(address)) => wire.introduce(peer, &address),
         Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
         Err(e) => Err(failed(e.to_string())),
     }

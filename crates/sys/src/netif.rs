@@ -74,7 +74,7 @@ pub fn mtu(name: &str) -> Option<usize> {
     // SAFETY: this call wants a pointer to an interface request, and writes the MTU into it.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
     // SAFETY: on success the MTU is what the union holds.
-    (done == 0).then(|| unsafe { request.ifr_ifru.ifru_mtu } as usize)
+    (done == 0).then_some(unsafe { request.ifr_ifru.ifru_mtu } as usize)
 }
 
 #[cfg(test)]

@@ -239,6 +239,19 @@ impl UdpPath {
         self.tally.dropped
     }
 
+    /// Which of our addresses and of the peers' the connections use that this rank made.
+    pub fn network(&self) -> Vec<String> {
+        let lines = self.live.iter().filter_map(|peer| {
+            let Slot::Up(link) = self.slot(*peer)? else {
+                return None;
+            };
+            let here = self.socks[link.way.sock].at().ip();
+            let line = || format!("udp to rank {peer}: {here} to {}", link.way.to.ip());
+            link.welcome.is_none().then(line)
+        });
+        lines.collect()
+    }
+
     /// What has been counted on all connections.
     pub fn tally(&self) -> Tally {
         let mut sum = self.tally;
