@@ -15,6 +15,7 @@ use kw_core::wire::{Header, Kind};
 use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_sys::buf::Buf;
+use std::time::Duration;
 
 pub use kw_core::p2p::{Failure, Found, Outcome};
 
@@ -65,6 +66,10 @@ pub enum Started {
     /// Goes on.
     Request(ReqId),
 }
+
+/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so: who hears none of them
+/// takes the rank for dead, which is no harm at the end.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// One rank's engine.
 pub struct Engine {
@@ -504,12 +509,17 @@ impl Engine {
         }
     }
 
-    /// Says goodbye on every path. Call when nothing is pending any more.
+    /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
     pub fn close(&mut self) {
         for line in self.paths.network() {
             self.log(Say::Info, || line);
         }
         self.paths.close();
+        let end = kw_sys::clock::now() + LINGER;
+        while self.paths.pending() && kw_sys::clock::now() < end {
+            self.progress();
+            std::thread::yield_now();
+        }
     }
 }
 

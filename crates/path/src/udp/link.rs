@@ -7,7 +7,7 @@ use kw_base::{Peer, Tick};
 use kw_core::reliable::setup::Welcome;
 use kw_core::reliable::vigil::Vigil;
 use kw_core::reliable::{Conn, OVERHEAD, Received};
-use kw_core::wire::Header;
+use kw_core::wire::{Header, Kind};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 
@@ -88,8 +88,8 @@ impl Link {
     pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
         let before = self.queue.end();
         let sent = self.queue.push(head, body, cookie);
-        self.conn
-            .write(self.queue.end() - before, sent == Sent::Queued);
+        let wanted = sent == Sent::Queued || head.kind == Kind::Bye;
+        self.conn.write(self.queue.end() - before, wanted);
         sent
     }
 
