@@ -92,8 +92,27 @@ impl Kernel {
     }
 }
 
+/// The loop, with the widest vectors that the processor has.
+fn wide<T: Copy, C: Combine<T>>() -> Run {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        return fold_avx2::<T, C>;
+    }
+    fold::<T, C>
+}
+
+/// # Safety
+/// As [`fold`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn fold_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { fold::<T, C>(a, b, n) }
+}
+
 /// # Safety
 /// `a` and `b` are valid for `n` elements `T`; `b` for writing too.
+#[inline(always)]
 unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
     let (a, b) = (a as *const T, b as *mut T);
     for i in 0..n {
@@ -206,42 +225,42 @@ fn whole<T: number::Arith + number::Order + number::Bits + number::Truth>(op: Op
 
 fn real<T: number::Arith + number::Order>(op: Op) -> Option<Run> {
     match op {
-        Op::Min => Some(fold::<T, number::Min>),
-        Op::Max => Some(fold::<T, number::Max>),
+        Op::Min => Some(wide::<T, number::Min>()),
+        Op::Max => Some(wide::<T, number::Max>()),
         _ => arith::<T>(op),
     }
 }
 
 fn arith<T: number::Arith>(op: Op) -> Option<Run> {
     match op {
-        Op::Sum => Some(fold::<T, number::Sum>),
-        Op::Prod => Some(fold::<T, number::Prod>),
+        Op::Sum => Some(wide::<T, number::Sum>()),
+        Op::Prod => Some(wide::<T, number::Prod>()),
         _ => None,
     }
 }
 
 fn bits<T: number::Bits>(op: Op) -> Option<Run> {
     match op {
-        Op::Band => Some(fold::<T, number::And>),
-        Op::Bor => Some(fold::<T, number::Or>),
-        Op::Bxor => Some(fold::<T, number::Xor>),
+        Op::Band => Some(wide::<T, number::And>()),
+        Op::Bor => Some(wide::<T, number::Or>()),
+        Op::Bxor => Some(wide::<T, number::Xor>()),
         _ => None,
     }
 }
 
 fn truth<T: number::Truth>(op: Op) -> Option<Run> {
     match op {
-        Op::Land => Some(fold::<T, number::Both>),
-        Op::Lor => Some(fold::<T, number::Either>),
-        Op::Lxor => Some(fold::<T, number::One>),
+        Op::Land => Some(wide::<T, number::Both>()),
+        Op::Lor => Some(wide::<T, number::Either>()),
+        Op::Lxor => Some(wide::<T, number::One>()),
         _ => None,
     }
 }
 
 fn location<V: number::Order, I: number::Order>(op: Op) -> Option<Run> {
     match op {
-        Op::Minloc => Some(fold::<Pair<V, I>, number::Minloc>),
-        Op::Maxloc => Some(fold::<Pair<V, I>, number::Maxloc>),
+        Op::Minloc => Some(wide::<Pair<V, I>, number::Minloc>()),
+        Op::Maxloc => Some(wide::<Pair<V, I>, number::Maxloc>()),
         _ => None,
     }
 }
