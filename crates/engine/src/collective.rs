@@ -13,6 +13,7 @@ mod desk;
 mod inter;
 mod memory;
 mod preface;
+mod ring;
 mod run;
 
 pub use desk::{BoardId, Watch};
@@ -26,8 +27,9 @@ use kw_base::knobs::{Id, Knobs};
 use kw_core::comm::Group;
 use kw_core::schedule::Shelf;
 use kw_core::schedule::table::Site;
-use kw_core::schedule::{Ask, Chooser, Coll, Slice, Step, Table};
+use kw_core::schedule::{Ask, Chooser, Coll, SHELVES, Slice, Step, TEMPS, Table};
 use kw_sys::buf::Buf;
+use kw_sys::publish::{self, Publisher};
 use memory::Store;
 use run::Flight;
 
@@ -44,6 +46,8 @@ pub(crate) struct Collectives {
     spare: Vec<Box<Run>>,
     store: Store,
     pub(crate) desks: Desks,
+    /// How this rank writes long data on its shelves.
+    publisher: Publisher,
     /// Some run has begun to wait on a board since a thread last made ready to sleep.
     pub(crate) unwatched: bool,
     /// What failed runs have left: transfers that could not be taken back, and the memory they are in.
@@ -130,7 +134,7 @@ impl Engine {
             let mut ask = Ask {
                 bytes,
                 chooser: Some(Chooser { table, site }),
-                board: board.map(|(_, unit)| Desks::view(unit)),
+                board: board.and_then(|(id, unit)| collectives.desks.view(id, unit)),
                 ..*ask
             };
             let rows = circle.rows.as_deref();
@@ -142,7 +146,7 @@ impl Engine {
         }
         let shelf = run.schedule.shelf;
         if let Some((board, unit)) = board.filter(|_| shelf != Shelf::None) {
-            run.berth = collectives.desks.berth(board, shelf, unit);
+            run.berth = collectives.desks.berth(board, &run.schedule, unit);
         }
         run.circle = Some(circle);
         run
@@ -195,7 +199,12 @@ impl Engine {
             match step {
                 Step::Send { to, what } => self.start_send(run, to, what),
                 Step::Recv { from, into } => self.start_recv(run, from, into),
-                Step::Copy { from, to } => copy(run, from, to, &self.collectives.desks),
+                Step::Copy { from, to } => {
+                    let Collectives {
+                        desks, publisher, ..
+                    } = &mut self.collectives;
+                    copy(run, from, to, desks, publisher)
+                }
                 Step::Await(slot) => {
                     if let Some((req, peer)) = self.landed(run, slot as usize) {
                         return Drive::Waiting(req, peer);
@@ -500,14 +509,30 @@ impl Engine {
 }
 
 #[inline]
-fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks) {
+fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
     let (a, b) = (run.buf(from, desks), run.buf(to, desks));
     if a.len() != b.len() {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
         let failure = mismatch(run, me, a.len(), b.len());
         return run.fail(failure);
     }
-    a.copy_to(0, &b, 0, a.len());
+    let long = a.len() >= publish::LONG;
+    match (on_shelf(from), on_shelf(to)) {
+        (_, true) if long && a.contiguous().is_some() => {
+            publisher.copy(a.addr(), b.addr(), a.len())
+        }
+        (true, _) if long && b.contiguous().is_some() => {
+            publish::fetch(a.addr(), b.addr(), a.len())
+        }
+        _ => {
+            a.copy_to(0, &b, 0, a.len());
+        }
+    }
+}
+
+#[inline]
+fn on_shelf(slice: Slice) -> bool {
+    (SHELVES..TEMPS).contains(&slice.buf)
 }
 
 #[inline]

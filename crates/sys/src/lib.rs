@@ -16,6 +16,7 @@ pub mod netif;
 mod pack;
 pub mod poller;
 pub mod process;
+pub mod publish;
 pub mod random;
 pub mod reduce;
 pub mod signals;

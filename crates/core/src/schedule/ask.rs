@@ -80,7 +80,7 @@ impl Blocks<'_> {
 pub struct Board {
     /// Bytes of a short shelf.
     pub short: u64,
-    /// Bytes of a long shelf.
+    /// Bytes of the longest shelf there is.
     pub long: u64,
     /// Bytes of one unit of a shelf: 1, or the size of an element where elements are combined.
     pub unit: u64,

@@ -18,7 +18,7 @@ impl<'a> Cut<'a> {
     /// For data of `len` units: a short shelf as one slot, if it holds all, else as [`Cut::long`].
     pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, room: u64) -> Cut<'a> {
         if len > ask.shelf_units().0 {
-            return Cut::long(ask, s, least, room);
+            return Cut::long(ask, s, len, least, room);
         }
         s.shelf = Shelf::Short;
         Cut {
@@ -29,17 +29,21 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// A long shelf in as many slots as the table's row says, but at least `least` (3 at most), and no more than leave
-    /// `room` units to each (twice the ranks at most).
-    pub fn long(ask: &'a Ask, s: &mut Schedule, least: u64, room: u64) -> Cut<'a> {
+    /// A long shelf for data of `len` units, in slots of as many kilobytes as the table's row says, but with `room` units at
+    /// least (twice the ranks at most). There are `least` slots (3 at most), unless the data needs fewer; a long shelf is
+    /// longer than the caches of a core, if it can be, and a slot that comes again finds its lines in nobody's.
+    pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, room: u64) -> Cut<'a> {
         s.shelf = Shelf::Long;
         let (_, whole) = ask.shelf_units();
-        let slots = (ask.fan as u64).min(whole / room).max(least);
-        let each = whole / slots;
+        let wanted = ((ask.fan as u64) << 10) / ask.board.map_or(1, |b| b.unit.max(1));
+        let each = rounded(wanted.max(room).min(whole / least));
+        let slots = (whole / each).min(len.div_ceil(each));
+        let each = if slots == 1 { len } else { each };
+        s.long = s.long.max(slots * each);
         Cut {
             ask,
             whole,
-            each: rounded(each),
+            each,
             slots,
         }
     }

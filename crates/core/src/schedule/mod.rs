@@ -171,7 +171,8 @@ pub enum Shelf {
     None,
     /// A short shelf ([`Board::short`] units): there are many, so that a rank can run several collectives ahead of others.
     Short,
-    /// A long shelf ([`Board::long`] units): there are two, through which long data flows in pieces.
+    /// A long shelf (up to [`Board::long`] units), through which long data flows in pieces. It is a part of a ring that the
+    /// collectives of a rank take in turns.
     Long,
 }
 
@@ -186,6 +187,8 @@ pub struct Schedule {
     pub slots: u32,
     /// Which part of the board it uses; the same on all ranks of the node.
     pub shelf: Shelf,
+    /// Units of a long shelf that it uses from the first whole line on; the same on all ranks of the node.
+    pub long: u64,
 }
 
 impl Schedule {
@@ -194,7 +197,7 @@ impl Schedule {
         self.steps.clear();
         self.temps.clear();
         self.slots = 0;
-        self.shelf = Shelf::None;
+        (self.shelf, self.long) = (Shelf::None, 0);
     }
 
     /// Starts a send; returns its slot.

@@ -3,13 +3,14 @@
 //! A *desk* is this rank's side of one communicator's board. Collectives are numbered in the order in which they are called;
 //! at each rank they take turns. Collective `k` has slot `k % SLOTS`, which `k - SLOTS` had before. A rank *marks* `k` when it
 //! stores a word of that number: with its first raise, or at its end at the latest. So a mark of `k` says that the rank has
-//! ended `k - 1` and all before it, and the slot is free once all ranks have marked `k - SLOTS + 1`; likewise a long area
-//! that `u` had before is free once all have marked `u + 1`. What is known of the others' marks is kept, so that ranks that
+//! ended `k - 1` and all before it, and the slot is free once all ranks have marked `k - SLOTS + 1`; likewise a part of the
+//! rings that `u` had before ([`Ring`]) is free once all have marked `u + 1`. What is known of the others' marks is kept, so that ranks that
 //! watch each other anyway seldom look twice.
 
 use super::memory::Memory;
-use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Shelf, Slice};
-use kw_path::shm::board::{Board, LINE, LONG, SHORT, SLOTS, STAGE_BITS};
+use super::ring::Ring;
+use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
+use kw_path::shm::board::{Board, LINE, SHORT, SLOTS, STAGE_BITS};
 use kw_sys::buf::Addr;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE);
@@ -50,8 +51,9 @@ pub(crate) struct Berth {
     needs: u64,
     /// Whether the turn has come and the memory is free.
     open: bool,
-    /// Which of the long areas.
-    area: u64,
+    /// Where its part of the rings begins, and its bytes.
+    at: u64,
+    long: u64,
     shelf: Shelf,
     /// Bytes of a unit.
     unit: u64,
@@ -73,9 +75,8 @@ pub(crate) struct Desk {
     last: u64,
     /// Number of the collective whose turn it is.
     turn: u64,
-    /// Who used each long area last.
-    long: [u64; 2],
-    longs: u64,
+    /// Who has which part of the rings.
+    ring: Ring,
     /// This rank sleeps because of the board.
     watching: bool,
     /// The communicator is gone; the board goes with its last collective.
@@ -97,6 +98,7 @@ impl Desk {
             })
             .collect();
         Desk {
+            ring: Ring::new(board.reach(), board.lap()),
             board,
             members,
             marked: vec![0; here.len()].into(),
@@ -104,8 +106,6 @@ impl Desk {
             all_marked: 0,
             last: 0,
             turn: 1,
-            long: [0; 2],
-            longs: 0,
             watching: false,
             leaving: false,
         }
@@ -113,25 +113,24 @@ impl Desk {
 
     /// The next collective's place.
     #[inline]
-    fn berth(&mut self, desk: BoardId, shelf: Shelf, unit: u64) -> Berth {
+    fn berth(&mut self, desk: BoardId, schedule: &Schedule, unit: u64) -> Berth {
         self.last += 1;
-        let number = self.last;
+        let (number, shelf) = (self.last, schedule.shelf);
         let mut needs = (number + 1).saturating_sub(SLOTS);
-        let mut area = 0;
+        let (mut at, mut long) = (0, 0);
         if shelf == Shelf::Long {
-            area = self.longs & 1;
-            self.longs += 1;
-            let before = std::mem::replace(&mut self.long[area as usize], number);
-            if before != 0 {
-                needs = needs.max(before + 1);
-            }
+            long = schedule.long * unit;
+            let (from, before) = self.ring.take(number, long);
+            at = from;
+            needs = needs.max(before.map_or(0, |u| u + 1));
         }
         Berth {
             desk,
             number,
             needs,
             open: false,
-            area,
+            at,
+            long,
             shelf,
             unit,
         }
@@ -263,18 +262,11 @@ impl Desk {
             );
             return self.board.beside(place, berth.number).offset(at as i64);
         }
-        let area = match berth.shelf {
-            Shelf::Long => self.board.long(place, berth.area),
-            _ => self.board.short(place, berth.number),
+        let (area, room) = match berth.shelf {
+            Shelf::Long => (self.board.long(place, berth.at, berth.long), berth.long),
+            _ => (self.board.short(place, berth.number), SHORT as u64),
         };
-        debug_assert!(
-            at - front + slice.len * unit
-                <= if berth.shelf == Shelf::Long {
-                    LONG
-                } else {
-                    SHORT
-                } as u64
-        );
+        debug_assert!(at - front + slice.len * unit <= room);
         area.offset((at - front) as i64)
     }
 }
@@ -320,19 +312,20 @@ impl Desks {
         self.desks.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
-    /// What algorithms are told of a board.
+    /// What algorithms are told of a board. They may use so much of the rings that the next
+    /// collective need not wait.
     #[inline]
-    pub(super) fn view(unit: u64) -> View {
-        View {
+    pub(super) fn view(&mut self, id: BoardId, unit: u64) -> Option<View> {
+        Some(View {
             short: SHORT as u64 + SHELF_LINE,
-            long: LONG as u64 + SHELF_LINE,
+            long: self.get(id)?.ring.most() + SHELF_LINE,
             unit,
-        }
+        })
     }
 
     #[inline]
-    pub(super) fn berth(&mut self, id: BoardId, shelf: Shelf, unit: u64) -> Option<Berth> {
-        Some(self.get(id)?.berth(id, shelf, unit))
+    pub(super) fn berth(&mut self, id: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
+        Some(self.get(id)?.berth(id, schedule, unit))
     }
 
     #[inline]

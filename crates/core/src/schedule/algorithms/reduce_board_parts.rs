@@ -2,7 +2,8 @@
 //! every piece, so that all cores share the work; the root collects the parts. The order of ranks is kept.
 //!
 //! All work on three pieces at a time: in step `i` a rank shows piece `i`, combines its part of piece `i-1`, and collects
-//! piece `i-2`; then it raises. So there is one wait a piece, and three slots are enough.
+//! piece `i-2`; then it raises. So there is one wait a piece, and three slots are enough. A rank combines in memory of its
+//! own and shows the sum: nobody writes lines that another core has.
 
 use crate::schedule::ask::{part_of, parts_of};
 use crate::schedule::cut::Cut;
@@ -10,11 +11,11 @@ use crate::schedule::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    combine(ask, ask.is_root(), s);
+    combine(ask, false, s);
 }
 
-/// Combines everybody's data; whoever `collects` has the result in the end.
-pub fn combine(ask: &Ask, collects: bool, s: &mut Schedule) {
+/// Combines everybody's data at the root, or at all ranks.
+pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
     if ask.count == 0 {
         return;
@@ -25,21 +26,32 @@ pub fn combine(ask: &Ask, collects: bool, s: &mut Schedule) {
         }
         return;
     }
-    let cut = Cut::long(ask, s, 3, 1);
+    let cut = Cut::long(ask, s, ask.count, 3, 1);
     let pieces = cut.pieces(ask.count);
+    let collects = at_all || ask.is_root();
+    // Where the sum may not begin with what lies at home, or there is no home.
+    let aside = !collects || (ask.in_place && !ask.commutative);
+    let parts = Parts {
+        ask,
+        cut: &cut,
+        shows_sum: at_all || !ask.is_root(),
+        collects,
+        aside: aside.then(|| s.elements(cut.each().div_ceil(ask.size as u64))),
+    };
     let last = if collects { pieces + 1 } else { pieces };
     for i in 0..=last {
         if i > 0 {
             s.watch_all(i as u32);
         }
         if i < pieces {
-            show(ask, &cut, i, cut.piece(input, i), s);
+            parts.show(i, cut.piece(input, i), s);
         }
         if let Some(i) = i.checked_sub(1).filter(|&i| i < pieces) {
-            fold(ask, &cut, i, cut.piece(input, i), s);
+            let into = if collects { home } else { input };
+            parts.fold(i, cut.piece(input, i), cut.piece(into, i), s);
         }
         if let Some(i) = i.checked_sub(2).filter(|_| collects) {
-            collect(ask, &cut, i, cut.piece(home, i), s);
+            parts.collect(i, cut.piece(home, i), s);
         }
         if i <= pieces {
             s.raise(i as u32 + 1);
@@ -47,50 +59,70 @@ pub fn combine(ask: &Ask, collects: bool, s: &mut Schedule) {
     }
 }
 
-/// The rank on whose shelf part `r` is combined.
-fn seat(ask: &Ask, r: u32) -> u32 {
-    if ask.commutative {
-        (r + 1) % ask.size
-    } else {
-        ask.size - 1
-    }
+/// Who works on which part of a piece, and where.
+struct Parts<'a> {
+    ask: &'a Ask<'a>,
+    cut: &'a Cut<'a>,
+    /// Others want this rank's sums.
+    shows_sum: bool,
+    /// This rank wants all sums.
+    collects: bool,
+    /// Memory for a part, where it cannot be combined at home.
+    aside: Option<Slice>,
 }
 
-/// Part `r` of piece `i` on the shelf of `on`.
-fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, on: u32, r: u32) -> Slice {
-    part_of(cut.slot(on, i).part(0, len), r, ask.size)
-}
-
-/// Shows a piece, but for the own part where nobody needs it on the shelf.
-fn show(ask: &Ask, cut: &Cut, i: u64, piece: Slice, s: &mut Schedule) {
-    let (r, n) = (ask.rank, ask.size);
-    let slot = cut.slot(r, i).part(0, piece.len);
-    if seat(ask, r) == r {
-        return s.copy(piece, slot);
+impl Parts<'_> {
+    /// Part `r` of a piece.
+    fn part(&self, piece: Slice, r: u32) -> Slice {
+        part_of(piece, r, self.ask.size)
     }
-    for (from, to) in [(0, r), (r + 1, n)] {
-        s.copy(parts_of(piece, from, to, n), parts_of(slot, from, to, n));
-    }
-}
 
-/// Combines this rank's part of a piece on its seat.
-fn fold(ask: &Ask, cut: &Cut, i: u64, piece: Slice, s: &mut Schedule) {
-    let (r, seat) = (ask.rank, seat(ask, ask.rank));
-    let sum = shown(ask, cut, i, piece.len, seat, r);
-    for q in (0..ask.size).rev().filter(|&q| q != seat) {
-        let operand = if q == r {
-            part_of(piece, r, ask.size)
+    /// Part `r` of piece `i` of that length on the shelf of `on`.
+    fn shown(&self, i: u64, len: u64, on: u32, r: u32) -> Slice {
+        self.part(self.cut.slot(on, i).part(0, len), r)
+    }
+
+    /// Shows a piece to those who combine its parts.
+    fn show(&self, i: u64, piece: Slice, s: &mut Schedule) {
+        let (r, n) = (self.ask.rank, self.ask.size);
+        let slot = self.cut.slot(r, i).part(0, piece.len);
+        for (from, to) in [(0, r), (r + 1, n)] {
+            s.copy(parts_of(piece, from, to, n), parts_of(slot, from, to, n));
+        }
+    }
+
+    /// Combines this rank's part of a piece of the input; it belongs in that piece of the result.
+    fn fold(&self, i: u64, piece: Slice, result: Slice, s: &mut Schedule) {
+        let (r, n) = (self.ask.rank, self.ask.size);
+        let (own, home) = (self.part(piece, r), self.part(result, r));
+        let sum = self.aside.map_or(home, |a| a.part(0, own.len));
+        let shown = |q| self.shown(i, piece.len, q, r);
+        if self.ask.commutative {
+            if own != sum {
+                s.copy(own, sum);
+            }
+            for q in (1..n).map(|by| self.ask.after(by)) {
+                s.reduce(shown(q), sum);
+            }
         } else {
-            shown(ask, cut, i, piece.len, q, r)
-        };
-        s.reduce(operand, sum);
+            let operand = |q| if q == r { own } else { shown(q) };
+            s.copy(operand(n - 1), sum);
+            for q in (0..n - 1).rev() {
+                s.reduce(operand(q), sum);
+            }
+        }
+        if self.shows_sum {
+            s.copy(sum, shown(r));
+        }
+        if self.collects && sum != home {
+            s.copy(sum, home);
+        }
     }
-}
 
-/// Reads all parts of a combined piece.
-fn collect(ask: &Ask, cut: &Cut, i: u64, piece: Slice, s: &mut Schedule) {
-    for r in 0..ask.size {
-        let sum = shown(ask, cut, i, piece.len, seat(ask, r), r);
-        s.copy(sum, part_of(piece, r, ask.size));
+    /// Reads the others' parts of a combined piece.
+    fn collect(&self, i: u64, piece: Slice, s: &mut Schedule) {
+        for r in (1..self.ask.size).map(|by| self.ask.after(by)) {
+            s.copy(self.shown(i, piece.len, r, r), self.part(piece, r));
+        }
     }
 }

@@ -16,7 +16,7 @@ mod rank;
 mod shelves;
 mod symbol;
 
-use super::{Board, Nodes, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
 use clock::{Clock, Moment};
 use rank::{Flight, Mark, Rank};
 use shelves::{Place, Shelves};
@@ -62,8 +62,8 @@ impl Region {
 }
 
 /// When a rank may use a shelf again, as whoever runs schedules does it: every rank has `slots` short shelves, used in
-/// turns, and two long ones. Before collective `k` touches its short shelf, everybody must have announced something in
-/// collective `k - slots + 1`, or ended it; for a long one, in the collective after that which used it last.
+/// turns, and long ones, of which two are enough here. Before collective `k` touches its short shelf, everybody must have announced
+/// something in collective `k - slots + 1`, or ended it; for a long one, in the collective after that which used it last.
 #[derive(Clone, Copy, Debug)]
 pub struct Reuse {
     /// Short shelves of a rank.
@@ -166,15 +166,15 @@ impl World {
     }
 
     fn nodes_agree(&self) {
-        let kinds = |r: usize| self.ranks[r].schedules().map(|s| s.shelf);
+        let kinds = |r: usize| self.ranks[r].schedules().map(|s| (s.shelf, s.long));
         for r in 0..self.ranks.len() {
             let first = self.on_node_of(r).next().unwrap_or(r);
             assert!(
                 kinds(r).eq(kinds(first)),
-                "ranks {first} and {r} use shelves of different kinds"
+                "ranks {first} and {r} use shelves of different kinds or lengths"
             );
             assert!(
-                self.board.is_some() || kinds(r).all(|k| k == Shelf::None),
+                self.board.is_some() || kinds(r).all(|k| k.0 == Shelf::None),
                 "there is no board"
             );
         }
@@ -357,8 +357,10 @@ impl World {
             .board
             .map_or((0, 0), |b| (b.short / b.unit, b.long / b.unit));
         if is_long {
+            let used = rank.schedule().map_or(0, |s| s.long as usize);
+            let long = (long as usize).min(SHELF_LINE as usize + used);
             let turn = rank.schedules().take(rank.op).filter(kind).count();
-            (long as usize, (true, turn % 2))
+            (long, (true, turn % 2))
         } else {
             (short as usize, (false, rank.op % self.reuse.slots))
         }

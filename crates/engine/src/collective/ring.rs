@@ -1,0 +1,129 @@
+//! Who has which part of the rings of a board. All ranks of a communicator run the same collectives in the same order, so all
+//! divide their rings alike, without a word.
+//!
+//! Parts are given out one after the other. One that would end beyond the lap begins at the front again, unless it would meet the
+//! part before, which nobody need have begun when the next is given out. None is longer than a third of the ring, so before
+//! the end of the ring that is always possible. A lap is long enough for lines to leave the caches before they come again, and
+//! short enough for all ranks' laps to lie in the cache that they share: with many ranks only the part before is spared.
+
+use std::collections::VecDeque;
+
+/// Parts begin at multiples of so many bytes.
+const ALIGN: u64 = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Ring {
+    reach: u64,
+    lap: u64,
+    next: u64,
+    /// Collective, first byte and end of the parts that nobody has got since, oldest first.
+    parts: VecDeque<(u64, u64, u64)>,
+}
+
+impl Ring {
+    /// A ring of so many bytes, and a lap on it.
+    pub(super) fn new(reach: u64, lap: u64) -> Ring {
+        Ring {
+            reach,
+            lap: lap.min(reach),
+            next: 0,
+            parts: VecDeque::new(),
+        }
+    }
+
+    /// Most bytes of a part.
+    pub(super) fn most(&self) -> u64 {
+        self.reach / 3 / ALIGN * ALIGN
+    }
+
+    /// A part of `bytes` for collective `number`: where it begins, and the last collective that had some of it before.
+    pub(super) fn take(&mut self, number: u64, bytes: u64) -> (u64, Option<u64>) {
+        let bytes = bytes.max(1).next_multiple_of(ALIGN);
+        assert!(bytes <= self.most(), "{bytes} bytes of a ring");
+        let mut before = None;
+        let room = self.parts.back().map_or(0, |p| p.1);
+        if self.next + bytes > self.lap && bytes <= room {
+            // Nobody gets what is left at the end now; whoever had it had it before those whose parts come next.
+            before = self.forget(self.next, self.reach);
+            self.next = 0;
+        }
+        let (from, to) = (self.next, self.next + bytes);
+        debug_assert!(to <= self.reach);
+        before = self.forget(from, to).or(before);
+        self.parts.push_back((number, from, to));
+        self.next = to;
+        (from, before)
+    }
+
+    /// Forgets the oldest parts as long as they meet these bytes; the last collective of them.
+    fn forget(&mut self, from: u64, to: u64) -> Option<u64> {
+        let mut last = None;
+        while let Some(&(number, ..)) = self.parts.front().filter(|p| p.1 < to && from < p.2) {
+            last = Some(number);
+            self.parts.pop_front();
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_had_a_byte_before_is_named_or_came_before_the_named() {
+        let mut seed = 7u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        for (reach, lap) in [
+            (192, 192),
+            (256, 9),
+            (640, 300),
+            (4096, 4096),
+            (4096, 1000),
+            (4096, 1),
+        ] {
+            let mut ring = Ring::new(reach, lap);
+            let mut owner = vec![None; reach as usize];
+            let mut told = None;
+            for number in 1..5000 {
+                let most = ring.most();
+                let bytes = random(if number % 7 == 0 {
+                    most
+                } else {
+                    most.div_ceil(4)
+                }) + 1;
+                let (from, before) = ring.take(number, bytes);
+                let part = &mut owner[from as usize..(from + bytes) as usize];
+                let had = part.iter().copied().max().flatten();
+                // Whom an earlier collective was told of has ended before that one began.
+                told = before.max(told);
+                assert!(had <= told, "{had:?} had a byte of {number}, told {told:?}");
+                assert!(
+                    before.is_none_or(|b| b + 1 < number),
+                    "{number} waits for itself"
+                );
+                part.fill(Some(number));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_lie_one_after_the_other_and_begin_anew() {
+        let mut ring = Ring::new(400, 400);
+        assert_eq!(ring.take(1, 100), (0, None));
+        assert_eq!(ring.take(2, 128), (128, None));
+        assert_eq!(ring.take(3, 128), (256, None));
+        assert_eq!(ring.take(4, 1), (0, Some(1)));
+        assert_eq!(ring.take(5, 100), (64, Some(2)));
+        assert_eq!(ring.take(6, 128), (192, Some(3)));
+        assert_eq!(ring.take(7, 128), (0, Some(5)));
+        let mut ring = Ring::new(4096, 64);
+        assert_eq!([1, 2, 3, 4].map(|n| ring.take(n, 256).0), [0, 256, 0, 256]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Copies into memory that other processes read next.
+//!
+//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that costs little; between
+//! others it is the slowest thing they do. A streaming store sends the line to memory, so nobody is asked, but the reader
+//! finds it in no cache. Measured on two cores of an EPYC, 64 KB written by one and read by the other, microseconds:
+//!
+//! | | ordinary: write | read | streaming: write | read |
+//! | --- | ---: | ---: | ---: | ---: |
+//! | cores that share a cache | 1.7 | 1.7 | 2.3 | 4.6 |
+//! | cores that do not | 28 | 4.2 | 1.3 | 4.2 |
+//!
+//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs. But the writer sees it: a
+//! [`Publisher`] looks how long its own ordinary copies take, and streams while they are slow.
+
+use crate::buf::Addr;
+use crate::clock;
+use kw_base::Tick;
+
+/// Shortest copy that is looked at, bytes: for a shorter one the clock would cost too much.
+pub const LONG: u64 = 8 << 10;
+/// An ordinary copy that takes longer is slow: nanoseconds for a kilobyte (5 GB/s).
+const SLOW: u64 = 200;
+/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for the first time.
+const ABSURD: u64 = 3000;
+/// So many slow ones in a row, and copies are streamed.
+const PROOF: u32 = 4;
+/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary way, to see whether that is
+/// slow still.
+const TRIAL: u32 = 32;
+
+/// See the module. One for each thread that copies.
+#[derive(Debug, Default)]
+pub struct Publisher {
+    streams: bool,
+    /// Copies in a row that speak against the present way.
+    against: u32,
+    /// Copies streamed since the last trial.
+    streamed: u32,
+}
+
+impl Publisher {
+    /// Copies `len` bytes, at least [`LONG`], that do not overlap.
+    pub fn copy(&mut self, from: Addr, to: Addr, len: u64) {
+        if !self.streams {
+            return self.try_ordinary(from, to, len);
+        }
+        self.streamed += 1;
+        let tried = if self.streamed % TRIAL == 0 { LONG } else { 0 };
+        if tried > 0 {
+            self.try_ordinary(from, to, tried);
+        }
+        let by = tried as i64;
+        stream(from.offset(by), to.offset(by), len - tried);
+    }
+
+    fn try_ordinary(&mut self, from: Addr, to: Addr, len: u64) {
+        let begin = clock::now();
+        plain(from, to, len);
+        self.learn(begin, clock::now(), len);
+    }
+
+    /// What an ordinary copy of `len` bytes says.
+    fn learn(&mut self, begin: Tick, end: Tick, len: u64) {
+        let each = (end.0 - begin.0) * 1024 / len;
+        let speaks_against = match self.streams {
+            false => (SLOW..ABSURD).contains(&each),
+            true => each < SLOW,
+        };
+        self.against = if speaks_against { self.against + 1 } else { 0 };
+        if self.against == PROOF {
+            (self.streams, self.against) = (!self.streams, 0);
+        }
+    }
+}
+
+fn plain(from: Addr, to: Addr, len: u64) {
+    // SAFETY: both addresses promise that many bytes, which do not overlap.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.bits() as *const u8, to.bits() as *mut u8, len as usize)
+    }
+}
+
+/// Copies what another process has published: with loads of vectors, of which a core has more under way at a time than of
+/// the string copy that the C library takes for such lengths (64 KB from memory: 4.3 us, not 6.8).
+pub fn fetch(from: Addr, to: Addr, len: u64) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has it; both addresses promise that many bytes.
+        return unsafe { vectors(from, to, len) };
+    }
+    plain(from, to, len);
+}
+
+/// # Safety
+/// Both addresses promise that many bytes, which do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn vectors(from: Addr, to: Addr, len: u64) {
+    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
+    let (at, into) = (from.bits() as *const __m256i, to.bits() as *mut __m256i);
+    let fours = len as usize / 128;
+    for i in (0..fours * 4).step_by(4) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let four = [0, 1, 2, 3].map(|k| _mm256_loadu_si256(at.add(i + k)));
+            _mm256_storeu_si256(into.add(i), four[0]);
+            _mm256_storeu_si256(into.add(i + 1), four[1]);
+            _mm256_storeu_si256(into.add(i + 2), four[2]);
+            _mm256_storeu_si256(into.add(i + 3), four[3]);
+        }
+    }
+    let done = fours as i64 * 128;
+    plain(from.offset(done), to.offset(done), len - done as u64);
+}
+
+/// Copies past the caches.
+#[cfg(target_arch = "x86_64")]
+fn stream(from: Addr, to: Addr, len: u64) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    /// Bytes of a cache line.
+    const LINE: u64 = 64;
+    let head = (to.bits() as u64).next_multiple_of(LINE) - to.bits() as u64;
+    if head > 0 {
+        plain(from, to, head.min(len));
+    }
+    let lines = len.saturating_sub(head) / LINE;
+    let at = from.offset(head as i64).bits() as *const __m128i;
+    let into = to.offset(head as i64).bits() as *mut __m128i;
+    for i in 0..lines as usize * 4 {
+        // SAFETY: both addresses promise these lines; the stores are aligned.
+        unsafe { _mm_stream_si128(into.add(i), _mm_loadu_si128(at.add(i))) };
+    }
+    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that follow otherwise.
+    unsafe { _mm_sfence() };
+    let done = (head + lines * LINE).min(len);
+    if done < len {
+        let by = done as i64;
+        plain(from.offset(by), to.offset(by), len - done);
+    }
+}
+
+/// Other processors have no such stores that could be named here.
+#[cfg(not(target_arch = "x86_64"))]
+fn stream(from: Addr, to: Addr, len: u64) {
+    plain(from, to, len);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buf::Buf;
+
+    #[test]
+    fn streamed_bytes_arrive_and_no_others_change() {
+        let data: Vec<u8> = (0..1000u32).map(|i| (i % 251) as u8).collect();
+        let from = Buf::alloc(1000);
+        from.write(0, &data);
+        for (shift, len) in (0..70).flat_map(|s| [0, 1, 63, 64, 65, 200, 900].map(|l| (s, l))) {
+            let to = Buf::alloc(1100);
+            stream(from.addr().offset(3), to.addr().offset(shift), len);
+            let mut got = vec![0; 1100];
+            to.read(0, &mut got);
+            let mut want = vec![0; 1100];
+            want[shift as usize..][..len as usize].copy_from_slice(&data[3..][..len as usize]);
+            assert_eq!(got, want, "{len} bytes at {shift}");
+        }
+    }
+
+    #[test]
+    fn slow_copies_are_streamed_until_trials_are_quick() {
+        let mut p = Publisher::default();
+        let mut say = |each: u64| {
+            p.learn(Tick(1000), Tick(1000 + each * 8), LONG);
+            p.streams
+        };
+        // A slow copy now and then, or a thread that lost its core, means nothing.
+        assert!(!(0..50).any(|i| say(if i % 4 == 0 { 20 } else { 400 })));
+        assert!(!(0..50).any(|_| say(ABSURD)));
+        assert_eq!([400; 4].map(&mut say), [false, false, false, true]);
+        assert!((0..50).all(|_| say(400)));
+        assert_eq!([20; 4].map(&mut say), [true, true, true, false]);
+    }
+
+    #[test]
+    fn copies_are_whole_whichever_way_they_go() {
+        let len = 3 * LONG + 5;
+        let data: Vec<u8> = (0..len).map(|i| (i % 253) as u8).collect();
+        let from = Buf::alloc(len as usize);
+        from.write(0, &data);
+        for streams in [false, true] {
+            let mut p = Publisher {
+                streams,
+                ..Publisher::default()
+            };
+            for _ in 0..2 * TRIAL {
+                let (to, back) = (Buf::alloc(len as usize), Buf::alloc(len as usize));
+                p.copy(from.addr(), to.addr(), len);
+                fetch(to.addr(), back.addr(), len);
+                let mut got = vec![0; len as usize];
+                back.read(0, &mut got);
+                assert!(got == data);
+            }
+        }
+    }
+}
