@@ -5,6 +5,7 @@
 //! is two plain lists.
 
 use kw_base::Peer;
+use kw_base::counters::Counter;
 use kw_core::matching::{Envelope, Pattern};
 use kw_core::p2p::table::Choice;
 use kw_core::p2p::{Action, FrameBody, Machine, Memory, Mode, ReqKey, Started};
@@ -441,4 +442,81 @@ fn an_announcement_that_crosses_a_message_is_dropped() {
     ];
     let (written, dropped) = run(2, ops, WITH_WRITE, false, false).unwrap();
     assert_eq!((written, dropped), (0, 2));
+}
+
+/// Two ranks that may announce everything from 9 bytes on.
+fn announcing() -> Net {
+    let choice = Choice {
+        eager_max: 8,
+        get_min: u64::MAX,
+        announce_min: 9,
+    };
+    Net::new(2, choice, false)
+}
+
+fn post(net: &mut Net, me: usize) -> ReqKey {
+    let want = Pattern {
+        context: 2,
+        source: Some(1 - me as u32),
+        tag: Some(0),
+    };
+    let from = Some(Peer(1 - me as u32));
+    let key = net.machines[me].recv(want, from, &Mem::new(vec![0; 100]));
+    net.act(me);
+    key
+}
+
+fn offer(net: &mut Net, me: usize) {
+    let env = Envelope {
+        context: 2,
+        source: me as u32,
+        tag: 0,
+    };
+    let buf = Mem::new(vec![me as u8; 100]);
+    let to = Peer(1 - me as u32);
+    if let Started::Request(key) = net.machines[me].send(to, env, Mode::Standard, &buf) {
+        net.machines[me].release(key);
+    }
+    net.act(me);
+}
+
+fn deliver_all(net: &mut Net) {
+    while net.busy() {
+        (0..4).for_each(|wire| {
+            net.step(wire, false);
+        });
+    }
+}
+
+fn announced(net: &Net, me: usize) -> u64 {
+    net.machines[me].counters.get(Counter::WriteAnnounced)
+}
+
+#[test]
+fn an_exchange_goes_on_announcing_though_its_announcements_cross_with_offers() {
+    let mut net = announcing();
+    for _ in 0..20 {
+        let keys = [0, 1].map(|me| {
+            let key = post(&mut net, me);
+            offer(&mut net, me);
+            key
+        });
+        deliver_all(&mut net);
+        assert!((0..2).all(|me| net.machines[me].take(keys[me]).is_some()));
+    }
+    assert_eq!([0, 1].map(|me| announced(&net, me)), [20, 20]);
+}
+
+#[test]
+fn a_ping_pong_whose_messages_are_quicker_gives_up_announcing() {
+    let mut net = announcing();
+    for _ in 0..10 {
+        for me in [0, 1] {
+            offer(&mut net, 1 - me);
+            let key = post(&mut net, me);
+            deliver_all(&mut net);
+            assert!(net.machines[me].take(key).is_some());
+        }
+    }
+    assert_eq!([0, 1].map(|me| announced(&net, me)), [4, 4]);
 }

@@ -19,6 +19,11 @@ use std::time::Duration;
 
 pub use kw_core::p2p::{Failure, Found, Outcome};
 
+/// The payload of a message that was offered: its place among other frames is of no account.
+fn is_data(action: &Action<Buf>) -> bool {
+    matches!(action, Action::Frame { head, .. } if head.kind == Kind::Data)
+}
+
 /// Names a request of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReqId(pub Key);
@@ -393,6 +398,10 @@ impl Engine {
         while !self.machine.actions.is_empty() {
             std::mem::swap(&mut self.machine.actions, &mut self.actions);
             let mut batch = std::mem::take(&mut self.actions);
+            if batch.len() > 1 {
+                // What is short goes first: an answer would else wait until the connection has taken a whole message.
+                batch.sort_by_key(is_data);
+            }
             for action in batch.drain(..) {
                 self.act(action);
             }

@@ -10,7 +10,10 @@
 //!    posted; whoever has dropped one at least that old drops this one as well.
 //!
 //! Where the messages are always quicker than the announcements (a ping-pong of large messages over TCP: the answer
-//! leaves before the announcement of the next receive comes), announcing is all but given up for that peer: [`MISSES`].
+//! leaves before the announcement of the next receive comes), announcing is all but given up for that peer: [`MISSES`]. Not
+//! where both have offered each other a message (an exchange): there the announcements cross with the offers while both ranks are equally quick,
+//! but as soon as one is late, the announcement of the other is what keeps both directions busy. Without it the late one's
+//! CTS lets the other fill the connection with its payload, and the answer to the late one's own offer waits behind that: the two messages take turns.
 //!
 //! The message itself (kind `Write`) names the receive. If that receive is no longer posted (cancelled), the message is
 //! matched by its envelope like any other.
@@ -63,6 +66,8 @@ pub(super) struct Flow {
     number: u32,
     /// Announced receives in a row that won nothing.
     missed: u32,
+    /// The message that was offered to the peer last.
+    pub offer: Option<ReqKey>,
     /// Receives since then that were not announced.
     held_back: u32,
 }
@@ -144,12 +149,15 @@ impl<B: Memory> Machine<B> {
             return;
         };
         let peer = req.peer;
+        let exchange = self.is_offering(peer);
         if let Some(p) = self.peers.get_mut(peer.idx())
             && !p.flow.posted.is_empty()
         {
             let before = p.flow.posted.len();
             p.flow.posted.retain(|&(_, k)| k != key);
-            p.flow.missed += (before - p.flow.posted.len()) as u32;
+            if !exchange {
+                p.flow.missed += (before - p.flow.posted.len()) as u32;
+            }
         }
     }
 

@@ -67,7 +67,7 @@ pub enum FrameBody<B> {
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<B> {
-    /// Send a frame after all earlier ones to that peer; call `on_sent(cookie)` when the payload has been read.
+    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`, may go later: nobody sees when); call `on_sent(cookie)` when the payload has been read.
     Frame {
         /// To whom.
         to: Peer,

@@ -13,6 +13,7 @@ impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, to: Peer, env: Envelope, buf: &B) -> ReqKey {
         let key = self.insert(State::Offered { cancelling: false }, buf, to, env);
+        self.peers[to.idx()].flow.offer = Some(key);
         self.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
@@ -157,6 +158,13 @@ impl<B: Memory> Machine<B> {
             self.finish(key, Outcome::CLEAN);
         }
         Ok(())
+    }
+
+    /// Whether the message that was offered to the peer last still waits for its answer.
+    pub(super) fn is_offering(&self, peer: Peer) -> bool {
+        let offer = self.peers.get(peer.idx()).and_then(|p| p.flow.offer);
+        let req = offer.and_then(|key| self.reqs.get(key));
+        req.is_some_and(|r| r.peer == peer && matches!(r.state, State::Offered { .. }))
     }
 
     fn offered(&mut self, key: ReqKey, from: Peer) -> Option<&mut super::machine::Req<B>> {
