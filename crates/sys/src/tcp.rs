@@ -31,6 +31,26 @@ pub enum Got {
     End,
 }
 
+/// Marks between pieces of what is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts<'a> {
+    /// What stands before each piece but the first.
+    pub mark: &'a [u8],
+    /// Bytes of a piece.
+    pub every: u64,
+    /// Where in the buffer the last one ends.
+    pub end: u64,
+}
+
+impl Cuts<'_> {
+    /// Only the first piece.
+    pub const NONE: Cuts<'static> = Cuts {
+        mark: &[],
+        every: 0,
+        end: 0,
+    };
+}
+
 /// Progress of a connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connect {
@@ -202,16 +222,36 @@ impl Sock {
     /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in
     /// small pieces is packed first, a window at a time.
     pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
+        self.send_cut(head, buf, from, len, &Cuts::NONE)
+    }
+
+    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one: the first `len` bytes, then again and again the
+    /// mark and as many bytes as `cuts` says, as long as one call allows.
+    pub fn send_cut(
+        &self,
+        head: &[u8],
+        buf: &Buf,
+        from: u64,
+        len: u64,
+        cuts: &Cuts<'_>,
+    ) -> io::Result<usize> {
         let mut runs = Runs::new();
         runs.push(head.as_ptr() as usize, head.len());
         if !runs.gather(buf, from, len) {
             return self.send_packed(head, buf, from, len);
         }
+        let mut at = from + len;
+        while buf.contiguous().is_some() && at < cuts.end && runs.len < MAX_RUNS {
+            let piece = cuts.every.min(cuts.end - at);
+            runs.push(cuts.mark.as_ptr() as usize, cuts.mark.len());
+            runs.gather(buf, at, piece);
+            at += piece;
+        }
         // SAFETY: a zeroed msghdr is an empty one.
         let mut msg: libc::msghdr = unsafe { std::mem::zeroed() };
         msg.msg_iov = runs.as_mut_ptr();
         msg.msg_iovlen = runs.len as _;
-        // SAFETY: the runs lie in `head` and in memory that `Buf` vouches for; the kernel reads them only.
+        // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the kernel reads them only.
         let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &msg, libc::MSG_NOSIGNAL) };
         sent(n)
     }

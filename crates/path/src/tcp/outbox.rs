@@ -9,7 +9,7 @@ use super::segmented;
 use crate::contract::{Body, Sent};
 use kw_core::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
-use kw_sys::tcp::Sock;
+use kw_sys::tcp::{Cuts, Sock};
 use std::collections::VecDeque;
 use std::io;
 
@@ -48,6 +48,15 @@ impl Payload {
     /// A segment is sent, and more are to come.
     fn between_segments(&self) -> bool {
         self.led == self.lead.len() && self.at == self.stop && self.at < self.end
+    }
+
+    /// Goes on to the next segment, which a `More` announces.
+    fn next_segment(&mut self, bytes: u64) {
+        self.lead.clear();
+        self.lead
+            .extend_from_slice(&Header::bare(Kind::More).encode());
+        self.led = 0;
+        self.stop = self.end.min(self.stop.saturating_add(bytes));
     }
 }
 
@@ -182,7 +191,17 @@ impl Outbox {
         let n = match self.items.front() {
             Some(Item::Bytes { data, done }) => sock.send(&data[*done..])?,
             Some(Item::Payload(p)) => {
-                sock.send_with(&p.lead[p.led..], &p.buf, p.at, (p.stop - p.at).min(chunk))?
+                let more = Header::bare(Kind::More).encode();
+                let first = (p.stop - p.at).min(chunk);
+                // Nothing waits to pass: one call for as many segments as the system takes.
+                let alone = p.segmented && !matches!(self.items.get(1), Some(Item::Bytes { .. }));
+                let cuts = Cuts {
+                    mark: &more,
+                    every: self.segment,
+                    end: p.end.min(p.at.saturating_add(chunk)),
+                };
+                let cuts = if alone { &cuts } else { &Cuts::NONE };
+                sock.send_cut(&p.lead[p.led..], &p.buf, p.at, first, cuts)?
             }
             None => return Ok(0),
         };
@@ -198,16 +217,13 @@ impl Outbox {
         if !p.between_segments() {
             return;
         }
-        p.lead.clear();
-        p.led = 0;
-        p.stop = p.end.min(p.stop.saturating_add(self.segment));
+        p.next_segment(self.segment);
         let small = matches!(self.items.get(1), Some(Item::Bytes { .. })) && !self.sealed;
         let passing = small.then(|| self.items.remove(1)).flatten();
         if let Some(Item::Payload(p)) = self.items.front_mut() {
             if let Some(Item::Bytes { data, .. }) = passing {
-                p.lead = data;
+                p.lead.splice(0..0, data);
             }
-            p.lead.extend_from_slice(&Header::bare(Kind::More).encode());
         }
     }
 
@@ -229,6 +245,10 @@ impl Outbox {
                     let step = n.min(p.stop - p.at);
                     p.at += step;
                     n -= step;
+                    if p.at < p.end && n > 0 {
+                        p.next_segment(self.segment);
+                        continue;
+                    }
                     if p.at < p.end {
                         return;
                     }
