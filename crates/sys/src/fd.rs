@@ -1,8 +1,11 @@
-//! Descriptors that a parent left open for us.
+//! Descriptors that a parent left open for us, and connections to whoever serves us.
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt;
 use std::fs::File;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// Takes over a descriptor that was inherited under a known number, and closes it on exec from now on. Fails when nothing
 /// is open under the number. The caller must be the only one who takes this number.
@@ -16,4 +19,24 @@ pub fn adopt(number: RawFd) -> io::Result<File> {
     }
     // SAFETY: the number is open (checked above) and was inherited, so no object of this process owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) }.into())
+}
+
+/// Blocks until the other end of a connection is closed or broken; what can be read stays where it is.
+pub fn wait_for_hang_up(fd: impl AsFd) {
+    loop {
+        let mut fds = [PollFd::new(&fd, PollFlags::RDHUP)];
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) | Ok(0) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Has the kernel ask an idle TCP connection whether the other host is there; it breaks after twelve seconds without an answer.
+pub fn keep_alive(fd: BorrowedFd) -> io::Result<()> {
+    sockopt::set_socket_keepalive(fd, true)?;
+    sockopt::set_tcp_keepidle(fd, Duration::from_secs(3))?;
+    sockopt::set_tcp_keepintvl(fd, Duration::from_secs(3))?;
+    sockopt::set_tcp_keepcnt(fd, 3)?;
+    Ok(())
 }

@@ -34,6 +34,15 @@ const MAGIC: &[u8; 4] = b"KWhs";
 /// Fresh random bytes, given by the caller (this room has no source of them).
 pub type Nonce = [u8; NONCE_LEN];
 
+/// A key out of a secret that all know, for one purpose.
+pub fn key_of(secret: &[u8], purpose: &str) -> [u8; 32] {
+    let mut h = blake3::Hasher::new_derive_key("kittiwake: a key out of a secret");
+    h.update(&(purpose.len() as u64).to_le_bytes());
+    h.update(purpose.as_bytes());
+    h.update(secret);
+    *h.finalize().as_bytes()
+}
+
 /// Who we are and what we know.
 #[derive(Clone)]
 pub struct Identity {

@@ -98,7 +98,14 @@ pub struct Server {
 
 impl Server {
     /// A job of `appnums.len()` ranks. `hosts[r]` is the host number of rank `r`; `universe` is MPI_UNIVERSE_SIZE.
-    pub fn new(job: &str, key: &[u8; 32], appnums: &[i32], hosts: &[u32], universe: i32) -> Server {
+    /// `key` is the job's key, unless the ranks know it by other means.
+    pub fn new(
+        job: &str,
+        key: Option<&[u8; 32]>,
+        appnums: &[i32],
+        hosts: &[u32],
+        universe: i32,
+    ) -> Server {
         let rank = |&appnum: &i32| Rank {
             stage: Stage::Silent,
             epoch: 0,
@@ -111,10 +118,11 @@ impl Server {
             job: job.to_string(),
             ranks: appnums.iter().map(rank).collect(),
             universe,
-            first: HashMap::from([
-                (JOB_KEY.to_string(), text::hex(key)),
-                (MAPPING_KEY.to_string(), mapping::write(hosts)),
-            ]),
+            first: key
+                .map(|k| (JOB_KEY.to_string(), text::hex(k)))
+                .into_iter()
+                .chain([(MAPPING_KEY.to_string(), mapping::write(hosts))])
+                .collect(),
             spaces: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use super::{JOB_KEY, Lines, mapping, text};
 use proptest::prelude::*;
 
 fn server(n: usize) -> Server {
-    Server::new("kw-test", &[7; 32], &vec![0; n], &vec![0; n], 8)
+    Server::new("kw-test", Some(&[7; 32]), &vec![0; n], &vec![0; n], 8)
 }
 
 fn lines_to(rank: u32, effects: &[Effect]) -> Vec<String> {

@@ -5,6 +5,7 @@
 
 mod detect;
 mod pmi1;
+mod rendezvous;
 mod singleton;
 
 #[cfg(test)]
@@ -101,8 +102,13 @@ impl Job {
     }
 }
 
-/// Finds the launcher that started this process. An error is a sentence for the user; the process must then stop.
+/// Finds the launcher that started this process: one that speaks PMI-1 over a descriptor goes before a rendezvous. An error is a sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
+    if env("PMI_FD").is_none()
+        && let Some(meeting) = rendezvous::asked_for(env, &kw_sys::host::name())?
+    {
+        return Ok(Box::new(rendezvous::open(meeting)?));
+    }
     Ok(match detect::detect(env)? {
         detect::Found::Pmi1 { fd, rank, size } => Box::new(pmi1::Pmi1::open(fd, rank, size)?),
         detect::Found::Alone => Box::new(singleton::Singleton::new()?),

@@ -14,7 +14,7 @@ use kw_core::pmi::{Effect, Server};
 fn with_ranks<T: Send + 'static>(n: u32, body: fn(u32, &mut dyn Launcher) -> T) -> Vec<T> {
     let zeros = vec![0; n as usize];
     let hosts: Vec<u32> = (0..n).map(|r| r / 2).collect();
-    let server = Server::new("kw-boot", &[9; 32], &zeros, &hosts, n as i32);
+    let server = Server::new("kw-boot", Some(&[9; 32]), &zeros, &hosts, n as i32);
     let (ours, theirs): (Vec<_>, Vec<_>) = (0..n).map(|_| UnixStream::pair().unwrap()).unzip();
     let ours = Arc::new(ours);
     let server = Arc::new(Mutex::new(server));

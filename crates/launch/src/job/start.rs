@@ -98,7 +98,13 @@ fn empty(
 ) -> Result<Job, Verdict> {
     let key = kw_sys::random::key().map_err(sys("make the job's key"))?;
     let appnums: Vec<i32> = plan.ranks.iter().map(|r| r.app as i32).collect();
-    let server = Server::new(name, &key, &appnums, &plan.hosts, plan.ranks.len() as i32);
+    let server = Server::new(
+        name,
+        Some(&key),
+        &appnums,
+        &plan.hosts,
+        plan.ranks.len() as i32,
+    );
     Ok(Job {
         ranks: plan
             .ranks

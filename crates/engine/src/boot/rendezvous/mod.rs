@@ -1,0 +1,391 @@
+//! Processes that somebody else started one by one (a container scheduler) find each other: rank 0 listens where all can reach
+//! it and serves PMI-1 (see `host`), the others connect (`guest`). Both sides prove that they know the same secret first.
+//!
+//! | variable | what |
+//! | --- | --- |
+//! | `KW_RENDEZVOUS` | where rank 0 is: `name:port`; its name may become known late |
+//! | `KW_SIZE` | how many processes |
+//! | `KW_RANK` | which this is; else JOB_COMPLETION_INDEX, else the number at the end of the host's name (`solver-3`) |
+//! | `KW_KEY_FILE`, `KW_KEY` | the secret, in a file or as it is; 16 bytes at least |
+//! | `KW_RENDEZVOUS_WAIT` | how long all may take to come, in seconds (60) |
+//!
+//! A process that is started anew before all have come takes the place of the one before. When the job has formed nobody
+//! listens any more. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
+
+mod guest;
+mod host;
+
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use super::pmi1::Pmi1;
+use super::{BootError, Env, Launcher};
+use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_base::sync::{Arc, thread};
+use kw_core::handshake::{self, Identity};
+
+/// Shortest secret that is taken.
+const SHORTEST: usize = 16;
+/// What handshakes are bound to before the job has a name.
+const MEETING: &str = "kittiwake rendezvous";
+/// How long all may take to come, unless it is said.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// What the variables say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Meeting {
+    at: String,
+    rank: u32,
+    size: u32,
+    host: String,
+    wait: Duration,
+    /// Where the secret is: a file, or the secret itself.
+    secret: Secret,
+}
+
+#[derive(PartialEq, Eq)]
+enum Secret {
+    File(String),
+    Text(String),
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Secret::File(path) => write!(f, "File({path})"),
+            Secret::Text(_) => f.write_str("Text"),
+        }
+    }
+}
+
+fn fault<T>(text: String) -> Result<T, BootError> {
+    Err(BootError(text))
+}
+
+/// The meeting that the environment asks for, if it does; `name` is this host's.
+pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootError> {
+    let Some(at) = env("KW_RENDEZVOUS").filter(|a| !a.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let port = at
+        .rsplit_once(':')
+        .map(|(name, port)| (name, port.parse::<u16>()));
+    if !matches!(port, Some((name, Ok(1..))) if !name.is_empty()) {
+        return fault(format!(
+            "KW_RENDEZVOUS is '{at}', but it takes NAME:PORT, where rank 0 is"
+        ));
+    }
+    let size = number(env, "KW_SIZE")?;
+    let Some(size) = size.filter(|n| *n > 0) else {
+        return fault(
+            "KW_RENDEZVOUS is set, but KW_SIZE does not say how many processes the job has".into(),
+        );
+    };
+    let rank = match number(env, "KW_RANK")? {
+        Some(rank) => Some(rank),
+        None => number(env, "JOB_COMPLETION_INDEX")?.or_else(|| ordinal(name)),
+    };
+    let Some(rank) = rank else {
+        return fault(format!(
+            "KW_RENDEZVOUS is set, but KW_RANK does not say which process this is, nor does the host's name '{name}' end in a number"
+        ));
+    };
+    if rank >= size {
+        return fault(format!(
+            "this is rank {rank} of {size} (KW_RANK, KW_SIZE), which cannot be"
+        ));
+    }
+    let secret = match (env("KW_KEY_FILE"), env("KW_KEY")) {
+        (Some(path), _) => Secret::File(path),
+        (None, Some(text)) => Secret::Text(text),
+        (None, None) => {
+            return fault(
+                "KW_RENDEZVOUS needs a secret that all processes know, in KW_KEY_FILE or KW_KEY"
+                    .into(),
+            );
+        }
+    };
+    let wait = number(env, "KW_RENDEZVOUS_WAIT")?;
+    Ok(Some(Meeting {
+        at,
+        rank,
+        size,
+        host: env("KW_HOST").unwrap_or_else(super::machine),
+        wait: wait.map_or(WAIT, |s| Duration::from_secs(s.into())),
+        secret,
+    }))
+}
+
+fn number(env: Env, name: &str) -> Result<Option<u32>, BootError> {
+    let Some(text) = env(name) else {
+        return Ok(None);
+    };
+    match text.trim().parse() {
+        Ok(n) => Ok(Some(n)),
+        Err(_) => fault(format!("{name} is '{text}', but it takes a whole number")),
+    }
+}
+
+/// The number that a name ends with, as pods of a set have it.
+fn ordinal(name: &str) -> Option<u32> {
+    let short = name.split('.').next()?;
+    short.rsplit_once('-')?.1.parse().ok()
+}
+
+impl Meeting {
+    fn key(&self) -> Result<[u8; 32], BootError> {
+        let (bytes, from) = match &self.secret {
+            Secret::Text(text) => (text.clone().into_bytes(), "KW_KEY"),
+            Secret::File(path) => match std::fs::read(path) {
+                Ok(bytes) => (bytes, "the file that KW_KEY_FILE names"),
+                Err(e) => {
+                    return fault(format!(
+                        "KW_KEY_FILE is '{path}', which cannot be read: {e}"
+                    ));
+                }
+            },
+        };
+        let secret = bytes.trim_ascii_end();
+        if secret.len() < SHORTEST {
+            return fault(format!(
+                "the secret in {from} has {} bytes; it takes {SHORTEST} or more",
+                secret.len()
+            ));
+        }
+        Ok(handshake::key_of(secret, MEETING))
+    }
+
+    fn identity(&self, key: [u8; 32]) -> Identity {
+        Identity::new(key, MEETING, self.rank, self.size)
+    }
+
+    /// Who did not come, and who did, as a sentence.
+    fn missing(&self, came: &[u32]) -> String {
+        let missing: Vec<u32> = (0..self.size).filter(|r| !came.contains(r)).collect();
+        format!(
+            "{} did not come to the rendezvous at {} within {} s; {} did",
+            ranks(&missing),
+            self.at,
+            self.wait.as_secs(),
+            ranks(came)
+        )
+    }
+}
+
+/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
+fn ranks(list: &[u32]) -> String {
+    let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
+    let more = match list.len().saturating_sub(20) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let s = if list.len() == 1 { "" } else { "s" };
+    format!("rank{s} {}{more}", some.join(", "))
+}
+
+/// Meets the others. Blocks until all have come.
+pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
+    let secret = meeting.key()?;
+    let until = Instant::now() + meeting.wait;
+    let (stream, server) = match meeting.rank {
+        0 => {
+            let (stream, server) = host::gather(&meeting, secret, until)?;
+            (stream, Some(server))
+        }
+        _ => (OwnedFd::from(guest::join(&meeting, secret, until)?), None),
+    };
+    let over = Arc::new(AtomicBool::new(false));
+    let theirs = over.clone();
+    let watched = stream
+        .try_clone()
+        .map_err(|e| BootError(format!("cannot watch the rendezvous: {e}")))?;
+    let (rank, host) = (meeting.rank, kw_sys::host::name());
+    thread::spawn(move || {
+        kw_sys::fd::wait_for_hang_up(&watched);
+        // SYNC: rendezvous-over
+        if !theirs.load(Ordering::Acquire) {
+            eprintln!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
+            kw_sys::host::leave(1);
+        }
+    });
+    let inner = Pmi1::open(stream.into_raw_fd(), meeting.rank, meeting.size)?;
+    let key = handshake::key_of(&secret, inner.job());
+    Ok(Rendezvous {
+        inner,
+        key,
+        over,
+        server,
+    })
+}
+
+/// A rank that came to a rendezvous: PMI-1 with rank 0.
+pub(super) struct Rendezvous {
+    inner: Pmi1,
+    key: [u8; 32],
+    /// Whether the end of the connection is expected.
+    over: Arc<AtomicBool>,
+    /// Rank 0: the thread that serves all.
+    server: Option<thread::JoinHandle<()>>,
+}
+
+impl Launcher for Rendezvous {
+    fn rank(&self) -> u32 {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.inner.size()
+    }
+
+    fn name(&self) -> &str {
+        "the rendezvous"
+    }
+
+    fn job(&self) -> &str {
+        self.inner.job()
+    }
+
+    fn appnum(&self) -> Option<i32> {
+        self.inner.appnum()
+    }
+
+    fn universe_size(&self) -> Option<i32> {
+        self.inner.universe_size()
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
+        self.inner.put(key, value)
+    }
+
+    fn fence(&mut self) -> Result<(), BootError> {
+        self.inner.fence()
+    }
+
+    fn get(&mut self, key: &str) -> Result<Option<String>, BootError> {
+        self.inner.get(key)
+    }
+
+    fn hosts(&mut self) -> Option<Vec<u32>> {
+        self.inner.hosts()
+    }
+
+    fn key(&self) -> Option<[u8; 32]> {
+        Some(self.key)
+    }
+
+    fn wire(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.wire()
+    }
+
+    /// There is no launcher to print the sentence.
+    fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
+        let host = kw_sys::host::name();
+        eprintln!(
+            "rank {} on {host} aborted the job with status {status}: {message}",
+            self.rank()
+        );
+        self.inner.abort(status, message)
+    }
+
+    /// Rank 0 stays until all others have finalized, because it serves them.
+    fn finalize(&mut self) -> Result<(), BootError> {
+        // SYNC: rendezvous-over
+        self.over.store(true, Ordering::Release);
+        self.inner.finalize()?;
+        if let Some(server) = self.server.take() {
+            let _ = server.join();
+        }
+        Ok(())
+    }
+}
+
+/// Reads what a handshake wants, without a byte more.
+fn read_some<'a>(stream: &mut TcpStream, bytes: &'a mut [u8]) -> Result<&'a [u8], String> {
+    use std::io::Read;
+    match stream.read(bytes) {
+        Ok(0) => Err("it hung up during the handshake".into()),
+        Ok(n) => Ok(&bytes[..n]),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Reads one line, byte by byte: what follows belongs to somebody else.
+fn read_line(stream: &mut TcpStream) -> Result<String, String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < 4096 {
+        match read_some(stream, &mut byte)? {
+            b"\n" => return Ok(String::from_utf8_lossy(&line).into_owned()),
+            other => line.extend_from_slice(other),
+        }
+    }
+    Err("its line has no end".into())
+}
+
+/// Settings of every connection: short messages go at once, and a host that vanishes is noticed.
+fn settle(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    kw_sys::fd::keep_alive(stream.as_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)], name: &str) -> Result<Option<Meeting>, String> {
+        let env = |wanted: &str| {
+            let hit = pairs.iter().find(|(n, _)| *n == wanted);
+            hit.map(|(_, v)| v.to_string())
+        };
+        asked_for(&env, name).map_err(|e| e.0)
+    }
+
+    const GOOD: [(&str, &str); 3] = [
+        ("KW_RENDEZVOUS", "solver-0.solver:7000"),
+        ("KW_SIZE", "4"),
+        ("KW_KEY", "0123456789abcdef"),
+    ];
+
+    #[test]
+    fn the_rank_is_said_or_the_number_of_the_pod() {
+        let rank = |more: &[(&str, &str)], name| {
+            with(&[&GOOD[..], more].concat(), name).map(|m| m.unwrap().rank)
+        };
+        assert_eq!(rank(&[("KW_RANK", "2")], "solver-3"), Ok(2));
+        assert_eq!(rank(&[], "solver-3"), Ok(3));
+        assert_eq!(rank(&[], "solver-3.solver.default"), Ok(3));
+        assert_eq!(rank(&[("JOB_COMPLETION_INDEX", "1")], "x"), Ok(1));
+        assert!(rank(&[], "solver").unwrap_err().contains("KW_RANK"));
+        assert!(rank(&[], "solver-4").unwrap_err().contains("rank 4 of 4"));
+        assert!(
+            rank(&[("KW_RANK", "x")], "a-1")
+                .unwrap_err()
+                .contains("'x'")
+        );
+        assert_eq!(with(&[], "solver-1"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let but = |name: &str, value: &str| {
+            let mut pairs = GOOD.to_vec();
+            pairs.retain(|(n, _)| *n != name);
+            if !value.is_empty() {
+                pairs.push((name, value));
+            }
+            with(&pairs, "solver-1").unwrap_err()
+        };
+        assert!(but("KW_RENDEZVOUS", "solver-0").contains("NAME:PORT"));
+        assert!(but("KW_RENDEZVOUS", ":7000").contains("NAME:PORT"));
+        assert!(but("KW_SIZE", "").contains("KW_SIZE"));
+        assert!(but("KW_KEY", "").contains("KW_KEY_FILE"));
+        let short = [&GOOD[..2], &[("KW_KEY", "short\n")]].concat();
+        let meeting = with(&short, "solver-1").unwrap().unwrap();
+        assert!(meeting.key().unwrap_err().0.contains("5 bytes"));
+        assert_eq!(
+            meeting.missing(&[0, 2]),
+            "ranks 1, 3 did not come to the rendezvous at solver-0.solver:7000 within 60 s; ranks 0, 2 did"
+        );
+    }
+}
