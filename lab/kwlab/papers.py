@@ -80,12 +80,12 @@ def receives(book):
             for side, share in zip(("sender", "receiver"), shares):
                 if share is not None:
                     load[f"{name}, {side}"].setdefault(row.who, {})[row.bytes] = 100 * share
-            rows.append((f"{name} {size(row.bytes)}", row.who, row.bytes / row.value, *(per_cent(share, 0) for share in shares)))
+            rows.append((f"{name} {size(row.bytes)}", row.who, row.bytes / row.value, 1e6 / row.value, *(per_cent(share, 0) for share in shares)))
         parts.append(book.picture(f"receives-{net}", plots.lines(panels, "bandwidth, MB/s", f"Messages in one direction, {NETWORK[net]}"),
                                   f"Bandwidth of expected and unexpected receives, {NETWORK[net]}"))
         parts.append(book.picture(f"load-{net}", plots.lines(load, "processor, %", f"Processor time of both sides, {NETWORK[net]}", zero=True),
                                   f"Processor time of sender and receiver, {NETWORK[net]}"))
-        parts.append(folded("bandwidth and processor time in figures", table(["Cell", "Library", "MB/s", "Sender's processor", "Receiver's processor"], rows)))
+        parts.append(folded("bandwidth and processor time in figures", table(["Cell", "Library", "MB/s", "Messages a second", "Sender's processor", "Receiver's processor"], rows)))
     return parts and paragraph("As in Figures 4.5 to 4.8 of High Performance MPI Libraries for Ethernet: receives posted before the messages come, or after. A library that "
                                "spins uses all of a processor whatever it does.") + "".join(parts)
 
