@@ -1,5 +1,6 @@
 """Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends, so that an interrupted plan
 goes on where it stopped. A run that goes wrong is a row that says so, and the plan goes on."""
+import itertools
 import json
 import math
 import re
@@ -47,6 +48,16 @@ def parse(text):
     return found
 
 
+def in_turn(cells, round):
+    """The cells in the order of a round: in each another library comes first, so that none always runs after the same neighbour."""
+    found = []
+    for _, group in itertools.groupby(cells, key=lambda cell: (cell.program, cell.args, cell.ranks, cell.network)):
+        some = list(group)
+        first = round % len(some)
+        found += some[first:] + some[:first]
+    return found
+
+
 def whole(text):
     """The lines that can be read, of a program that did not come to its end."""
     found = []
@@ -82,7 +93,7 @@ class Runner:
     def left(self):
         """(round, cell) still to be run, in order; those that went wrong before come last, so that a plan of many short turns gets on."""
         tried = self.store.tried(self.plan.name, self.machine)
-        every = [(round, cell) for round in range(self.plan.rounds) for cell in self.cells if tried.get((cell.key(), round)) != "ok"]
+        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if tried.get((cell.key(), round)) != "ok"]
         return sorted(every, key=lambda one: (one[1].key(), one[0]) in tried)
 
     def program(self, library, name):
