@@ -45,6 +45,8 @@ pub struct Inbox {
     memory: Box<[u8]>,
     metas: [RecvMeta; PIECES],
     count: usize,
+    /// Pieces that the next call offers: one, unless the last call filled what it was offered; asking for more than there is costs time.
+    offer: usize,
 }
 
 impl std::fmt::Debug for Inbox {
@@ -59,6 +61,7 @@ impl Default for Inbox {
             memory: vec![0; PIECES * PIECE].into_boxed_slice(),
             metas: [RecvMeta::default(); PIECES],
             count: 0,
+            offer: 1,
         }
     }
 }
@@ -125,21 +128,26 @@ impl Sock {
         !matches!(sent, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Receives what is there, as much as the inbox holds. `None`: nothing. An error is one that the network told of an
-    /// earlier datagram; [`Sock::complaint`] says more.
-    pub fn recv(&self, inbox: &mut Inbox) -> io::Result<Option<()>> {
+    /// Receives what is there, as much as the inbox holds; says whether it is full, so that more may be there. `None`: nothing.
+    /// An error is one that the network told of an earlier datagram; [`Sock::complaint`] says more.
+    pub fn recv(&self, inbox: &mut Inbox) -> io::Result<Option<bool>> {
         inbox.count = 0;
         let mut pieces = inbox.memory.chunks_exact_mut(PIECE);
         let mut slices = [(); PIECES].map(|()| IoSliceMut::new(pieces.next().unwrap_or_default()));
-        match self
-            .state
-            .recv((&self.socket).into(), &mut slices, &mut inbox.metas)
-        {
+        match self.state.recv(
+            (&self.socket).into(),
+            &mut slices[..inbox.offer],
+            &mut inbox.metas,
+        ) {
             Ok(n) => {
                 inbox.count = n;
-                Ok(Some(()))
+                inbox.offer = if n == inbox.offer { PIECES } else { 1 };
+                Ok(Some(n == PIECES))
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                inbox.offer = 1;
+                Ok(None)
+            }
             Err(e) => Err(e),
         }
     }
@@ -252,7 +260,7 @@ mod tests {
         assert!(a.send(b.at(), &sent, 1000, true));
         let (mut inbox, mut came) = (Inbox::default(), Vec::new());
         until("datagrams", || {
-            if let Ok(Some(())) = b.recv(&mut inbox) {
+            if let Ok(Some(_)) = b.recv(&mut inbox) {
                 for batch in inbox.batches() {
                     assert_eq!(batch.from, a.at());
                     came.extend(batch.bytes.chunks(batch.size).map(<[u8]>::to_vec));

@@ -87,7 +87,8 @@ impl Link {
     #[inline]
     pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
         let before = self.queue.end();
-        let sent = self.queue.push(head, body, cookie);
+        let arrived = self.conn.arrived();
+        let sent = self.queue.push(head, body, cookie, arrived);
         let wanted = sent == Sent::Queued || head.kind == Kind::Bye;
         self.conn.write(self.queue.end() - before, wanted);
         sent

@@ -335,7 +335,7 @@ impl UdpPath {
         }
         match &mut self.slots[to.idx()] {
             Slot::Calling(call) => {
-                let sent = call.queue.push(head, body, cookie);
+                let sent = call.queue.push(head, body, cookie, 0);
                 call.send((self.clock)(), &self.socks, self.tuning.params.ecn);
                 self.next = self.next.min(call.next());
                 Ok(sent)
@@ -404,17 +404,20 @@ impl UdpPath {
         let mut inbox = self.inbox.take().unwrap_or_default();
         for sock in 0..self.socks.len() {
             for _ in 0..self.tuning.turns {
-                match self.socks[sock].recv(&mut inbox) {
-                    Ok(Some(())) => {}
+                let full = match self.socks[sock].recv(&mut inbox) {
+                    Ok(Some(full)) => full,
                     Ok(None) => break,
                     Err(_) => {
                         self.complaints(now, sock);
                         continue;
                     }
-                }
+                };
                 moved = true;
                 for came in inbox.batches() {
                     self.sort(now, sock, came, inbound);
+                }
+                if !full {
+                    break;
                 }
             }
         }
@@ -713,7 +716,7 @@ impl Path for UdpPath {
                     let _ = self.send(peer, &bye, Body::None, 0);
                 }
                 Slot::Calling(call) if !call.queue.is_empty() => {
-                    call.queue.push(&bye, Body::None, 0);
+                    call.queue.push(&bye, Body::None, 0, 0);
                 }
                 _ => {}
             }

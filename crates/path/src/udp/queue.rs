@@ -7,13 +7,23 @@ use std::collections::VecDeque;
 
 /// Payload up to this size is copied, and its sender is done with it.
 const COPIED: u64 = 16 << 10;
+/// So is a longer one while no more than this has not arrived: a send that waits for its acknowledgement waits for the next
+/// one's start, too (a stream of 64 KB messages between two hosts of the lab: 38 us each, 48 to 80 without).
+const AHEAD: u64 = 256 << 10;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 32 << 10;
+/// Emptied pieces of memory that are kept.
+const SPARES: usize = 4;
 
 #[derive(Debug)]
 enum What {
+    /// The first bytes of a piece of memory; the item's length says how many.
     Bytes(Vec<u8>),
-    Payload { buf: Buf, from: u64, cookie: u64 },
+    Payload {
+        buf: Buf,
+        from: u64,
+        cookie: u64,
+    },
 }
 
 /// A piece of the stream.
@@ -35,8 +45,8 @@ impl Item {
 pub struct Queue {
     items: VecDeque<Item>,
     end: u64,
-    /// An emptied piece of memory, for the next copies.
-    spare: Vec<u8>,
+    /// Emptied pieces of memory, for the next copies.
+    spares: Vec<Vec<u8>>,
 }
 
 impl Queue {
@@ -50,8 +60,9 @@ impl Queue {
         self.items.is_empty()
     }
 
-    /// Adds a frame.
-    pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64) -> Sent {
+    /// Adds a frame; everything before `arrived` has arrived.
+    pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64, arrived: u64) -> Sent {
+        let ahead = self.end - arrived;
         self.copy(&head.encode());
         match body {
             Body::None => Sent::Done,
@@ -59,7 +70,7 @@ impl Queue {
                 self.copy(bytes);
                 Sent::Done
             }
-            Body::Payload { buf, from, len } if len <= COPIED => {
+            Body::Payload { buf, from, len } if len <= COPIED || ahead + len <= AHEAD => {
                 buf.read(from, self.room(len as usize));
                 Sent::Done
             }
@@ -87,22 +98,31 @@ impl Queue {
 
     /// Room for `n` more bytes of our own at the end of the stream.
     fn room(&mut self, n: usize) -> &mut [u8] {
-        let fits = matches!(self.items.back(), Some(Item { what: What::Bytes(b), .. }) if b.len() + n <= SHARED);
-        if !fits {
-            let bytes = std::mem::take(&mut self.spare);
-            self.add(0, What::Bytes(bytes));
-        }
+        let used = match self.items.back() {
+            Some(Item {
+                len,
+                what: What::Bytes(_),
+                ..
+            }) => Some(*len as usize),
+            _ => None,
+        };
+        let used = used.filter(|u| u + n <= SHARED).unwrap_or_else(|| {
+            let memory = self.spares.pop().unwrap_or_default();
+            self.add(0, What::Bytes(memory));
+            0
+        });
         self.end += n as u64;
         match self.items.back_mut() {
             Some(Item {
                 len,
-                what: What::Bytes(b),
+                what: What::Bytes(memory),
                 ..
             }) => {
                 *len += n as u64;
-                let at = b.len();
-                b.resize(at + n, 0);
-                &mut b[at..]
+                if memory.len() < used + n {
+                    memory.resize(used + n, 0);
+                }
+                &mut memory[used..used + n]
             }
             // The last item is bytes: either it was, or it has just been made so.
             _ => unreachable!("the last item of the queue is bytes"),
@@ -133,10 +153,8 @@ impl Queue {
     pub fn release(&mut self, arrived: u64, mut sent: impl FnMut(u64)) {
         while self.items.front().is_some_and(|i| i.end() <= arrived) {
             match self.items.pop_front().map(|i| i.what) {
-                Some(What::Bytes(mut b)) => {
-                    b.clear();
-                    self.spare = b;
-                }
+                Some(What::Bytes(memory)) if self.spares.len() < SPARES => self.spares.push(memory),
+                Some(What::Bytes(_)) => {}
                 Some(What::Payload { cookie, .. }) => sent(cookie),
                 None => {}
             }
@@ -152,7 +170,7 @@ mod tests {
     #[test]
     fn any_piece_of_the_stream_is_read_until_it_has_arrived() {
         let (mut queue, mut stream, mut queued) = (Queue::default(), Vec::new(), Vec::new());
-        for (k, n) in [0usize, 8, 20_000, 16_384, 100_000, 3, 30_000, 30_000]
+        for (k, n) in [0usize, 8, 220_000, 16_384, 100_000, 3, 30_000, 30_000]
             .into_iter()
             .enumerate()
         {
@@ -165,14 +183,14 @@ mod tests {
                 from: 5,
                 len: n as u64,
             };
-            if queue.push(&head, payload, k as u64) == Sent::Queued {
+            if queue.push(&head, payload, k as u64, 0) == Sent::Queued {
                 queued.push(k as u64);
             }
             stream.extend_from_slice(&head.encode());
             stream.extend_from_slice(&body);
             assert_eq!(queue.end(), stream.len() as u64);
         }
-        assert_eq!(queued, [2, 4, 6, 7]);
+        assert_eq!(queued, [4, 6, 7]);
         for step in [1usize, 1440, 50_001] {
             for at in (0..stream.len()).step_by(step.max(777)) {
                 let mut piece = vec![0; step.min(stream.len() - at)];
@@ -181,11 +199,17 @@ mod tests {
             }
         }
         let mut told = Vec::new();
-        let second = (2 * HEADER_LEN + 8 + HEADER_LEN + 20_000) as u64;
-        queue.release(second - 1, |c| told.push(c));
+        let fifth = (5 * HEADER_LEN + 8 + 220_000 + 16_384 + 100_000) as u64;
+        queue.release(fifth - 1, |c| told.push(c));
         assert_eq!(told, []);
-        queue.release(second, |c| told.push(c));
-        assert_eq!(told, [2]);
+        queue.release(fifth, |c| told.push(c));
+        assert_eq!(told, [4]);
+        // Memory of what has arrived is used again, and only what is written now is read.
+        let before = queue.end();
+        queue.push(&Header::bare(Kind::Fin), Body::None, 0, before);
+        let mut again = [0; HEADER_LEN];
+        queue.read(before, &mut again);
+        assert_eq!(again, Header::bare(Kind::Fin).encode());
         queue.release(queue.end(), |c| told.push(c));
         assert!(queue.is_empty() && told == queued);
     }
