@@ -238,7 +238,7 @@ fn a_stopped_peer_is_waited_for_and_a_dead_one_is_reported() {
     let [mut a, mut b] = pair();
     let mut logs = [Log::default(), Log::default()];
     exchange(&mut a, &mut b, &mut logs, 1);
-    assert_eq!(send(&mut a, 1, 2, 100_000), Ok(Sent::Queued));
+    assert_eq!(send(&mut a, 1, 2, 400_000), Ok(Sent::Queued));
     let [mut log, _] = logs;
     assert!(
         !pass(&mut a, &mut log, &mut time, 120, |l| !l.down.is_empty()),
