@@ -2,18 +2,20 @@
 //!
 //! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in epoll with the
 //! doorbell's socket in the set (2). The contract of the sleeper: drain everything, [`Doorbell::arm`], drain again,
-//! sleep (or [`Doorbell::disarm`] when the second drain found something). A ringer publishes its data first, then calls
-//! [`ring`], which costs a fence and a load while the other side is awake. Between arm and ring one of the two always
-//! sees the other: that is the pair `// SYNC: doorbell`.
+//! sleep (or [`Doorbell::disarm`] when the second drain found something). A ringer publishes its data, fences
+//! ([`Party::fence`]) and calls [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring
+//! one of the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both ([`barrier`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use std::sync::atomic::compiler_fence;
+
 use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::{futex, unix};
+use crate::{barrier, futex, unix};
 
 /// How the owner is going to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +73,34 @@ impl Post {
     }
 }
 
+/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has joined.
+#[derive(Debug, Default)]
+pub struct Party {
+    /// Members whom a sleeper can have fence.
+    light: AtomicU32,
+}
+
+impl Party {
+    /// Joins; once for each member.
+    pub fn join(&self) {
+        if barrier::register() {
+            self.light.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell. `members`:
+    /// how many there will be.
+    #[inline]
+    pub fn fence(&self, members: u32) {
+        // SYNC: doorbell.
+        if self.light.load(Ordering::Relaxed) == members {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
 /// The side of those who wake others: one per process.
 #[derive(Debug)]
 pub struct Ringer {
@@ -91,18 +121,9 @@ impl Ringer {
         }
     }
 
-    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell.
-    #[inline]
-    pub fn fence(&self) {
-        // SYNC: doorbell.
-        fence(Ordering::SeqCst);
-    }
-
-    /// Wakes the owner of `post` if it sleeps. Everything stored before the call is seen by it. Says whether it slept.
+    /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by it. Says whether it slept.
     #[inline]
     pub fn ring(&self, post: &Post) -> bool {
-        // Our publication stays ahead of this load; the sleeper has the mirror image.
-        self.fence();
         if post.word.load(Ordering::Relaxed) == AWAKE {
             return false;
         }
@@ -156,8 +177,8 @@ impl<K: AsRef<Post>> Doorbell<K> {
             .word
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
-        // SYNC: doorbell. Keeps the second drain's loads behind the word's store.
-        fence(Ordering::SeqCst);
+        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same for all who may ring.
+        barrier::fence_all();
         armed
     }
 
@@ -206,6 +227,8 @@ impl<K: AsRef<Post>> Doorbell<K> {
 
     /// Wakes the sleeping thread of our own rank, if there is one.
     pub fn ring_self(&self) -> bool {
+        // SYNC: doorbell.
+        fence(Ordering::SeqCst);
         self.ringer.ring(self.post())
     }
 }
@@ -263,6 +286,7 @@ mod loom_models {
             let (to, sent) = (bell.clone(), data.clone());
             let ringer = thread::spawn(move || {
                 sent.store(1, Ordering::Release);
+                Party::default().fence(1);
                 Ringer::new().ring(to.post());
             });
             bell.arm(Mode::Futex);

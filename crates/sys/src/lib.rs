@@ -1,6 +1,7 @@
 //! All system calls and all raw-memory kernels.
 
 pub mod args;
+pub mod barrier;
 pub mod buf;
 pub mod callback;
 pub mod clock;

@@ -202,7 +202,7 @@ impl Board {
         self.stage(self.of.me as u32, number)
             .store(word, Ordering::Release);
         // SYNC: board-sleep. Who misses the word in the last look before it sleeps is seen here.
-        self.of.ringer.fence();
+        self.of.segment.fence();
         if self.sleepers().load(Ordering::Acquire) != 0 {
             self.ring();
         }

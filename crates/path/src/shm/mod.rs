@@ -118,6 +118,7 @@ impl ShmPath {
             closed: false,
             segment,
         };
+        path.segment.enter();
         path.leave_card();
         Ok(path)
     }
@@ -180,6 +181,7 @@ impl ShmPath {
 
     #[inline]
     fn ring(&mut self, i: usize) {
+        self.segment.fence();
         if self.ringer.ring(self.segment.post(i)) {
             self.rings += 1;
         }

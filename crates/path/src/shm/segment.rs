@@ -1,7 +1,7 @@
 //! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, lie in it.
 //!
 //! ```text
-//! 0          header      magic, ranks
+//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
 //! RANKS      rank blocks: Post (doorbell, 128 bytes) | Card (64 bytes) | bitmap of ranks that ever sent here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
 //! bulks      n * n areas of BULK bytes, [receiver][sender]
@@ -15,7 +15,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use kw_sys::doorbell::Post;
+use kw_sys::doorbell::{Party, Post};
 use kw_sys::memfd::{self, Mapping};
 
 use super::board::BOARDS;
@@ -127,6 +127,22 @@ impl Segment {
     fn header(&self, at: usize) -> &AtomicU64 {
         // SAFETY: aligned, inside the mapping, and shared words are only ever touched as atomics.
         unsafe { &*(self.map.at(at) as *const AtomicU64) }
+    }
+
+    fn party(&self) -> &Party {
+        // SAFETY: aligned, inside the mapping, all atomics; zeroes are a valid Party.
+        unsafe { &*(self.map.at(16) as *const Party) }
+    }
+
+    /// A rank enters; once each.
+    pub fn enter(&self) {
+        self.party().join();
+    }
+
+    /// Stands between publishing something and [`Ringer::ring`](kw_sys::doorbell::Ringer::ring).
+    #[inline]
+    pub fn fence(&self) {
+        self.party().fence(self.n as u32);
     }
 
     #[inline]
