@@ -11,18 +11,22 @@
 
 mod desk;
 mod inter;
+mod kept;
 mod memory;
 mod preface;
 mod ring;
 mod run;
 
 pub use desk::{BoardId, Watch};
+pub use kept::Caller;
 pub use memory::Memory;
 pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use desk::{Desk, Desks};
+use kept::Call;
+use kw_base::counters::Counter;
 use kw_base::knobs::{Id, Knobs};
 use kw_core::comm::Group;
 use kw_core::schedule::Shelf;
@@ -33,8 +37,12 @@ use kw_sys::publish::{self, Publisher};
 use memory::Store;
 use run::Flight;
 
-/// Runs that are kept for the next calls.
+/// Schedules that are kept for the next calls.
+const KEPT: usize = 16;
+/// Runs whose memory is kept.
 const SPARE: usize = 4;
+/// Looks at a board before a wait.
+const LOOKS: u32 = 100;
 
 /// The schedules that run on one engine, and what they share.
 #[derive(Debug, Default)]
@@ -42,7 +50,11 @@ pub(crate) struct Collectives {
     table: Option<Table>,
     /// What the ranks run on.
     site: Site,
+    /// More ranks than cores on this host: waiting means letting others run.
+    crowded: bool,
     running: Vec<(ReqId, Box<Run>)>,
+    /// Runs that have ended and whose schedules may serve again, the last one last.
+    kept: Vec<Box<Run>>,
     spare: Vec<Box<Run>>,
     store: Store,
     pub(crate) desks: Desks,
@@ -58,6 +70,35 @@ impl Collectives {
     /// The next operation reads the knob's rows again.
     pub(crate) fn forget_table(&mut self) {
         self.table = None;
+        self.kept.clear();
+    }
+
+    /// The next place on the board, for a run whose schedule uses it.
+    #[inline]
+    fn take_berth(&mut self, run: &mut Run, unit: Option<u64>) {
+        let shelf = run.schedule.shelf;
+        let board = run.circle.as_ref().and_then(|c| c.board);
+        if let Some((board, unit)) = board.zip(unit).filter(|_| shelf != Shelf::None) {
+            run.berth = self.desks.berth(board, &run.schedule, unit);
+        }
+    }
+
+    /// Keeps a schedule, in the place of that whose last use was longest ago.
+    #[inline]
+    fn keep(&mut self, run: Box<Run>) {
+        self.kept.push(run);
+        if self.kept.len() > KEPT {
+            let oldest = self.kept.remove(0);
+            self.spare(oldest);
+        }
+    }
+
+    #[cold]
+    fn spare(&mut self, mut run: Box<Run>) {
+        if self.spare.len() < SPARE {
+            run.empty();
+            self.spare.push(run);
+        }
     }
 
     /// Schedules that have not ended and that nobody drives.
@@ -109,6 +150,26 @@ impl Engine {
         self.collectives.desks.leave(board);
     }
 
+    /// The schedule of an earlier call that asked for the same, if it is still there; otherwise [`Engine::plan`] it.
+    #[inline]
+    pub fn plan_again(
+        &mut self,
+        caller: &Caller,
+        coll: Coll,
+        bytes: u64,
+        unit: Option<u64>,
+        ask: &Ask,
+    ) -> Option<Box<Run>> {
+        let (call, counts) = Call::of(coll, bytes, unit, ask)?;
+        let collectives = &mut self.collectives;
+        let mut kept = collectives.kept.iter();
+        let at = kept.rposition(|r| r.suits(caller, &call, counts))?;
+        let mut run = collectives.kept.remove(at);
+        run.circle.as_mut()?.tag = caller.tag;
+        collectives.take_berth(&mut run, unit);
+        Some(run)
+    }
+
     /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains; `unit`: bytes of a unit of the
     /// shelves, where a board may be used. The caller adds its buffers.
     #[inline]
@@ -144,11 +205,13 @@ impl Engine {
             ask.fan = fan;
             (algorithm.emit)(&ask, &mut run.schedule);
         }
-        let shelf = run.schedule.shelf;
-        if let Some((board, unit)) = board.filter(|_| shelf != Shelf::None) {
-            run.berth = collectives.desks.berth(board, &run.schedule, unit);
-        }
         run.circle = Some(circle);
+        if let Some((call, counts)) = Call::of(coll, bytes, unit, ask) {
+            run.call = Some(call);
+            run.counts.clear();
+            run.counts.extend_from_slice(counts);
+        }
+        collectives.take_berth(&mut run, unit);
         run
     }
 
@@ -165,6 +228,7 @@ impl Engine {
             shared: self.shares_cores(),
             network: !self.paths.has_shm(),
         };
+        self.collectives.crowded = self.job().crowded();
         // A faulty knob has stopped the start.
         self.collectives.table = Some(table(self.knobs()).unwrap_or_default());
     }
@@ -258,6 +322,20 @@ impl Engine {
         if let Some(berth) = &run.berth {
             self.collectives.desks.end(berth, run.raised);
         }
+    }
+
+    /// Looks at a board for a moment, before the caller makes a proper wait of it: ranks that call a collective together wait
+    /// for little more than a cache line.
+    #[inline]
+    pub fn linger(&mut self, watch: Watch) -> bool {
+        if self.collectives.crowded || watch.is_turn() {
+            return false;
+        }
+        let came = (0..LOOKS).any(|_| self.reached(watch));
+        if came {
+            self.counters.hit(Counter::WaitsSpun);
+        }
+        came
     }
 
     /// Whether what a schedule waits for on a board has come.
@@ -397,9 +475,11 @@ impl Engine {
             self.leave(&mut run);
         }
         run.memory.clear(&mut self.collectives.store);
-        if self.collectives.spare.len() < SPARE {
-            run.reset();
-            self.collectives.spare.push(run);
+        run.reset();
+        if run.call.is_some() && failure.is_none() {
+            self.collectives.keep(run);
+        } else {
+            self.collectives.spare(run);
         }
         failure
     }
@@ -510,6 +590,18 @@ impl Engine {
 
 #[inline]
 fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
+    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
+        && n == m
+        && n < publish::LONG
+    {
+        return a.copy_to(b, n);
+    }
+    copy_any(run, from, to, desks, publisher);
+}
+
+/// Copies long data, and what does not lie in a row on one of the sides.
+#[inline(never)]
+fn copy_any(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
     let (a, b) = (run.buf(from, desks), run.buf(to, desks));
     if a.len() != b.len() {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);

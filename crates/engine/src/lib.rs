@@ -15,8 +15,8 @@ mod seats;
 mod sleeper;
 
 pub use collective::{
-    BoardId, Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep, Watch,
-    cut,
+    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep,
+    Watch, cut,
 };
 pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};

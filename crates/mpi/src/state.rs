@@ -49,6 +49,8 @@ pub struct Tables {
     pub contexts: Option<ContextPool>,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
+    /// Lists of an earlier call, for the memory they have.
+    pub(crate) lists: crate::calls::coll::arguments::Lists,
     /// Reduction operations that the user made.
     pub ops: Slab<UserMade>,
     /// Groups.

@@ -77,6 +77,15 @@ impl Memory {
         }
     }
 
+    /// First byte and bytes of units `at..at+len`, where they lie in a row as they are.
+    #[inline]
+    pub(super) fn plain(&self, at: i64, len: u64) -> Option<(Addr, u64)> {
+        match self {
+            Memory::Plain { addr, size } => Some((addr.offset(at * *size as i64), len * size)),
+            _ => None,
+        }
+    }
+
     /// Address of element `at`, for reductions.
     #[inline]
     pub(super) fn addr(&self, at: i64) -> Addr {
@@ -172,6 +181,12 @@ impl Memories {
         } else {
             &self.user[buf as usize]
         }
+    }
+
+    /// First byte and bytes of a slice, where they lie in a row as they are.
+    #[inline]
+    pub fn plain(&self, slice: Slice) -> Option<(Addr, u64)> {
+        self.memory(slice.buf).plain(slice.at, slice.len)
     }
 
     /// The message buffer of a slice.

@@ -1,6 +1,7 @@
 //! One schedule that runs.
 
 use super::desk::{Berth, BoardId, Desks, Watch};
+use super::kept::Call;
 use super::memory::{Memories, Memory};
 use super::preface::Preface;
 use crate::engine::{Failure, ReqId};
@@ -119,6 +120,10 @@ pub(super) struct Flight {
 #[derive(Debug, Default)]
 pub struct Run {
     pub(super) circle: Option<Circle>,
+    /// What the schedule answers, if that may be asked again.
+    pub(super) call: Option<Call>,
+    /// Likewise, the counts of the blocks where they are not equal.
+    pub(super) counts: Vec<u64>,
     pub(super) schedule: Schedule,
     pub(super) memory: Memories,
     pub(super) element: Option<Memory>,
@@ -213,6 +218,18 @@ impl Run {
         None
     }
 
+    /// First byte and bytes of a slice with data, where they lie in a row as they are.
+    #[inline]
+    pub(super) fn plain(&self, slice: Slice, desks: &Desks) -> Option<(Addr, u64)> {
+        if slice.is_empty() {
+            return None;
+        }
+        match self.shelf(slice) {
+            Some(berth) => desks.memory(berth, slice).plain(0, slice.len),
+            None => self.memory.plain(slice),
+        }
+    }
+
     /// The message buffer of a slice.
     #[inline]
     pub(super) fn buf(&self, slice: Slice, desks: &Desks) -> Buf {
@@ -234,16 +251,21 @@ impl Run {
         }
     }
 
-    /// As new, but with the memory of its lists.
+    /// As it was when its schedule had just been laid out.
+    #[inline]
     pub(super) fn reset(&mut self) {
-        self.schedule.clear();
         self.flights.clear();
         (self.pc, self.landed) = (0, 0);
         (self.with_user, self.wants_user) = (false, false);
-        (self.combining, self.element, self.circle) = (None, None, None);
-        self.preface = None;
+        (self.combining, self.element, self.preface) = (None, None, None);
         (self.berth, self.waits) = (None, None);
         (self.raised, self.come) = (false, 0);
+    }
+
+    /// As new, but with the memory of its lists; it was reset before.
+    pub(super) fn empty(&mut self) {
+        self.schedule.clear();
+        (self.circle, self.call) = (None, None);
     }
 
     /// The user's function has returned.

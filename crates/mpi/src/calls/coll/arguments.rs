@@ -239,11 +239,12 @@ impl Lists {
         Ok((units.memory(addr), lists))
     }
 
-    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter).
-    pub fn in_a_row(size: u64, counts: Ints, n: u32) -> Res<Lists> {
+    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists that were.
+    pub fn in_a_row(mut self, size: u64, counts: Ints, n: u32) -> Res<Lists> {
         not_null(|| "recvcounts".into(), counts.is_null(), n)?;
         let units = Units { size, layout: None };
-        let mut lists = Lists::default();
+        let lists = &mut self;
+        (lists.bytes, _, _) = (0, lists.counts.clear(), lists.at.clear());
         let mut at = 0i64;
         for i in 0..n as usize {
             let bytes = units
@@ -255,7 +256,7 @@ impl Lists {
             lists.at.push(at);
             at = at.saturating_add(count);
         }
-        Ok(lists)
+        Ok(self)
     }
 }
 

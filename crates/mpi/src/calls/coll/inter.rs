@@ -324,7 +324,7 @@ fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
     let tables = &state.above;
     let c = tables.comm(comm)?;
     let size = tables.layout(datatype)?.size();
-    let lists = Lists::in_a_row(size, counts, c.local.size())?;
+    let lists = Lists::default().in_a_row(size, counts, c.local.size())?;
     let mine = lists.counts[c.rank as usize];
     let blocks = listed(SEND, &lists);
     scatter_fold(

@@ -47,6 +47,7 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
                     s.engine.as_ref().is_none_or(|e| e.is_done(req))
                 });
             }
+            Drive::Board(watch) if engine.linger(watch) => {}
             Drive::Board(watch) => {
                 let on = WaitOn {
                     board: Some(watch),

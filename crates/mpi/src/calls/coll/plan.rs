@@ -7,7 +7,7 @@ use crate::handle::{CommH, OpH, TypeH};
 use crate::objects::Comm;
 use crate::state::{State, Tables};
 use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
-use kw_engine::{Circle, Combining, Memory, Run};
+use kw_engine::{Caller, Circle, Combining, Memory, Run};
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
@@ -35,28 +35,37 @@ pub(super) fn lay_out(
     let (engine, tables) = running(state)?;
     let checking = tables.checking;
     let c = tables.comm_mut(comm)?;
-    let mut circle = circle(c);
+    let mut caller = caller(c);
     if checking {
         // A call that the ranks disagree on must not have a place on the board.
-        circle.board = None;
+        caller.board = None;
     }
+    if let Some(run) = engine.plan_again(&caller, coll, bytes, unit, ask) {
+        return Ok(run);
+    }
+    let circle = caller.circle();
     let nodes = c.nodes(engine.hosts()).map(|n| &**n);
     let ask = Ask { nodes, ..*ask };
     Ok(engine.plan(circle, coll, bytes, unit, &ask))
 }
 
-/// The circle of the next collective call on a communicator.
+/// The next collective call on a communicator.
 #[inline]
-pub(super) fn circle(comm: &mut Comm) -> Circle {
+fn caller(comm: &mut Comm) -> Caller<'_> {
     comm.collectives = comm.collectives.wrapping_add(1) & i32::MAX;
-    Circle {
-        members: comm.local.clone(),
+    Caller {
+        members: &comm.local,
         context: comm.context.collective(),
         rank: comm.rank,
         tag: comm.collectives,
         board: comm.board.id(),
-        rows: comm.rows.clone(),
+        rows: comm.rows.as_ref(),
     }
+}
+
+/// Its circle.
+pub(super) fn circle(comm: &mut Comm) -> Circle {
+    caller(comm).circle()
 }
 
 #[inline]
@@ -427,11 +436,12 @@ pub(super) type ScatterArgs = (Addr, Addr, Ints, TypeH, OpH);
 /// MPI_Reduce_scatter
 pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
     let (s, r, counts, datatype, op) = args;
+    let lists = std::mem::take(&mut state.above.lists);
     let tables = &state.above;
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.is_in_place();
     let size = tables.layout(datatype)?.size();
-    let lists = Lists::in_a_row(size, counts, ask.size)?;
+    let lists = lists.in_a_row(size, counts, ask.size)?;
     let total: u64 = lists.counts.iter().sum();
     let mine = lists.counts[ask.rank as usize];
     let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
@@ -446,6 +456,7 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     };
     let unit = elements(&combining, &element);
     let mut run = lay_out(state, comm, Coll::ReduceScatter, lists.bytes, unit, &ask)?;
+    state.above.lists = lists;
     run.add(send.memory);
     run.add(recv.memory);
     run.combine(combining, element);
