@@ -18,3 +18,9 @@ pub fn spin_hint() {
     #[cfg(not(loom))]
     std::hint::spin_loop();
 }
+
+/// Keeps the compiler from moving memory accesses across. The processor may still do so.
+#[inline]
+pub fn compiler_fence() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+}

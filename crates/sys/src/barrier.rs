@@ -38,7 +38,8 @@ pub fn fence_all() {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
+    use kw_base::sync::atomic::{AtomicBool, AtomicU64};
+    use kw_base::sync::compiler_fence;
 
     /// The pattern that the doorbell rests on, as often as a moment allows: never do both miss the other's store.
     #[test]
@@ -53,7 +54,7 @@ mod tests {
             s.spawn(|| {
                 for round in 1..=ROUNDS {
                     news.store(round, Ordering::Release);
-                    compiler_fence(Ordering::SeqCst);
+                    compiler_fence();
                     if asleep.load(Ordering::Relaxed) == round {
                         seen.store(round, Ordering::Relaxed);
                     }

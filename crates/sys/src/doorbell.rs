@@ -11,9 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use std::sync::atomic::compiler_fence;
-
 use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use kw_base::sync::compiler_fence;
 
 use crate::{barrier, futex, unix};
 
@@ -94,7 +93,7 @@ impl Party {
     pub fn fence(&self, members: u32) {
         // SYNC: doorbell.
         if self.light.load(Ordering::Relaxed) == members {
-            compiler_fence(Ordering::SeqCst);
+            compiler_fence();
         } else {
             fence(Ordering::SeqCst);
         }
