@@ -39,6 +39,8 @@ use run::Flight;
 
 /// Schedules that are kept for the next calls.
 const KEPT: usize = 16;
+/// Steps for which a kept schedule may have room: a longer one takes longer to run than to lay out.
+const KEPT_STEPS: usize = 64;
 /// Runs whose memory is kept.
 const SPARE: usize = 4;
 /// Looks at a board before a wait.
@@ -476,7 +478,8 @@ impl Engine {
         }
         run.memory.clear(&mut self.collectives.store);
         run.reset();
-        if run.call.is_some() && failure.is_none() {
+        let short = run.schedule.steps.capacity() <= KEPT_STEPS;
+        if run.call.is_some() && failure.is_none() && short {
             self.collectives.keep(run);
         } else {
             self.collectives.spare(run);
