@@ -39,7 +39,7 @@ use run::Flight;
 
 /// Schedules that are kept for the next calls.
 const KEPT: usize = 16;
-/// Steps for which a kept schedule may have room: a longer one takes longer to run than to lay out.
+/// Most steps of a kept schedule: a longer one takes longer to run than to lay out.
 const KEPT_STEPS: usize = 64;
 /// Runs whose memory is kept.
 const SPARE: usize = 4;
@@ -81,18 +81,19 @@ impl Collectives {
         let shelf = run.schedule.shelf;
         let board = run.circle.as_ref().and_then(|c| c.board);
         if let Some((board, unit)) = board.zip(unit).filter(|_| shelf != Shelf::None) {
-            run.berth = self.desks.berth(board, &run.schedule, unit);
+            let lines_only = run.lines_only;
+            run.berth = self.desks.berth(board, &run.schedule, lines_only, unit);
         }
     }
 
     /// Keeps a schedule, in the place of that whose last use was longest ago.
     #[inline]
-    fn keep(&mut self, run: Box<Run>) {
-        self.kept.push(run);
-        if self.kept.len() > KEPT {
-            let oldest = self.kept.remove(0);
-            self.spare(oldest);
+    fn keep(&mut self, mut run: Box<Run>) {
+        if self.kept.len() == KEPT {
+            self.kept.remove(0);
         }
+        run.trim(KEPT_STEPS);
+        self.kept.push(run);
     }
 
     #[cold]
@@ -207,6 +208,7 @@ impl Engine {
             ask.fan = fan;
             (algorithm.emit)(&ask, &mut run.schedule);
         }
+        run.lines_only = unit.is_some_and(|unit| run.schedule.touches_lines_only(unit));
         run.circle = Some(circle);
         if let Some((call, counts)) = Call::of(coll, bytes, unit, ask) {
             run.call = Some(call);
@@ -478,7 +480,7 @@ impl Engine {
         }
         run.memory.clear(&mut self.collectives.store);
         run.reset();
-        let short = run.schedule.steps.capacity() <= KEPT_STEPS;
+        let short = run.schedule.steps.len() <= KEPT_STEPS;
         if run.call.is_some() && failure.is_none() && short {
             self.collectives.keep(run);
         } else {

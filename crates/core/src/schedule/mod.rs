@@ -200,6 +200,21 @@ impl Schedule {
         (self.shelf, self.long) = (Shelf::None, 0);
     }
 
+    /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
+    pub fn touches_lines_only(&self, unit: u64) -> bool {
+        let front = SHELF_LINE.div_ceil(unit.max(1)) as i64;
+        let beyond = |s: &Slice| {
+            !s.is_empty() && (SHELVES..TEMPS).contains(&s.buf) && s.at + s.len as i64 > front
+        };
+        !self.steps.iter().any(|step| match step {
+            Step::Copy { from: a, to: b } | Step::Reduce { left: a, right: b } => {
+                beyond(a) || beyond(b)
+            }
+            Step::Send { what: a, .. } | Step::Recv { into: a, .. } => beyond(a),
+            _ => false,
+        })
+    }
+
     /// Starts a send; returns its slot.
     #[inline]
     pub fn send(&mut self, to: u32, what: Slice) -> u32 {

@@ -1,16 +1,16 @@
 //! Boards as schedules use them: whose turn it is, which slot and area a collective has, and when it may touch them.
 //!
 //! A *desk* is this rank's side of one communicator's board. Collectives are numbered in the order in which they are called;
-//! at each rank they take turns. Collective `k` has slot `k % SLOTS`, which `k - SLOTS` had before. A rank *marks* `k` when it
+//! at each rank they take turns. Collective `k` has line `k % LINES`, which `k - LINES` had before. A rank *marks* `k` when it
 //! stores a word of that number: with its first raise, or at its end at the latest. So a mark of `k` says that the rank has
-//! ended `k - 1` and all before it, and the slot is free once all ranks have marked `k - SLOTS + 1`; likewise a part of the
-//! rings that `u` had before ([`Ring`]) is free once all have marked `u + 1`. What is known of the others' marks is kept, so that ranks that
-//! watch each other anyway seldom look twice.
+//! ended `k - 1` and all before it, and the line is free once all ranks have marked `k - LINES + 1`. Who also touches short areas,
+//! its own or others', waits likewise for `k - SLOTS + 1`; a part of the rings that `u` had before ([`Ring`]) is free once all
+//! have marked `u + 1`. What is known of the others' marks is kept, so that ranks that watch each other anyway seldom look twice.
 
 use super::memory::Memory;
 use super::ring::Ring;
 use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
-use kw_path::shm::board::{Board, LINE, SHORT, SLOTS, STAGE_BITS};
+use kw_path::shm::board::{Board, LINE, LINES, SHORT, SLOTS, STAGE_BITS};
 use kw_sys::buf::Addr;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE);
@@ -67,6 +67,8 @@ pub(crate) struct Desk {
     members: Box<[u32]>,
     /// By member: its place on the host.
     places: Box<[u32]>,
+    /// Which member this rank is.
+    own: usize,
     /// By member: the last collective it is known to have marked.
     marked: Box<[u64]>,
     /// All members are known to have marked this one.
@@ -97,7 +99,9 @@ impl Desk {
                 })
             })
             .collect();
+        let own = here.iter().position(|&p| p == board.me());
         Desk {
+            own: own.expect("a rank has a desk only where it is a member"),
             ring: Ring::new(board.reach(), board.lap()),
             board,
             members,
@@ -113,10 +117,11 @@ impl Desk {
 
     /// The next collective's place.
     #[inline]
-    fn berth(&mut self, desk: BoardId, schedule: &Schedule, unit: u64) -> Berth {
+    fn berth(&mut self, desk: BoardId, schedule: &Schedule, lines_only: bool, unit: u64) -> Berth {
         self.last += 1;
         let (number, shelf) = (self.last, schedule.shelf);
-        let mut needs = (number + 1).saturating_sub(SLOTS);
+        let ahead = if lines_only { LINES } else { SLOTS };
+        let mut needs = (number + 1).saturating_sub(ahead);
         let (mut at, mut long) = (0, 0);
         if shelf == Shelf::Long {
             long = schedule.long * unit;
@@ -234,6 +239,7 @@ impl Desk {
     /// This rank has come to a stage.
     #[inline]
     pub(super) fn raise(&mut self, berth: &Berth, stage: u32) {
+        self.marked[self.own] = berth.number;
         self.board.raise(berth.number, stage);
     }
 
@@ -302,8 +308,13 @@ impl Desks {
 
     fn drop(&mut self, id: BoardId) {
         if let Some(desk) = self.desks[id.0 as usize].take() {
-            let Desk { board, places, .. } = *desk;
-            board.leave(&places);
+            let Desk {
+                board,
+                places,
+                last,
+                ..
+            } = *desk;
+            board.leave(&places, last);
         }
     }
 
@@ -324,8 +335,14 @@ impl Desks {
     }
 
     #[inline]
-    pub(super) fn berth(&mut self, id: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
-        Some(self.get(id)?.berth(id, schedule, unit))
+    pub(super) fn berth(
+        &mut self,
+        id: BoardId,
+        schedule: &Schedule,
+        lines_only: bool,
+        unit: u64,
+    ) -> Option<Berth> {
+        Some(self.get(id)?.berth(id, schedule, lines_only, unit))
     }
 
     #[inline]

@@ -125,6 +125,8 @@ pub struct Run {
     /// Likewise, the counts of the blocks where they are not equal.
     pub(super) counts: Vec<u64>,
     pub(super) schedule: Schedule,
+    /// Of shelves it touches the lines only.
+    pub(super) lines_only: bool,
     pub(super) memory: Memories,
     pub(super) element: Option<Memory>,
     pub(super) combining: Option<Combining>,
@@ -260,6 +262,15 @@ impl Run {
         (self.combining, self.element, self.preface) = (None, None, None);
         (self.berth, self.waits) = (None, None);
         (self.raised, self.come) = (false, 0);
+    }
+
+    /// Gives back the memory of lists longer than that, which they had for another schedule.
+    #[inline]
+    pub(super) fn trim(&mut self, steps: usize) {
+        if self.schedule.steps.capacity() > steps {
+            self.schedule.steps.shrink_to(steps);
+            self.flights.shrink_to(steps);
+        }
     }
 
     /// As new, but with the memory of its lists; it was reset before.

@@ -1,13 +1,14 @@
 //! Boards: memory through which the ranks of a node perform collectives together, without messages.
 //!
-//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns in every board [`SLOTS`]
-//! *lines* (a word and 56 bytes in one cache line), as many short areas, and a ring for long data. The word says how far the rank
-//! has come: `number << STAGE_BITS | stage` for collective `number`, whose slot is `number % SLOTS`; it only grows.
+//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns in every board [`LINES`]
+//! *lines* (a word and 56 bytes in one cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the
+//! rank has come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and whose short area is
+//! `number % SLOTS`; it only grows.
 //!
 //! ```text
 //! count      ranks that sleep, or are about to, because of this board; ranks that have left it (a cache line)
 //! watching   one u32 a rank: whom it sleeps for (place + 1; 0: nobody)
-//! lines      [slot][rank] of 64 bytes: all that a short collective touches lies together
+//! lines      [line][rank] of 64 bytes: all that a short collective touches lies together
 //! shorts     [rank][slot] of SHORT bytes
 //! rings      [rank] of [`ring`] bytes
 //! ```
@@ -29,7 +30,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Boards of a segment.
 pub const BOARDS: usize = 64;
-/// Collectives that a rank may be ahead of another one on a board, and one more.
+/// Collectives that a rank may be ahead of another one on a board, and one more, while they need no more than their lines.
+pub const LINES: u64 = 64;
+/// Likewise, where they need their short areas.
 pub const SLOTS: u64 = 16;
 /// Bytes of data beside the word.
 pub const LINE: usize = 56;
@@ -52,7 +55,7 @@ fn lines(n: usize) -> usize {
 }
 
 fn shorts(n: usize) -> usize {
-    (lines(n) + SLOTS as usize * n * 64).next_multiple_of(4096)
+    (lines(n) + LINES as usize * n * 64).next_multiple_of(4096)
 }
 
 fn shorts_of_rank() -> usize {
@@ -175,19 +178,19 @@ impl Board {
     }
 
     #[inline]
-    fn line(&self, place: u32, slot: u64) -> *mut u8 {
+    fn line(&self, place: u32, number: u64) -> *mut u8 {
         assert!((place as usize) < self.n, "place {place}");
-        let line = (slot % SLOTS) as usize * self.n + place as usize;
+        let line = (number % LINES) as usize * self.n + place as usize;
         self.base.wrapping_add(lines(self.n) + line * 64)
     }
 
     #[inline]
-    fn stage(&self, place: u32, slot: u64) -> &AtomicU64 {
+    fn stage(&self, place: u32, number: u64) -> &AtomicU64 {
         // SAFETY: aligned, inside the board, only ever touched as an atomic.
-        unsafe { &*(self.line(place, slot) as *const AtomicU64) }
+        unsafe { &*(self.line(place, number) as *const AtomicU64) }
     }
 
-    /// How far a rank has come, in the slot of collective `number`.
+    /// How far a rank has come, in the line of collective `number`.
     #[inline]
     pub fn word(&self, place: u32, number: u64) -> u64 {
         // SYNC: board-stage.
@@ -273,17 +276,17 @@ impl Board {
         unsafe { Addr::new(at as *const c_void) }
     }
 
-    /// This rank will not touch the board again. The last of `members` ranks to say so wipes it and gives it back; `places`
-    /// are theirs.
-    pub fn leave(self, places: &[u32]) {
+    /// This rank will not touch the board again. The last rank to say so wipes it and gives it back; `places` are those of all
+    /// ranks, `last` is the number of the last collective.
+    pub fn leave(self, places: &[u32], last: u64) {
         let left = self.small(4);
         // SYNC: board-leave. The last one sees that all others have ended.
         if left.fetch_add(1, Ordering::AcqRel) + 1 < places.len() as u32 {
             return;
         }
-        for &place in places {
-            for slot in 0..SLOTS {
-                self.stage(place, slot).store(0, Ordering::Relaxed);
+        for number in last.saturating_sub(LINES - 1)..=last {
+            for &place in places {
+                self.stage(place, number).store(0, Ordering::Relaxed);
             }
         }
         left.store(0, Ordering::Relaxed);
@@ -312,9 +315,9 @@ mod tests {
         let (mine, theirs) = (a.open(7), b.open(7));
         mine.raise(3, 2);
         assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
-        mine.leave(&[0, 1]);
+        mine.leave(&[0, 1], 3);
         assert_eq!(b.claim(), None, "one of two has left");
-        theirs.leave(&[0, 1]);
+        theirs.leave(&[0, 1], 3);
         assert_eq!(b.claim(), Some(7));
         assert_eq!(a.open(7).word(0, 3), 0);
     }
@@ -325,10 +328,8 @@ mod tests {
         let (board, next) = (a.open(0), a.open(1));
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
-            for slot in 0..SLOTS {
-                areas.push((board.beside(place, slot).bits() - 8, 64));
-                areas.push((board.short(place, slot).bits(), SHORT));
-            }
+            areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
+            areas.extend((0..SLOTS).map(|k| (board.short(place, k).bits(), SHORT)));
             areas.push((board.long(place, 0, 1).bits(), ring(2)));
         }
         areas.sort();

@@ -19,7 +19,7 @@ mod symbol;
 use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
 use clock::{Clock, Moment};
 use rank::{Flight, Mark, Rank};
-use shelves::{Place, Shelves};
+use shelves::{Area, Place, Shelves};
 use std::collections::{HashMap, VecDeque};
 pub use symbol::Symbol;
 
@@ -62,12 +62,16 @@ impl Region {
 }
 
 /// When a rank may use a shelf again, as whoever runs schedules does it: every rank has `slots` short shelves, used in
-/// turns, and long ones, of which two are enough here. Before collective `k` touches its short shelf, everybody must have announced
-/// something in collective `k - slots + 1`, or ended it; for a long one, in the collective after that which used it last.
+/// turns, and long ones, of which two are enough here. Before collective `k` touches short shelves, everybody must have announced
+/// something in collective `k - slots + 1`, or ended it; for a long one, in the collective after that which used it last. What
+/// lies in the lines of stages is not part of those shelves: there are `lines` of them, used in turns, and a collective that
+/// touches nothing else waits for `k - lines + 1`.
 #[derive(Clone, Copy, Debug)]
 pub struct Reuse {
     /// Short shelves of a rank.
     pub slots: usize,
+    /// Lines of a rank.
+    pub lines: usize,
     /// By how many collectives the rule is broken, to see that it is needed.
     pub early: usize,
 }
@@ -113,7 +117,11 @@ impl World {
             recvs: Queues::new(),
             board: None,
             shelves: Shelves::default(),
-            reuse: Reuse { slots: 2, early: 0 },
+            reuse: Reuse {
+                slots: 2,
+                lines: 3,
+                early: 0,
+            },
             commutative,
         }
     }
@@ -222,7 +230,7 @@ impl World {
         let kind = |k: usize| rank.schedules().nth(k).map_or(Shelf::None, |s| s.shelf);
         let since = match kind(op) {
             Shelf::None => None,
-            Shelf::Short => (op + 1).checked_sub(self.reuse.slots + early),
+            Shelf::Short => (op + 1).checked_sub(self.ahead(rank) + early),
             Shelf::Long => {
                 let before = (0..op).rev().filter(|&k| kind(k) == Shelf::Long);
                 before.skip(1).map(|u| u + 1 - early).next()
@@ -241,6 +249,16 @@ impl World {
         }
         self.ranks[me].begun = true;
         true
+    }
+
+    /// By how many collectives, less one, a rank may be ahead of others in its present one.
+    fn ahead(&self, rank: &Rank) -> usize {
+        let unit = self.board.map_or(1, |b| b.unit);
+        let schedule = rank.schedule();
+        match schedule.is_some_and(|s| s.touches_lines_only(unit)) {
+            true => self.reuse.lines,
+            false => self.reuse.slots,
+        }
     }
 
     /// Goes over to the next collective, if all transfers have ended.
@@ -348,8 +366,8 @@ impl World {
         }
     }
 
-    /// Units of a shelf in the present collective, and which one it is.
-    fn shelf(&self, me: usize) -> (usize, (bool, usize)) {
+    /// Units of a shelf in the present collective, and which area it has beyond its line.
+    fn shelf(&self, me: usize) -> (usize, (Area, usize)) {
         let rank = &self.ranks[me];
         let kind = |s: &&Schedule| s.shelf == Shelf::Long;
         let is_long = rank.schedule().is_some_and(|s| kind(&s));
@@ -360,15 +378,23 @@ impl World {
             let used = rank.schedule().map_or(0, |s| s.long as usize);
             let long = (long as usize).min(SHELF_LINE as usize + used);
             let turn = rank.schedules().take(rank.op).filter(kind).count();
-            (long, (true, turn % 2))
+            (long, (Area::Long, turn % 2))
         } else {
-            (short as usize, (false, rank.op % self.reuse.slots))
+            (short as usize, (Area::Short, rank.op % self.reuse.slots))
         }
     }
 
-    fn place(&self, me: usize, owner: usize) -> Place {
-        let (_, (long, turn)) = self.shelf(me);
-        (owner, long, turn)
+    fn place(&self, me: usize, owner: usize, region: &Region) -> Place {
+        let front = SHELF_LINE.div_ceil(self.board.map_or(1, |b| b.unit));
+        if region.to as u64 <= front {
+            return (owner, Area::Line, self.ranks[me].op % self.reuse.lines);
+        }
+        assert!(
+            region.from as u64 >= front,
+            "{region:?} begins in a line and ends outside"
+        );
+        let (_, (area, turn)) = self.shelf(me);
+        (owner, area, turn)
     }
 
     fn read(&mut self, me: usize, region: Region) -> Vec<Symbol> {
@@ -388,7 +414,7 @@ impl World {
             _ if region.is_empty() => Vec::new(),
             None => self.ranks[me].load(region),
             Some(owner) => {
-                let (place, op) = (self.place(me, owner), self.ranks[me].op);
+                let (place, op) = (self.place(me, owner, &region), self.ranks[me].op);
                 self.shelves.read(place, region, op)
             }
         }
@@ -397,7 +423,7 @@ impl World {
     /// Notes that a rank touches that memory, if it is a shelf; `open`: until it has waited for a transfer.
     fn touch(&mut self, me: usize, region: Region, write: bool, open: bool) {
         if let Some(owner) = region.owner().filter(|_| !region.is_empty()) {
-            let (place, clock) = (self.place(me, owner), &self.ranks[me].clock);
+            let (place, clock) = (self.place(me, owner, &region), &self.ranks[me].clock);
             let now = if open {
                 Moment::open(me)
             } else {
@@ -412,7 +438,7 @@ impl World {
             _ if region.is_empty() => {}
             None => self.ranks[me].store(region, data),
             Some(owner) => {
-                let (place, op) = (self.place(me, owner), self.ranks[me].op);
+                let (place, op) = (self.place(me, owner, &region), self.ranks[me].op);
                 self.shelves.write(place, region, op, data);
             }
         }
@@ -504,7 +530,8 @@ impl World {
                 self.ranks[me].clock.join(&news);
             }
             if let Some(owner) = flight.region.owner() {
-                let (place, now) = (self.place(me, owner), self.ranks[me].clock.now(me));
+                let place = self.place(me, owner, &flight.region);
+                let now = self.ranks[me].clock.now(me);
                 let open = Moment::open(me);
                 self.shelves.close(place, flight.region, open, now);
             }

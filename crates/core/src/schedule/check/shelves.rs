@@ -6,8 +6,19 @@ use super::clock::{Clock, Moment};
 use super::symbol::Symbol;
 use std::collections::HashMap;
 
-/// One of the areas that a rank owns: short ones and long ones are counted apart.
-pub type Place = (usize, bool, usize);
+/// The areas of a rank, each sort counted apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Area {
+    /// Beside a stage.
+    Line,
+    /// Of a short shelf.
+    Short,
+    /// Of a long one.
+    Long,
+}
+
+/// One of the areas that a rank owns.
+pub type Place = (usize, Area, usize);
 
 #[derive(Clone, Copy, Debug)]
 struct Access {

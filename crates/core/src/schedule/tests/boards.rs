@@ -1,11 +1,21 @@
 //! The checker itself, on boards: planted mistakes must be faults, and the rule of reuse must be just strict enough.
 
 use super::*;
+use crate::schedule::algorithms::bcast_board;
+use crate::schedule::among::Among;
 use crate::schedule::check::Reuse;
 use crate::schedule::{SHELVES, Shelf, Slice, Step};
 
-/// The shelf of a rank, `len` units of it.
+/// The shelf of a rank, `len` units of it beyond the line.
 fn shelf(r: u32, len: u64) -> Slice {
+    Slice {
+        at: SHELF_LINE as i64,
+        ..line(r, len)
+    }
+}
+
+/// The shelf of a rank, `len` units of its line.
+fn line(r: u32, len: u64) -> Slice {
     Slice::whole(SHELVES + r, len)
 }
 
@@ -121,7 +131,7 @@ fn reading_what_nobody_wrote_is_a_fault() {
         let to = Slice::whole(RECV, 1);
         let from = Slice {
             at: 3,
-            ..shelf(0, 1)
+            ..line(0, 1)
         };
         steps.push(Step::Copy { from, to });
     }));
@@ -163,7 +173,7 @@ fn memory_is_in_flight_until_the_rank_has_waited() {
 
 /// Rank 0 tells the others two units and waits for nobody; the others raise before they read, so that what they have
 /// announced in one collective says nothing of its end.
-fn news(n: u32, kind: Shelf) -> Vec<Call> {
+fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
             shelf: kind,
@@ -181,8 +191,9 @@ fn news(n: u32, kind: Shelf) -> Vec<Call> {
 }
 
 /// The same news several times in a row.
-fn news_in_a_row(kind: Shelf, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
-    let rounds = (0..2 * reuse.slots + 3).map(|_| news(3, kind));
+fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
+    let most = reuse.slots.max(reuse.lines);
+    let rounds = (0..2 * most + 3).map(|_| news(3, kind, shelf));
     let mut row = vec![vec![]; 3];
     for round in rounds {
         let parts = row.iter_mut().zip(round);
@@ -195,12 +206,42 @@ fn news_in_a_row(kind: Shelf, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
         .run_all()
 }
 
+/// So many shelves and lines, given out too early by so many collectives.
+fn reuse(slots: usize, lines: usize, early: usize) -> Reuse {
+    Reuse {
+        slots,
+        lines,
+        early,
+    }
+}
+
 #[test]
 fn the_rule_of_reuse_orders_collectives_in_a_row() {
-    let short = [2, 3, 16].map(|slots| (Shelf::Short, slots));
-    for (kind, slots) in short.into_iter().chain([(Shelf::Long, 3)]) {
-        for ops in news_in_a_row(kind, Reuse { slots, early: 0 }) {
+    let long = [(Shelf::Long, shelf as fn(u32, u64) -> Slice, 3, 3)];
+    let short = [2, 3, 16].map(|slots| (Shelf::Short, shelf as _, slots, 2 * slots));
+    let lines = [2, 3, 16].map(|lines| (Shelf::Short, line as _, 2, lines));
+    for (kind, memory, slots, lines) in long.into_iter().chain(short).chain(lines) {
+        for ops in news_in_a_row(kind, memory, reuse(slots, lines, 0)) {
             assert!(ops.iter().all(|m| m[1].cells == base(0, 2)));
+        }
+    }
+}
+
+#[test]
+fn short_data_needs_nothing_but_lines() {
+    let board = Some(boards(2)[0]);
+    let a = ALL
+        .iter()
+        .find(|a| a.coll == Coll::Bcast && a.name == "board");
+    for (count, only) in [(1, true), (SHELF_LINE, true), (SHELF_LINE + 1, false)] {
+        for r in 0..2 {
+            let ask = Ask {
+                count,
+                board,
+                ..Ask::new(r, 2)
+            };
+            let s = emit(a.expect("a row"), &ask);
+            assert_eq!(s.touches_lines_only(1), only, "{count} units at rank {r}");
         }
     }
 }
@@ -208,13 +249,48 @@ fn the_rule_of_reuse_orders_collectives_in_a_row() {
 #[test]
 #[should_panic(expected = "in no order")]
 fn short_shelves_given_out_one_collective_too_early_are_a_fault() {
-    news_in_a_row(Shelf::Short, Reuse { slots: 3, early: 1 });
+    news_in_a_row(Shelf::Short, shelf, reuse(3, 6, 1));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn lines_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(Shelf::Short, line, reuse(2, 3, 1));
 }
 
 #[test]
 #[should_panic(expected = "in no order")]
 fn long_shelves_given_out_one_collective_too_early_are_a_fault() {
-    news_in_a_row(Shelf::Long, Reuse { slots: 3, early: 1 });
+    news_in_a_row(Shelf::Long, shelf, reuse(3, 3, 1));
+}
+
+#[test]
+fn parts_of_one_schedule_take_turns_on_a_board() {
+    // The root of both broadcasts waits for nobody by itself.
+    let len = 3;
+    for (n, board) in (2..9).flat_map(|n| boards(n).map(|b| (n, b))) {
+        let ranks: Vec<u32> = (0..n).collect();
+        let call = |r: u32| {
+            let mut s = Schedule::default();
+            let ask = Ask {
+                count: len,
+                board: Some(board),
+                ..Ask::new(r, n)
+            };
+            for turn in 0..2 {
+                let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
+                let part = Among::new(&ranks).on(data, data).by_board(turn);
+                part.emit(&mut s, |s| bcast_board::emit(&part.ask(&ask), s));
+            }
+            let all = 2 * len as usize;
+            let cells = if r == 0 { base(0, all) } else { never(all) };
+            (s, vec![plain(vec![]), plain(cells)])
+        };
+        let calls = (0..n).map(call).collect();
+        for m in World::new(calls, false).on(Some(board), None).run() {
+            assert_eq!(m[1].cells, base(0, 2 * len as usize));
+        }
+    }
 }
 
 #[test]
@@ -233,11 +309,10 @@ fn every_board_algorithm_may_follow_every_other() {
                     .map(move |k| call_of(round(k), r, n, board))
                     .collect()
             };
-            let reuse = Reuse { slots: 2, early: 0 };
             let row = (0..n).map(calls).collect();
             World::row(row, true)
                 .on(Some(board), None)
-                .reusing(reuse)
+                .reusing(reuse(2, 3, 0))
                 .run_all();
         }
     }
