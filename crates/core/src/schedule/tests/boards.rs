@@ -24,6 +24,7 @@ fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
             shelf: kind,
+            long: 2,
             ..Schedule::default()
         };
         s.copy(Slice::whole(SEND, 2), shelf(r, 2));
@@ -177,6 +178,7 @@ fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
             shelf: kind,
+            long: 2,
             ..Schedule::default()
         };
         if r == 0 {
