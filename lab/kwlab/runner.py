@@ -88,13 +88,15 @@ class Runner:
         self.cells = [cell for cell in cells(plan) if wanted(cell)]
         self.programs = {}
         self.hopeless = {}
+        self.tried = store.tried(plan.name, self.machine)
+        self.hung = {cell for (cell, _), status in self.tried.items() if status == "hung"}  # by an earlier command, as keys
         self.said = set()
 
     def left(self):
         """(round, cell) still to be run, in order; those that went wrong before come last, so that a plan of many short turns gets on."""
-        tried = self.store.tried(self.plan.name, self.machine)
-        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if tried.get((cell.key(), round)) != "ok"]
-        return sorted(every, key=lambda one: (one[1].key(), one[0]) in tried)
+        self.tried = self.store.tried(self.plan.name, self.machine)
+        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) != "ok"]
+        return sorted(every, key=lambda one: (one[1].key(), one[0]) in self.tried)
 
     def program(self, library, name):
         """Where a program is, compiled for a library once."""
@@ -124,10 +126,14 @@ class Runner:
             return Outcome("failed", f"cannot be started: {error}")
 
     def settle(self, round, cell):
-        """Runs a cell unless it is known to be hopeless, and keeps the result."""
-        outcome = self.hopeless.get(cell) or self.once(cell)
-        if outcome.status in HOPELESS:
-            self.hopeless[cell] = outcome
+        """Runs a cell unless it is known to be hopeless, and keeps the result. What hung under an earlier command is hopeless in further rounds;
+        the round in which it hung is tried again."""
+        if cell.key() in self.hung and (cell.key(), round) not in self.tried:
+            outcome = Outcome("hung", "not run: it hung in another round")
+        else:
+            outcome = self.hopeless.get(cell) or self.once(cell)
+            if outcome.status in HOPELESS:
+                self.hopeless[cell] = outcome
         version = self.libraries[cell.library].version()
         self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines)
         return outcome

@@ -43,6 +43,16 @@ def test_every_behaviour_is_expected():
     assert set(BEHAVIOUR) | {"missing"} == set(EXPECTED)
 
 
+def test_what_hung_under_an_earlier_command_is_tried_again_once_and_last(tmp_path, fake):
+    """Else a plan in short turns would hang in each of them."""
+    store, others = Store(tmp_path / "d.sqlite"), [fake(name, "fine") for name in plan.KNOWN[1:]]
+    Runner(plan.parse(PLAN.replace("rounds = 2", "rounds = 1"), "small"), store, [fake("kittiwake", "hangs"), *others]).run()
+    Runner(plan.parse(PLAN, "small"), store, [fake("kittiwake", "fine"), *others]).run()
+    ours = store.runs().query("library == 'kittiwake'")
+    assert dict(zip(ours["round"], ours.status)) == {0: "ok", 1: "hung"} and "another round" in ours[ours.status == "hung"].message.iloc[0]
+    assert set(store.runs().query("library != 'kittiwake'").status) == {"ok"} and len(store.runs()) == 8
+
+
 def test_what_hung_leaves_no_process(tmp_path, fake, monkeypatch):
     started = []
     real = subprocess.Popen
