@@ -30,7 +30,6 @@ static void mismatches(MPI_Comm comm) {
     static int a[4096], b[4096], n[64], at[64];
     char mine[64], zero[64] = "rank 0 calls";
     MPI_Request r;
-    MPI_Comm c = MPI_COMM_NULL;
     snprintf(mine, sizeof mine, "rank %d calls", size - 1);
     for (int i = 0; i < 64; i++) n[i] = 1, at[i] = 0;
     HEARS(MPI_Bcast(a, 4, MPI_INT, last, comm), MPI_ERR_ROOT, "MPI_Bcast of 4 MPI_INT with root 1", "with root 0 on MPI_COMM_WORLD");
@@ -69,10 +68,97 @@ static void mismatches(MPI_Comm comm) {
     int code = MPI_Bcast_init(a, last ? -1 : 1, MPI_INT, 0, comm, MPI_INFO_NULL, &r);
     CHECK_CLASS(code, last ? MPI_ERR_COUNT : MPI_SUCCESS);
     if (!last) OK(MPI_Request_free(&r));
-    /* Calls that make communicators. */
+    works(comm);
+}
+
+/* Calls that make communicators, change them, or take them away. */
+static void makers(MPI_Comm comm) {
+    int other = last ? 1 : 0, kind = last ? MPI_COMM_TYPE_SHARED : MPI_COMM_TYPE_HW_GUIDED;
+    MPI_Comm c = MPI_COMM_NULL, kept;
+    MPI_Request r;
+    MPI_Group group;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Comm_group(comm, &group));
     HEARS(last ? MPI_Comm_dup(comm, &c) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_dup", "MPI_Barrier");
     HEARS(last ? MPI_Comm_dup(comm, &c) : MPI_Comm_split(comm, 0, 0, &c), MPI_ERR_OTHER, "MPI_Comm_dup", "MPI_Comm_split");
+    HEARS(last ? later(MPI_Comm_idup(comm, &c, &r), &r) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_idup", "MPI_Barrier");
+    HEARS(later(last ? MPI_Comm_idup_with_info(comm, info, &c, &r) : MPI_Comm_idup(comm, &c, &r), &r), MPI_ERR_OTHER, "MPI_Comm_idup_with_info", "MPI_Comm_idup on");
+    HEARS(last ? MPI_Comm_set_info(comm, info) : MPI_Comm_dup_with_info(comm, info, &c), MPI_ERR_OTHER, "MPI_Comm_set_info", "MPI_Comm_dup_with_info");
+    HEARS(last ? MPI_Comm_create(comm, group, &c) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_create", "MPI_Barrier");
+    HEARS(MPI_Comm_split_type(comm, kind, 0, info, &c), MPI_ERR_ARG, "MPI_Comm_split_type of type", "rank 0");
+    HEARS(MPI_Intercomm_create(comm, 0, comm, 1, 5 + other, &c), MPI_ERR_ARG, "with local leader 0 and tag 6", "and tag 5");
     works(comm);
+    /* One rank's arguments are refused: the others do not wait for it. */
+    HEARS(MPI_Comm_split(comm, last ? -5 : 1, 0, &c), MPI_ERR_ARG, "MPI_Comm_split: ", "color is -5");
+    HEARS(MPI_Comm_create(comm, last ? MPI_GROUP_NULL : group, &c), MPI_ERR_GROUP, "MPI_Comm_create: ", "");
+    HEARS(MPI_Comm_set_info(comm, last ? MPI_INFO_NULL : info), MPI_ERR_INFO, "MPI_Comm_set_info: ", "");
+    HEARS(MPI_Intercomm_create(comm, 0, comm, 1, last ? -1 : 5, &c), MPI_ERR_TAG, "MPI_Intercomm_create: ", "tag is -1");
+    works(comm);
+    OK(MPI_Comm_dup(comm, &kept));
+    HEARS(last ? MPI_Comm_free(&kept) : MPI_Barrier(kept), MPI_ERR_OTHER, "MPI_Comm_free", "MPI_Barrier");
+    HEARS(last ? MPI_Comm_free(&kept) : MPI_Comm_disconnect(&kept), MPI_ERR_OTHER, "MPI_Comm_free", "MPI_Comm_disconnect");
+    works(kept);
+    OK(MPI_Comm_free(&kept));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Info_free(&info));
+}
+
+/* Topologies. */
+static void arrangements(MPI_Comm comm) {
+    int dims[2] = {last ? 1 : size, 1}, rings[2] = {1, 0}, keep[2] = {1, last ? 1 : 0};
+    int index[64], edges[64], left = (rank + size - 1) % size, right = (rank + 1) % size, one = 1;
+    char whole[64];
+    MPI_Comm c = MPI_COMM_NULL, grid;
+    snprintf(whole, sizeof whole, "with dims [%d], periods [true] and reorder 0", size);
+    HEARS(MPI_Cart_create(comm, 1, dims, rings, 0, &c), MPI_ERR_ARG, whole, "MPI_Cart_create with dims [1]");
+    dims[0] = size;
+    HEARS(MPI_Cart_create(comm, 1, dims, rings, last ? 1 : 0, &c), MPI_ERR_ARG, whole, "reorder 1");
+    HEARS(MPI_Cart_create(comm, last ? 2 : 1, dims, rings, 0, &c), MPI_ERR_ARG, whole, ", 1], periods [true, false]");
+    dims[0] = last ? 0 : size;
+    HEARS(MPI_Cart_create(comm, 1, dims, rings, 0, &c), MPI_ERR_DIMS, "MPI_Cart_create: ", "dims[0] is 0");
+    dims[0] = size;
+    OK(MPI_Cart_create(comm, 2, dims, rings, 0, &grid));
+    HEARS(MPI_Cart_sub(grid, keep, &c), MPI_ERR_ARG, "with remain_dims [1, 1]", "with remain_dims [1, 0]");
+    OK(MPI_Comm_free(&grid));
+    /* A ring in which the last rank forgets its last edge. */
+    for (int i = 0; i < size; i++) index[i] = 2 * i + 2, edges[2 * i] = (i + size - 1) % size, edges[2 * i + 1] = (i + 1) % size;
+    if (last) edges[2 * size - 1] = rank;
+    HEARS(MPI_Graph_create(comm, size, index, edges, 0, &c), MPI_ERR_ARG, "with index [2, 4", "rank 0 calls MPI_Graph_create");
+    if (last) edges[0] = size;
+    HEARS(MPI_Graph_create(comm, size, index, edges, 0, &c), MPI_ERR_RANK, "MPI_Graph_create: ", "edges[0] is");
+    HEARS(MPI_Dist_graph_create(comm, 1, &rank, &one, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, last ? 1 : 0, &c), MPI_ERR_ARG, "reorder 1", "MPI_UNWEIGHTED and reorder 0");
+    HEARS(MPI_Dist_graph_create(comm, 1, &rank, &one, &right, last ? &one : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &c), MPI_ERR_ARG, "with weights", "with MPI_UNWEIGHTED");
+    HEARS(MPI_Dist_graph_create(comm, last ? -1 : 1, &rank, &one, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &c), MPI_ERR_ARG, "MPI_Dist_graph_create: ", "is -1");
+    HEARS(MPI_Dist_graph_create_adjacent(comm, 1, &left, MPI_UNWEIGHTED, last ? 0 : 1, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &c), MPI_ERR_TOPOLOGY, "names 0 edges to rank 0, which names 1 from it", "rank 0 calls");
+    works(comm);
+}
+
+/* Along the edges of a ring. */
+static void neighbors(MPI_Comm comm) {
+    static int a[64], b[64];
+    int dims[1] = {size}, rings[1] = {1}, n[2] = {1 + !!last, 1}, ones[2] = {1, 1}, at[2] = {0, 2};
+    MPI_Datatype types[2] = {last ? MPI_FLOAT : MPI_INT, MPI_INT}, ints[2] = {MPI_INT, MPI_INT};
+    MPI_Comm ring;
+    MPI_Request r;
+    OK(MPI_Cart_create(comm, 1, dims, rings, 0, &ring));
+    HEARS(MPI_Neighbor_allgather(a, 1 + !!last, MPI_INT, b, 1, MPI_INT, ring), MPI_ERR_TRUNCATE, "MPI_Neighbor_allgather of 2 MPI_INT to rank", "gives ");
+    HEARS(MPI_Neighbor_allgatherv(a, 1, last ? MPI_FLOAT : MPI_INT, b, ones, at, MPI_INT, ring), MPI_ERR_TYPE, "of 1 MPI_FLOAT", "the datatypes differ");
+    HEARS(MPI_Neighbor_alltoall(a, 2 - !!last, MPI_INT, b, 2, MPI_INT, ring), MPI_ERR_COUNT, "gives ", "rank 0 calls MPI_Neighbor_alltoall of 2");
+    HEARS(MPI_Neighbor_alltoallv(a, n, at, MPI_INT, b, ones, at, MPI_INT, ring), MPI_ERR_TRUNCATE, "MPI_Neighbor_alltoallv of 2", "gives ");
+    HEARS(MPI_Neighbor_alltoallw(a, ones, (MPI_Aint[]){0, 8}, types, b, ones, (MPI_Aint[]){0, 8}, ints, ring), MPI_ERR_TYPE, "of 1 MPI_FLOAT", "the datatypes differ");
+    HEARS(last ? MPI_Neighbor_allgather(a, 1, MPI_INT, b, 1, MPI_INT, ring) : MPI_Neighbor_alltoall(a, 1, MPI_INT, b, 1, MPI_INT, ring), MPI_ERR_OTHER, "MPI_Neighbor_allgather", "MPI_Neighbor_alltoall");
+    HEARS(later(MPI_Ineighbor_alltoall(a, 1 + !!last, MPI_INT, b, 1, MPI_INT, ring, &r), &r), MPI_ERR_TRUNCATE, "MPI_Ineighbor_alltoall of 2", "gives ");
+    HEARS(MPI_Neighbor_allgather(a, last ? -1 : 1, MPI_INT, b, 1, MPI_INT, ring), MPI_ERR_COUNT, "MPI_Neighbor_allgather: ", "is -1");
+    OK(MPI_Neighbor_alltoall_init(a, 1 + !!last, MPI_INT, b, 1, MPI_INT, ring, MPI_INFO_NULL, &r));
+    OK(MPI_Start(&r));
+    HEARS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "MPI_Neighbor_alltoall_init of 2", "gives ");
+    OK(MPI_Request_free(&r));
+    /* What fits is left alone: other counts along other edges, as long as both ends say the same. */
+    OK(MPI_Neighbor_alltoallv(a, (int[]){1, 2}, at, MPI_INT, b, (int[]){2, 1}, at, MPI_INT, ring));
+    OK(MPI_Neighbor_alltoallw(a, (int[]){1, 8}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_INT, MPI_BYTE}, b, (int[]){8, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_BYTE, MPI_INT}, ring));
+    works(ring);
+    OK(MPI_Comm_free(&ring));
 }
 
 /* What the standard allows: other types with the same elements, MPI_PACKED, other handles of the user's operations. */
@@ -122,6 +208,10 @@ static void between_groups(void) {
     OK(MPI_Barrier(inter));
     OK(MPI_Comm_dup(inter, &c));
     OK(MPI_Comm_free(&c));
+    if (size > 2) HEARS(MPI_Intercomm_merge(inter, last ? 1 : 0, &c), MPI_ERR_ARG, "MPI_Intercomm_merge with high 1", "with high 0");
+    OK(MPI_Intercomm_merge(inter, side, &c));
+    works(c);
+    OK(MPI_Comm_free(&c));
     OK(MPI_Comm_free(&inter));
     OK(MPI_Comm_free(&half));
 }
@@ -134,6 +224,9 @@ int main(int argc, char **argv) {
     allowed();
 #if STRICT
     mismatches(MPI_COMM_WORLD);
+    makers(MPI_COMM_WORLD);
+    arrangements(MPI_COMM_WORLD);
+    neighbors(MPI_COMM_WORLD);
     between_groups();
 #endif
     return check_end();

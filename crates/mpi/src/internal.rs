@@ -26,8 +26,6 @@ pub(crate) enum Purpose {
     Local,
     /// Between the leaders of two groups.
     Leaders,
-    /// MPI_Comm_idup.
-    Later,
     /// Agreeing on a board.
     Board,
     /// With a tag of the user.
@@ -39,7 +37,6 @@ impl Purpose {
         match self {
             Purpose::Local => -1001,
             Purpose::Leaders => -1002,
-            Purpose::Later => -1003,
             Purpose::Board => -1004,
             Purpose::User(tag) => tag,
         }

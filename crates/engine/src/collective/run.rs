@@ -8,7 +8,7 @@ use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_core::comm::Group;
 use kw_core::schedule::Table;
-use kw_core::schedule::{SHELVES, Schedule, Slice, TEMPS};
+use kw_core::schedule::{SEND, SHELVES, Schedule, Slice, TEMPS};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::callback::{UserOp, UserOpCount};
 use kw_sys::reduce::Kernel;
@@ -157,6 +157,22 @@ impl Run {
             circle: Some(circle),
             ..Run::default()
         }
+    }
+
+    /// Rank 0 tells all others what is in `word`.
+    pub fn tell(circle: Circle, word: &Buf) -> Run {
+        let what = Slice::whole(SEND, word.len());
+        let mut run = Run::idle(circle);
+        match &run.circle {
+            Some(c) if c.rank == 0 => (1..c.members.size()).for_each(|r| {
+                run.schedule.send(r, what);
+            }),
+            _ => {
+                run.schedule.recv(0, what);
+            }
+        }
+        run.add(Memory::stream(word.clone()));
+        run
     }
 
     /// The ranks compare what they say before anything else happens.

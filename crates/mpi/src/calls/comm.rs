@@ -1,6 +1,7 @@
 //! Communicators: what can be asked of one, its hints, and how it goes (MPI 5.0, 7.4).
 
 use crate::calls::attr::delete_all;
+use crate::calls::coll::check::{self, Said};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
 use crate::objects::attributes::Owner;
@@ -41,9 +42,12 @@ pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
 
 /// MPI_Comm_set_info: hints that we do not know are left aside.
 pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
-    let mut guard = mpi.lock();
+    let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let new = guard.above.info(info)?.clone();
+    let new = guard.above.info(info).cloned();
+    drop(guard);
+    let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
+    let mut guard = mpi.lock();
     let comm = guard.above.comm_mut(comm)?;
     comm.info.get_or_insert_default().take_comm_hints(&new);
     comm.read_hints();
@@ -67,12 +71,12 @@ pub(crate) fn hints(info: Option<&Info>) -> Option<Box<Info>> {
 
 /// MPI_Comm_free
 pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
-    release(mpi, comm)
+    release(mpi, comm, "comm_free")
 }
 
 /// MPI_Comm_disconnect. What is pending holds no communicator, so there is nothing to wait for here.
 pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
-    release(mpi, comm)
+    release(mpi, comm, "comm_disconnect")
 }
 
 /// Takes a communicator out of the table, and what the engine keeps for it.
@@ -87,7 +91,7 @@ pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     Ok(())
 }
 
-fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
+fn release(mpi: &Mpi, comm: Out<CommH>, function: &str) -> Res {
     let handle = comm.get();
     let guard = mpi.lock();
     let name = guard.above.comm(handle)?.name.clone();
@@ -98,6 +102,7 @@ fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
             format!("comm is {name}, which cannot be freed"),
         );
     }
+    check::agree(mpi, handle, function)?;
     delete_all(mpi, Owner::Comm(handle))?;
     forget(mpi, handle)?;
     comm.set(CommH::NULL);

@@ -1,11 +1,12 @@
 //! Making communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
 
 use crate::calls::attr::{copy_all, delete_all};
-use crate::calls::coll::check;
+use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{forget, hints};
+use crate::calls::p2p::running;
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
-use crate::internal::{Bridge, Circle, Purpose, start_recv, start_send};
+use crate::internal::{Bridge, Circle, Purpose};
 use crate::objects::attributes::Owner;
 use crate::objects::comm::UNDEFINED;
 use crate::objects::errhandler::Kind;
@@ -99,11 +100,11 @@ pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
 
 /// MPI_Comm_dup_with_info
 pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
-    check::agree(mpi, comm, "comm_dup_with_info")?;
     let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let hints = hints(guard.above.info_or_null(info)?);
+    let hints = guard.above.info_or_null(info).map(hints);
     drop(guard);
+    let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
     duplicate(mpi, comm, hints, newcomm)
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
 /// MPI_Comm_idup
 pub fn comm_idup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>, request: Out<RequestH>) -> Res {
     let hints = mpi.lock().above.comm(comm)?.info.clone();
-    duplicate_later(mpi, comm, hints, newcomm, request)
+    duplicate_later(mpi, (comm, "comm_idup"), hints, newcomm, request)
 }
 
 /// MPI_Comm_idup_with_info
@@ -151,25 +152,21 @@ pub fn comm_idup_with_info(
     guard.above.comm(comm)?;
     let hints = hints(guard.above.info_or_null(info)?);
     drop(guard);
-    duplicate_later(mpi, comm, hints, newcomm, request)
+    let call = (comm, "comm_idup_with_info");
+    duplicate_later(mpi, call, hints, newcomm, request)
 }
 
 /// One process chooses a fresh context id and tells every other, which posts a receive for it: nobody needs to be in MPI
 /// at any time for the others to go on.
 fn duplicate_later(
     mpi: &Mpi,
-    comm: CommH,
+    (comm, name): (CommH, &str),
     hints: Option<Box<Info>>,
     newcomm: Out<CommH>,
     request: Out<RequestH>,
 ) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    let Circle {
-        group,
-        rank,
-        context,
-        ..
-    } = parent.circle.clone();
+    let Circle { group, rank, .. } = parent.circle.clone();
     let first = group.peer(0);
     let chooser = match &parent.remote {
         Some(remote) if remote.peer(0) < first => remote.peer(0),
@@ -177,35 +174,24 @@ fn duplicate_later(
     };
     let chooses = group.peer(rank) == chooser;
     let id = if chooses { fresh(mpi)? } else { UNKNOWN };
-    let mut made = Comm::new(id, group.clone(), parent.remote.clone(), rank);
+    let mut made = Comm::new(id, group, parent.remote.clone(), rank);
     made.errhandler = parent.errhandler;
     made.info = hints;
     made.topology = mpi.lock().above.comm(comm)?.topology.clone();
     adopt(mpi, comm, made, newcomm)?;
-    let purpose = Purpose::Later;
-    if chooses {
-        let others = group
-            .iter()
-            .chain(parent.remote.iter().flat_map(|g| g.iter()));
-        for other in others.filter(|&p| p != chooser) {
-            let sent = start_send(mpi, other, (context, purpose, 0), &id.0.to_ne_bytes())?;
-            if let (Some(sent), Some(engine)) = (sent, &mut mpi.lock().engine) {
-                engine.release(sent);
-            }
-        }
-        request.set(RequestH::DONE);
-        return Ok(());
-    }
     let word = Buf::alloc(4);
+    word.write(0, &id.0.to_ne_bytes());
+    let mut guard = mpi.lock();
+    let run = check::tell(&mut guard, comm, name, &word)?;
+    let (engine, tables) = running(&mut guard)?;
     let flight = Flight {
-        id: start_recv(mpi, (0, chooser), (context, purpose), &word)?,
+        id: engine.launch(run),
         comm,
-        from: Some(chooser),
+        from: None,
         receives: false,
     };
     let then = learn_context(newcomm.get(), word);
-    let kind = request::Kind::Then(flight, Some(then));
-    request.set(mpi.lock().above.new_request(kind));
+    request.set(tables.new_request(request::Kind::Then(flight, Some(then))));
     Ok(())
 }
 
@@ -237,9 +223,9 @@ fn fresh(mpi: &Mpi) -> Res<ContextId> {
 /// MPI_Comm_create
 pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    let group = mpi.lock().above.group(group)?;
-    check_subset(&group, &parent.circle.group)?;
-    check::agree(mpi, comm, "comm_create")?;
+    let group = mpi.lock().above.group(group);
+    let within = group.and_then(|g| check_subset(&g, &parent.circle.group).map(|()| g));
+    let group = check::agree_on(mpi, comm, "comm_create", within, |_| Said::default())?;
     let remote = match &parent.remote {
         None => None,
         Some(remote) => {
@@ -362,13 +348,15 @@ pub(crate) fn string_tag(text: Text) -> Res<i32> {
 /// MPI_Comm_split
 pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    if color < 0 && color != UNDEFINED {
-        return fail(
+    let valid = if color < 0 && color != UNDEFINED {
+        fail(
             Class::Arg,
             format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
-        );
-    }
-    check::agree(mpi, comm, "comm_split")?;
+        )
+    } else {
+        Ok(())
+    };
+    check::agree_on(mpi, comm, "comm_split", valid, |()| Said::default())?;
     parent.split_into(color, key, None, newcomm)
 }
 
@@ -459,8 +447,11 @@ pub fn comm_split_type(
     let guard = mpi.lock();
     let info = guard.above.info_or_null(info)?.cloned();
     drop(guard);
-    check::agree(mpi, comm, "comm_split_type")?;
-    let color = type_color(&parent, split_type, info.as_ref())?;
+    let color = type_color(&parent, split_type, info.as_ref());
+    let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
+        UNDEFINED => Said::default(),
+        _ => Said::same(&[split_type as i64], format!(" of type {split_type}")),
+    })?;
     newcomm.set(CommH::NULL);
     let Some(mut made) = parent.split(color, key)? else {
         return Ok(());

@@ -1,8 +1,10 @@
 //! Virtual topologies (MPI 5.0, chapter 8): graphs of which each process knows its own edges only.
 
+use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
 use crate::calls::graph::{array, give, ranks_exist};
 use crate::calls::placing;
+use crate::calls::topo::said;
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
 use crate::internal::{Words, route};
@@ -37,13 +39,27 @@ pub fn dist_graph_create_adjacent(
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     mpi.lock().above.info_or_null(info)?;
     let size = parent.circle.group.size();
-    let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
-    let (destinations, also) = ends(outdegree, destinations, destweights, size, "destinations")?;
-    let dist = Dist {
-        sources,
-        destinations,
-        weighted: weighted && also,
+    let own = || {
+        let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
+        let (destinations, also) =
+            ends(outdegree, destinations, destweights, size, "destinations")?;
+        Ok(Dist {
+            sources,
+            destinations,
+            weighted: weighted && also,
+        })
     };
+    let name = "dist_graph_create_adjacent";
+    let dist = check::agree_on(mpi, comm_old, name, own(), |dist| {
+        let number = |edges: &[Edge], rank| edges.iter().filter(|e| e.rank == rank).count();
+        let with = |rank| {
+            (
+                number(&dist.destinations, rank),
+                number(&dist.sources, rank),
+            )
+        };
+        weighing(dist.weighted, reorder).edges((0..size as i64).map(with).collect())
+    })?;
     finish(&parent, dist, reorder != 0, comm_dist_graph)
 }
 
@@ -64,6 +80,31 @@ pub fn dist_graph_create(
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     mpi.lock().above.info_or_null(info)?;
     let size = parent.circle.group.size();
+    let lists = (sources, degrees, destinations, weights);
+    let named = named(n, lists, size);
+    let (named, weighted) = check::agree_on(mpi, comm_old, "dist_graph_create", named, |named| {
+        weighing(named.1, reorder)
+    })?;
+    let dist = meet(&parent, &named, weighted)?;
+    finish(&parent, dist, reorder != 0, comm_dist_graph)
+}
+
+/// What all ranks must say alike.
+fn weighing(weighted: bool, reorder: i32) -> Said {
+    let text = if weighted {
+        "weights"
+    } else {
+        "MPI_UNWEIGHTED"
+    };
+    said(&[weighted as i64], text.into(), reorder)
+}
+
+/// The edges that the arguments name, each from where, to where and with what weight; and whether weights were given.
+fn named(
+    n: i32,
+    (sources, degrees, destinations, weights): (Ints, Ints, Ints, Ints),
+    size: u32,
+) -> Res<(Vec<[i64; 3]>, bool)> {
     let from = array(n, sources, "sources")?;
     ranks_exist(&from, "sources", size)?;
     let degrees = array(n, degrees, "degrees")?;
@@ -83,9 +124,8 @@ pub fn dist_graph_create(
     let (to, weighted) = ends(total, destinations, weights, size, "destinations")?;
     let each = from.iter().zip(&degrees);
     let tails = each.flat_map(|(&f, &d)| std::iter::repeat_n(f, d as usize));
-    let named: Vec<[i64; 3]> = tails.zip(to).map(|(f, e)| [f, e.rank, e.weight]).collect();
-    let dist = meet(&parent, &named, weighted)?;
-    finish(&parent, dist, reorder != 0, comm_dist_graph)
+    let edges = tails.zip(to).map(|(f, e)| [f, e.rank, e.weight]);
+    Ok((edges.collect(), weighted))
 }
 
 /// Side of an edge in a word: it goes out from whom it is told to.

@@ -1,7 +1,9 @@
 //! Virtual topologies (MPI 5.0, chapter 8): graphs that everybody knows whole.
 
+use crate::calls::coll::check;
 use crate::calls::comm_make::Parent;
 use crate::calls::placing;
+use crate::calls::topo::said;
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
 use crate::objects::Topology;
@@ -21,7 +23,11 @@ pub fn graph_create(
     comm_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    let graph = whole(nnodes, index, edges, parent.circle.group.size())?;
+    let graph = whole(nnodes, index, edges, parent.circle.group.size());
+    let graph = check::agree_on(mpi, comm_old, "graph_create", graph, |g| {
+        let text = format!("index {:?}, edges {:?}", g.index, g.edges);
+        said(&[&g.index[..], &[-1], &g.edges[..]].concat(), text, reorder)
+    })?;
     let place = match reorder {
         0 => placing::kept(&parent, nnodes),
         _ => placing::of_graph(&parent, &graph),

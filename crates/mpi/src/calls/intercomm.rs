@@ -1,6 +1,6 @@
 //! Intercommunicators (MPI 5.0, 7.6): two groups whose leaders introduce them to each other.
 
-use crate::calls::coll::check;
+use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::hints;
 use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
 use crate::error::{Class, Res, fail};
@@ -29,9 +29,12 @@ pub fn intercomm_create(
     newintercomm: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, local_comm, "local_comm")?;
-    check_leader(local_leader, &parent.circle.group, "local_leader")?;
-    check_tag(tag)?;
-    check::agree(mpi, local_comm, "intercomm_create")?;
+    let valid = check_leader(local_leader, &parent.circle.group, "local_leader");
+    let valid = valid.and_then(|()| check_tag(tag));
+    check::agree_on(mpi, local_comm, "intercomm_create", valid, |()| {
+        let text = format!(" with local leader {local_leader} and tag {tag}");
+        Said::same(&[local_leader as i64, tag as i64], text)
+    })?;
     let local = parent.circle.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
     let mut way: Res<Way> = Ok((BOOTSTRAP, 0, (0, Peer(0))));
@@ -138,8 +141,11 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
             "intercomm is an intracommunicator, but must be an intercommunicator",
         );
     };
-    check::agree(mpi, intercomm, "intercomm_merge")?;
     let bridge = parent.bridge(parent.circle.clone(), remote);
+    check::agree_on(mpi, intercomm, "intercomm_merge", Ok(()), |()| {
+        let high = (high != 0) as i64;
+        Said::same_in_group(bridge.first, &[high], format!(" with high {high}"))
+    })?;
     let mut ours = [(high != 0) as u8];
     parent.circle.bcast(&mut ours)?;
     let theirs = bridge.swap(&ours, 1)?;

@@ -1,5 +1,6 @@
 //! Virtual topologies (MPI 5.0, chapter 8): grids.
 
+use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
 use crate::calls::placing;
 use crate::error::{Class, Res, fail};
@@ -48,15 +49,30 @@ pub fn cart_create(
     comm_cart: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    let cart = grid(ndims, dims, periods)?;
     let size = parent.circle.group.size();
-    let places = fitting(&cart, size)?;
+    let fits = grid(ndims, dims, periods).and_then(|cart| Ok((fitting(&cart, size)?, cart)));
+    let (places, cart) = check::agree_on(mpi, comm_old, "cart_create", fits, |(_, cart)| {
+        let periods = cart.periods.iter().map(|&p| p as i64);
+        let numbers: Vec<i64> = cart.dims.iter().copied().chain(periods).collect();
+        said(
+            &numbers,
+            format!("dims {:?}, periods {:?}", cart.dims, cart.periods),
+            reorder,
+        )
+    })?;
     let place = match reorder {
         0 => placing::kept(&parent, places),
         _ => placing::of_grid(&parent, &cart),
     };
     let topology = Some(Arc::new(Topology::Cart(cart)));
     parent.split_into(placing::color(place), place, topology, comm_cart)
+}
+
+/// What all ranks that make a topology must say alike.
+pub(crate) fn said(numbers: &[i64], text: String, reorder: i32) -> Said {
+    let reorders = reorder != 0;
+    let text = format!(" with {text} and reorder {}", reorders as i32);
+    Said::same(&[&[reorders as i64], numbers].concat(), text)
 }
 
 /// Checks that the grid is not larger than the communicator.
@@ -200,6 +216,10 @@ pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) 
         }
     }
     drop(guard);
+    check::agree_on(mpi, comm, "cart_sub", Ok(()), |()| {
+        let kept: Vec<i64> = keep.iter().map(|&k| (k != 0) as i64).collect();
+        Said::same(&kept, format!(" with remain_dims {kept:?}"))
+    })?;
     let parent = Parent::intra(mpi, comm, "comm")?;
     let topology = Some(Arc::new(Topology::Cart(sub)));
     parent.split_into(color as i32, key as i32, topology, newcomm)

@@ -34,7 +34,7 @@ impl Topology {
 }
 
 /// One process's part in neighbourhood collectives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Neighborhood {
     /// The edges; neighbours that are MPI_PROC_NULL have none.
     pub edges: Neighbors,

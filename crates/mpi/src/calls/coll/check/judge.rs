@@ -35,7 +35,7 @@ enum Said {
     Number(u64),
 }
 
-const ASPECTS: [Aspect; 7] = [
+const ASPECTS: [Aspect; 10] = [
     Aspect {
         class: Class::Other,
         hint: "",
@@ -70,6 +70,21 @@ const ASPECTS: [Aspect; 7] = [
         class: Class::Count,
         hint: "; the lists of counts differ",
         says: |r| (r.list != 0).then_some(Said::Number(r.list)),
+    },
+    Aspect {
+        class: Class::Arg,
+        hint: "",
+        says: |r| (r.args[0] != 0).then_some(Said::Number(r.args[0])),
+    },
+    Aspect {
+        class: Class::Arg,
+        hint: "",
+        says: |r| (r.args[1] != 0).then_some(Said::Number(r.args[1])),
+    },
+    Aspect {
+        class: Class::Arg,
+        hint: "",
+        says: |r| (r.args[2] != 0).then_some(Said::Number(r.args[2])),
     },
 ];
 
@@ -117,6 +132,13 @@ fn unequal(give: Amount, take: Amount, from: &Record, to: &Record) -> Option<(Cl
     if !give.is_said() || !take.is_said() {
         return None;
     }
+    if give.bytes != take.bytes && give.hash == Amount::EDGES {
+        let what = format!(
+            "; {} names {} edges to {}, which names {} from it",
+            from.who, give.bytes, to.who, take.bytes
+        );
+        return Some((Class::Topology, what));
+    }
     if give.bytes != take.bytes {
         let class = if give.bytes > take.bytes {
             Class::Truncate
@@ -130,6 +152,10 @@ fn unequal(give: Amount, take: Amount, from: &Record, to: &Record) -> Option<(Cl
         return Some((class, what));
     }
     let same = give.hash == take.hash || give.hash == 0 || take.hash == 0;
+    if give.bytes == 0 && !same {
+        let what = "; one has an edge to the other, which has none from it";
+        return Some((Class::Topology, what.into()));
+    }
     (!same).then(|| (Class::Type, "; the datatypes differ".into()))
 }
 

@@ -1,63 +1,166 @@
 //! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::Preface`). `record` is what one rank says,
 //! `judge` finds two who contradict each other, `say` turns the arguments of a call into a record.
+//!
+//! Every collective call on a communicator is compared, those too that make, change or free one; persistent ones when they
+//! are started. Calls of a group without a communicator of its own (MPI_Comm_create_group, ..._from_group(s)) are not: nobody
+//! knows who else takes part before it has succeeded.
 
 mod judge;
 mod record;
 mod say;
 
 pub(super) use record::{FORM, LATER, PERSISTENT};
+pub(super) use say::Block;
 
 use super::call::Call;
 use super::plan::Plan;
 use crate::calls::p2p::running;
-use crate::error::Res;
+use crate::error::{Fault, Res};
 use crate::handle::CommH;
 use crate::objects::comm::Comm;
-use crate::state::{Mpi, State};
+use crate::state::{Mpi, State, Tables};
 use kw_engine::{Circle, Preface, Run};
+use kw_sys::buf::Buf;
+use record::{Amount, Record};
 
 /// Puts the comparison in front of a planned call. A rank whose arguments were refused tells the others so, who would wait
 /// for it in vain.
 #[cold]
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
-    let c = state.above.comm(comm)?;
-    let mut record = say::head(c, say::name(call));
-    match planned {
-        Ok(mut run) => {
-            say::arguments(&state.above, c, call, &mut record)?;
-            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
-            Ok(run)
-        }
-        Err(fault) => {
-            (record.refused, record.detail) = (fault.code, fault.text.clone());
-            let mut run = idle(state, comm)?;
-            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
-            let (engine, _) = running(state)?;
-            let told = engine.launch(run);
-            engine.release(told);
-            Err(fault)
-        }
-    }
+    let says =
+        |tables: &Tables, c: &Comm, record: &mut Record| say::arguments(tables, c, call, record);
+    compare(state, (comm, say::name(call)), planned, says)
 }
 
-/// A call that is not planned here (it makes a communicator): all ranks say its name.
-pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
-    if !mpi.lock().above.checking {
-        return Ok(());
-    }
-    super::block(mpi, comm, |state| {
-        let record = say::head(state.above.comm(comm)?, name);
-        let mut run = idle(state, comm)?;
-        run.begin_with(Preface::new(record.to_bytes(), judge::judge));
-        Ok(run)
+/// Likewise, of a neighbourhood collective: `blocks` says what this rank gives and takes along an edge, by its block.
+#[cold]
+pub(super) fn along(
+    state: &mut State,
+    comm: CommH,
+    name: &str,
+    planned: Plan,
+    blocks: (&dyn Fn(usize) -> Block, &dyn Fn(usize) -> Block),
+) -> Plan {
+    compare(state, (comm, name), planned, |tables, c, record| {
+        let around = c.topology.as_ref().and_then(|t| t.neighborhood(c.rank));
+        say::along(tables, &around.unwrap_or_default(), blocks, record)
     })
 }
 
-/// A run that does nothing, of all ranks of the communicator.
-fn idle(state: &mut State, comm: CommH) -> Plan {
+fn compare(
+    state: &mut State,
+    (comm, name): (CommH, &str),
+    planned: Plan,
+    says: impl FnOnce(&Tables, &Comm, &mut Record) -> Res,
+) -> Plan {
+    let c = state.above.comm(comm)?;
+    let mut record = say::head(c, name);
+    match planned {
+        Ok(mut run) => {
+            says(&state.above, c, &mut record)?;
+            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+            Ok(run)
+        }
+        Err(fault) => Err(refuse(state, comm, record, fault)),
+    }
+}
+
+/// Tells the others that this rank's arguments are refused.
+fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>) -> Box<Fault> {
+    (record.refused, record.detail) = (fault.code, fault.text.clone());
+    let told = alone(state, comm, &record).and_then(|run| {
+        let (engine, _) = running(state)?;
+        let told = engine.launch(run);
+        engine.release(told);
+        Ok(())
+    });
+    told.err().unwrap_or(fault)
+}
+
+/// What a call that is not planned here says of its arguments.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    args: [u64; 3],
+    edges: Vec<(usize, usize)>,
+    text: String,
+}
+
+impl Said {
+    /// Numbers that must be the same at all ranks, and the arguments as people read them.
+    pub(crate) fn same(numbers: &[i64], text: String) -> Said {
+        Said {
+            args: [record::mix(numbers), 0, 0],
+            text,
+            ..Said::default()
+        }
+    }
+
+    /// Numbers that must be the same in this rank's group of an intercommunicator: its first or its second.
+    pub(crate) fn same_in_group(first: bool, numbers: &[i64], text: String) -> Said {
+        let hash = record::mix(numbers);
+        Said {
+            args: if first { [0, hash, 0] } else { [0, 0, hash] },
+            text,
+            ..Said::default()
+        }
+    }
+
+    /// How many edges go to each rank, and how many come from it.
+    pub(crate) fn edges(self, edges: Vec<(usize, usize)>) -> Said {
+        Said { edges, ..self }
+    }
+}
+
+/// A call that is not planned here, with its arguments if they are valid: all ranks say its name, and what must be the same.
+pub(crate) fn agree_on<T>(
+    mpi: &Mpi,
+    comm: CommH,
+    name: &str,
+    checked: Res<T>,
+    says: impl FnOnce(&T) -> Said,
+) -> Res<T> {
+    let mut guard = mpi.lock();
+    if !guard.above.checking {
+        return checked;
+    }
+    let mut record = say::head(guard.above.comm(comm)?, name);
+    let arguments = match checked {
+        Ok(arguments) => arguments,
+        Err(fault) => return Err(refuse(&mut guard, comm, record, fault)),
+    };
+    drop(guard);
+    let said = says(&arguments);
+    record.args = said.args;
+    record.detail.insert_str(0, &said.text);
+    for (pair, (to, from)) in record.pairs.iter_mut().zip(said.edges) {
+        *pair = (Amount::edges(to), Amount::edges(from));
+    }
+    super::block(mpi, comm, |state| alone(state, comm, &record))?;
+    Ok(arguments)
+}
+
+/// Likewise, of a call that says no more than its name.
+pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
+    agree_on(mpi, comm, name, Ok(()), |()| Said::default())
+}
+
+/// Rank 0 (of both groups in a row) tells all others what is in `word`; with KW_CHECK=1 they compare the call of that name first.
+pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Plan {
     let (_, tables) = running(state)?;
-    let circle = circle(tables.comm_mut(comm)?);
-    Ok(Box::new(Run::idle(circle)))
+    let record = say::head(tables.comm(comm)?, name);
+    let mut run = Run::tell(circle(tables.comm_mut(comm)?), word);
+    if tables.checking {
+        run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+    }
+    Ok(Box::new(run))
+}
+
+/// A run of all ranks of the communicator that does nothing but compare.
+fn alone(state: &mut State, comm: CommH, record: &Record) -> Plan {
+    let (_, tables) = running(state)?;
+    let mut run = Run::idle(circle(tables.comm_mut(comm)?));
+    run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+    Ok(Box::new(run))
 }
 
 fn circle(comm: &mut Comm) -> Circle {

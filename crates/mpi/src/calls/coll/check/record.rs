@@ -14,7 +14,7 @@ const HEAD: usize = 640;
 /// Most bytes of the three texts.
 const TEXTS: [usize; 3] = [64, 48, 400];
 /// Words before the texts.
-const WORDS: usize = 8;
+const WORDS: usize = 11;
 
 /// How much data of which type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,39 @@ impl Amount {
     pub fn is_said(self) -> bool {
         self != Amount::UNSAID
     }
+
+    /// What goes along several edges between two ranks, in order. Without an edge it is not the same as an edge for nothing.
+    pub fn in_row(edges: impl Iterator<Item = Amount>) -> Amount {
+        let none = Amount { bytes: 0, hash: 1 };
+        edges.fold(none, |all, one| Amount {
+            bytes: all.bytes.saturating_add(one.bytes),
+            hash: match all.hash == 0 || one.hash == 0 && one.bytes > 0 {
+                true => 0,
+                false => mix(&[all.hash as i64, one.hash as i64]),
+            },
+        })
+    }
+
+    /// So many edges of a graph, rather than data.
+    pub fn edges(n: usize) -> Amount {
+        Amount {
+            bytes: n as u64,
+            hash: Amount::EDGES,
+        }
+    }
+
+    /// The hash of [`Amount::edges`].
+    pub const EDGES: u64 = u64::MAX;
+}
+
+/// A hash of a list, never 0.
+pub(super) fn mix(list: &[i64]) -> u64 {
+    let step = |h: u64, &c: &i64| {
+        (h ^ c as u64)
+            .wrapping_mul(0x0000_0100_0000_01b3)
+            .rotate_left(23)
+    };
+    list.iter().fold(0xcbf2_9ce4_8422_2325, step) | 1
 }
 
 /// What one rank says.
@@ -66,6 +99,9 @@ pub(super) struct Record {
     pub same: Amount,
     /// Hash of a list of counts that must be the same everywhere; 0: nothing said.
     pub list: u64,
+    /// Hash of other arguments that must be the same everywhere, or in the first group of an intercommunicator, or in its
+    /// second; 0: nothing said.
+    pub args: [u64; 3],
     /// The call in lower case, without form and prefix.
     pub name: String,
     /// This rank.
@@ -87,6 +123,7 @@ impl Record {
             op: 0,
             same: Amount::UNSAID,
             list: 0,
+            args: [0; 3],
             name: name.into(),
             who,
             detail: String::new(),
@@ -104,6 +141,9 @@ impl Record {
             self.same.bytes,
             self.same.hash,
             self.list,
+            self.args[0],
+            self.args[1],
+            self.args[2],
         ];
         let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         for (text, most) in [&self.name, &self.who, &self.detail].into_iter().zip(TEXTS) {
@@ -147,6 +187,7 @@ impl Record {
             op: word(32),
             same: amount(40),
             list: word(56),
+            args: [word(64), word(72), word(80)],
             name,
             who,
             detail,
@@ -175,7 +216,7 @@ mod tests {
     fn a_record_comes_back_as_it_was_said() {
         let mut r = Record::new("reduce", "rank 3".into(), 2);
         (r.form, r.refused, r.root, r.in_place) = (LATER, 8, Some(0), Some(false));
-        (r.op, r.list) = (7, 9);
+        (r.op, r.list, r.args) = (7, 9, [1, 2, 3]);
         r.detail = "ä".repeat(400);
         r.pairs[1].0 = Amount { bytes: 5, hash: 6 };
         let back = Record::from_bytes(&r.to_bytes());

@@ -1,6 +1,6 @@
 //! The arguments of a collective call as a record.
 
-use super::record::{Amount, Record};
+use super::record::{Amount, Record, mix};
 use crate::calls::coll::call::Call;
 use crate::calls::coll::inter;
 use crate::calls::coll::plan::{Args, ListArgs};
@@ -8,8 +8,9 @@ use crate::error::Res;
 use crate::handle::{OpH, TypeH};
 use crate::objects::Comm;
 use crate::objects::op::Operation;
+use crate::objects::topology::Neighborhood;
 use crate::state::Tables;
-use kw_core::schedule::Coll;
+use kw_core::schedule::{Coll, Edge};
 use kw_sys::args::{Array, Ints};
 use kw_sys::reduce::Op;
 
@@ -94,6 +95,56 @@ pub(super) fn arguments(tables: &Tables, comm: &Comm, call: &Call, record: &mut 
     says.call(call, comm.rank)?;
     let text = says.text;
     record.detail.insert_str(0, &text);
+    Ok(())
+}
+
+fn amount(tables: &Tables, count: i64, datatype: TypeH) -> Res<Amount> {
+    /// MPI_PACKED's name: what it holds is not known.
+    const PACKED: &str = "MPI_PACKED";
+    let any = type_name(tables, datatype) == PACKED;
+    Ok(Amount::of(tables.layout(datatype)?, count as u64, any))
+}
+
+fn type_name(tables: &Tables, datatype: TypeH) -> String {
+    match tables.datatype(datatype) {
+        Ok(d) if !d.name.is_empty() => d.name.to_string(),
+        _ => "elements of a derived datatype".into(),
+    }
+}
+
+/// How many elements of which datatype a block of a neighbourhood collective has.
+pub(in crate::calls::coll) type Block = (i64, TypeH);
+
+/// Says what goes along the edges of this process; the arguments have been found valid.
+pub(super) fn along(
+    tables: &Tables,
+    around: &Neighborhood,
+    (give, take): (&dyn Fn(usize) -> Block, &dyn Fn(usize) -> Block),
+    record: &mut Record,
+) -> Res {
+    let block = |of: &dyn Fn(usize) -> Block, edge: &Edge| {
+        let (count, datatype) = of(edge.block as usize);
+        amount(tables, count, datatype)
+    };
+    let row = |edges: &[Edge], of, rank: u32| -> Res<Amount> {
+        let there = edges.iter().filter(|e| e.rank == rank);
+        let amounts: Vec<Amount> = there.map(|e| block(of, e)).collect::<Res<_>>()?;
+        Ok(Amount::in_row(amounts.into_iter()))
+    };
+    for rank in 0..record.pairs.len() as u32 {
+        let pair = (
+            row(&around.edges.to, give, rank)?,
+            row(&around.edges.from, take, rank)?,
+        );
+        record.pairs[rank as usize] = pair;
+    }
+    if let Some(edge) = around.edges.to.first() {
+        let (count, datatype) = give(edge.block as usize);
+        let name = type_name(tables, datatype);
+        record
+            .detail
+            .insert_str(0, &format!(" of {count} {name} to rank {}", edge.rank));
+    }
     Ok(())
 }
 
@@ -244,10 +295,7 @@ impl Says<'_> {
     }
 
     fn amount(&self, count: i64, datatype: TypeH) -> Res<Amount> {
-        /// MPI_PACKED's name: what it holds is not known.
-        const PACKED: &str = "MPI_PACKED";
-        let any = self.type_name(datatype) == PACKED;
-        Ok(Amount::of(self.tables.layout(datatype)?, count as u64, any))
+        amount(self.tables, count, datatype)
     }
 
     fn listed(&self, (_, counts, _, datatype): ListArgs, i: u32) -> Res<Amount> {
@@ -262,10 +310,7 @@ impl Says<'_> {
     }
 
     fn type_name(&self, datatype: TypeH) -> String {
-        match self.tables.datatype(datatype) {
-            Ok(d) if !d.name.is_empty() => d.name.to_string(),
-            _ => "elements of a derived datatype".into(),
-        }
+        type_name(self.tables, datatype)
     }
 
     /// " of 4 MPI_INT"
@@ -392,14 +437,4 @@ impl Says<'_> {
             .insert_str(0, &format!(" of {count} {datatype} by {name}{place}"));
         Ok(())
     }
-}
-
-/// A hash of a list, never 0.
-fn mix(list: &[i64]) -> u64 {
-    let step = |h: u64, &c: &i64| {
-        (h ^ c as u64)
-            .wrapping_mul(0x0000_0100_0000_01b3)
-            .rotate_left(23)
-    };
-    list.iter().fold(0xcbf2_9ce4_8422_2325, step) | 1
 }

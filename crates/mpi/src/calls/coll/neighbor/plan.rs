@@ -1,6 +1,7 @@
 //! Plans of the neighbourhood collectives: a block for each edge, in the order that the topology gives.
 
 use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
+use crate::calls::coll::check::{self, Block};
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
@@ -41,8 +42,30 @@ fn blocks(tables: &Tables, name: &str, (addr, count, datatype): Args, blocks: u3
     Data::of(tables, name, addr, count, datatype)
 }
 
+/// With KW_CHECK=1 the ranks compare what goes along their edges first.
+#[inline]
+fn checked(
+    state: &mut State,
+    comm: CommH,
+    name: &str,
+    planned: Plan,
+    give: impl Fn(usize) -> Block,
+    take: impl Fn(usize) -> Block,
+) -> Plan {
+    if !state.above.checking {
+        return planned;
+    }
+    check::along(state, comm, name, planned, (&give, &take))
+}
+
 /// MPI_Neighbor_allgather
 pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let planned = plan_allgather(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
+    checked(state, comm, "neighbor_allgather", planned, give, take)
+}
+
+fn plan_allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
     let around = around(&state.above, comm)?;
     let send = blocks(&state.above, "sendbuf", s, around.destinations.min(1))?;
     equal(
@@ -56,6 +79,12 @@ pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Pla
 
 /// MPI_Neighbor_alltoall
 pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let planned = plan_alltoall(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
+    checked(state, comm, "neighbor_alltoall", planned, give, take)
+}
+
+fn plan_alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
     let around = around(&state.above, comm)?;
     let send = blocks(&state.above, "sendbuf", s, around.destinations)?;
     equal(state, send, (s, r), comm, (Coll::NeighborAlltoall, &around))
@@ -81,6 +110,12 @@ fn equal(
 
 /// MPI_Neighbor_allgatherv
 pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let planned = plan_allgatherv(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |i| (r.1.get(i), r.3));
+    checked(state, comm, "neighbor_allgatherv", planned, give, take)
+}
+
+fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let around = around(&state.above, comm)?;
     let tables = &state.above;
     let send = blocks(tables, "sendbuf", s, around.destinations.min(1))?;
@@ -98,6 +133,12 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
 
 /// MPI_Neighbor_alltoallv
 pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let planned = plan_alltoallv(state, s, r, comm);
+    let (give, take) = (|i| (s.1.get(i), s.3), |i| (r.1.get(i), r.3));
+    checked(state, comm, "neighbor_alltoallv", planned, give, take)
+}
+
+fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let around = around(&state.above, comm)?;
     let tables = &state.above;
     let names = ("sendbuf", "sendcounts", "sdispls");
@@ -114,6 +155,12 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
 
 /// MPI_Neighbor_alltoallw
 pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let planned = plan_alltoallw(state, s, r, comm);
+    let (give, take) = (|i| (s.1.get(i), s.3.get(i)), |i| (r.1.get(i), r.3.get(i)));
+    checked(state, comm, "neighbor_alltoallw", planned, give, take)
+}
+
+fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
     let around = around(&state.above, comm)?;
     let tables = &state.above;
     let (sources, destinations) = (around.sources, around.destinations);
