@@ -13,6 +13,7 @@ mod desk;
 mod inter;
 mod kept;
 mod memory;
+mod pattern;
 mod preface;
 mod ring;
 mod run;
@@ -20,6 +21,7 @@ mod run;
 pub use desk::{BoardId, Watch};
 pub use kept::Caller;
 pub use memory::Memory;
+pub use pattern::Pattern;
 pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
@@ -132,6 +134,11 @@ impl Engine {
     /// there is none.
     pub fn claim_board(&mut self) -> Option<u32> {
         self.paths.boards()?.claim()
+    }
+
+    /// Likewise for something short-lived: only while at least half of the boards are free.
+    pub fn claim_spare_board(&mut self) -> Option<u32> {
+        self.paths.boards()?.claim_spare()
     }
 
     /// Gives back a board that nobody has opened.

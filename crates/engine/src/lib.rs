@@ -22,3 +22,5 @@ pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};
+
+pub use collective::Pattern;

@@ -215,6 +215,13 @@ impl Schedule {
         })
     }
 
+    /// Becomes the same as another one, in its own memory.
+    pub fn copy_from(&mut self, other: &Schedule) {
+        self.steps.clone_from(&other.steps);
+        self.temps.clone_from(&other.temps);
+        (self.slots, self.shelf, self.long) = (other.slots, other.shelf, other.long);
+    }
+
     /// Starts a send; returns its slot.
     #[inline]
     pub fn send(&mut self, to: u32, what: Slice) -> u32 {

@@ -345,6 +345,20 @@ impl Desks {
         Some(self.get(id)?.berth(id, schedule, lines_only, unit))
     }
 
+    /// The next place of a schedule on the board on which it has had one.
+    pub(super) fn another(&mut self, like: &Berth, schedule: &Schedule) -> Option<Berth> {
+        self.berth(like.desk, schedule, like.unit)
+    }
+
+    /// The first collective of a board, and so far its only one, is not run.
+    pub(super) fn take_back(&mut self, berth: &Berth) {
+        if let Some(desk) = self.get(berth.desk) {
+            debug_assert_eq!((berth.number, desk.last, desk.turn), (1, 1, 1));
+            desk.last = 0;
+            desk.ring = Ring::new(desk.board.reach(), desk.board.lap());
+        }
+    }
+
     #[inline]
     pub(super) fn open(&mut self, berth: &mut Berth) -> Option<Watch> {
         self.get(berth.desk)?.open(berth)

@@ -199,21 +199,15 @@ impl Run {
         self.element = Some(element);
     }
 
-    /// The same collective once more, from the beginning (persistent requests). The tag stays: messages between two ranks
-    /// keep their order, so one round is never taken for the next.
-    pub fn again(&self) -> Run {
-        Run {
-            circle: self.circle.clone(),
-            schedule: self.schedule.clone(),
-            memory: Memories {
-                user: self.memory.user.clone(),
-                ..Memories::default()
-            },
-            element: self.element.clone(),
-            combining: self.combining,
-            preface: self.preface.as_ref().map(|p| Box::new(p.again())),
-            ..Run::default()
-        }
+    /// Becomes the same collective, from the beginning (persistent requests); it was empty. The tag stays: messages between two
+    /// ranks keep their order, so one round is never taken for the next.
+    pub(super) fn follow(&mut self, pattern: &Run) {
+        self.circle.clone_from(&pattern.circle);
+        self.schedule.copy_from(&pattern.schedule);
+        self.memory.user.clone_from(&pattern.memory.user);
+        self.element.clone_from(&pattern.element);
+        self.combining = pattern.combining;
+        self.preface = pattern.preface.as_ref().map(|p| Box::new(p.again()));
     }
 
     /// Whether a failure ends it.

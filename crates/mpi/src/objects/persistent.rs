@@ -8,7 +8,7 @@ use crate::objects::buffered::Buffers;
 use crate::objects::request::{Flight, Kind, Outgoing, Part, not_running, part};
 use crate::objects::status::EMPTY;
 use crate::state::{State, Tables};
-use kw_engine::{Engine, ReqId, SendMode, Want};
+use kw_engine::{Engine, Pattern, SendMode, Want};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 
@@ -23,7 +23,7 @@ pub enum Start {
     /// A receive.
     Recv(Want, Buf),
     /// A collective operation: runs its schedule once more.
-    Collective(Box<dyn FnMut(&mut Engine) -> Res<ReqId> + Send>),
+    Collective(Pattern),
 }
 
 impl std::fmt::Debug for Start {
@@ -166,8 +166,8 @@ impl Start {
                 from: want.source.map(|(_, peer)| peer),
                 receives: true,
             }),
-            Start::Collective(run) => Part::Flying(Flight {
-                id: run(engine)?,
+            Start::Collective(pattern) => Part::Flying(Flight {
+                id: engine.launch_pattern(pattern),
                 comm,
                 from: None,
                 receives: false,

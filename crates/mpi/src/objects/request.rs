@@ -494,12 +494,18 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
         g.freed = true;
         return Ok(None);
     }
+    let removed = state.above.requests.remove(handle);
+    if let Some(Kind::Persistent(p)) = &removed
+        && let Start::Collective(pattern) = &p.start
+    {
+        engine.drop_pattern(pattern);
+    }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {
             engine.release(f.id);
         }
     };
-    match state.above.requests.remove(handle) {
+    match removed {
         None => return Err(unknown(handle)),
         Some(Kind::Generalized(g)) => return Ok(Some(*g)),
         Some(Kind::Flight(f) | Kind::Then(f, _)) => drop_part(&Part::Flying(f)),

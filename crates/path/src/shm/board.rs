@@ -105,9 +105,18 @@ impl Boards {
 
     /// Takes a free board for a new communicator; `None` when all are in use.
     pub fn claim(&self) -> Option<u32> {
+        self.claim_one_of(BOARDS)
+    }
+
+    /// Takes a free board while less than half are in use.
+    pub fn claim_spare(&self) -> Option<u32> {
+        self.claim_one_of(BOARDS / 2)
+    }
+
+    fn claim_one_of(&self, most: usize) -> Option<u32> {
         let claims = self.segment.claims();
         let mut taken = claims.load(Ordering::Relaxed);
-        while taken != u64::MAX {
+        while (taken.count_ones() as usize) < most {
             let free = taken.trailing_ones();
             // SYNC: board-claim. Whoever gave it back has wiped it.
             match claims.compare_exchange_weak(
@@ -311,13 +320,14 @@ mod tests {
         let (a, b) = two();
         let numbers: Vec<u32> = (0..BOARDS).map(|_| a.claim().unwrap()).collect();
         assert_eq!(numbers, (0..BOARDS as u32).collect::<Vec<_>>());
-        assert_eq!(b.claim(), None, "all are taken");
+        assert_eq!((b.claim(), b.claim_spare()), (None, None), "all are taken");
         let (mine, theirs) = (a.open(7), b.open(7));
         mine.raise(3, 2);
         assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
         mine.leave(&[0, 1], 3);
         assert_eq!(b.claim(), None, "one of two has left");
         theirs.leave(&[0, 1], 3);
+        assert_eq!(b.claim_spare(), None, "less than half are free");
         assert_eq!(b.claim(), Some(7));
         assert_eq!(a.open(7).word(0, 3), 0);
     }

@@ -2,7 +2,7 @@
 //!
 //! In the first blocking collective, which itself still goes by messages, the leader of each node claims a board and tells the
 //! node its number. With several nodes everybody hears of everybody, since all have a board or nobody. Nothing is agreed upon
-//! where no two ranks share a node.
+//! where no two ranks share a node. A persistent collective comes to a board of its own in the same way, when it is made.
 
 use crate::calls::p2p::running;
 use crate::error::Res;
@@ -12,6 +12,7 @@ use crate::objects::Comm;
 use crate::objects::comm::Board;
 use crate::state::{Guard, Mpi, State};
 use kw_core::schedule::Nodes;
+use kw_engine::{BoardId, Engine};
 use std::sync::Arc;
 
 /// Said by a leader whose node has no board to give.
@@ -27,33 +28,56 @@ pub(super) fn is_unknown(state: &State, comm: CommH) -> bool {
 /// Agrees with the other ranks.
 #[cold]
 pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<Guard<'a>> {
+    guard.above.comm_mut(comm)?.board = Board::None;
+    drop(guard);
+    let board = negotiate(mpi, comm, |engine| engine.claim_board())?;
+    let mut guard = mpi.lock();
+    if let Some(board) = board {
+        guard.above.comm_mut(comm)?.board = Board::Some(board);
+    }
+    Ok(guard)
+}
+
+/// A board for one persistent collective. All ranks ask for it before they look at the arguments, so that those which find
+/// them right do not wait for one that does not.
+pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<BoardId>> {
+    let guard = mpi.lock();
+    let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
+    drop(guard);
+    match none {
+        true => Ok(None),
+        false => negotiate(mpi, comm, |engine| engine.claim_spare_board()),
+    }
+}
+
+fn negotiate(
+    mpi: &Mpi,
+    comm: CommH,
+    claim: impl FnOnce(&mut Engine) -> Option<u32>,
+) -> Res<Option<BoardId>> {
+    let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
     let c = tables.comm_mut(comm)?;
     let nodes = c.nodes(engine.hosts()).cloned();
-    c.board = Board::None;
     if shares_nothing(c, nodes.as_deref()) {
-        return Ok(guard);
+        return Ok(None);
     }
     let (rank, leader) = (c.rank, leader(c.rank, nodes.as_deref()));
     let mut circle = Circle::of(mpi, c);
     circle.purpose = Purpose::Board;
     let mine = match rank == leader {
-        true => engine.claim_board().unwrap_or(NO_BOARD),
+        true => claim(engine).unwrap_or(NO_BOARD),
         false => NO_BOARD,
     };
     drop(guard);
     let number = spread(&circle, nodes.as_ref(), leader, mine)?;
     let mut guard = mpi.lock();
-    let (engine, tables) = running(&mut guard)?;
-    let c = tables.comm_mut(comm)?;
-    if let Some(number) = number
-        && let Some(board) = engine.open_board(number, &c.local)
-    {
-        c.board = Board::Some(board);
-    } else if mine != NO_BOARD {
+    let (engine, _) = running(&mut guard)?;
+    let opened = number.and_then(|n| engine.open_board(n, &circle.group));
+    if opened.is_none() && mine != NO_BOARD {
         engine.unclaim_board(mine);
     }
-    Ok(guard)
+    Ok(opened)
 }
 
 fn shares_nothing(c: &Comm, nodes: Option<&Nodes>) -> bool {
@@ -87,14 +111,16 @@ fn spread(circle: &Circle, nodes: Option<&Arc<Nodes>>, leader: u32, mine: u32) -
     Ok(Some(u32::from_ne_bytes(word)))
 }
 
-/// Plans as if there were no board.
-pub(super) fn without<R>(
+/// Plans with this board instead of the communicator's.
+pub(super) fn with<R>(
     state: &mut State,
     comm: CommH,
+    board: Option<BoardId>,
     plan: impl FnOnce(&mut State) -> Res<R>,
 ) -> Res<R> {
+    let board = board.map_or(Board::None, Board::Some);
     let kept = match state.above.comm_mut(comm) {
-        Ok(c) => std::mem::replace(&mut c.board, Board::None),
+        Ok(c) => std::mem::replace(&mut c.board, board),
         Err(_) => return plan(state),
     };
     let planned = plan(state);

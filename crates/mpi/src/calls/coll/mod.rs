@@ -19,7 +19,7 @@ use crate::error::Res;
 use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_engine::{Drive, Run, WaitOn};
+use kw_engine::{BoardId, Drive, Run, WaitOn};
 use kw_sys::args::Out;
 
 /// Plans, and drives to the end.
@@ -91,29 +91,40 @@ fn begin(
     Ok(())
 }
 
-/// Plans, and keeps the plan for MPI_Start. Without a board: starts need not come in the order of other calls.
+/// Plans, and keeps the plan for MPI_Start, with a board of its own if there is one.
 fn keep(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,
     plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
 ) -> Res {
+    let board = board::own(mpi, comm)?;
+    keep_with(mpi, comm, request, board, plan)
+}
+
+fn keep_with(
+    mpi: &Mpi,
+    comm: CommH,
+    request: Out<RequestH>,
+    board: Option<BoardId>,
+    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+) -> Res {
     let mut guard = mpi.lock();
-    let mut pattern = board::without(&mut guard, comm, plan)?;
-    if let Some(said) = pattern.preface() {
+    let planned = board::with(&mut guard, comm, board, plan);
+    let (engine, tables) = running(&mut guard)?;
+    let mut run = planned.inspect_err(|_| {
+        board.into_iter().for_each(|b| engine.leave_board(b));
+    })?;
+    if let Some(said) = run.preface() {
         said.record()[check::FORM] = check::PERSISTENT;
     }
-    let start = Start::Collective(Box::new(move |engine| {
-        Ok(engine.launch(Box::new(pattern.again())))
-    }));
     let kept = Persistent {
         comm,
-        start,
+        start: Start::Collective(engine.keep_pattern(run, board)),
         active: None,
         partitions: None,
     };
-    let handle = guard.above.new_request(Kind::Persistent(Box::new(kept)));
-    request.set(handle);
+    request.set(tables.new_request(Kind::Persistent(Box::new(kept))));
     Ok(())
 }
 

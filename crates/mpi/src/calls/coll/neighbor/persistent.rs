@@ -1,7 +1,7 @@
 //! Persistent neighbourhood collectives (MPI 5.0, 8.8). The info argument carries no hints that we know.
 
 use super::plan;
-use crate::calls::coll::keep;
+use crate::calls::coll::keep_with;
 use crate::error::Res;
 use crate::handle::{CommH, InfoH, RequestH, TypeH};
 use crate::state::Mpi;
@@ -27,7 +27,7 @@ pub fn neighbor_allgather_init(
         (sendbuf, sendcount, sendtype),
         (recvbuf, recvcount, recvtype),
     );
-    keep(mpi, comm, request, |state| {
+    keep_with(mpi, comm, request, None, |state| {
         plan::allgather(state, send, recv, comm)
     })
 }
@@ -52,7 +52,7 @@ pub fn neighbor_allgatherv_init(
         (sendbuf, sendcount, sendtype),
         (recvbuf, recvcounts, displs, recvtype),
     );
-    keep(mpi, comm, request, |state| {
+    keep_with(mpi, comm, request, None, |state| {
         plan::allgatherv(state, send, recv, comm)
     })
 }
@@ -76,7 +76,7 @@ pub fn neighbor_alltoall_init(
         (sendbuf, sendcount, sendtype),
         (recvbuf, recvcount, recvtype),
     );
-    keep(mpi, comm, request, |state| {
+    keep_with(mpi, comm, request, None, |state| {
         plan::alltoall(state, send, recv, comm)
     })
 }
@@ -102,7 +102,7 @@ pub fn neighbor_alltoallv_init(
         (sendbuf, sendcounts, sdispls, sendtype),
         (recvbuf, recvcounts, rdispls, recvtype),
     );
-    keep(mpi, comm, request, |state| {
+    keep_with(mpi, comm, request, None, |state| {
         plan::alltoallv(state, send, recv, comm)
     })
 }
@@ -128,7 +128,7 @@ pub fn neighbor_alltoallw_init(
         (sendbuf, sendcounts, sdispls, sendtypes),
         (recvbuf, recvcounts, rdispls, recvtypes),
     );
-    keep(mpi, comm, request, |state| {
+    keep_with(mpi, comm, request, None, |state| {
         plan::alltoallw(state, send, recv, comm)
     })
 }
