@@ -1,13 +1,58 @@
 // run: n=1,2,4 timeout=60
-/* Wrong arguments of collectives give the right error class (MPI 5.0, 9.4). Any number of processes; nobody communicates
- * in a call that fails. */
+/* Wrong arguments of collectives give the right error class (MPI 5.0, 9.4); nobody communicates in a call that fails. And
+ * ranks that do not agree on amounts: whoever sees it says so, with both sides, also without KW_CHECK=1, and nobody waits for ever. */
 #include "check.h"
+
+#if STRICT
+/* Of the ranks, at least one has got this class and a sentence with these; the others nothing, or an error of amounts as well. */
+static void somebody_hears(int code, int class, const char *one, const char *other, int line) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int len, heard, all;
+    if (code != MPI_SUCCESS) MPI_Error_string(code, text, &len);
+    if (code != MPI_SUCCESS && check_class(code) != MPI_ERR_TRUNCATE && check_class(code) != MPI_ERR_COUNT)
+        FAILED("line %d: class %d: %s", line, check_class(code), text);
+    heard = check_class(code) == class && strstr(text, one) && strstr(text, other);
+    if (code != MPI_SUCCESS && !heard) FAILED("line %d: '%s' lacks '%s' or '%s'", line, text, one, other);
+    OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    if (all == 0) FAILED("line %d: nobody has heard of it", line);
+}
+#define HEARD(call, class, one, other) somebody_hears(call, class, one, other, __LINE__)
+
+static int later(int code, MPI_Request *r) { return code == MPI_SUCCESS ? MPI_Wait(r, MPI_STATUS_IGNORE) : code; }
+
+/* The last rank gives or takes another amount. */
+static void disagreements(int rank, int size, MPI_Comm comm) {
+    static int a[512], b[512];
+    int last = rank == size - 1, n[64], at[64];
+    char gives[64], takes[64];
+    MPI_Request r;
+    for (int i = 0; i < size; i++) n[i] = 1, at[i] = 2 * i;
+    snprintf(gives, sizeof gives, "rank %d gives 8 bytes", size - 1);
+    snprintf(takes, sizeof takes, "rank %d takes 4 from it", size - 1);
+    HEARD(MPI_Gather(a, 1 + last, MPI_INT, b, 1, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "takes 4 from it");
+    HEARD(MPI_Gatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
+    HEARD(later(MPI_Igatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm, &r), &r), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
+    for (int i = 0; i < size; i++) n[i] = 2;
+    HEARD(MPI_Gatherv(a, 2 - last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_COUNT, "gives 4 bytes", "rank 0 takes 8 from it");
+    HEARD(MPI_Scatterv(a, n, at, MPI_INT, b, 2 - last, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, "rank 0 gives 8 bytes", takes);
+    HEARD(MPI_Scatter(a, 2, MPI_INT, b, 2 - last, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, "gives 8 bytes", takes);
+    for (int i = 0; i < size; i++) n[i] = last && i == 0 ? 2 : 1;
+    int ones[64];
+    for (int i = 0; i < size; i++) ones[i] = 1;
+    HEARD(MPI_Alltoallv(a, n, at, MPI_INT, b, ones, at, MPI_INT, comm), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
+    /* What a rank passes on it passes on all the same: the communicator is in order. */
+    for (int i = 0; i < size; i++) a[i] = 10 * rank + i, b[i] = -1;
+    OK(MPI_Alltoall(a, 1, MPI_INT, b, 1, MPI_INT, comm));
+    for (int i = 0; i < size; i++) CHECK_EQ(b[i], 10 * i + rank);
+}
+#endif
 
 int main(int argc, char **argv)
 {
     int rank, size, a[64] = {0}, b[64] = {0}, minus[64], at[64] = {0};
     float f[4] = {0}, g[4];
     MPI_Op op = MPI_OP_NULL;
+    setenv("KW_CHECK", "0", 1);
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -32,6 +77,18 @@ int main(int argc, char **argv)
     op = MPI_SUM;
     CHECK_FAILS(MPI_Op_free(&op), MPI_ERR_OP);
     CHECK_FAILS(MPI_Reduce_local(f, g, 1, MPI_FLOAT, MPI_LXOR), MPI_ERR_OP);
+    CHECK_FAILS(MPI_Reduce_local(f, g, -1, MPI_FLOAT, MPI_SUM), MPI_ERR_COUNT);
+    CHECK_FAILS(MPI_Reduce_local(f, g, 1, MPI_DATATYPE_NULL, MPI_SUM), MPI_ERR_TYPE);
+    CHECK_FAILS(MPI_Reduce_local(f, g, 1, MPI_FLOAT, MPI_OP_NULL), MPI_ERR_OP);
+    CHECK_FAILS(MPI_Reduce_local(f, f, 1, MPI_FLOAT, MPI_SUM), MPI_ERR_BUFFER);
+    CHECK_FAILS(MPI_Reduce_local(NULL, g, 1, MPI_FLOAT, MPI_SUM), MPI_ERR_BUFFER);
+    CHECK_FAILS(MPI_Reduce_local(f, NULL, 1, MPI_FLOAT, MPI_SUM), MPI_ERR_BUFFER);
+    CHECK_FAILS(MPI_Reduce_local(MPI_IN_PLACE, g, 1, MPI_FLOAT, MPI_SUM), MPI_ERR_BUFFER);
+    CHECK_FAILS(MPI_Op_commutative(MPI_OP_NULL, a), MPI_ERR_OP);
+    CHECK_FAILS(MPI_Op_create(NULL, 1, &op), MPI_ERR_ARG);
+#if STRICT
+    if (size > 1) disagreements(rank, size, MPI_COMM_WORLD);
+#endif
     /* What was refused left no trace: this still works. */
     a[0] = 1;
     MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

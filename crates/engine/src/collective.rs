@@ -400,12 +400,18 @@ impl Engine {
         }
         flight.req = None;
         let outcome = self.take(req)?;
-        if let Some(failure) = outcome.failure {
-            run.fail(failure);
-        } else if let Some((from, want)) = flight.expects
-            && outcome.len != want
+        let came = match (outcome.failure, flight.expects) {
+            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(failure), _) => {
+                run.fail(failure);
+                None
+            }
+            (None, expects) => expects.map(|e| (e, outcome.len)),
+        };
+        if let Some(((from, want), came)) = came
+            && came != want
         {
-            let failure = mismatch(run, from, outcome.len, want);
+            let failure = mismatch(run, from, came, want);
             run.fail(failure);
         }
         None
@@ -656,12 +662,18 @@ fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserSte
 }
 
 #[cold]
-fn mismatch(run: &Run, from: u32, came: u64, want: u64) -> Failure {
-    if came > want {
-        return Failure::Truncated { came, fits: want };
-    }
-    let me = run.circle.as_ref().map_or(0, |c| c.rank);
-    Failure::Other(format!(
-        "rank {from} contributes {came} bytes to a collective in which rank {me} expects {want}: counts or datatypes differ"
-    ))
+fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
+    let Some(c) = &run.circle else {
+        return Failure::Truncated { came, fits: wants };
+    };
+    // On an intercommunicator, whose ranks are those of both groups in a row here, the process tells who is meant.
+    let name = |rank: u32| match c.members.peer(rank) {
+        kw_base::Peer(p) if p == rank => format!("rank {rank}"),
+        p => format!("rank {rank} (process {p} of the job)"),
+    };
+    let (giver, taker) = (name(from), name(c.rank));
+    let text = format!(
+        "{giver} gives {came} bytes to a collective in which {taker} takes {wants} from it: counts or datatypes differ"
+    );
+    Failure::Uneven { came, wants, text }
 }

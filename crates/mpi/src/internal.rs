@@ -416,9 +416,11 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     match outcome.failure {
         None => Ok(outcome),
         Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
-        Some(Failure::Other(text) | Failure::Disagreement { text, .. }) => {
-            fail(Class::Intern, text)
-        }
+        Some(
+            Failure::Other(text)
+            | Failure::Uneven { text, .. }
+            | Failure::Disagreement { text, .. },
+        ) => fail(Class::Intern, text),
         Some(Failure::Truncated { came, fits }) => fail(
             Class::Intern,
             format!(

@@ -123,6 +123,15 @@ pub enum Failure {
     PeerGone(String),
     /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence says what.
     Other(String),
+    /// A rank gave more or less to a collective than another one takes.
+    Uneven {
+        /// Bytes that came.
+        came: u64,
+        /// Bytes that were to come.
+        wants: u64,
+        /// Who gave and who takes what.
+        text: String,
+    },
     /// The ranks of a collective said different things (KW_CHECK=1).
     Disagreement {
         /// The error class of MPI.

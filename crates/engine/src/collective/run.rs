@@ -210,16 +210,24 @@ impl Run {
         self.preface = pattern.preface.as_ref().map(|p| Box::new(p.again()));
     }
 
-    /// Whether a failure ends it.
+    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for what this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some() && self.berth.is_none()
+        self.failure.is_some() && self.berth.is_none() && !self.is_uneven()
     }
 
-    /// Remembers the first failure.
+    #[cold]
+    fn is_uneven(&self) -> bool {
+        matches!(self.failure, Some(Failure::Uneven { .. }))
+    }
+
+    /// Remembers the first failure, but one that ends it rather than one that does not.
     #[cold]
     pub(super) fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        if self.failure.is_none() || self.is_uneven() && !matches!(failure, Failure::Uneven { .. })
+        {
+            self.failure = Some(failure);
+        }
     }
 
     #[inline]

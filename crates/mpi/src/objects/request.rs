@@ -435,6 +435,14 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
             Class::Truncate,
             format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
         ),
+        Failure::Uneven { came, wants, text } => {
+            let class = if came > wants {
+                Class::Truncate
+            } else {
+                Class::Count
+            };
+            Fault::new(class, text)
+        }
         Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
         Failure::Other(text) => Fault::new(Class::Other, text),
         Failure::Disagreement { class, text } => Fault::of_code(class, text),
