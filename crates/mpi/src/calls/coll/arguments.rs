@@ -1,5 +1,6 @@
 //! Checking the arguments of collective calls, and turning them into what a plan wants.
 
+use super::plan::{ApartArgs, ListArgs};
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH};
 use crate::objects::Comm;
@@ -198,6 +199,40 @@ pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
                 send.bits()
             ),
         );
+    }
+    Ok(())
+}
+
+/// Likewise where `blocks` are parts of the other buffer: one of them begins where `whole` does.
+pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u32) -> Res {
+    let (addr, counts, displs, _) = blocks;
+    let first = |i: usize| counts.get(i) > 0 && displs.get(i) == 0;
+    if whole == addr && (0..n as usize).any(first) {
+        return refuse_same(whole, addr, bytes);
+    }
+    Ok(())
+}
+
+/// Likewise of two buffers of blocks. Disjoint blocks may be counted from the same address; but that block `i` of both is the same
+/// elements is certainly wrong.
+pub(crate) fn refuse_same_blocks(s: ListArgs, r: ListArgs, n: u32) -> Res {
+    let types = |t: TypeH| move |_| t;
+    refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
+}
+
+/// Likewise with a datatype for each block.
+pub(crate) fn refuse_same_apart(s: ApartArgs, r: ApartArgs, n: u32) -> Res {
+    let types = |t: Array<TypeH>| move |i| t.get(i);
+    refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
+}
+
+type Each<F> = (Addr, Ints, Ints, F);
+
+fn refuse_same_each<F: Fn(usize) -> TypeH>(s: Each<F>, r: Each<F>, n: u32) -> Res {
+    let filled = |i: usize| s.1.get(i) > 0 && r.1.get(i) > 0;
+    let same = |i: usize| filled(i) && s.2.get(i) == r.2.get(i) && s.3(i) == r.3(i);
+    if s.0 == r.0 && (0..n as usize).any(same) {
+        return refuse_same(s.0, r.0, 1);
     }
     Ok(())
 }

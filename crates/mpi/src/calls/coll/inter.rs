@@ -2,6 +2,7 @@
 //! schedule of `kw_core::schedule::inter` with its buffers.
 
 use super::arguments::{Data, Lists, apart, refuse_same};
+use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use super::call::Call;
 use super::plan::{ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs, data, even};
 use super::plan::{listed, mix};
@@ -233,7 +234,7 @@ fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let n = c.target().size();
     let recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
     let send = data(tables, "sendbuf", s)?;
-    refuse_same(s.0, r.0, send.bytes.min(recv.1.bytes))?;
+    refuse_same_start(s.0, send.bytes, r, n)?;
     let ask = InterAsk {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
@@ -248,7 +249,7 @@ fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let n = c.target().size();
     let recv = Lists::read(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
     let send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
-    refuse_same(s.0, r.0, send.1.bytes.min(recv.1.bytes))?;
+    refuse_same_blocks(s, r, n)?;
     let ask = InterAsk {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
@@ -264,7 +265,7 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
     let mut memories = Vec::with_capacity(2 * n as usize);
     let send = apart(tables, "sendbuf", s, n, &mut memories)?;
     let recv = apart(tables, "recvbuf", r, n, &mut memories)?;
-    refuse_same(s.0, r.0, send.iter().sum())?;
+    refuse_same_apart(s, r, n)?;
     let ask = InterAsk {
         send: Blocks::Apart {
             first: 0,

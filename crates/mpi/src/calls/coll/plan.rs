@@ -1,6 +1,7 @@
 //! Plans: the arguments of each collective call as a schedule with its buffers.
 
 use super::arguments::{Data, Lists, apart, checked_root, intra, refuse_same};
+use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::p2p::running;
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
@@ -154,7 +155,7 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
     }
     if ask.is_root() {
         recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
-        refuse_same(s.0, r.0, send.bytes)?;
+        refuse_same_start(s.0, send.bytes, r, ask.size)?;
     }
     let ask = Ask {
         send: even(SEND, send.count),
@@ -213,7 +214,7 @@ pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm:
     }
     if ask.is_root() {
         send = Lists::read(tables, ("sendbuf", "sendcounts", "displs"), s, ask.size)?;
-        refuse_same(s.0, r.0, recv.bytes)?;
+        refuse_same_start(r.0, recv.bytes, s, ask.size)?;
     }
     let ask = Ask {
         send: listed(SEND, &send.1),
@@ -264,7 +265,7 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
     let mut send = Data::NONE;
     if !ask.in_place {
         send = data(tables, "sendbuf", s)?;
-        refuse_same(s.0, r.0, send.bytes)?;
+        refuse_same_start(s.0, send.bytes, r, ask.size)?;
     }
     // All ranks know all counts, so the mean block can choose.
     let mean = recv.1.bytes / ask.size as u64;
@@ -288,7 +289,7 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
     let mut send = (Memory::NONE, Lists::default());
     if !ask.in_place {
         send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, ask.size)?;
-        refuse_same(s.0, r.0, send.1.bytes)?;
+        refuse_same_blocks(s, r, ask.size)?;
     }
     let ask = Ask {
         send: listed(SEND, &send.1),
@@ -310,10 +311,12 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
     let mut send = Vec::new();
     if !ask.in_place {
         send = apart(tables, "sendbuf", s, ask.size, &mut memories)?;
-        refuse_same(s.0, r.0, send.iter().sum())?;
     }
     let first = memories.len() as u32;
     let recv = apart(tables, "recvbuf", r, ask.size, &mut memories)?;
+    if !ask.in_place {
+        refuse_same_apart(s, r, ask.size)?;
+    }
     let ask = Ask {
         send: Blocks::Apart {
             first: 0,

@@ -1,6 +1,7 @@
 //! Plans of the neighbourhood collectives: a block for each edge, in the order that the topology gives.
 
 use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
+use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::coll::check::{self, Block};
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
 use crate::error::{Class, Res, fail};
@@ -121,7 +122,7 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
     let send = blocks(tables, "sendbuf", s, around.destinations.min(1))?;
     let names = ("recvbuf", "recvcounts", "displs");
     let recv = Lists::read(tables, names, r, around.sources)?;
-    refuse_same(s.0, r.0, send.bytes.min(recv.1.bytes))?;
+    refuse_same_start(s.0, send.bytes, r, around.sources)?;
     let ask = Ask {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
@@ -145,6 +146,7 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
     let send = Lists::read(tables, names, s, around.destinations)?;
     let names = ("recvbuf", "recvcounts", "rdispls");
     let recv = Lists::read(tables, names, r, around.sources)?;
+    refuse_same_blocks(s, r, around.sources.min(around.destinations))?;
     let ask = Ask {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
@@ -167,6 +169,7 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
     let mut memories = Vec::with_capacity((sources + destinations) as usize);
     let send = apart(tables, "sendbuf", s, destinations, &mut memories)?;
     let recv = apart(tables, "recvbuf", r, sources, &mut memories)?;
+    refuse_same_apart(s, r, sources.min(destinations))?;
     let ask = Ask {
         send: Blocks::Apart {
             first: 0,
