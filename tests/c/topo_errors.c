@@ -5,7 +5,7 @@
 static MPI_Comm made;
 
 static void grids(MPI_Comm ring) {
-    int zero[2] = {1, 0}, minus[2] = {-1, 1}, huge[3] = {2147483647, 2147483647, 2147483647}, free_[2] = {0, 0}, more[1] = {check_size + 1};
+    int zero[2] = {1, 0}, one[1] = {1}, minus[2] = {-1, 1}, huge[3] = {2147483647, 2147483647, 2147483647}, free_[2] = {0, 0}, more[1] = {check_size + 1};
     int periods[3] = {0, 0, 0}, at[1] = {check_size}, n, d[1], p[1], c[1], fixed[2] = {check_size + 1, 0};
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, -1, more, periods, 0, &made), MPI_ERR_DIMS);
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, 2, zero, periods, 0, &made), MPI_ERR_DIMS);
@@ -13,7 +13,17 @@ static void grids(MPI_Comm ring) {
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, 1, more, periods, 1, &made), MPI_ERR_DIMS);
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, 3, huge, periods, 0, &made), MPI_ERR_DIMS);
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, 1, NULL, periods, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Cart_create(MPI_COMM_WORLD, 1, one, NULL, 0, &made), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Cart_create(MPI_COMM_NULL, 1, more, periods, 0, &made), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Cart_map(MPI_COMM_WORLD, -1, more, periods, &n), MPI_ERR_DIMS);
+    CHECK_FAILS(MPI_Cart_map(MPI_COMM_WORLD, 1, NULL, periods, &n), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Cart_map(MPI_COMM_NULL, 1, one, periods, &n), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Topo_test(MPI_COMM_NULL, &n), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Dims_create(4, 2, NULL), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Cart_rank(ring, NULL, &n), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Cart_coords(ring, -1, 1, c), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Cart_coords(ring, 0, -1, c), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Cart_get(ring, 0, d, p, c), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Cart_map(MPI_COMM_WORLD, 1, more, periods, &n), MPI_ERR_DIMS);
     CHECK_FAILS(MPI_Cart_map(MPI_COMM_WORLD, 2, zero, periods, &n), MPI_ERR_DIMS);
     CHECK_FAILS(MPI_Dims_create(0, 2, free_), MPI_ERR_ARG);
@@ -67,13 +77,38 @@ static void graphs(MPI_Comm graph) {
     CHECK_FAILS(MPI_Graph_neighbors_count(graph, check_size, &n), MPI_ERR_RANK);
     CHECK_FAILS(MPI_Graph_neighbors(graph, -1, 1, room), MPI_ERR_RANK);
     CHECK_FAILS(MPI_Graph_neighbors(graph, 0, -1, room), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_neighbors(graph, check_size, 1, room), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Graph_neighbors_count(graph, -1, &n), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Graph_get(graph, -1, 1, room, room), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_get(graph, 1, -1, room, room), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_create(MPI_COMM_WORLD, 1, one, NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_create(MPI_COMM_WORLD, 1, one, below, 0, &made), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Graph_create(MPI_COMM_NULL, 1, one, self, 0, &made), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, check_size + 1, one, self, &n), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, -1, one, self, &n), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, 1, below, self, &n), MPI_ERR_ARG);
     /* an empty graph is for nobody */
     OK(MPI_Graph_create(MPI_COMM_WORLD, 0, NULL, NULL, 1, &made));
     CHECK(made == MPI_COMM_NULL);
 }
 
-static void distributed(void) {
-    int far[1] = {check_size}, one[1] = {1}, self[1] = {check_rank}, minus[1] = {-1};
+static void distributed(MPI_Comm dist) {
+    int far[1] = {check_size}, one[1] = {1}, self[1] = {check_rank}, minus[1] = {-1}, many[2] = {2147483647, 2}, twice[2] = {check_rank, check_rank};
+    CHECK_FAILS(MPI_Dist_graph_neighbors(dist, -1, far, MPI_UNWEIGHTED, 1, far, MPI_UNWEIGHTED), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_neighbors(dist, 1, far, MPI_UNWEIGHTED, -1, far, MPI_UNWEIGHTED), MPI_ERR_ARG);
+    far[0] = check_size;
+    CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_NULL, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_UNWEIGHTED, -1, self, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_UNWEIGHTED, 1, far, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, minus, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_RANK);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_NULL, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_COMM);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, NULL, one, self, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, self, NULL, self, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, self, one, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, self, one, self, minus, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, self, one, self, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
+    CHECK_FAILS(MPI_Dist_graph_create(MPI_COMM_WORLD, 2, twice, many, self, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, far, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_RANK);
     CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, -1, self, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, self, MPI_WEIGHTS_EMPTY, 1, self, one, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG);
@@ -153,7 +188,7 @@ int main(int argc, char **argv) {
     if (STRICT) {
         grids(line);
         graphs(loops);
-        distributed();
+        distributed(dist);
         between();
     }
     kinds(MPI_COMM_WORLD);
