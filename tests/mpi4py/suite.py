@@ -1,11 +1,15 @@
 """Runs test modules of mpi4py one after the other in this process and writes down what becomes of every test.
 
-    mpiexec -n N python suite.py LOGS MPI4PY/test [-x PATTERN ...] MODULE ...
+    mpiexec -n N python suite.py LOGS MPI4PY/test [--only-skips] [-x PATTERN ...] MODULE ...
+
+With --only-skips a test does nothing if it cannot skip itself: decorators and setUp decide as always, but of the tests only those are
+run in whose class, or module's functions, somebody raises a skip. The others are written down as if they had passed.
 
 Every rank writes LOGS/RANK, a line of JSON an event: "begin" when a module is loaded or a test begins, "skip" and "fail"
 with a text, "end" of a test with the seconds that it took and those of the processor, and "done" behind everything. So a
 reader can tell where a rank stands that writes no more.
 """
+import inspect
 import json
 import pathlib
 import sys
@@ -14,6 +18,7 @@ import traceback
 import unittest
 
 LOGS, SOURCE = map(pathlib.Path, sys.argv[1:3])
+ONLY_SKIPS = "--only-skips" in sys.argv
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE))
 import main  # noqa: E402  mpi4py's own test program
@@ -61,6 +66,30 @@ class Result(unittest.TestResult):
         self.write("fail", test.id(), "passed, but mpi4py expects that it fails")
 
 
+def functions(holder):
+    return [f for f in (getattr(v, "__func__", v) for v in vars(holder).values()) if inspect.isfunction(f)]
+
+
+def says_skip(function):
+    return "skipTest" in (text := inspect.getsource(function)) or "SkipTest" in text
+
+
+def may_skip(test):
+    """Whether a test is skipped by its decorator, or may be by its own body or a helper that this may call."""
+    body = getattr(type(test), test._testMethodName, None)
+    if not isinstance(test, unittest.TestCase) or body is None or hasattr(body, "__unittest_skip__"):
+        return True
+    classes = [c for c in type(test).__mro__ if c.__module__.startswith("test_")]
+    helpers = [f for c in classes for f in functions(c) if not f.__name__.startswith("test")]
+    helpers += [f for c in classes for f in functions(sys.modules[c.__module__]) if f.__module__ == c.__module__]
+    return any(map(says_skip, [inspect.unwrap(body), *helpers]))
+
+
+def each(tests):
+    for t in tests:
+        yield from each(t) if isinstance(t, unittest.TestSuite) else [t]
+
+
 class Program(main.TestProgram):
     """Loads a module only when its turn has come: loading some of them communicates already."""
 
@@ -87,8 +116,11 @@ class Program(main.TestProgram):
         except Exception:
             result.write("fail", name, traceback.format_exc())
         else:
+            for test in each(tests if ONLY_SKIPS else []):
+                if not may_skip(test):
+                    setattr(test, test._testMethodName, lambda: None)
             tests(result)
 
 
 # What is tested is the mpi4py that this Python has, not one that lies about in the directory of its source.
-Program(module=None, argv=["main.py", "--no-builddir", *sys.argv[3:]])
+Program(module=None, argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")])

@@ -66,13 +66,12 @@ def stop(p):
     return p.communicate()[0]
 
 
-def attempt(command, n, modules, patterns, source, logs, outcome):
+def attempt(command, n, options, modules, source, logs, outcome):
     """One run. Returns None, or why it ended early with where every rank stood."""
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    exclude = [word for x in patterns for word in ("-x", x)]
     out = open(logs / "output", "w+", encoding="utf-8", errors="replace")
-    p = subprocess.Popen([*command(n), str(HERE / "suite.py"), str(logs), str(source), *exclude, *modules], cwd=source,
+    p = subprocess.Popen([*command(n), str(HERE / "suite.py"), str(logs), str(source), *options, *modules], cwd=source,
                          stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
     fault = watch(p, logs)
     stands = {rank: outcome.read(rank, read(logs / str(rank))) for rank in range(n)}
@@ -108,11 +107,12 @@ def watch(p, logs):
             return f"no rank made a step for {QUIET} s"
 
 
-def suite(command, n, modules, patterns, source, logs):
+def suite(command, n, modules, patterns, source, logs, options=()):
     """Runs all modules on n processes, again behind a module where a run hangs or dies. `command(n)` starts Python."""
     outcome, rest = Outcome(), list(modules)
+    options = [*options, *(word for x in patterns for word in ("-x", x))]
     for _ in range(RESUMES + 1):
-        fault, stands = attempt(command, n, rest, patterns, source, logs, outcome)
+        fault, stands = attempt(command, n, options, rest, source, logs, outcome)
         if fault is None:
             return outcome
         at = [rest.index(m) for m in (w.split(".")[0] for w in stands.values() if w) if m in rest]
