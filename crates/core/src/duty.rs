@@ -10,7 +10,7 @@
 //!
 //! `Left`: a thread leaves MPI while something goes on. `Entered`: a thread begins to poll. A tick is *Quiet* when no
 //! thread was in MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing goes on for
-//! several ticks, *Waiter* when a thread waits (and so polls) by itself. A kick is the only system call that the event
+//! several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that share cores: and did at the last tick). A kick is the only system call that the event
 //! thread ever costs a thread in MPI, and there is at most one for each time that it went to sleep.
 
 /// What the event thread does.

@@ -86,8 +86,11 @@ impl Look {
         } else {
             1
         };
+        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share cores, every kick takes the processor from
+        // one; elsewhere it makes this thread look sooner.
+        let calls = lively && inner.crowded;
         match (inner.role, busy, lively) {
-            (Role::Caller | Role::CallerAsleep, ..) => Event::Waiter,
+            (Role::Caller | Role::CallerAsleep, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
             (_, true, false) => Event::Quiet,
             _ => Event::Lively,

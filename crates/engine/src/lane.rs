@@ -86,7 +86,7 @@ pub struct Inner<T> {
     told: u64,
     spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
-    crowded: bool,
+    pub(crate) crowded: bool,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
