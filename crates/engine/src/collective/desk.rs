@@ -346,8 +346,13 @@ impl Desks {
     }
 
     /// The next place of a schedule on the board on which it has had one.
-    pub(super) fn another(&mut self, like: &Berth, schedule: &Schedule) -> Option<Berth> {
-        self.berth(like.desk, schedule, like.unit)
+    pub(super) fn another(
+        &mut self,
+        like: &Berth,
+        schedule: &Schedule,
+        lines_only: bool,
+    ) -> Option<Berth> {
+        self.berth(like.desk, schedule, lines_only, like.unit)
     }
 
     /// The first collective of a board, and so far its only one, is not run.

@@ -32,7 +32,8 @@ impl Engine {
         let mut run = collectives.spare.pop().unwrap_or_default();
         run.follow(&pattern.plan);
         if let Some(berth) = &pattern.plan.berth {
-            run.berth = collectives.desks.another(berth, &run.schedule);
+            let desks = &mut collectives.desks;
+            run.berth = desks.another(berth, &run.schedule, run.lines_only);
         }
         self.launch(run)
     }

@@ -206,7 +206,7 @@ impl Run {
         self.schedule.copy_from(&pattern.schedule);
         self.memory.user.clone_from(&pattern.memory.user);
         self.element.clone_from(&pattern.element);
-        self.combining = pattern.combining;
+        (self.combining, self.lines_only) = (pattern.combining, pattern.lines_only);
         self.preface = pattern.preface.as_ref().map(|p| Box::new(p.again()));
     }
 
