@@ -87,6 +87,31 @@ static void exact_counts(void) {
     OK(MPI_T_pvar_handle_free(session, &other));
 }
 
+/* Collectives through shared memory: each is counted once, in all three forms; a first one finds the memory. */
+static void boards(void) {
+    MPI_T_pvar_handle number = counter("board_collectives"), bytes = aggregate("board_bytes"), tcp = counter("tcp_sent"), shm = counter("shm_sent");
+    const char *paths = getenv("KW_PATHS");
+    int shared = !paths || strstr(paths, "shm"), in[16] = {0}, out[16];
+    MPI_Request q;
+    OK(MPI_Barrier(check_comm));
+    OK(MPI_Allreduce_init(in, out, 16, MPI_INT, MPI_SUM, check_comm, MPI_INFO_NULL, &q));
+    meet();
+    OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    OK(MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
+    for (int i = 0; i < 5; i++) OK(MPI_Allreduce(in, out, 16, MPI_INT, MPI_SUM, check_comm));
+    OK(MPI_Start(&q));
+    OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&q));
+    OK(MPI_Iallreduce(in, out, 16, MPI_INT, MPI_SUM, check_comm, &q));
+    OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(check_comm));
+    CHECK_EQ(value(number), shared ? 8 : 0);
+    CHECK_EQ(value(bytes), shared ? 7 * 64 : 0);
+    if (shared) CHECK_EQ(value(shm), 0);
+    if (!shared) CHECK(value(tcp) > 0);
+    meet();
+}
+
 /* Long messages go by one of the other protocols; each is counted once. */
 static void long_messages(void) {
     MPI_T_pvar_handle rndv = counter("rndv_sent"), get = counter("get_sent"), write = counter("write_sent");
@@ -197,6 +222,7 @@ int main(int argc, char **argv) {
     OK(MPI_T_pvar_start(session, kept));
     meet();
     exact_counts();
+    boards();
     meet();
     long_messages();
     meet();

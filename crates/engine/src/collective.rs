@@ -216,7 +216,7 @@ impl Engine {
             (algorithm.emit)(&ask, &mut run.schedule);
         }
         run.lines_only = unit.is_some_and(|unit| run.schedule.touches_lines_only(unit));
-        run.circle = Some(circle);
+        (run.circle, run.bytes) = (Some(circle), bytes);
         if let Some((call, counts)) = Call::of(coll, bytes, unit, ask) {
             run.call = Some(call);
             run.counts.clear();
@@ -332,6 +332,8 @@ impl Engine {
     fn end_on_board(&mut self, run: &mut Run) {
         if let Some(berth) = &run.berth {
             self.collectives.desks.end(berth, run.raised);
+            self.counters.hit(Counter::BoardCollectives);
+            self.counters.add(Counter::BoardBytes, run.bytes);
         }
     }
 

@@ -137,6 +137,8 @@ pub struct Run {
     pub(super) failure: Option<Failure>,
     /// What comes before, when the ranks compare their calls.
     pub(super) preface: Option<Box<Preface>>,
+    /// What the table was asked with.
+    pub(super) bytes: u64,
     /// Its place on a board. Such a run goes on to its end even after a failure: others watch it.
     pub(super) berth: Option<Berth>,
     /// It has said on the board that it has begun.
@@ -206,7 +208,8 @@ impl Run {
         self.schedule.copy_from(&pattern.schedule);
         self.memory.user.clone_from(&pattern.memory.user);
         self.element.clone_from(&pattern.element);
-        (self.combining, self.lines_only) = (pattern.combining, pattern.lines_only);
+        (self.combining, self.bytes) = (pattern.combining, pattern.bytes);
+        self.lines_only = pattern.lines_only;
         self.preface = pattern.preface.as_ref().map(|p| Box::new(p.again()));
     }
 
