@@ -128,6 +128,7 @@ impl Plan {
 
 /// Makes the plan; `ours` is our own environment.
 pub fn plan(request: Request, ours: Env) -> Result<Plan, Verdict> {
+    let reach = reach(&request, &ours)?;
     let base = environment(&request, ours);
     let machines = machines(&request)?;
     let alone = request.apps.len() == 1 && !request.hosts.is_empty();
@@ -139,7 +140,6 @@ pub fn plan(request: Request, ours: Env) -> Result<Plan, Verdict> {
         .collect();
     let places = hosts::place(&machines, counts.iter().sum(), request.order);
     let machines = machines.into_iter().map(machine).collect::<Vec<_>>();
-    let reach = reach(&request, &base)?;
     let mut places = places.into_iter();
     let (mut apps, mut ranks) = (Vec::new(), Vec::new());
     for ((app, a), n) in request.apps.into_iter().enumerate().zip(counts) {
@@ -205,6 +205,7 @@ fn machine(host: Host) -> Machine {
     }
 }
 
+/// Our own environment counts here, whatever of it the ranks get.
 fn reach(request: &Request, env: &Env) -> Result<Reach, Verdict> {
     let named = env.iter().find(|(n, _)| n == "KW_SSH");
     let named = named.map(|(_, v)| v.to_string_lossy().into_owned());
