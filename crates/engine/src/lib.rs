@@ -15,12 +15,10 @@ mod seats;
 mod sleeper;
 
 pub use collective::{
-    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Preface, Run, UserFunction, UserStep,
-    Watch, cut,
+    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Pattern, Preface, Run, UserFunction,
+    UserStep, Watch, cut,
 };
 pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};
-
-pub use collective::Pattern;

@@ -50,19 +50,24 @@ fn exchange(a: &mut TcpPath, b: &mut TcpPath, lengths: &[usize]) -> Vec<i32> {
     log.came.iter().map(|(tag, _)| *tag).collect()
 }
 
+/// Sends a message of each length, tagged with its place: long ones as data, small ones as one frame.
+fn send_all(path: &mut TcpPath, lengths: &[usize]) {
+    for (tag, len) in lengths.iter().enumerate() {
+        let buf = filled(&body(tag as i32, *len));
+        if *len > 4096 {
+            send_data(path, tag as i32, &buf);
+        } else {
+            send(path, 1, tag as i32, &buf).unwrap();
+        }
+    }
+}
+
 #[test]
 fn small_frames_pass_a_long_payload() {
     let [mut a, mut b] = pair_with(64 << 10);
     // Far more than the system's buffers hold, a small one behind it, and both again.
     let lengths = [40 << 20, 8, 40 << 20, 3_000];
-    for (tag, len) in lengths.iter().enumerate() {
-        let buf = filled(&body(tag as i32, *len));
-        if *len > 4096 {
-            send_data(&mut a, tag as i32, &buf);
-        } else {
-            send(&mut a, 1, tag as i32, &buf).unwrap();
-        }
-    }
+    send_all(&mut a, &lengths);
     let order = exchange(&mut a, &mut b, &lengths);
     assert_eq!(
         order,
@@ -139,14 +144,7 @@ fn a_server_that_sleeps_until_segments_are_whole_misses_nothing() {
     ];
     let [mut a, mut b] = pair_with(64 << 10);
     let sender = std::thread::spawn(move || {
-        for (tag, len) in lengths.iter().enumerate() {
-            let buf = filled(&body(tag as i32, *len));
-            if *len > 4096 {
-                send_data(&mut a, tag as i32, &buf);
-            } else {
-                send(&mut a, 1, tag as i32, &buf).unwrap();
-            }
-        }
+        send_all(&mut a, &lengths);
         serve_until(&mut a, &mut Log::default(), |a, _| !a.pending());
         a
     });
