@@ -9,6 +9,7 @@ and ends with `sys.exit(main("what was tested"))`.
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,8 @@ LAB = ROOT / "tests/hosts/lab"
 WATCHDOG = 60  # seconds after which a run counts as hung; no test depends on how fast a machine is
 NO_LAB = 77  # status of the host lab where the kernel allows none
 TESTS = []
+# Started in the background of a script, this process ignores interrupts; what it tests must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test(f):
