@@ -1,11 +1,13 @@
 /* Collective operations by size: one JSON line each.
  *
- *     coll [--ms BUDGET] [--apart] [--ops a,b,...] [--sizes 8,1024,...]
+ *     coll [--ms BUDGET] [--turns N] [--apart] [--ops a,b,...] [--sizes 8,1024,...]
  *
  * Method. A batch is a barrier and then a run of iterations between two looks at the clock; each rank times its own, and the
  * batch counts as long as the slowest rank's. How many iterations make a batch is found while warming up, so that a cell (one
  * operation of one size) takes about BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of
  * one iteration each. All batches are in the line; its figures are order statistics of them, never a mean (measure.h).
+ * With --turns N the batches of a cell are not run in a row: all cells are gone through N times (default 1), a part of the batches
+ * each time, so that sizes are measured under the same conditions and a curve can be fitted to them. Lines then come at the end of the last turn.
  *
  * Ranks may run ahead of each other in broadcast, reduce, gather and scatter. Back to back (default) the root moves on by one
  * rank each iteration, so that no rank gets further ahead than one round of roots: the figure is what a loop of such calls
@@ -150,44 +152,69 @@ static int iterations_for(double us, double once)
     return n < 1 ? 1 : n < size ? (int)n : (int)n / size * size;
 }
 
-static int measure(const struct operation *op, int count, double budget_us, int apart, struct batches *times)
+/* One operation of one size, and what is known of it so far. */
+struct cell {
+    const struct operation *op;
+    int bytes, iterations, batches, wrong;
+    struct batches times, barriers;
+};
+
+/* Checks the data, and finds how many iterations make a batch and how many batches there will be. */
+static void prepare(struct cell *c, int count, double budget_us, int apart)
 {
-    double once = warm_up(op, count, budget_us, apart);
-    int iterations = iterations_for(budget_us / USUAL_BATCHES, once);
-    double fitting = budget_us / (once * iterations);
-    times->count = fitting > USUAL_BATCHES ? USUAL_BATCHES : fitting < FEWEST_BATCHES ? FEWEST_BATCHES : (int)fitting;
-    for (int b = 0; b < times->count; b++)
-        times->us[b] = batch(op, count, iterations, apart);
-    slowest(times, all);
-    return iterations;
+    c->wrong = wrong_ranks(c->op, count, 0) + wrong_ranks(c->op, count, size - 1);
+    if (c->wrong)
+        return;
+    double once = warm_up(c->op, count, budget_us, apart);
+    c->iterations = iterations_for(budget_us / USUAL_BATCHES, once);
+    double fitting = budget_us / (once * c->iterations);
+    c->batches = fitting > USUAL_BATCHES ? USUAL_BATCHES : fitting < FEWEST_BATCHES ? FEWEST_BATCHES : (int)fitting;
 }
 
-static void cell(const struct operation *op, int bytes, double budget_us, int apart)
+/* The part of a cell's batches that belongs to one of so many turns, at least one. */
+static void some_batches(struct cell *c, int count, int turns, int apart)
 {
-    int count = bytes / (int)sizeof(double), iterations, wrong;
-    struct batches times, barriers;
-    for (int r = 0; r < size; r++)
-        counts[r] = count / size + (r < count % size);
-    wrong = wrong_ranks(op, count, 0) + wrong_ranks(op, count, size - 1);
-    if (wrong) {
-        if (rank == 0)
-            printf("{\"bench\": \"coll\", \"op\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"wrong\": %d}\n", op->name, bytes, size, wrong);
+    for (int b = 0; b < (c->batches + turns - 1) / turns; b++) {
+        if (apart)
+            c->barriers.us[c->barriers.count++] = batch(&operations[0], 0, c->iterations, 0);
+        c->times.us[c->times.count++] = batch(c->op, count, c->iterations, apart);
+    }
+}
+
+static void print_cell(struct cell *c, int apart)
+{
+    printf("{\"bench\": \"coll\", \"op\": \"%s\", \"bytes\": %d, \"ranks\": %d, ", c->op->name, c->bytes, size);
+    if (c->wrong) {
+        printf("\"wrong\": %d}\n", c->wrong);
         return;
     }
-    if (apart)
-        measure(&operations[0], 0, budget_us / 2, 0, &barriers);
-    iterations = measure(op, count, budget_us, apart, &times);
-    if (rank)
-        return;
-    printf("{\"bench\": \"coll\", \"op\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"mode\": \"%s\", \"iterations\": %d, ", op->name,
-           bytes, size, apart ? "apart" : "back-to-back", iterations);
-    print_times("us", &times);
+    printf("\"mode\": \"%s\", \"iterations\": %d, ", apart ? "apart" : "back-to-back", c->iterations);
+    print_times("us", &c->times);
     if (apart) {
         printf(", ");
-        print_times("barrier_us", &barriers);
+        print_times("barrier_us", &c->barriers);
     }
     printf("}\n");
     fflush(stdout);
+}
+
+static void visit(struct cell *c, int turn, int turns, double budget_us, int apart)
+{
+    int count = c->bytes / (int)sizeof(double);
+    for (int r = 0; r < size; r++)
+        counts[r] = count / size + (r < count % size);
+    if (turn == 0)
+        prepare(c, count, budget_us, apart);
+    else if (!c->wrong)
+        c->op->run(count, 0); /* its memory has gone cold meanwhile */
+    if (!c->wrong)
+        some_batches(c, count, turns, apart);
+    if (turn + 1 < turns)
+        return;
+    slowest(&c->times, all);
+    slowest(&c->barriers, all);
+    if (rank == 0)
+        print_cell(c, apart);
 }
 
 static const struct operation *by_name(const char *name)
@@ -221,6 +248,14 @@ static int parse_sizes(char *text, int *sizes)
     return n;
 }
 
+static int parse_turns(const char *word)
+{
+    int turns = atoi(word);
+    if (turns < 1 || turns > MOST_BATCHES)
+        give_up("turns go from 1 to 101, not", word);
+    return turns;
+}
+
 static void fill(int largest)
 {
     size_t doubles = (size_t)largest / sizeof(double) * size;
@@ -233,10 +268,21 @@ static void fill(int largest)
         given[i] = value(rank, (int)i), got[i] = 0;
 }
 
+/* Small sizes first: whoever ends a slow run has them. The cells' number. */
+static int list_cells(struct cell *cells, const struct operation **ops, int op_count, const int *sizes, int size_count)
+{
+    int n = 0;
+    for (int s = 0; s < size_count; s++)
+        for (int o = 0; o < op_count; o++)
+            if (ops[o] != operations || s == 0)
+                cells[n++] = (struct cell){.op = ops[o], .bytes = ops[o] == operations ? 0 : sizes[s]};
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     const struct operation *ops[LIST];
-    int sizes[LIST] = {8, 1 << 10, 1 << 16, 1 << 20}, op_count = GRID, size_count = 4, apart = 0, largest = 0;
+    int sizes[LIST] = {8, 1 << 10, 1 << 16, 1 << 20}, op_count = GRID, size_count = 4, apart = 0, turns = 1, largest = 0;
     double budget_ms = 100;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(all, &rank);
@@ -248,6 +294,8 @@ int main(int argc, char **argv)
             apart = 1;
         else if (strcmp(argv[i], "--ms") == 0 && i + 1 < argc)
             budget_ms = atof(argv[++i]);
+        else if (strcmp(argv[i], "--turns") == 0 && i + 1 < argc)
+            turns = parse_turns(argv[++i]);
         else if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc)
             op_count = parse_ops(argv[++i], ops);
         else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc)
@@ -258,12 +306,14 @@ int main(int argc, char **argv)
     for (int s = 0; s < size_count; s++)
         largest = sizes[s] > largest ? sizes[s] : largest;
     fill(largest);
-    for (int s = 0; s < size_count; s++) /* small sizes first: whoever ends a slow run has them */
-        for (int o = 0; o < op_count; o++)
-            if (ops[o] != operations)
-                cell(ops[o], sizes[s], budget_ms * 1e3, apart);
-            else if (s == 0)
-                cell(ops[o], 0, budget_ms * 1e3, apart);
+    struct cell *cells = calloc((size_t)op_count * size_count, sizeof *cells);
+    if (!cells)
+        give_up("no memory for the times of", "all cells");
+    int cell_count = list_cells(cells, ops, op_count, sizes, size_count);
+    for (int turn = 0; turn < turns; turn++)
+        for (int c = 0; c < cell_count; c++)
+            visit(&cells[c], turn, turns, budget_ms * 1e3, apart);
+    free(cells);
     MPI_Finalize();
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Point-to-point communication: one JSON line a kind, mode and size.
  *
- *     p2p [--ms BUDGET] [--kinds LIST] [--modes LIST] [--sizes LIST]
+ *     p2p [--ms BUDGET] [--turns N] [--kinds LIST] [--modes LIST] [--sizes LIST]
  *
  * Kinds (default: pingpong):
  *     pingpong    half a round trip; ranks above 1 hold a connection to both and wait ("latency with k other peers connected")
@@ -11,7 +11,7 @@
  * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent. rsend needs a posted receive, so it is
  * measured in stream and exchange only.
  *
- * Time is of one message in one direction. Method as in coll.c: batches of iterations between two looks at the clock, slower rank's
+ * Time is of one message in one direction. Method as in coll.c (also --turns): batches of iterations between two looks at the clock, slower rank's
  * time; order statistics of the batches, never a mean. stream and unexpected also tell the processor time that each side used for a
  * message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the batch. */
 #include "measure.h"
@@ -208,36 +208,56 @@ static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us
     return took < wanted ? (int)(wanted / took) : 1;
 }
 
-static void only_of(struct batches *times, int of, struct batches *out)
+/* One kind, mode and size, and what is known of it so far. */
+struct cell {
+    enum kind kind;
+    enum mode mode;
+    int bytes, iterations, batches;
+    struct batches times, cpu;
+};
+
+/* What only this rank's processor spent, for all to know. */
+static struct batches spent_by(const struct cell *c, int of)
 {
-    out->count = times->count;
-    for (int i = 0; i < times->count; i++)
-        out->us[i] = rank == of ? times->us[i] : 0;
-    slowest(out, all);
+    struct batches out = c->cpu;
+    for (int i = 0; i < out.count && rank != of; i++)
+        out.us[i] = 0;
+    slowest(&out, all);
+    return out;
 }
 
-static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
+/* The part of a cell's batches that belongs to one of so many turns, at least one. In the first turn it is found how many iterations make a batch; in
+ * the others the cell's memory has gone cold meanwhile. */
+static void visit(struct cell *c, int turn, int turns, double budget_us)
 {
-    struct batches times, cpu, cpu0, cpu1;
-    if (mode == PERSISTENT && rank < 2)
-        MPI_Send_init(given, bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
-    if (is_raw(kind) && raw < 0 && rank < 2)
+    double unused;
+    if (c->mode == PERSISTENT && rank < 2)
+        MPI_Send_init(given, c->bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
+    if (is_raw(c->kind) && raw < 0 && rank < 2)
         raw = raw_connect(rank);
-    int iterations = calibrate(kind, mode, bytes, budget_us, &times.count);
-    cpu.count = times.count;
-    for (int b = 0; b < times.count; b++)
-        times.us[b] = batch(kind, mode, bytes, iterations, &cpu.us[b]);
+    if (turn == 0)
+        c->iterations = calibrate(c->kind, c->mode, c->bytes, budget_us, &c->batches);
+    else
+        batch(c->kind, c->mode, c->bytes, 1, &unused);
+    for (int b = 0; b < (c->batches + turns - 1) / turns; b++) {
+        int at = c->times.count++;
+        c->times.us[at] = batch(c->kind, c->mode, c->bytes, c->iterations, &c->cpu.us[at]);
+    }
+    c->cpu.count = c->times.count;
     if (persistent != MPI_REQUEST_NULL)
         MPI_Request_free(&persistent);
-    slowest(&times, all);
-    only_of(&cpu, 0, &cpu0);
-    only_of(&cpu, 1, &cpu1);
+}
+
+static void print_cell(struct cell *c)
+{
+    struct batches cpu0 = spent_by(c, 0), cpu1 = spent_by(c, 1);
+    slowest(&c->times, all);
     if (rank)
         return;
-    printf("{\"bench\": \"p2p\", \"op\": \"%s\", \"mode\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"iterations\": %d, ", kind_names[kind],
-           is_raw(kind) ? "send" : mode_names[mode], bytes, size, iterations);
-    print_times("us", &times);
-    if (kind == STREAM || kind == RAW_STREAM || kind == UNEXPECTED) {
+    printf("{\"bench\": \"p2p\", \"op\": \"%s\", \"mode\": \"%s\", \"bytes\": %d, \"ranks\": %d, \"iterations\": %d, ", kind_names[c->kind],
+           is_raw(c->kind) ? "send" : mode_names[c->mode], c->bytes, size, c->iterations);
+    print_times("us", &c->times);
+    if (c->kind == STREAM || c->kind == RAW_STREAM || c->kind == UNEXPECTED) {
         printf(", ");
         print_times("cpu0_us", &cpu0);
         printf(", ");
@@ -245,6 +265,17 @@ static void cell(enum kind kind, enum mode mode, int bytes, double budget_us)
     }
     printf("}\n");
     fflush(stdout);
+}
+
+/* All cells, so many times; each is printed in its last turn. */
+static void measure(struct cell *cells, int count, int turns, double budget_us)
+{
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < count; i++) {
+            visit(&cells[i], turn, turns, budget_us);
+            if (turn + 1 == turns)
+                print_cell(&cells[i]);
+        }
 }
 
 static int parse_names(char *text, const char *const *names, int count, int *found)
@@ -275,6 +306,20 @@ static int parse_sizes(char *text, int *sizes)
     return n;
 }
 
+static int parse_turns(const char *word)
+{
+    int turns = atoi(word);
+    if (turns < 1 || turns > MOST_BATCHES)
+        give_up("turns go from 1 to 101, not", word);
+    return turns;
+}
+
+/* A plain connection has no modes, and a ready send wants a posted receive. */
+static int is_measured(enum kind kind, enum mode mode, int which)
+{
+    return is_raw(kind) ? which == 0 : mode != RSEND || kind == STREAM || kind == EXCHANGE;
+}
+
 static void prepare(int largest)
 {
     int attached = 2 * (largest < LARGEST / WINDOW ? largest * WINDOW : LARGEST); /* twice what is in flight: libraries leave gaps */
@@ -299,7 +344,7 @@ static void connect_others(void)
 int main(int argc, char **argv)
 {
     int found_kinds[LIST] = {PINGPONG}, found_modes[LIST] = {SEND}, kind_count = 1, mode_count = 1;
-    int sizes[LIST] = {0, 8, 1024, 8192, 65536, 524288, 4194304}, size_count = 7, largest = 0;
+    int sizes[LIST] = {0, 8, 1024, 8192, 65536, 524288, 4194304}, size_count = 7, turns = 1, largest = 0;
     double budget_ms = 130;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(all, &rank);
@@ -309,6 +354,8 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--ms") == 0)
             budget_ms = atof(argv[i + 1]);
+        else if (strcmp(argv[i], "--turns") == 0)
+            turns = parse_turns(argv[i + 1]);
         else if (strcmp(argv[i], "--kinds") == 0)
             kind_count = parse_names(argv[i + 1], kind_names, KINDS, found_kinds);
         else if (strcmp(argv[i], "--modes") == 0)
@@ -324,11 +371,17 @@ int main(int argc, char **argv)
         largest = sizes[s] > largest ? sizes[s] : largest;
     prepare(largest);
     connect_others();
+    struct cell *cells = calloc((size_t)kind_count * mode_count * size_count, sizeof *cells);
+    if (!cells)
+        give_up("no memory for the times of", "all cells");
+    int count = 0;
     for (int k = 0; k < kind_count; k++)
         for (int m = 0; m < mode_count; m++)
             for (int s = 0; s < size_count; s++)
-                if (is_raw(found_kinds[k]) ? m == 0 : found_modes[m] != RSEND || found_kinds[k] == STREAM || found_kinds[k] == EXCHANGE)
-                    cell(found_kinds[k], found_modes[m], sizes[s], budget_ms * 1e3);
+                if (is_measured(found_kinds[k], found_modes[m], m))
+                    cells[count++] = (struct cell){.kind = found_kinds[k], .mode = found_modes[m], .bytes = sizes[s]};
+    measure(cells, count, turns, budget_ms * 1e3);
+    free(cells);
     MPI_Finalize();
     return 0;
 }
