@@ -1,4 +1,5 @@
 """Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models. No drawing, no text."""
+import json
 from dataclasses import dataclass
 
 import numpy
@@ -56,18 +57,28 @@ MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney
 
 @dataclass(frozen=True)
 class Judged:
-    """The models of one primitive on one library, network and number of ranks, from one round, the quietest: the one in which the three-parameter
-    model meets best the sizes it is fitted to, all primitives of the run together. A round is a stretch of time; machines have quick and slow ones, and models can
-    be judged, and held against each other, only where sizes and primitives were measured under the same conditions. The random sizes have no say in
-    which round is taken; `errors` are theirs, None where none were measured, and `every` has the three-parameter model's of all rounds."""
+    """The models of one primitive on one library, network and number of ranks, from one round, the quietest (`Round.noise`). A round is a stretch of time;
+    machines have quick and slow ones, and models can be judged, and held against each other, only where sizes and primitives were measured under the same
+    conditions. No model and no random size has a say in which round is taken. `errors` are those on the random sizes, None where none were measured;
+    `noise` is the round's, and `every` has the three-parameter model's errors in all rounds."""
     curve: dict
     models: dict
     errors: dict
+    noise: float
     every: tuple
 
     @property
     def three(self):
         return self.models["three parameters"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round measured in one place. `curves`: op -> {bytes: us}, us the lower quartile of the batches, which is what the operation costs when nothing
+    else goes on: a quarter of them is no accident, and a slow minute in the other half of the run does not change it. `noise`: how far apart the batches of
+    a size lie, as the distance between their quartiles by the lower one, in the mean over all sizes."""
+    curves: dict
+    noise: float = 0.0
 
 
 def as_message(cell, curve):
@@ -78,23 +89,23 @@ def as_message(cell, curve):
 
 
 def by_round(data, bench, mode):
-    """(who, network, ranks) -> {(plan, round): {op: {bytes: us}}}; libraries without knobs only."""
-    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0)]
+    """(who, network, ranks) -> {(plan, round): Round}; libraries without knobs only."""
+    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0)].copy()
+    quartiles = [numpy.quantile(json.loads(batches), (0.25, 0.75)) for batches in some.batches]
+    some["us"], some["apart"] = [q[0] for q in quartiles], [q[1] / q[0] - 1 for q in quartiles]
     found = {}
-    for (who, network, ranks, plan, round, op), run in some.groupby(["library", "network", "ranks", "plan", "round", "op"], sort=False):
-        found.setdefault((who, network, ranks), {}).setdefault((plan, round), {})[op] = dict(zip(run.bytes, run["median"]))
+    for (who, network, ranks, *when), run in some.groupby(["library", "network", "ranks", "plan", "round"], sort=False):
+        curves = {op: dict(zip(one.bytes, one.us)) for op, one in run.groupby("op", sort=False)}
+        found.setdefault((who, network, ranks), {})[tuple(when)] = Round(curves, float(run.apart.mean()))
     return found
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The three-parameter model of a curve, its sizes, and its error on those it was fitted to and on the random ones."""
+    """The three-parameter model of a curve, the sizes it was fitted to, and the random ones that it is judged by."""
     model: models.ThreeParameters
     fitting: dict
     judging: dict
-
-    def off(self):
-        return models.error(self.model, [*self.fitting], [*self.fitting.values()])
 
     def error(self, model=None):
         """Of this or another model on the random sizes; None where there are too few."""
@@ -108,20 +119,22 @@ def fit(cell, curve):
 
 def judged(place, rounds):
     """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it at most sizes, a round when it has all ops."""
-    tried = [{op: one for op, curve in ops.items() if (one := fit((*place, op), curve))} for ops in rounds.values()]
+    tried = [({op: one for op, curve in round.curves.items() if (one := fit((*place, op), curve))}, round.noise) for round in rounds.values()]
     most = {}
-    for op, one in (pair for ops in tried for pair in ops.items()):
+    for op, one in (pair for ops, _ in tried for pair in ops.items()):
         most[op] = max(most.get(op, 0), len(one.fitting))
-    richest = [{op: one for op, one in ops.items() if len(one.fitting) == most[op]} for ops in tried]
-    found = {}
-    for op in most:
-        having = [ops for ops in richest if op in ops]
-        whole = max(len(ops) for ops in having)
-        quiet = min((ops for ops in having if len(ops) == whole), key=lambda ops: numpy.mean([one.off() for one in ops.values()]))[op]
-        by_name = {name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()}
-        every = [one for ops in having if (one := ops[op].error()) is not None]
-        found[op] = Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, tuple(every))
-    return found
+    richest = [({op: one for op, one in ops.items() if len(one.fitting) == most[op]}, noise) for ops, noise in tried]
+    return {op: judge(op, [(ops, noise) for ops, noise in richest if op in ops]) for op in most}
+
+
+def judge(op, rounds):
+    """One primitive, from the rounds that have it, each {op: Fit} and its noise."""
+    whole = max(len(ops) for ops, _ in rounds)
+    ops, noise = min((one for one in rounds if len(one[0]) == whole), key=lambda one: one[1])
+    quiet = ops[op]
+    by_name = {name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()}
+    every = [one for ops, _ in rounds if (one := ops[op].error()) is not None]
+    return Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, noise, tuple(every))
 
 
 def fits(places):

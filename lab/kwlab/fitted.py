@@ -45,17 +45,22 @@ def spread(values):
     if not values:
         return None
     mean = per_cent(sum(values) / len(values))
-    return mean if len(values) == 1 else f"{mean} ({per_cent(min(values))} to {per_cent(max(values))})"
+    return mean if len(values) == 1 else f"{mean} ({reach(values)})"
+
+
+def reach(values):
+    """From the least to the most."""
+    return f"{100 * min(values):.1f} to {100 * max(values):.1f}"
 
 
 def model_rows(found):
     """A row a curve: the paper's parameters, then the errors of all models."""
-    head = ["Primitive", "Library", "Network", "Ranks", "t0, us", "ti, us", "tb, ns/B", "1/tb, MB/s", "error, three parameters", "in all rounds",
+    head = ["Primitive", "Library", "Network", "Ranks", "t0, us", "ti, us", "tb, ns/B", "1/tb, MB/s", "error, three parameters", "in all rounds, %",
             *(f"error, {name}" for name in analysis.MODELS if name != "three parameters")]
     rows = []
     for (who, net, ranks, op), one in sorted(found.items(), key=lambda i: (i[0][3], i[0][1], i[0][2], i[0][0] != OURS)):
         m, first, *others = one.three, *(per_cent(one.errors[name]) for name in analysis.MODELS)
-        rounds = f"{per_cent(min(one.every))} to {per_cent(max(one.every))}" if len(one.every) > 1 else None
+        rounds = f" {reach(one.every)}" if len(one.every) > 1 else None
         rows.append((op, who, net, ranks, m.t0, m.ti, m.tb * 1000, m.bandwidth(), first, rounds, *others))
     return head, rows
 
@@ -64,10 +69,11 @@ def accuracy_rows(found, cores):
     """A row a library, network and whether each rank has a processor: mean error of each model, with its spread."""
     rows = []
     for who, net, own in dict.fromkeys((w, n, p <= cores) for w, n, p, _ in sorted(found, key=lambda c: (c[2] > cores, c[1], c[0] != OURS))):
-        errors = analysis.errors({cell: one for cell, one in found.items() if (cell[0], cell[1], cell[2] <= cores) == (who, net, own)})
+        some = {cell: one for cell, one in found.items() if (cell[0], cell[1], cell[2] <= cores) == (who, net, own)}
+        errors = analysis.errors(some)
         if any(errors.values()):
-            rows.append((who, net, "as processors" if own else "more", *(spread(errors[name]) for name in analysis.MODELS)))
-    return ["Library", "Network", "Ranks", *analysis.MODELS], rows
+            rows.append((who, net, "as processors" if own else "more", *(spread(errors[name]) for name in analysis.MODELS), spread(sorted({one.noise for one in some.values()}))))
+    return ["Library", "Network", "Ranks", *analysis.MODELS, "noise"], rows
 
 
 def law_rows(laws):
@@ -98,8 +104,9 @@ def loggp_rows(book):
 
 
 PAPER_ERRORS = "The paper's errors on 20 random sizes: 7 % (send) and below 7 % (collectives) for three parameters; 18 % (send) and 28 % (collectives) for Hockney's."
-ROUNDS = ("Every round of a plan is fitted and judged by itself; figures are of the round in which the model meets best the sizes it is fitted to, which is when "
-          "the machine was quietest, and the range over all rounds stands beside.")
+ROUNDS = ("Every round of a plan is fitted and judged by itself, to the lower quartile of the batches of each size; figures are of the quietest round, the one in which "
+          "the batches of a size lie least far apart (noise: the distance between their quartiles), and the range over all rounds stands beside. No model and no random size has "
+          "a say in which round that is.")
 
 
 def models_section(book):

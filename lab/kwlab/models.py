@@ -17,6 +17,7 @@ from scipy import optimize
 
 SOFT = 0.1  # relative errors above this count for less
 FEWEST = 3  # sizes that a straight line of `pieces` wants: any two lie on one
+MOST = 8  # of its lines
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def loggp(sizes, times, overhead=0.0):
     return LogGP(max(straight.t0 - 2 * overhead, 0.0), overhead, straight.tb)
 
 
-def pieces(sizes, times, most=4):
+def pieces(sizes, times, most=MOST):
     """Fits up to `most` straight lines; their number and their ends are those with the least error, a line costing as much as it
     must save (Bayesian information criterion)."""
     n, t = arrays(sizes, times)
