@@ -19,7 +19,7 @@ from . import plan as plans
 from .runner import Runner
 from .store import Store
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'.",
+app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
                   context_settings={"help_option_names": ["-h", "--help"]})
 peers_app = typer.Typer(no_args_is_help=True, help="The libraries that Kittiwake is measured beside.")
 app.add_typer(peers_app, name="peers")
@@ -100,7 +100,10 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         console.print(f"{found.title}: all is in {data} already; --again measures anew")
         return
     say_missing(runner)
-    wrong, left = runner.run(seconds)
+    try:
+        wrong, left = runner.run(seconds)
+    except KeyboardInterrupt:  # here, because typer says nothing of it
+        complain("interrupted; the same command goes on from here", 130)
     console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
     if left:
         console.print(f"{left} runs are left; the same command goes on with them")
@@ -219,12 +222,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run under `timeout` ends its ranks
     try:
         app()
-    except (plans.PlanError, ValueError, OSError, sqlite3.Error, libraries.Unavailable, libraries.Failed) as error:
+    except (plans.PlanError, ValueError, libraries.Unavailable, libraries.Failed) as error:
         complain(str(error))
+    except sqlite3.Error as error:
+        complain(f"the dataset cannot be used: {error} (--data names another)")
+    except OSError as error:
+        complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except subprocess.TimeoutExpired as late:
         complain(f"{Path(late.cmd[0]).name} took longer than {late.timeout:g} s (--limit)")
-    except KeyboardInterrupt:
-        complain("interrupted; the same command goes on from here", 130)
 
 
 def complain(words, code=2):

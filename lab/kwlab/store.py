@@ -35,7 +35,10 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.db = sqlite3.connect(path)
         self.db.execute("pragma foreign_keys = on")
-        version = self.db.execute("pragma user_version").fetchone()[0]
+        try:
+            version = self.db.execute("pragma user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{path} is no dataset of the laboratory ({error}); name another file with --data") from None
         if version not in (0, VERSION):
             raise ValueError(f"{path} was written by another version of the laboratory; name another file with --data")
         self.db.executescript(SCHEMA + f"pragma user_version = {VERSION};")

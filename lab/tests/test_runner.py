@@ -109,8 +109,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     while (len(log.read_text().split()) if log.exists() else 0) < 3 and time.monotonic() < until:
         time.sleep(0.05)
     first.send_signal(number)
-    first.communicate(timeout=30)
-    assert first.returncode != 0
+    said = first.communicate(timeout=30)[1]
+    assert first.returncode != 0 and ("goes on from here" in said or number != signal.SIGINT)
     kept = len(Store(tmp_path / "d.sqlite").runs())
     assert 2 <= kept < 8
     before = len(log.read_text().split())
@@ -145,7 +145,8 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this"),
     (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
     (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
-    (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "not a database")])
+    (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
+    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
 def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
     (tmp_path / "good.toml").write_text(PLAN)
