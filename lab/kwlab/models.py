@@ -101,7 +101,8 @@ def hockney(sizes, times, paper=False):
 
 def three_parameters(sizes, times, paper=False):
     """Fits the paper's model. The paper takes the time of the smallest size for t0; ours fits t0 too, because one unlucky run of that size
-    would bend the whole curve, and lets single sizes that are far off count for less (the soft L1 loss of relative errors above a tenth)."""
+    would bend the whole curve, lets single sizes that are far off count for less (the soft L1 loss of relative errors above a tenth), and keeps
+    ti at or above -t0: below, the model says that a longer message takes less time."""
     n, t = arrays(sizes, times)
     if paper:
         t0 = float(t[0])
@@ -114,7 +115,8 @@ def three_parameters(sizes, times, paper=False):
     def wrong(parameters):
         return numpy.log(numpy.maximum(model(parameters).time(n), t / 1e3) / t)
 
-    best = optimize.least_squares(wrong, coarse(n, t), loss="soft_l1", f_scale=SOFT, max_nfev=200).x
+    bounds = ([-numpy.inf, -1, -numpy.inf], numpy.inf)
+    best = optimize.least_squares(wrong, coarse(n, t), bounds=bounds, loss="soft_l1", f_scale=SOFT, max_nfev=200).x
     return ThreeParameters(*map(float, (model(best).t0, model(best).ti, model(best).tb)))
 
 
@@ -122,7 +124,7 @@ def coarse(n, t):
     """(log t0, ti / t0, log tb) of the best among a grid of three-parameter models: where the fit begins."""
     t0 = numpy.quantile(t[:max(2, len(t) // 2)], [0.0, 0.25, 0.5])
     tb = numpy.median((t / n)[-max(2, len(t) // 3):]) * numpy.geomspace(1 / 32, 2, 25)
-    ti = numpy.array([-1.0, -0.5, 0, 0.5, 1, 2, 4, 8, 16, 32, 64])
+    ti = numpy.array([-0.99, -0.5, 0, 0.5, 1, 2, 4, 8, 16, 32, 64])
     a, b, c = (part.ravel()[:, None] for part in numpy.meshgrid(t0, ti, tb, indexing="ij"))
     times = a + a * b * c * n / (a + c * n) + c * n
     off = numpy.log(numpy.maximum(times, t / 1e3) / t)

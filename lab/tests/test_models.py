@@ -57,6 +57,13 @@ def test_loggp_keeps_the_overhead_apart():
     assert found.latency == pytest.approx(6.0, rel=0.1) and found.gap == pytest.approx(0.001, rel=0.05)
 
 
+def test_no_model_says_that_longer_messages_take_less_time():
+    """Four sizes of a bad hour, between two of which the time fell: the best curve through them dives below zero."""
+    found = models.three_parameters([8, 64, 512, 4096, 65536, 1048576], [4000, 4000, 4000, 4000, 60, 180])
+    fine = numpy.geomspace(8, 1 << 20, 200)
+    assert numpy.all(numpy.diff(found.time(fine)) > -1e-6 * found.t0) and found.ti >= -found.t0
+
+
 @pytest.mark.parametrize("by, g", [("p", lambda p: p), ("lp", lambda p: int(numpy.ceil(numpy.log2(p))))])
 def test_parameters_grow_with_processes_as_they_were_made(by, g):
     found = models.of_processes({p: 3 + 2.5 * g(p) for p in (2, 4, 8, 16)})
