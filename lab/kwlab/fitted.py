@@ -152,5 +152,9 @@ def substitutions(coll_fits):
     words = "Where two collectives in a row take less time than one, by the fitted models, by more than a tenth (the paper's Table 5). "
     if not rows:
         return "<h3>Substitutions</h3>" + paragraph(words + "There are none.")
-    return ("<h3>Substitutions</h3>" + paragraph(words + "For Kittiwake, kwlab model --rows FILE writes rows that KW_COLL=@FILE takes.") +
-            table(["Collective", "Library", "Network", "Instead", "Processes", "Message", "Example", "Less time"], rows))
+    head = ["Collective", "Library", "Network", "Instead", "Processes", "Message", "Example", "Less time"]
+    parts = ["<h3>Substitutions</h3>", paragraph(words + "For Kittiwake, `kwlab model --rows FILE` writes rows that `KW_COLL=@FILE` takes.")]
+    for who in sorted({row[1] for row in rows}, key=lambda who: (who != OURS, who)):
+        of = [row for row in rows if row[1] == who]
+        parts.append(folded(f"{who} ({len(of)})", table(head, of)))
+    return "".join(parts)

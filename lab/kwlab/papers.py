@@ -9,7 +9,7 @@ from .libraries import OURS
 from .words import NETWORK, change, networks, per_cent, size
 
 SEEDS = Path(__file__).parent / "seeds"
-WITHOUT = f"{OURS} (no event thread)"
+WITHOUT, UDP = f"{OURS} (no event thread)", f"{OURS} (udp)"  # variants of plans
 
 
 def seed(number):
@@ -102,18 +102,36 @@ def lookup(table):
 def events(book):
     """The thesis' figures on what an event thread costs and saves, beside ours."""
     paper, times = seed("001"), lookup(book.medians("p2p"))
-    found = networks(net for who, net, *_ in times if who == WITHOUT)
-    rows = []
-    for net in found:
-        for row in paper["row"]:
-            both = [times.get((who, net, 2, row["op"], "isend", row["bytes"])) for who in (OURS, WITHOUT)]
-            if None not in both:
-                ratio = both[0] / both[1]
-                rows.append((row["what"], row["figure"], NETWORK[net], change(1 + row["change"]), change(1 / ratio if row["op"] == "stream" else ratio)))
+    rows = changes(paper["row"], times, OURS, WITHOUT)
     if not rows:
         return ""
     return (paragraph(f"{paper['source']}. How latency and bandwidth change with the thread; today's is Kittiwake with its thread against Kittiwake without.") +
             table(["What", "Figure", "Network", "The thesis", "Today"], rows) + late_receives(paper["unexpected"], times))
+
+
+def udp(book):
+    """The thesis' figures on UDP against TCP, beside ours, and all sizes."""
+    paper, times = seed("001"), lookup(book.medians("p2p"))
+    rows = changes(paper["udp"], times, UDP, OURS)
+    if not rows:
+        return ""
+    every = [(f"{'latency' if op == 'pingpong' else 'bandwidth one way'}, {size(n)}", NETWORK[net], Ratio(value / tcp), value, tcp)
+             for (who, net, _, op, _, n), value in times.items() if who == UDP and (tcp := times.get((OURS, net, 2, op, "isend", n)))]
+    return (paragraph(f"{paper['udp_source']}. How latency and bandwidth change when the same library uses UDP and is reliable by itself; today's is Kittiwake over UDP against "
+                      "Kittiwake over TCP.") + table(["What", "Figure", "Network", "The thesis", "Today"], rows) +
+            folded(f"all {len(every)} cells", table(["What", "Network", "UDP : TCP, of times", "UDP, us", "TCP, us"], every)))
+
+
+def changes(paper, times, one, other):
+    """Rows of the thesis' text beside today's: by how much `one` has more latency or bandwidth than `other`."""
+    rows = []
+    for net in networks(net for who, net, *_ in times if who in (one, other) and who != OURS):
+        for row in paper:
+            both = [times.get((who, net, 2, row["op"], "isend", row["bytes"])) for who in (one, other)]
+            if None not in both:
+                ratio = both[0] / both[1]
+                rows.append((row["what"], row["figure"], NETWORK[net], change(1 + row["change"]), change(1 / ratio if row["op"] == "stream" else ratio)))
+    return rows
 
 
 def late_receives(paper, times):

@@ -143,7 +143,7 @@ def heat_panel(axis, ratios, ops):
     for (i, j), value in numpy.ndenumerate(grid):
         if not numpy.isnan(value):
             axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if abs(numpy.log2(value)) > 1.3 else "black")
-    axis.set_xticks(range(len(sizes)), [size_label(n) if n else "–" for n in sizes], rotation=45, fontsize=8)
+    axis.set_xticks(range(len(sizes)), [size_label(n) if n else "none" for n in sizes], rotation=45, fontsize=8)
     return shade
 
 

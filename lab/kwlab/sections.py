@@ -22,7 +22,7 @@ def machine(book):
             ("runs", f"{len(runs)}, of which {int((runs.status != 'ok').sum())} went wrong"),
             ("load of the machine", f"{runs.load.median():.1f} runnable in the middle, {runs.load.max():.1f} at most, on {book.facts['cores']} cores")]
     rows += [(row.library, row.version) for row in versions.itertuples()]
-    rows += [(name.replace("_", " "), value) for name, value in book.facts.items() if name in ("governor", "ptrace_scope", "virtual")]
+    rows += [(name.replace("_", " "), value) for name, value in book.facts.items() if name in ("governor", "ptrace_scope", "virtual") and value != "unknown"]
     return table(["What", "Value"], rows)
 
 
@@ -114,16 +114,19 @@ def start(book):
     memory, idle = book.medians("hello", "resident_kb"), book.medians("idle", "cpu_percent")
     if hello.empty and idle.empty:
         return ""
-    rows, who = [], sorted(set(hello.library) | set(idle.who), key=lambda w: (w != OURS, w))
-    walls = hello.groupby(["ranks", "library"]).wall_s.median()
-    for p in sorted(set(hello.ranks)):
-        rows.append((f"start and end of {p} ranks, s", *(walls.get((p, w)) for w in who)))
-    for p in sorted(set(memory.ranks)):
-        of = {r.who: r.value / 1024 for r in memory.itertuples() if r.ranks == p}
-        rows.append((f"largest resident set of a rank, {p} ranks, MB", *(of.get(w) for w in who)))
-    of = dict(zip(idle.who, idle.value))
-    rows.append(("processor used by a rank that waits in MPI_Recv, %", *(of.get(w) for w in who)))
-    return table(["What", *who], rows)
+    who = sorted(set(hello.library) | set(idle.who), key=lambda w: (w != OURS, w))
+    lines = []
+    for p, some in hello.groupby("ranks"):
+        lines.append((f"start and end of {number(p)}, s", some.groupby("library").wall_s.median().to_dict()))
+    for p, some in memory.groupby("ranks"):
+        lines.append((f"largest resident set of a rank, {number(p)}, MB", {r.who: r.value / 1024 for r in some.itertuples()}))
+    if not idle.empty:
+        lines.append(("processor used by a rank that waits in MPI_Recv, %", dict(zip(idle.who, idle.value))))
+    return table(["What", "Ours : best peer", *who], [(what, papers.ours_to_best(of), *(of.get(w) for w in who)) for what, of in lines])
+
+
+def number(p):
+    return f"{p} rank" if p == 1 else f"{p} ranks"
 
 
 def connections(book):
@@ -136,6 +139,8 @@ def connections(book):
     rows = []
     for (who, net, n), cell in some.groupby(["who", "network", "bytes"], sort=False):
         of = dict(zip(cell.ranks, cell.value))
+        if len(of) < 2:
+            continue
         rows.append((who, NETWORK[net], size(n), *(of.get(p) for p in counts)))
     return paragraph("Time of a message, us, between two ranks while the others hold a connection to both and wait.") + table(
         ["Library", "Network", "Bytes", *(f"{p} ranks" for p in counts)], rows)
@@ -190,7 +195,7 @@ def failed(book):
 SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("heat", "Collectives at a glance", heat_maps),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
             ("models", "Models", fitted.models_section), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
-            ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events),
+            ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
             ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
             ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections),
             ("absolute", "Absolute times", absolute), ("failed", "What went wrong", failed)]
