@@ -71,6 +71,28 @@ static void mismatches(MPI_Comm comm) {
     works(comm);
 }
 
+/* MPI_Comm_create: who is in one group names the same group. Different groups without common members are right, and so is a rank
+ * that names a group without itself. */
+static void groups(MPI_Comm comm, MPI_Group all) {
+    MPI_Group some, own;
+    MPI_Comm c;
+    int zero = 0;
+    OK(MPI_Group_excl(all, 1, &zero, &some));
+    OK(MPI_Group_incl(all, 1, &rank, &own));
+    HEARS(MPI_Comm_create(comm, last ? all : some, &c), MPI_ERR_GROUP, "MPI_Comm_create with a group of", "no process in common");
+    HEARS(MPI_Comm_create(comm, last ? some : all, &c), MPI_ERR_GROUP, "MPI_Comm_create with a group of", "no process in common");
+    HEARS(MPI_Comm_create(comm, last ? own : all, &c), MPI_ERR_GROUP, "a group of 1 processes", "no process in common");
+    OK(MPI_Comm_create(comm, own, &c));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Comm_create(comm, rank ? some : own, &c));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Comm_create(comm, some, &c));
+    CHECK((c == MPI_COMM_NULL) == (rank == 0));
+    if (rank) OK(MPI_Comm_free(&c));
+    OK(MPI_Group_free(&some));
+    OK(MPI_Group_free(&own));
+}
+
 /* Calls that make communicators, change them, or take them away. */
 static void makers(MPI_Comm comm) {
     int other = last ? 1 : 0, kind = last ? MPI_COMM_TYPE_SHARED : MPI_COMM_TYPE_HW_GUIDED;
@@ -86,6 +108,7 @@ static void makers(MPI_Comm comm) {
     HEARS(later(last ? MPI_Comm_idup_with_info(comm, info, &c, &r) : MPI_Comm_idup(comm, &c, &r), &r), MPI_ERR_OTHER, "MPI_Comm_idup_with_info", "MPI_Comm_idup on");
     HEARS(last ? MPI_Comm_set_info(comm, info) : MPI_Comm_dup_with_info(comm, info, &c), MPI_ERR_OTHER, "MPI_Comm_set_info", "MPI_Comm_dup_with_info");
     HEARS(last ? MPI_Comm_create(comm, group, &c) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_create", "MPI_Barrier");
+    if (size > 1) groups(comm, group);
     HEARS(MPI_Comm_split_type(comm, kind, 0, info, &c), MPI_ERR_ARG, "MPI_Comm_split_type of type", "rank 0");
     HEARS(MPI_Intercomm_create(comm, 0, comm, 1, 5 + other, &c), MPI_ERR_ARG, "with local leader 0 and tag 6", "and tag 5");
     works(comm);

@@ -54,6 +54,15 @@ impl<'a> Parent<'a> {
         self.circle.mpi
     }
 
+    /// What KW_CHECK=1 compares of a group that is to be made from this one. Over an intercommunicator nothing.
+    fn says(&self, group: &Group) -> Said {
+        let all = &self.circle.group;
+        match &self.remote {
+            None => Said::group(all, all.peer(self.circle.rank), group),
+            Some(_) => Said::default(),
+        }
+    }
+
     /// Both groups of an intercommunicator, or parts of them, each led by its first member.
     pub(crate) fn bridge(&self, local: Circle<'a>, remote: &Group) -> Bridge<'a> {
         let ours = local.group.peer(0);
@@ -225,7 +234,7 @@ pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -
     let parent = Parent::new(mpi, comm)?;
     let group = mpi.lock().above.group(group);
     let within = group.and_then(|g| check_subset(&g, &parent.circle.group).map(|()| g));
-    let group = check::agree_on(mpi, comm, "comm_create", within, |_| Said::default())?;
+    let group = check::agree_on(mpi, comm, "comm_create", within, |g| parent.says(g))?;
     let remote = match &parent.remote {
         None => None,
         Some(remote) => {

@@ -139,6 +139,10 @@ fn unequal(give: Amount, take: Amount, from: &Record, to: &Record) -> Option<(Cl
         );
         return Some((Class::Topology, what));
     }
+    if give.bytes != take.bytes && give.hash == Amount::TOGETHER {
+        let what = "; both must name the same group, or groups that have no process in common";
+        return Some((Class::Group, what.into()));
+    }
     if give.bytes != take.bytes {
         let class = if give.bytes > take.bytes {
             Class::Truncate

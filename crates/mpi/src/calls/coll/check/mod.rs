@@ -17,8 +17,10 @@ use super::plan::Plan;
 use crate::calls::p2p::running;
 use crate::error::{Fault, Res};
 use crate::handle::CommH;
+use crate::objects::Group;
 use crate::objects::comm::Comm;
 use crate::state::{Mpi, State, Tables};
+use kw_base::Peer;
 use kw_engine::{Circle, Preface, Run};
 use kw_sys::buf::Buf;
 use record::{Amount, Record};
@@ -81,7 +83,8 @@ fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>)
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     args: [u64; 3],
-    edges: Vec<(usize, usize)>,
+    /// With each rank.
+    pairs: Vec<(Amount, Amount)>,
     text: String,
 }
 
@@ -107,7 +110,28 @@ impl Said {
 
     /// How many edges go to each rank, and how many come from it.
     pub(crate) fn edges(self, edges: Vec<(usize, usize)>) -> Said {
-        Said { edges, ..self }
+        let amount = |(to, from)| (Amount::edges(to), Amount::edges(from));
+        let pairs = edges.into_iter().map(amount).collect();
+        Said { pairs, ..self }
+    }
+
+    /// That this rank will be in a group with those of the communicator's members that are in it, and with no others.
+    pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
+        let members: Vec<i64> = group.iter().map(|p| p.0 as i64).collect();
+        let hash = record::mix(&members);
+        let ours = group.contains(me);
+        let with = |peer| {
+            Amount::together(if ours && group.contains(peer) {
+                hash
+            } else {
+                0
+            })
+        };
+        Said {
+            pairs: all.iter().map(|peer| (with(peer), with(peer))).collect(),
+            text: format!(" with a group of {} processes", members.len()),
+            ..Said::default()
+        }
     }
 }
 
@@ -132,8 +156,8 @@ pub(crate) fn agree_on<T>(
     let said = says(&arguments);
     record.args = said.args;
     record.detail.insert_str(0, &said.text);
-    for (pair, (to, from)) in record.pairs.iter_mut().zip(said.edges) {
-        *pair = (Amount::edges(to), Amount::edges(from));
+    for (pair, amounts) in record.pairs.iter_mut().zip(said.pairs) {
+        *pair = amounts;
     }
     super::block(mpi, comm, |state| alone(state, comm, &record))?;
     Ok(arguments)

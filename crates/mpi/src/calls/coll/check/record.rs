@@ -70,6 +70,17 @@ impl Amount {
 
     /// The hash of [`Amount::edges`].
     pub const EDGES: u64 = u64::MAX;
+
+    /// Rather than data, the group in which two ranks are to be together: `members` is a hash of it, 0: in none.
+    pub fn together(members: u64) -> Amount {
+        Amount {
+            bytes: members,
+            hash: Amount::TOGETHER,
+        }
+    }
+
+    /// The hash of [`Amount::together`].
+    pub const TOGETHER: u64 = u64::MAX - 1;
 }
 
 /// A hash of a list, never 0.
