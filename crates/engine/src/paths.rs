@@ -507,7 +507,7 @@ fn introduce(
     launcher: &mut dyn Launcher,
 ) -> Result<(), Down> {
     let failed = |reason: String| Down { path, peer, reason };
-    match launcher.get(&wire_key(path, peer)) {
+    match launcher.get(peer.0, &wire_key(path, peer)) {
         Ok(Some(address)) => wire.introduce(peer, &address),
         Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
         Err(e) => Err(failed(e.to_string())),
@@ -530,7 +530,7 @@ fn lead(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<Lead, B
 
 fn join(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<ShmPath, BootError> {
     let leader = local.peers[0];
-    let address = launcher.get(&shm_key(leader))?;
+    let address = launcher.get(leader.0, &shm_key(leader))?;
     let address = address.ok_or_else(|| {
         BootError(format!(
             "rank {leader} did not say where its shared memory is"
@@ -620,8 +620,6 @@ impl Inbound for Port<'_> {
             let data = [down.peer.0 as i64, 0, 0, 0];
             self.machine.notice(Event::PeerLost, data);
             self.machine.on_gone(down.peer, &down.to_string());
-        } else {
-            self.machine.on_left(down.peer);
         }
     }
 }

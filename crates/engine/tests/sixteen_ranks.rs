@@ -36,7 +36,7 @@ impl Launcher for Nobody {
     fn fence(&mut self) -> Result<(), BootError> {
         Ok(())
     }
-    fn get(&mut self, _: &str) -> Result<Option<String>, BootError> {
+    fn get(&mut self, _: u32, _: &str) -> Result<Option<String>, BootError> {
         Ok(None)
     }
     fn hosts(&mut self) -> Option<Vec<u32>> {

@@ -15,6 +15,7 @@ pub mod memfd;
 pub mod nest;
 pub mod netif;
 mod pack;
+pub mod pmix;
 pub mod poller;
 pub mod process;
 pub mod publish;

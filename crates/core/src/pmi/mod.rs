@@ -1,4 +1,4 @@
-//! PMI-1, the line protocol between a launcher and its ranks: client and server as pure machines.
+//! PMI-1, the line protocol between a launcher and its ranks, as pure machines: client and server; and the client of PMI-2.
 //!
 //! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line too. The launcher keeps
 //! one key-value space for the job. Bytes or lines go in, lines come out; nobody here owns a socket.
@@ -10,11 +10,15 @@
 //! | [`mapping`] | `PMI_process_mapping`: which rank is on which host |
 //! | [`client`] | a rank's end |
 //! | [`server`] | the launcher's end, for all ranks of one job |
+//! | [`frame`] | PMI-2's frames: length, then words |
+//! | [`client2`] | a rank's end of PMI-2 |
 //!
 //! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the key-value space, and `msg=`
 //! of `abort`. Both ends do without them when the other is somebody else's.
 
 pub mod client;
+pub mod client2;
+pub mod frame;
 pub mod line;
 pub mod mapping;
 pub mod server;
@@ -24,6 +28,8 @@ pub mod text;
 mod tests;
 
 pub use client::{Answer, Ask, Client, Maxes};
+pub use client2::{Answer2, Ask2, Client2};
+pub use frame::{Frame, Frames};
 pub use line::{Line, Lines};
 pub use server::{Effect, Server, Stage};
 

@@ -2,135 +2,70 @@
 //!
 //! A launcher we can talk to wins. Without one, traces of a launcher that started more than one process stop us: a job must
 //! never run as N times rank 0 of 1. Traces of a job of one process, or of an enclosing batch script, are ignored.
+//!
+//! | what is there | what we do |
+//! | --- | --- |
+//! | `PMI_FD` | PMI-2 in a job step of Slurm, else PMI-1 |
+//! | `PMIX_NAMESPACE`, `PMIX_RANK` | PMIx |
+//! | traces of another launcher (`traces`), of several processes | one sentence, and the command that would work |
+//! | none of these | rank 0 of 1 |
+//!
+//! `KW_PMI` (`pmi1`, `pmi2`, `pmix`) says which is spoken where the launcher speaks several.
 
 use super::BootError;
+use super::traces::{self, Launched};
 
 /// Reads a variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// A launcher behind an inherited descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// The descriptor.
+    pub fd: i32,
+    /// This rank.
+    pub rank: u32,
+    /// Ranks in the job.
+    pub size: u32,
+}
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A launcher that speaks PMI-1 over an inherited descriptor.
-    Pmi1 {
-        /// The descriptor.
-        fd: i32,
-        /// This rank.
-        rank: u32,
-        /// Ranks in the job.
-        size: u32,
-    },
+    /// A launcher that speaks PMI-1.
+    Pmi1(Wire),
+    /// A launcher that speaks PMI-2.
+    Pmi2(Wire, &'static str),
+    /// A launcher that speaks PMIx.
+    Pmix(Launched),
     /// Started by hand.
     Alone,
 }
 
-/// Traces of a launcher: its name, the variable that holds the job's size, the one that holds the rank.
-struct Trace {
-    name: &'static str,
-    size: &'static str,
-    rank: &'static str,
-}
-
-const TRACES: &[Trace] = &[
-    Trace {
-        name: "Open MPI's mpiexec",
-        size: "OMPI_COMM_WORLD_SIZE",
-        rank: "OMPI_COMM_WORLD_RANK",
-    },
-    Trace {
-        name: "Intel MPI's or MPICH's mpiexec",
-        size: "PMI_SIZE",
-        rank: "PMI_RANK",
-    },
-    Trace {
-        name: "Intel MPI's mpiexec",
-        size: "I_MPI_HYDRA_LOCAL_SIZE",
-        rank: "I_MPI_HYDRA_LOCAL_RANK",
-    },
-    Trace {
-        name: "a mpiexec of the MPICH family",
-        size: "MPI_LOCALNRANKS",
-        rank: "MPI_LOCALRANKID",
-    },
-    Trace {
-        name: "MVAPICH's mpirun_rsh",
-        size: "MPIRUN_NPROCS",
-        rank: "MPIRUN_RANK",
-    },
-    Trace {
-        name: "Cray's PALS",
-        size: "PALS_LOCAL_SIZE",
-        rank: "PALS_RANKID",
-    },
-    Trace {
-        name: "Cray's ALPS",
-        size: "ALPS_APP_DEPTH_SIZE",
-        rank: "ALPS_APP_PE",
-    },
-    Trace {
-        name: "Flux",
-        size: "FLUX_JOB_SIZE",
-        rank: "FLUX_TASK_RANK",
-    },
-    Trace {
-        name: "IBM's jsrun",
-        size: "JSM_NAMESPACE_SIZE",
-        rank: "JSM_NAMESPACE_RANK",
-    },
-    Trace {
-        name: "Slurm's srun",
-        size: "SLURM_STEP_NUM_TASKS",
-        rank: "SLURM_PROCID",
-    },
-];
-
 /// Decides.
 pub fn detect(env: Env) -> Result<Found, BootError> {
-    if let Some(fd) = env("PMI_FD") {
-        return pmi1(env, &fd);
+    let wanted = env("KW_PMI").filter(|w| w != "auto");
+    if let (Some(fd), true) = (env("PMI_FD"), wanted.as_deref() != Some("pmix")) {
+        let wire = wire(env, &fd)?;
+        // Slurm's own server is the innermost one when nobody else has left traces
+        let others = ["HYDI_CONTROL_FD", "MPIEXEC_JOB", "I_MPI_HYDRA_LOCAL_RANK"];
+        let in_slurm = env("SLURM_STEP_ID").is_some() && !others.iter().any(|n| env(n).is_some());
+        return Ok(match (wanted.as_deref(), in_slurm) {
+            (None, true) => Found::Pmi2(wire, "Slurm's srun"),
+            (Some("pmi2"), _) => Found::Pmi2(wire, "a PMI-2 launcher"),
+            _ => Found::Pmi1(wire),
+        });
     }
-    for t in TRACES {
-        if let Some((name, value)) = many(env, t) {
-            let n = env(t.size).and_then(|s| s.parse().ok()).filter(|n| *n > 1);
-            return refuse(t.name, name, &value, n);
-        }
+    if env("PMIX_NAMESPACE").is_some() && env("PMIX_RANK").is_some() {
+        return Ok(Found::Pmix(traces::pmix(env)));
     }
-    slurm(env)?;
-    if let Some(space) = env("PMIX_NAMESPACE").filter(|_| env("OMPI_COMM_WORLD_SIZE").is_none()) {
-        return refuse("a PMIx launcher", "PMIX_NAMESPACE", &space, None);
-    }
-    Ok(Found::Alone)
-}
-
-/// The variable that shows that this launcher started more than one process.
-fn many(env: Env, t: &Trace) -> Option<(&'static str, String)> {
-    let shows = |name: &'static str, least: u64| {
-        let value = env(name)?;
-        (value.trim().parse::<u64>().ok()? >= least).then_some((name, value))
-    };
-    shows(t.size, 2).or_else(|| shows(t.rank, 1))
-}
-
-/// `srun` of several tasks: in a step (not in the batch script itself, which is one process).
-fn slurm(env: Env) -> Result<(), BootError> {
-    let tasks = env("SLURM_NTASKS").and_then(|n| n.parse::<u32>().ok());
-    match (tasks, env("SLURM_STEP_ID")) {
-        (Some(n), Some(_)) if n > 1 && env("SLURM_PROCID").is_some() => {
-            refuse("Slurm's srun", "SLURM_NTASKS", &n.to_string(), Some(n)).map(|_| ())
-        }
-        _ => Ok(()),
+    match traces::several(env) {
+        Some(launched) => Err(launched.refuse("which Kittiwake cannot talk to:")),
+        None => Ok(Found::Alone),
     }
 }
 
-fn refuse(who: &str, name: &str, value: &str, n: Option<u32>) -> Result<Found, BootError> {
-    let count = n.map_or("N".to_string(), |n| n.to_string());
-    Err(BootError(format!(
-        "this process was started by {who} ({name} is {value}), which Kittiwake cannot talk to; start the program with \
-         Kittiwake's own 'mpiexec -n {count} PROGRAM', or unset {name} to run a process alone"
-    )))
-}
-
-fn pmi1(env: Env, fd: &str) -> Result<Found, BootError> {
+fn wire(env: Env, fd: &str) -> Result<Wire, BootError> {
     let number = |name: &str, text: Option<String>| {
         let text = text.unwrap_or_default();
         text.trim().parse::<u32>().map_err(|_| {
@@ -149,7 +84,7 @@ fn pmi1(env: Env, fd: &str) -> Result<Found, BootError> {
             "the launcher says this is rank {rank} of {size} (PMI_RANK, PMI_SIZE), which cannot be"
         )));
     }
-    Ok(Found::Pmi1 { fd, rank, size })
+    Ok(Wire { fd, rank, size })
 }
 
 #[cfg(test)]
@@ -178,44 +113,63 @@ mod tests {
             ("PMI_FD", "7"),
             ("PMI_RANK", "2"),
             ("PMI_SIZE", "4"),
-            ("SLURM_STEP_NUM_TASKS", "4"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
         ];
-        let want = Found::Pmi1 {
+        let want = Wire {
             fd: 7,
             rank: 2,
             size: 4,
         };
-        assert_eq!(with(&pairs).unwrap(), want);
+        assert_eq!(with(&pairs).unwrap(), Found::Pmi1(want));
+        let more = |name, value| with(&[&pairs[..], &[(name, value)]].concat()).unwrap();
+        assert_eq!(
+            more("SLURM_STEP_ID", "0"),
+            Found::Pmi2(want, "Slurm's srun")
+        );
+        assert_eq!(
+            more("KW_PMI", "pmi2"),
+            Found::Pmi2(want, "a PMI-2 launcher")
+        );
+        assert_eq!(more("KW_PMI", "auto"), Found::Pmi1(want));
+        let pmix = [("PMIX_NAMESPACE", "prterun-x"), ("PMIX_RANK", "0")];
+        assert!(matches!(with(&pmix).unwrap(), Found::Pmix(_)));
     }
 
     #[test]
-    fn foreign_launchers_are_named() {
-        for (pairs, who) in [
-            (&[("OMPI_COMM_WORLD_SIZE", "4")][..], "Open MPI"),
-            (&[("PMI_RANK", "3")], "MPICH"),
+    fn foreign_launchers_are_named_with_what_would_work() {
+        let slurm = "srun --mpi=pmi2 -n 4 PROGRAM";
+        for (pairs, who, what) in [
             (
-                &[("PMIX_NAMESPACE", "prterun-x"), ("PMIX_RANK", "0")],
-                "PMIx",
+                &[("OMPI_COMM_WORLD_SIZE", "4")][..],
+                "Open MPI",
+                "mpiexec -n 4",
             ),
+            (&[("PMI_RANK", "3")], "MPICH", "mpiexec -n N"),
             (
                 &[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "0")],
                 "Slurm",
+                slurm,
             ),
             (
                 &[
                     ("SLURM_STEP_ID", "0"),
-                    ("SLURM_NTASKS", "2"),
+                    ("SLURM_NTASKS", "4"),
                     ("SLURM_PROCID", "0"),
                 ],
                 "Slurm",
+                slurm,
             ),
-            (&[("FLUX_TASK_RANK", "1")], "Flux"),
-            (&[("JSM_NAMESPACE_SIZE", "2")], "jsrun"),
-            (&[("PALS_RANKID", "9")], "PALS"),
-            (&[("MPI_LOCALNRANKS", "2")], "MPICH family"),
+            (
+                &[("FLUX_TASK_RANK", "1")],
+                "Flux",
+                "flux run -o pmi=simple -n N",
+            ),
+            (&[("JSM_NAMESPACE_SIZE", "2")], "jsrun", "mpiexec -n 2"),
+            (&[("PALS_RANKID", "9")], "PALS", "mpiexec -n N"),
+            (&[("MPI_LOCALNRANKS", "2")], "MPICH family", "mpiexec -n 2"),
         ] {
             let e = with(pairs).unwrap_err().to_string();
-            assert!(e.contains(who) && e.contains("mpiexec -n"), "{e}");
+            assert!(e.contains(who) && e.contains(what), "{e}");
         }
     }
 

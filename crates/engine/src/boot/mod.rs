@@ -3,64 +3,29 @@
 //! [`connect`] finds the launcher from the environment, [`job`] learns the whole job from it. A rank that [`connect`]
 //! refuses must stop with the sentence it was given.
 
+pub mod conformance;
 mod detect;
+mod launcher;
 mod pmi1;
+mod pmi2;
+mod pmix;
 mod rendezvous;
 mod singleton;
+mod traces;
+mod watch;
+mod words;
 
 #[cfg(test)]
+mod server2;
+#[cfg(test)]
 mod tests;
-
-use std::os::fd::BorrowedFd;
 
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_core::pmi::{mapping, text};
 
 pub use detect::Env;
-
-/// What a launcher offers a rank. Implemented by PMI-1 (and later PMI-2 and PMIx) and by the singleton.
-pub trait Launcher: Send {
-    /// This process's rank in the job.
-    fn rank(&self) -> u32;
-    /// Processes in the job.
-    fn size(&self) -> u32;
-    /// Name of the launcher, for messages.
-    fn name(&self) -> &str;
-    /// A name of the job, unique on this host for as long as the job runs.
-    fn job(&self) -> &str;
-    /// Which application of a multi-program start this is (MPI_APPNUM), if the launcher says.
-    fn appnum(&self) -> Option<i32>;
-    /// MPI_UNIVERSE_SIZE, if the launcher says.
-    fn universe_size(&self) -> Option<i32>;
-    /// Stores a value for all ranks; visible after the next fence. Any text, any length.
-    fn put(&mut self, key: &str, value: &str) -> Result<(), BootError>;
-    /// Waits until every rank has come here.
-    fn fence(&mut self) -> Result<(), BootError>;
-    /// Reads a value that some rank has put before the last fence.
-    fn get(&mut self, key: &str) -> Result<Option<String>, BootError>;
-    /// The ranks of each host, as far as the launcher knows (`None`: it does not say). `hosts[r]` is the number of the
-    /// host of rank `r`.
-    fn hosts(&mut self) -> Option<Vec<u32>>;
-    /// The job's key, if the launcher made one.
-    fn key(&self) -> Option<[u8; 32]> {
-        None
-    }
-    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call of this trait means
-    /// that the launcher is gone, and the rank should end.
-    fn wire(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-    /// Ends the whole job with this status; the launcher prints the message. The caller then exits by itself.
-    fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
-    /// Says that this rank has finalized and may exit at will.
-    fn finalize(&mut self) -> Result<(), BootError>;
-}
-
-/// Why a rank could not start.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BootError(pub String);
+pub use launcher::{BootError, Launcher, ProcessSet};
 
 /// The whole job, as a rank sees it at start.
 #[derive(Clone)]
@@ -102,7 +67,8 @@ impl Job {
     }
 }
 
-/// Finds the launcher that started this process: one that speaks PMI-1 over a descriptor goes before a rendezvous. An error is a sentence for the user; the process must then stop.
+/// Finds the launcher that started this process: one that speaks over a descriptor goes before a rendezvous. An error is a
+/// sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     if env("PMI_FD").is_none()
         && let Some(meeting) = rendezvous::asked_for(env, &kw_sys::host::name())?
@@ -110,7 +76,17 @@ pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
         return Ok(Box::new(rendezvous::open(meeting)?));
     }
     Ok(match detect::detect(env)? {
-        detect::Found::Pmi1 { fd, rank, size } => Box::new(pmi1::Pmi1::open(fd, rank, size)?),
+        detect::Found::Pmi1(wire) => {
+            let mut pmi = pmi1::Pmi1::open(wire)?;
+            pmi.end_with_launcher()?;
+            Box::new(pmi)
+        }
+        detect::Found::Pmi2(wire, name) => {
+            let mut pmi = pmi2::Pmi2::open(wire, env, name)?;
+            pmi.end_with_launcher()?;
+            Box::new(pmi)
+        }
+        detect::Found::Pmix(launched) => Box::new(pmix::Pmix::open(&launched, env("KW_PMIX"))?),
         detect::Found::Alone => Box::new(singleton::Singleton::new()?),
     })
 }
@@ -171,7 +147,7 @@ fn agree(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<(Vec<u32>, [u8; 3
     };
     launcher.put(&format!("kw_host_{}", launcher.rank()), &name)?;
     launcher.fence()?;
-    let word = must(launcher, ROOT_KEY)?;
+    let word = must(launcher, 0, ROOT_KEY)?;
     let (by, digits) = word.split_once(' ').unwrap_or(("", ""));
     let key = text::unhex(digits)
         .ok_or_else(|| BootError(format!("'{ROOT_KEY}' is not what rank 0 stored")))?;
@@ -184,15 +160,15 @@ fn agree(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<(Vec<u32>, [u8; 3
 fn named_hosts(launcher: &mut dyn Launcher) -> Result<Vec<u32>, BootError> {
     let mut names = Vec::new();
     for r in 0..launcher.size() {
-        names.push(must(launcher, &format!("kw_host_{r}"))?);
+        names.push(must(launcher, r, &format!("kw_host_{r}"))?);
     }
     Ok(mapping::number(&names))
 }
 
-fn must(launcher: &mut dyn Launcher, key: &str) -> Result<String, BootError> {
+fn must(launcher: &mut dyn Launcher, from: u32, key: &str) -> Result<String, BootError> {
     let name = launcher.name().to_string();
     launcher
-        .get(key)?
+        .get(from, key)?
         .ok_or_else(|| BootError(format!("{name} lost the value of '{key}'")))
 }
 

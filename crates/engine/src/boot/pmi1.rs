@@ -3,13 +3,13 @@
 //! Every call asks one question and blocks for its answer. Used at start and end only, by one thread at a time.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use super::detect::Wire;
+use super::watch::Watch;
+use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
-use kw_core::pmi::{
-    Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, PmiError, mapping, text,
-};
+use kw_core::pmi::{Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, mapping, text};
 
 /// An open conversation.
 #[derive(Debug)]
@@ -25,23 +25,19 @@ pub struct Pmi1 {
     maxes: Maxes,
     /// The key, if this launcher is ours.
     job_key: Option<[u8; 32]>,
+    /// Of a launcher that may leave us behind.
+    watch: Option<Watch>,
 }
 
 impl Pmi1 {
     /// Opens the conversation: greets, and asks for what every rank needs.
-    pub fn open(fd: i32, rank: u32, size: u32) -> Result<Pmi1, BootError> {
-        let stream = kw_sys::fd::adopt(fd).map_err(|e| {
-            BootError(format!(
-                "PMI_FD is {fd}, but nothing is open there ({e}): this process was started by rank {rank} of another \
-                 job, not by its launcher; unset PMI_FD, PMI_RANK and PMI_SIZE to run it alone"
-            ))
-        })?;
+    pub fn open(wire: Wire) -> Result<Pmi1, BootError> {
         let mut pmi = Pmi1 {
-            stream,
+            stream: adopt(wire)?,
             lines: Lines::default(),
             client: Client::new(),
-            rank,
-            size,
+            rank: wire.rank,
+            size: wire.size,
             kvs: String::new(),
             appnum: None,
             universe: None,
@@ -51,6 +47,7 @@ impl Pmi1 {
                 value: 1024,
             },
             job_key: None,
+            watch: None,
         };
         pmi.greet()?;
         Ok(pmi)
@@ -65,20 +62,27 @@ impl Pmi1 {
             self.kvs = name;
         }
         if let Answer::Number(n) = self.ask(&Ask::Appnum)? {
-            self.appnum = n;
+            // Slurm's answer for "unknown" is -1
+            self.appnum = n.filter(|n| *n >= 0);
         }
         if let Answer::Number(n) = self.ask(&Ask::Universe)? {
             self.universe = n;
         }
-        self.job_key = self.raw(JOB_KEY)?.as_deref().and_then(text::unhex);
+        self.job_key = self.word(0, JOB_KEY)?.as_deref().and_then(text::unhex);
+        Ok(())
+    }
+
+    /// Ours leaves nobody behind, others may.
+    pub fn end_with_launcher(&mut self) -> Result<(), BootError> {
+        if self.job_key.is_none() {
+            self.watch = Some(Watch::start(self.stream.as_fd(), launcher_gone(self.rank))?);
+        }
         Ok(())
     }
 
     fn ask(&mut self, ask: &Ask) -> Result<Answer, BootError> {
         let line = self.client.ask(ask).map_err(strange)?;
-        self.stream
-            .write_all(line.as_bytes())
-            .map_err(|e| BootError(format!("cannot reach the launcher: {e}")))?;
+        say(&self.stream, &line)?;
         let answer = self.read_line()?;
         self.client.handle(&answer).map_err(strange)
     }
@@ -89,17 +93,24 @@ impl Pmi1 {
             if let Some(line) = self.lines.poll_line() {
                 return line.map_err(strange);
             }
-            match self.stream.read(&mut some) {
-                Ok(0) => return Err(BootError("the launcher is gone".into())),
-                Ok(n) => self.lines.feed(&some[..n]),
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(BootError(format!("cannot hear the launcher: {e}"))),
-            }
+            let heard = hear(&self.stream, &mut some)?;
+            self.lines.feed(heard);
         }
     }
+}
 
-    /// What stands under a key, as it stands there.
-    fn raw(&mut self, key: &str) -> Result<Option<String>, BootError> {
+impl Words for Pmi1 {
+    /// A few old launchers count the whole line against the longest value.
+    fn room(&self) -> (usize, usize) {
+        (self.maxes.key - 1, self.maxes.value / 4 * 3)
+    }
+
+    fn put_word(&mut self, key: String, value: String) -> Result<(), BootError> {
+        let kvs = self.kvs.clone();
+        self.ask(&Ask::Put { kvs, key, value }).map(|_| ())
+    }
+
+    fn word(&mut self, _from: u32, key: &str) -> Result<Option<String>, BootError> {
         let get = Ask::Get {
             kvs: self.kvs.clone(),
             key: key.to_string(),
@@ -109,27 +120,6 @@ impl Pmi1 {
             _ => Ok(None),
         }
     }
-
-    fn pieces(&mut self, key: &str, count: usize) -> Result<Vec<u8>, BootError> {
-        let mut word = String::new();
-        for i in 0..count {
-            let name = format!("{key}.{i}");
-            let piece = self.raw(&name)?;
-            word += &piece.ok_or_else(|| {
-                BootError(format!("the launcher lost '{name}', piece {i} of {count}"))
-            })?;
-        }
-        text::decode(&word).map_err(strange)
-    }
-
-    /// Longest value this launcher surely takes: a few old ones count the whole line.
-    fn value_room(&self) -> usize {
-        self.maxes.value / 4 * 3
-    }
-}
-
-fn strange(e: PmiError) -> BootError {
-    BootError(format!("the launcher cannot be understood: {e}"))
 }
 
 impl Launcher for Pmi1 {
@@ -161,43 +151,19 @@ impl Launcher for Pmi1 {
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
-        for (key, value) in text::split(key, value.as_bytes(), self.value_room()) {
-            if key.len() >= self.maxes.key {
-                let most = self.maxes.key - 1;
-                return Err(BootError(format!(
-                    "the launcher takes keys of {most} bytes, but '{key}' has {}",
-                    key.len()
-                )));
-            }
-            let kvs = self.kvs.clone();
-            self.ask(&Ask::Put { kvs, key, value })?;
-        }
-        Ok(())
+        self.put_value(key, value)
     }
 
     fn fence(&mut self) -> Result<(), BootError> {
         self.ask(&Ask::Fence).map(|_| ())
     }
 
-    fn get(&mut self, key: &str) -> Result<Option<String>, BootError> {
-        let key = text::encode(key.as_bytes());
-        let Some(word) = self.raw(&key)? else {
-            return Ok(None);
-        };
-        let bytes = match text::stored(&word).map_err(strange)? {
-            text::Stored::Whole(v) => v,
-            text::Stored::Pieces(n) => self.pieces(&key, n)?,
-        };
-        match String::from_utf8(bytes) {
-            Ok(s) => Ok(Some(s)),
-            Err(_) => Err(BootError(format!(
-                "what is stored under '{key}' is no text"
-            ))),
-        }
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
+        self.value(from, key)
     }
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
-        let text = self.raw(MAPPING_KEY).ok()??;
+        let text = self.word(0, MAPPING_KEY).ok()??;
         mapping::parse(&text, self.size)
     }
 
@@ -215,12 +181,13 @@ impl Launcher for Pmi1 {
             message: message.into(),
         };
         let line = self.client.ask(&ask).map_err(strange)?;
-        self.stream
-            .write_all(line.as_bytes())
-            .map_err(|e| BootError(format!("cannot reach the launcher: {e}")))
+        say(&self.stream, &line)
     }
 
     fn finalize(&mut self) -> Result<(), BootError> {
+        if let Some(watch) = &self.watch {
+            watch.over();
+        }
         self.ask(&Ask::Finalize).map(|_| ())
     }
 }

@@ -59,7 +59,7 @@ impl Launcher for Singleton {
         Ok(())
     }
 
-    fn get(&mut self, key: &str) -> Result<Option<String>, BootError> {
+    fn get(&mut self, _from: u32, key: &str) -> Result<Option<String>, BootError> {
         Ok(self.store.get(key).cloned())
     }
 

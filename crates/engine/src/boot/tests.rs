@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 
+use super::detect::Wire;
 use super::pmi1::Pmi1;
+use super::pmi2::Pmi2;
 use super::{Job, Launcher, job};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
@@ -26,7 +28,7 @@ fn with_ranks<T: Send + 'static>(n: u32, body: fn(u32, &mut dyn Launcher) -> T) 
         .zip(theirs)
         .map(|(r, t)| {
             thread::spawn(move || {
-                let mut l = Pmi1::open(t.into_raw_fd(), r, n).unwrap();
+                let mut l = Pmi1::open(wire(t, r, n)).unwrap();
                 body(r, &mut l)
             })
         })
@@ -68,14 +70,123 @@ fn values_of_any_length_and_content_are_exchanged() {
         l.put(&format!("card {r}"), &mine).unwrap();
         l.fence().unwrap();
         let next = (r + 1) % 3;
-        let theirs = l.get(&format!("card {next}")).unwrap().unwrap();
+        let theirs = l.get(next, &format!("card {next}")).unwrap().unwrap();
         assert_eq!(theirs, format!("a b=c\n%{next}").repeat(40_000));
-        assert_eq!(l.get("nothing").unwrap(), None);
+        assert_eq!(l.get(0, "nothing").unwrap(), None);
         l.fence().unwrap();
         l.finalize().unwrap();
         l.job().to_string()
     });
     assert_eq!(read, ["kw-boot"; 3]);
+}
+
+fn wire(stream: UnixStream, rank: u32, size: u32) -> Wire {
+    let fd = stream.into_raw_fd();
+    Wire { fd, rank, size }
+}
+
+#[test]
+fn pmi2_keeps_the_contract() {
+    let job = super::server2::Job::new(4);
+    let ranks: Vec<_> = (0..4)
+        .map(|r| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let job = job.clone();
+            thread::spawn(move || job.serve(r, ours));
+            thread::spawn(move || {
+                let mut l = Pmi2::open(wire(theirs, r, 4), &|_| None, "a test").unwrap();
+                assert_eq!((l.job(), l.universe_size()), ("kw-two", Some(8)));
+                assert_eq!(l.hosts(), Some(vec![0, 0, 1, 1]));
+                let passed = super::conformance::run(&mut l);
+                l.finalize().unwrap();
+                passed
+            })
+        })
+        .collect();
+    let cases = super::conformance::CASES.len();
+    for rank in ranks {
+        assert_eq!(rank.join().unwrap(), Ok(cases));
+    }
+}
+
+/// What a rank says when its launcher answers this, piece by piece, and hangs up.
+fn told(answers: &[&[u8]], two: bool) -> String {
+    let answers: Vec<Vec<u8>> = answers.iter().map(|a| a.to_vec()).collect();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let launcher = thread::spawn(move || {
+        let mut bytes = [0; 500];
+        for answer in answers {
+            if !matches!(ours.read(&mut bytes), Ok(1..)) || ours.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    });
+    let opened = match two {
+        true => Pmi2::open(wire(theirs, 0, 2), &|_| None, "a test").map(|_| ()),
+        false => Pmi1::open(wire(theirs, 0, 2)).map(|_| ()),
+    };
+    launcher.join().unwrap();
+    opened.unwrap_err().to_string()
+}
+
+#[test]
+fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
+    let greeted = b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n";
+    for (answers, two, sentence) in [
+        (&[][..], false, "is gone"),
+        (&[&b"cmd=response_to_i"[..]], false, "is gone"),
+        (&[b"\xff\xfe\n"], false, "not text"),
+        (&[b"hello\n"], false, "begins with 'hello'"),
+        (&[b"cmd=barrier_out rc=0\n"], false, "was due"),
+        (
+            &[b"cmd=response_to_init pmi_version=1 rc=-1\n"],
+            false,
+            "refused",
+        ),
+        (
+            &[
+                b"cmd=response_to_init pmi_version=1 rc=0\n",
+                b"cmd=maxes kvsname_max=1 keylen_max=x vallen_max=1\n",
+            ],
+            false,
+            "'x'",
+        ),
+        (&[], true, "is gone"),
+        (
+            &[b"cmd=response_to_init pmi_version=1 rc=0\n"],
+            true,
+            "does not speak PMI-2",
+        ),
+        (&[greeted, b"    99cmd=fullinit-resp"], true, "is gone"),
+        (&[greeted, b"HTTP/1.0 400\n"], true, "not with its length"),
+        (&[greeted, b"    10cmd=hello;"], true, "was due"),
+        (
+            &[
+                greeted,
+                b"    43cmd=fullinit-response;rank=1;size=2;rc=0;  ",
+            ],
+            true,
+            "rank 1 of 2",
+        ),
+    ] {
+        let said = told(answers, two);
+        assert!(said.contains(sentence) && !said.contains('\n'), "{said}");
+    }
+}
+
+#[test]
+fn pmi1_keeps_the_contract() {
+    let cases = super::conformance::CASES.len();
+    assert_eq!(
+        with_ranks(3, |_, l| super::conformance::run(l)),
+        vec![Ok(cases); 3]
+    );
+}
+
+#[test]
+fn the_singleton_keeps_the_contract() {
+    let mut alone = super::singleton::Singleton::new().unwrap();
+    assert!(super::conformance::run(&mut alone).is_ok());
 }
 
 /// A launcher that hides what only ours offers.
@@ -106,8 +217,8 @@ impl Launcher for Foreign<'_> {
     fn fence(&mut self) -> Result<(), super::BootError> {
         self.0.fence()
     }
-    fn get(&mut self, key: &str) -> Result<Option<String>, super::BootError> {
-        self.0.get(key)
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, super::BootError> {
+        self.0.get(from, key)
     }
     fn hosts(&mut self) -> Option<Vec<u32>> {
         self.1.then(|| self.0.hosts())?

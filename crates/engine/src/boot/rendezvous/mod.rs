@@ -19,10 +19,11 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use super::detect::Wire;
 use super::pmi1::Pmi1;
+use super::watch::Watch;
 use super::{BootError, Env, Launcher};
-use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_base::sync::{Arc, thread};
+use kw_base::sync::thread;
 use kw_core::handshake::{self, Identity};
 
 /// Shortest secret that is taken.
@@ -195,26 +196,20 @@ pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
         }
         _ => (OwnedFd::from(guest::join(&meeting, secret, until)?), None),
     };
-    let over = Arc::new(AtomicBool::new(false));
-    let theirs = over.clone();
-    let watched = stream
-        .try_clone()
-        .map_err(|e| BootError(format!("cannot watch the rendezvous: {e}")))?;
     let (rank, host) = (meeting.rank, kw_sys::host::name());
-    thread::spawn(move || {
-        kw_sys::fd::wait_for_hang_up(&watched);
-        // SYNC: rendezvous-over
-        if !theirs.load(Ordering::Acquire) {
-            eprintln!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
-            kw_sys::host::leave(1);
-        }
-    });
-    let inner = Pmi1::open(stream.into_raw_fd(), meeting.rank, meeting.size)?;
+    let sentence =
+        format!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
+    let watch = Watch::start(stream.as_fd(), sentence)?;
+    let inner = Pmi1::open(Wire {
+        fd: stream.into_raw_fd(),
+        rank: meeting.rank,
+        size: meeting.size,
+    })?;
     let key = handshake::key_of(&secret, inner.job());
     Ok(Rendezvous {
         inner,
         key,
-        over,
+        watch,
         server,
     })
 }
@@ -223,8 +218,7 @@ pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
 pub(super) struct Rendezvous {
     inner: Pmi1,
     key: [u8; 32],
-    /// Whether the end of the connection is expected.
-    over: Arc<AtomicBool>,
+    watch: Watch,
     /// Rank 0: the thread that serves all.
     server: Option<thread::JoinHandle<()>>,
 }
@@ -262,8 +256,8 @@ impl Launcher for Rendezvous {
         self.inner.fence()
     }
 
-    fn get(&mut self, key: &str) -> Result<Option<String>, BootError> {
-        self.inner.get(key)
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
+        self.inner.get(from, key)
     }
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
@@ -290,8 +284,7 @@ impl Launcher for Rendezvous {
 
     /// Rank 0 stays until all others have finalized, because it serves them.
     fn finalize(&mut self) -> Result<(), BootError> {
-        // SYNC: rendezvous-over
-        self.over.store(true, Ordering::Release);
+        self.watch.over();
         self.inner.finalize()?;
         if let Some(server) = self.server.take() {
             let _ = server.join();

@@ -1,0 +1,141 @@
+//! Frames of PMI-2: six characters that say how long the rest is, then `key=value;` words, of which the first is `cmd=`. A semicolon in a
+//! value is doubled.
+
+use super::line::short;
+use super::{PmiError, fault};
+
+/// Characters that hold the length.
+const HEAD: usize = 6;
+/// Longest frame that they can announce.
+const FRAME_MAX: usize = 999_999;
+
+/// A frame with these words.
+pub fn write(cmd: &str, words: &[(&str, &str)]) -> Result<String, PmiError> {
+    let mut body = format!("cmd={cmd};");
+    for (key, value) in words {
+        body += &format!("{key}={};", value.replace(';', ";;"));
+    }
+    match body.len() {
+        n if n > FRAME_MAX => fault(format!(
+            "a PMI-2 frame takes {FRAME_MAX} bytes, this one has {n}"
+        )),
+        n => Ok(format!("{n:6}{body}")),
+    }
+}
+
+/// Cuts a byte stream into frames.
+#[derive(Debug, Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+}
+
+impl Frames {
+    /// Takes bytes as they came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame; `None` until there is one. After an error there is no next one.
+    pub fn poll_frame(&mut self) -> Option<Result<Frame, PmiError>> {
+        let head = self.bytes.get(..HEAD)?;
+        let Some(length) = length(head) else {
+            return Some(fault(format!(
+                "a PMI-2 frame begins with '{}', not with its length",
+                short(&String::from_utf8_lossy(head))
+            )));
+        };
+        self.bytes.get(HEAD..HEAD + length)?;
+        let frame: Vec<u8> = self.bytes.drain(..HEAD + length).skip(HEAD).collect();
+        Some(Frame::parse(&frame))
+    }
+}
+
+fn length(head: &[u8]) -> Option<usize> {
+    std::str::from_utf8(head).ok()?.trim().parse().ok()
+}
+
+/// The words of one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    words: Vec<(String, String)>,
+}
+
+impl Frame {
+    fn parse(bytes: &[u8]) -> Result<Frame, PmiError> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut words = Vec::new();
+        for word in split(&text) {
+            match word.split_once('=') {
+                Some((k, v)) => words.push((k.trim().to_string(), v.replace(";;", ";"))),
+                None => return fault(format!("a PMI-2 frame has the word '{}'", short(word))),
+            }
+        }
+        match words.first() {
+            Some((k, _)) if k == "cmd" => Ok(Frame { words }),
+            _ => fault(format!(
+                "a PMI-2 frame begins with '{}', not with 'cmd='",
+                short(&text)
+            )),
+        }
+    }
+
+    /// The command.
+    pub fn cmd(&self) -> &str {
+        &self.words[0].1
+    }
+
+    /// The value of a word.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let mut rest = self.words[1..].iter();
+        rest.find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    /// A number that must be there.
+    pub fn number(&self, key: &str) -> Result<u32, PmiError> {
+        let text = self.get(key).unwrap_or("");
+        text.trim().parse().or_else(|_| {
+            let text = short(text);
+            fault(format!(
+                "PMI-2 command '{}' says {key}='{text}', which is no number",
+                self.cmd()
+            ))
+        })
+    }
+
+    /// Whether the answer carries no error (`rc` absent or zero).
+    pub fn is_ok(&self) -> bool {
+        self.get("rc").is_none_or(|rc| rc.trim() == "0")
+    }
+
+    /// Whether a word says yes.
+    pub fn says(&self, key: &str) -> bool {
+        self.get(key)
+            .is_some_and(|v| v.eq_ignore_ascii_case("true"))
+    }
+
+    /// As text, for messages.
+    pub fn short(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        short(&words.join(";"))
+    }
+}
+
+/// At single semicolons.
+fn split(text: &str) -> Vec<&str> {
+    let (mut words, mut from, mut at) = (Vec::new(), 0, 0);
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b';', Some(b';')) => at += 2,
+            (b';', _) => {
+                words.push(&text[from..at]);
+                at += 1;
+                from = at;
+            }
+            _ => at += 1,
+        }
+    }
+    words.push(&text[from..]);
+    words.retain(|w| !w.trim_matches(['\0', '\n', ' ']).is_empty());
+    words
+}

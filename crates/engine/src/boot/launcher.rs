@@ -1,0 +1,63 @@
+//! The seam between a rank and whoever started it: one trait, and what passes through it.
+//!
+//! Implemented by PMI-1 and PMI-2 (`pmi1`, `pmi2`), PMIx (`pmix`), the rendezvous, and by the singleton. What all of them must do
+//! is written down as a suite (`conformance`), which unit tests run over servers of our own, and
+//! `examples/launcher.rs` under any launcher there is.
+
+use std::os::fd::BorrowedFd;
+
+/// What a launcher offers a rank.
+pub trait Launcher: Send {
+    /// This process's rank in the job.
+    fn rank(&self) -> u32;
+    /// Processes in the job.
+    fn size(&self) -> u32;
+    /// Name of the launcher, for messages.
+    fn name(&self) -> &str;
+    /// A name of the job, unique on this host for as long as the job runs.
+    fn job(&self) -> &str;
+    /// Which application of a multi-program start this is (MPI_APPNUM), if the launcher says.
+    fn appnum(&self) -> Option<i32>;
+    /// MPI_UNIVERSE_SIZE, if the launcher says.
+    fn universe_size(&self) -> Option<i32>;
+    /// Stores a value for all ranks; visible after the next fence. Any text, any length.
+    fn put(&mut self, key: &str, value: &str) -> Result<(), BootError>;
+    /// Waits until every rank has come here.
+    fn fence(&mut self) -> Result<(), BootError>;
+    /// Reads the value that rank `from` has put under a key before the last fence. Keys are the job's: two ranks never use the same.
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError>;
+    /// The ranks of each host, as far as the launcher knows (`None`: it does not say). `hosts[r]` is the number of the
+    /// host of rank `r`.
+    fn hosts(&mut self) -> Option<Vec<u32>>;
+    /// The named sets of processes that the launcher made, beside those of every job.
+    fn process_sets(&mut self) -> Vec<ProcessSet> {
+        Vec::new()
+    }
+    /// The job's key, if the launcher made one.
+    fn key(&self) -> Option<[u8; 32]> {
+        None
+    }
+    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call of this trait means
+    /// that the launcher is gone, and the rank should end.
+    fn wire(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    /// Ends the whole job with this status; the launcher prints the message. The caller then exits by itself.
+    fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
+    /// Says that this rank has finalized and may exit at will.
+    fn finalize(&mut self) -> Result<(), BootError>;
+}
+
+/// A named set of processes of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessSet {
+    /// Name, as the launcher gives it.
+    pub name: String,
+    /// Members, by rank.
+    pub ranks: Vec<u32>,
+}
+
+/// Why a rank could not start.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BootError(pub String);

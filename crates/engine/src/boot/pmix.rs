@@ -1,0 +1,133 @@
+//! A rank's conversation with a PMIx server (PRRTE, Open MPI's mpirun, Slurm with `--mpi=pmix`), through the system's library.
+
+use super::traces::Launched;
+use super::{BootError, Launcher, ProcessSet};
+use kw_core::pmi::text;
+use kw_sys::pmix::{self, Closed, Fact};
+
+/// An open conversation.
+#[derive(Debug)]
+pub struct Pmix {
+    inner: pmix::Pmix,
+    job: String,
+    size: u32,
+    name: &'static str,
+}
+
+impl Pmix {
+    /// Opens it, through the library that `named` says or the one that fits the launcher.
+    pub fn open(launched: &Launched, named: Option<String>) -> Result<Pmix, BootError> {
+        let named = named.filter(|n| n != "auto");
+        let inner = pmix::Pmix::open(named.as_deref()).map_err(|why| match why {
+            Closed::NoLibrary(why) => launched.refuse(&format!(
+                "only through libpmix.so.2, and that cannot be used ({why}): install it (Debian's package libpmix2) or say in \
+                 KW_PMIX where it is, or"
+            )),
+            Closed::NoServer(why) => launched.refuse(&format!("its PMIx server does not answer ({why}):")),
+        })?;
+        let size = inner
+            .fact(Fact::JobSize)
+            .and_then(|n| u32::try_from(n).ok());
+        let size = size.filter(|n| inner.rank() < *n).ok_or_else(|| {
+            BootError(format!(
+                "{} says that this is rank {}, and of so many: {size:?}",
+                launched.name(),
+                inner.rank()
+            ))
+        })?;
+        inner.end_with_server().map_err(strange)?;
+        Ok(Pmix {
+            job: inner.space(),
+            inner,
+            size,
+            name: launched.name(),
+        })
+    }
+
+    fn small(&self, fact: Fact) -> Option<i32> {
+        i32::try_from(self.inner.fact(fact)?).ok()
+    }
+}
+
+fn strange(why: String) -> BootError {
+    BootError(format!(
+        "the PMIx launcher does not do what it is asked: {why}"
+    ))
+}
+
+impl Launcher for Pmix {
+    fn rank(&self) -> u32 {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn job(&self) -> &str {
+        &self.job
+    }
+
+    fn appnum(&self) -> Option<i32> {
+        self.small(Fact::Appnum(self.inner.rank()))
+    }
+
+    fn universe_size(&self) -> Option<i32> {
+        self.small(Fact::UniverseSize).filter(|n| *n > 0)
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
+        let key = text::encode(key.as_bytes());
+        self.inner.put(&key, value.as_bytes()).map_err(strange)
+    }
+
+    fn fence(&mut self) -> Result<(), BootError> {
+        self.inner.fence().map_err(strange)
+    }
+
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
+        let word = text::encode(key.as_bytes());
+        let Some(bytes) = self.inner.get(from, &word).map_err(strange)? else {
+            return Ok(None);
+        };
+        match String::from_utf8(bytes) {
+            Ok(s) => Ok(Some(s)),
+            Err(_) => Err(BootError(format!(
+                "what is stored under '{key}' is no text"
+            ))),
+        }
+    }
+
+    fn hosts(&mut self) -> Option<Vec<u32>> {
+        let host = |r| u32::try_from(self.inner.fact(Fact::NodeId(r))?).ok();
+        (0..self.size).map(host).collect()
+    }
+
+    fn process_sets(&mut self) -> Vec<ProcessSet> {
+        let sets = self.inner.sets().into_iter();
+        sets.map(|s| ProcessSet {
+            name: s.name,
+            ranks: s.ranks,
+        })
+        .collect()
+    }
+
+    fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
+        let host = kw_sys::host::name();
+        let sentence = format!(
+            "rank {} on {host} aborted the job with status {status}: {message}",
+            self.rank()
+        );
+        // not every launcher prints what it is told
+        eprintln!("{sentence}");
+        self.inner.abort(status, &sentence).map_err(strange)
+    }
+
+    fn finalize(&mut self) -> Result<(), BootError> {
+        self.inner.finalize().map_err(strange)
+    }
+}

@@ -1,0 +1,44 @@
+//! A thread that ends this process when whoever started it is gone, and with it who would end the rest of the job.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use super::BootError;
+use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_base::sync::{Arc, thread};
+
+/// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes first.
+const KILL: Duration = Duration::from_millis(300);
+
+/// The thread's end of it.
+#[derive(Debug)]
+pub(super) struct Watch {
+    over: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// From now on the process ends with `sentence` and status 1 when the other end of the connection is closed.
+    pub(super) fn start(connection: BorrowedFd, sentence: String) -> Result<Watch, BootError> {
+        let watched = connection
+            .try_clone_to_owned()
+            .map_err(|e| BootError(format!("cannot watch the launcher: {e}")))?;
+        let over = Arc::new(AtomicBool::new(false));
+        let theirs = over.clone();
+        thread::spawn(move || {
+            kw_sys::fd::wait_for_hang_up(&watched);
+            // SYNC: launcher-over
+            if !theirs.load(Ordering::Acquire) {
+                std::thread::sleep(KILL);
+                eprintln!("{sentence}");
+                kw_sys::host::leave(1);
+            }
+        });
+        Ok(Watch { over })
+    }
+
+    /// The end of the connection is expected from now on.
+    pub(super) fn over(&self) {
+        // SYNC: launcher-over
+        self.over.store(true, Ordering::Release);
+    }
+}

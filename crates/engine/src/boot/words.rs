@@ -1,0 +1,114 @@
+//! Values of any length and content over launchers that store short words (see [`kw_core::pmi::text`]), and answers read from a
+//! descriptor: what PMI-1 and PMI-2 have in common.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+
+use super::BootError;
+use super::detect::Wire;
+use kw_core::pmi::{PmiError, text};
+
+/// A launcher that stores words.
+pub(super) trait Words {
+    /// Longest key and longest value that it surely takes, in bytes.
+    fn room(&self) -> (usize, usize);
+    /// Stores a word.
+    fn put_word(&mut self, key: String, value: String) -> Result<(), BootError>;
+    /// What stands under a key, as it stands there.
+    fn word(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError>;
+
+    /// Stores a value, over several keys where it is too long for one.
+    fn put_value(&mut self, key: &str, value: &str) -> Result<(), BootError> {
+        let (longest, most) = self.room();
+        for (key, value) in text::split(key, value.as_bytes(), most) {
+            if key.len() > longest {
+                return Err(BootError(format!(
+                    "the launcher takes keys of {longest} bytes, but '{key}' has {}",
+                    key.len()
+                )));
+            }
+            self.put_word(key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a value.
+    fn value(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
+        let key = text::encode(key.as_bytes());
+        let Some(word) = self.word(from, &key)? else {
+            return Ok(None);
+        };
+        let bytes = match text::stored(&word).map_err(strange)? {
+            text::Stored::Whole(v) => v,
+            text::Stored::Pieces(n) => self.pieces(from, &key, n)?,
+        };
+        match String::from_utf8(bytes) {
+            Ok(s) => Ok(Some(s)),
+            Err(_) => Err(BootError(format!(
+                "what is stored under '{key}' is no text"
+            ))),
+        }
+    }
+
+    /// Joins the pieces of a value.
+    fn pieces(&mut self, from: u32, key: &str, count: usize) -> Result<Vec<u8>, BootError> {
+        let mut word = String::new();
+        for i in 0..count {
+            let name = format!("{key}.{i}");
+            let piece = self.word(from, &name)?;
+            word += &piece.ok_or_else(|| {
+                BootError(format!("the launcher lost '{name}', piece {i} of {count}"))
+            })?;
+        }
+        text::decode(&word).map_err(strange)
+    }
+}
+
+/// The launcher did not keep to its protocol.
+pub(super) fn strange(e: PmiError) -> BootError {
+    BootError(format!("the launcher cannot be understood: {e}"))
+}
+
+/// Takes over the descriptor to the launcher.
+pub(super) fn adopt(wire: Wire) -> Result<File, BootError> {
+    kw_sys::fd::adopt(wire.fd).map_err(|e| {
+        BootError(format!(
+            "PMI_FD is {}, but nothing is open there ({e}): this process was started by rank {} of another job, not by its \
+             launcher; unset PMI_FD, PMI_RANK and PMI_SIZE to run it alone",
+            wire.fd, wire.rank
+        ))
+    })
+}
+
+/// What a rank says whose launcher vanishes while it runs.
+pub(super) fn launcher_gone(rank: u32) -> String {
+    let host = kw_sys::host::name();
+    format!("rank {rank} on {host}: the job has ended, its launcher is gone")
+}
+
+fn gone() -> BootError {
+    BootError("the launcher is gone".into())
+}
+
+/// Says something.
+pub(super) fn say(mut stream: &File, text: &str) -> Result<(), BootError> {
+    stream
+        .write_all(text.as_bytes())
+        .map_err(|e| match e.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => gone(),
+            _ => BootError(format!("cannot reach the launcher: {e}")),
+        })
+}
+
+/// Reads some more, at least one byte.
+pub(super) fn hear<'a>(mut stream: &File, some: &'a mut [u8]) -> Result<&'a [u8], BootError> {
+    loop {
+        match stream.read(some) {
+            Ok(0) => return Err(gone()),
+            Ok(n) => return Ok(&some[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Err(gone()),
+            Err(e) => return Err(BootError(format!("cannot hear the launcher: {e}"))),
+        }
+    }
+}

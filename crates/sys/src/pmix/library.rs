@@ -1,0 +1,165 @@
+//! Which `libpmix.so.2` is used, and its calls.
+//!
+//! In this order: the file that the user names; the file that the launcher itself runs on, which is seen in the memory maps of our
+//! parent processes (it speaks the launcher's dialect for sure); what the loader finds under the name. The file stays open until the
+//! process ends.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::PathBuf;
+
+use super::abi::{Info, OnEvent, Proc, Query, Value};
+
+const NAME: &CStr = c"libpmix.so.2";
+/// So many parents are looked at: the launcher's daemon, and shells and debuggers in between.
+const PARENTS: usize = 8;
+
+type WithInfo = unsafe extern "C" fn(*const Info, usize) -> c_int;
+
+/// The calls that are used.
+pub struct Calls {
+    pub init: unsafe extern "C" fn(*mut Proc, *mut Info, usize) -> c_int,
+    pub finalize: WithInfo,
+    pub put: unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int,
+    pub commit: unsafe extern "C" fn() -> c_int,
+    pub fence: unsafe extern "C" fn(*const Proc, usize, *const Info, usize) -> c_int,
+    pub get: unsafe extern "C" fn(
+        *const Proc,
+        *const c_char,
+        *const Info,
+        usize,
+        *mut *mut Value,
+    ) -> c_int,
+    pub abort: unsafe extern "C" fn(c_int, *const c_char, *mut Proc, usize) -> c_int,
+    pub query: unsafe extern "C" fn(*mut Query, usize, *mut *mut Info, *mut usize) -> c_int,
+    pub register: unsafe extern "C" fn(
+        *mut c_int,
+        usize,
+        *mut Info,
+        usize,
+        OnEvent,
+        *mut c_void,
+        *mut c_void,
+    ) -> c_int,
+    pub error_text: unsafe extern "C" fn(c_int) -> *const c_char,
+    /// Frees what a value holds, not the value; versions before 4.1 have no such call.
+    pub destruct: Option<unsafe extern "C" fn(*mut Value)>,
+}
+
+/// Opens the library; the error is what the loader said.
+pub fn open(named: Option<&str>) -> Result<Calls, String> {
+    let library = match named {
+        Some(path) => load(&CString::new(path).unwrap_or_default())?,
+        None => match of_launcher().map(|p| load(&p)) {
+            Some(Ok(library)) => library,
+            _ => load(NAME)?,
+        },
+    };
+    calls(library).ok_or_else(|| "it lacks calls that a client of PMIx needs".into())
+}
+
+/// The file that the nearest parent has mapped which has one.
+fn of_launcher() -> Option<CString> {
+    let mut pid = std::os::unix::process::parent_id();
+    for _ in 0..PARENTS {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if let Some(path) = mapped(&maps) {
+            return CString::new(path).ok();
+        }
+        pid = parent_of(pid).filter(|p| *p > 1)?;
+    }
+    None
+}
+
+fn mapped(maps: &str) -> Option<&str> {
+    let path = |line: &str| line.find('/').map(|at| at..line.len());
+    let mut paths = maps.lines().filter_map(|l| Some(&l[path(l)?]));
+    paths.find(|p| {
+        let file = p.rsplit('/').next().unwrap_or("");
+        file == "libpmix.so" || file.starts_with("libpmix.so.2")
+    })
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+fn load(path: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: opens a library by name; its initialisers are those of libpmix.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if !library.is_null() {
+        return Ok(library);
+    }
+    // SAFETY: after a failure dlerror answers a text that lives until the next call of this thread, or null.
+    let text = unsafe { libc::dlerror().as_ref().map(|t| CStr::from_ptr(t)) };
+    Err(text.map_or_else(
+        || "it cannot be opened".into(),
+        |t| t.to_string_lossy().into(),
+    ))
+}
+
+fn calls(library: *mut c_void) -> Option<Calls> {
+    // SAFETY: each symbol has the type that the PMIx Standard gives it.
+    unsafe {
+        Some(Calls {
+            init: symbol(library, c"PMIx_Init")?,
+            finalize: symbol(library, c"PMIx_Finalize")?,
+            put: symbol(library, c"PMIx_Put")?,
+            commit: symbol(library, c"PMIx_Commit")?,
+            fence: symbol(library, c"PMIx_Fence")?,
+            get: symbol(library, c"PMIx_Get")?,
+            abort: symbol(library, c"PMIx_Abort")?,
+            query: symbol(library, c"PMIx_Query_info")?,
+            register: symbol(library, c"PMIx_Register_event_handler")?,
+            error_text: symbol(library, c"PMIx_Error_string")?,
+            destruct: symbol(library, c"PMIx_Value_destruct"),
+        })
+    }
+}
+
+/// # Safety
+/// `F` is a function pointer type and the symbol's true type.
+unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Option<F> {
+    // SAFETY: the library is open and the name ends with NUL; a function pointer is as large as a data pointer here, and
+    // the caller promises the type.
+    unsafe {
+        let at = libc::dlsym(library, name.as_ptr());
+        (!at.is_null() && size_of::<F>() == size_of::<*mut c_void>())
+            .then(|| std::mem::transmute_copy::<*mut c_void, F>(&at))
+    }
+}
+
+/// Where the launcher's own library is, for messages and tests.
+pub fn launchers_file() -> Option<PathBuf> {
+    of_launcher().map(|p| p.to_string_lossy().into_owned().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_launchers_file_is_seen_in_its_maps() {
+        let maps = "7f00-7f01 r-xp 0000 08:01 12   /usr/lib/libc.so.6\n7f02-7f03 rw-p 0 0:0 0 \n\
+                    7f04-7f05 r--p 0 08:01 9   /a b/libpmix.so.2.6.2\n";
+        assert_eq!(mapped(maps), Some("/a b/libpmix.so.2.6.2"));
+        assert_eq!(
+            mapped("7f00-7f01 r-xp 0 08:01 1 /usr/lib/libpmixx.so.2\n"),
+            None
+        );
+        assert_eq!(mapped(""), None);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let e = open(Some("/no/such/libpmix.so.2")).err().unwrap();
+        assert!(e.contains("/no/such/libpmix.so.2"), "{e}");
+        assert!(
+            open(Some("libc.so.6"))
+                .err()
+                .unwrap()
+                .contains("lacks calls")
+        );
+    }
+}
