@@ -7,6 +7,7 @@
 //! | [`args`] | the command line as a [`args::Command`] |
 //! | [`plan`] | what to start: programs found, environments made, one entry a rank |
 //! | [`hosts`] | hosts by list and by file, and which rank goes where |
+//! | [`slurm`] | the hosts of an allocation of Slurm |
 //! | [`bind`] | which processors each rank gets |
 //! | [`ranks`] | the processes of ranks on this machine |
 //! | [`job`] | the event loop that runs a plan |
@@ -30,6 +31,7 @@ pub mod output;
 pub mod plan;
 pub mod ranks;
 pub mod remote;
+pub mod slurm;
 pub mod stdin;
 pub mod tuning;
 pub mod verdict;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::args::{App, Binding, Request};
 use crate::hosts::{self, Host};
 use crate::ranks::Env;
+use crate::slurm;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
 use kw_base::knobs::{Id, Knobs};
 use kw_core::pmi::mapping;
@@ -82,6 +83,8 @@ pub struct Reach {
     pub command: Vec<String>,
     /// `mpiexec` there.
     pub helper: PathBuf,
+    /// Whether a shell reads there what is to be run, as after ssh.
+    pub shell: bool,
 }
 
 /// The job to run.
@@ -127,8 +130,9 @@ impl Plan {
 }
 
 /// Makes the plan; `ours` is our own environment.
-pub fn plan(request: Request, ours: Env) -> Result<Plan, Verdict> {
-    let reach = reach(&request, &ours)?;
+pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
+    let allocated = request.hosts.is_empty() && use_allocation(&mut request, &ours)?;
+    let reach = reach(&request, allocated, &ours)?;
     let base = environment(&request, ours);
     let machines = machines(&request)?;
     let alone = request.apps.len() == 1 && !request.hosts.is_empty();
@@ -173,6 +177,18 @@ pub fn plan(request: Request, ours: Env) -> Result<Plan, Verdict> {
     })
 }
 
+/// In an allocation of Slurm its nodes are the hosts, unless hosts were named.
+fn use_allocation(request: &mut Request, env: &Env) -> Result<bool, Verdict> {
+    let read = |name: &str| {
+        let found = env.iter().find(|(n, _)| n == name);
+        found.map(|(_, v)| v.to_string_lossy().into_owned())
+    };
+    let nodes = slurm::allocation(&read)?;
+    let found = nodes.is_some();
+    request.hosts = nodes.unwrap_or_default();
+    Ok(found)
+}
+
 /// The hosts asked for, in their order; those that are this machine as one, under its own name.
 fn machines(request: &Request) -> Result<Vec<Host>, Verdict> {
     let own = kw_sys::host::name();
@@ -206,12 +222,16 @@ fn machine(host: Host) -> Machine {
 }
 
 /// Our own environment counts here, whatever of it the ranks get.
-fn reach(request: &Request, env: &Env) -> Result<Reach, Verdict> {
+fn reach(request: &Request, allocated: bool, env: &Env) -> Result<Reach, Verdict> {
     let named = env.iter().find(|(n, _)| n == "KW_SSH");
     let named = named.map(|(_, v)| v.to_string_lossy().into_owned());
     let knobs = Knobs::read(|name| named.clone().filter(|_| name == "KW_SSH"));
     let knobs = knobs.map_err(|e| Verdict::misuse(e.to_string()))?;
-    let text = request.ssh.as_deref().unwrap_or(knobs.text(Id::Ssh));
+    let by_srun = allocated && request.ssh.is_none() && named.is_none();
+    let text = match by_srun {
+        true => slurm::SRUN,
+        false => request.ssh.as_deref().unwrap_or(knobs.text(Id::Ssh)),
+    };
     let helper = match &request.prefix {
         Some(prefix) => Path::new(prefix).join("bin/mpiexec"),
         None => std::env::current_exe().map_err(|e| Verdict::system("find mpiexec itself", e))?,
@@ -219,6 +239,7 @@ fn reach(request: &Request, env: &Env) -> Result<Reach, Verdict> {
     Ok(Reach {
         command: text.split_whitespace().map(str::to_string).collect(),
         helper,
+        shell: !by_srun,
     })
 }
 

@@ -89,7 +89,11 @@ impl Remote {
         let [first, rest @ ..] = &words[..] else {
             return Err(failed(&"it is empty"));
         };
-        let helper = quoted(&plan.reach.helper.to_string_lossy());
+        let helper = plan.reach.helper.to_string_lossy();
+        let helper = match plan.reach.shell {
+            true => quoted(&helper),
+            false => helper.into_owned(),
+        };
         let args: Vec<_> = rest
             .iter()
             .cloned()
