@@ -112,11 +112,7 @@ impl List {
             return Ok(Some(found));
         }
         running(state)?.0.progress();
-        let found = look(state);
-        if found.is_none() {
-            running(state)?.0.asked_in_vain();
-        }
-        Ok(found)
+        Ok(look(state))
     }
 }
 

@@ -65,16 +65,14 @@ impl Outgoing {
     /// Starts it.
     #[inline]
     pub fn start(&self, engine: &mut Engine, mode: SendMode) -> Started {
-        let started = engine.send(
+        engine.send(
             self.to,
             self.context,
             self.source,
             self.tag,
             mode,
             &self.buf,
-        );
-        engine.look_after_sending(self.to);
-        started
+        )
     }
 }
 
