@@ -3,7 +3,8 @@
  *
  *     forms [--ms BUDGET] [--sizes LIST]
  *
- * BUDGET: milliseconds for a form of an operation of a size (default 50). Bytes as in coll.c: a block's, or the whole vector of allreduce. */
+ * BUDGET: milliseconds for a form of an operation of a size (default 50). Bytes as in coll.c: a block's, or the whole vector of broadcast and reductions
+ * (in reduce_scatter rounded up to equal shares). Rank 0 is the root. */
 #include "measure.h"
 #include <string.h>
 
@@ -36,12 +37,18 @@ OPERATION(allreduce, Allreduce, given, got, n, MPI_DOUBLE, MPI_SUM, all)
 OPERATION(allgather, Allgather, given, n, MPI_DOUBLE, got, n, MPI_DOUBLE, all)
 OPERATION(allgatherv, Allgatherv, given, n, MPI_DOUBLE, got, counts, places, MPI_DOUBLE, all)
 OPERATION(alltoall, Alltoall, given, n, MPI_DOUBLE, got, n, MPI_DOUBLE, all)
+OPERATION(reduce, Reduce, given, got, n, MPI_DOUBLE, MPI_SUM, 0, all)
+OPERATION(gather, Gather, given, n, MPI_DOUBLE, got, n, MPI_DOUBLE, 0, all)
+OPERATION(scatter, Scatter, given, n, MPI_DOUBLE, got, n, MPI_DOUBLE, 0, all)
+OPERATION(reduce_scatter_block, Reduce_scatter_block, given, got, (n + size - 1) / size, MPI_DOUBLE, MPI_SUM, all)
+OPERATION(scan, Scan, given, got, n, MPI_DOUBLE, MPI_SUM, all)
 
 static const struct operation {
     const char *name;
     void (*call)(enum form, int);
 } operations[] = {{"barrier", barrier}, {"bcast", bcast}, {"allreduce", allreduce}, {"allgather", allgather},
-                  {"allgatherv", allgatherv}, {"alltoall", alltoall}};
+                  {"allgatherv", allgatherv}, {"alltoall", alltoall}, {"reduce", reduce}, {"gather", gather},
+                  {"scatter", scatter}, {"reduce_scatter", reduce_scatter_block}, {"scan", scan}};
 #define OPERATIONS (int)(sizeof operations / sizeof operations[0])
 
 static void give_up(const char *what, const char *word)

@@ -1,7 +1,7 @@
 /* Overlap of communication and computation: one JSON line an operation and size.
  *
  *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, ibcast, ireduce, iallreduce, iallgather,
- *                                                      igather, iscatter, ialltoall, ireduce_scatter, raw
+ *                                                      igather, iscatter, ialltoall, ireduce_scatter, iscan, raw
  *
  * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
  * turn, so that a network whose speed drifts treats them alike:
@@ -12,7 +12,7 @@
  * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside computation, 0 when it is not begun
  * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
  * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
- * iallreduce and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
+ * iallreduce, iscan and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
  * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. Data is checked after each kind of batch, outside the timing. */
 #include "measure.h"
 #include "raw.h"
@@ -104,11 +104,13 @@ COLLECTIVE(allgather, Allgather, given, count, MPI_DOUBLE, got, count, MPI_DOUBL
 COLLECTIVE(gather, Gather, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, 0)
 COLLECTIVE(scatter, Scatter, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE, 0)
 COLLECTIVE(alltoall, Alltoall, given, count, MPI_DOUBLE, got, count, MPI_DOUBLE)
+COLLECTIVE(scan, Scan, given, got, count, MPI_DOUBLE, MPI_SUM)
 COLLECTIVE(reduce_scatter_block, Reduce_scatter_block, given, got, count / size, MPI_DOUBLE, MPI_SUM)
 
 /* Rank r gives r + 1 everywhere. */
 static double from_neighbour(void) { return (rank ^ 1) + 1; }
 static double sum_of_all(void) { return size * (size + 1) / 2; }
+static double sum_to_me(void) { return (rank + 1) * (rank + 2) / 2; }
 static double from_last(void) { return size; }
 static double from_root(void) { return 1; }
 
@@ -136,6 +138,7 @@ static const struct operation {
     {"ialltoall", start_ialltoall, block_ialltoall, blocks, from_last},
     {"raw", start_raw, block_raw, block, from_neighbour},
     {"ireduce_scatter", start_ireduce_scatter_block, block_ireduce_scatter_block, share, sum_of_all},
+    {"iscan", start_iscan, block_iscan, block, sum_to_me},
 };
 
 /* Arithmetic that a compiler cannot leave out and that touches no memory but one word at its ends. */

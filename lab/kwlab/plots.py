@@ -120,14 +120,17 @@ def by_ranks(panels, unit, title):
 
 
 def heat_map(ratios, title):
-    """Ratio of our time to the best peer's, collectives by size, one panel a process count."""
+    """Ratio of our time to the best peer's, collectives by size, one panel a process count, three panels a row."""
     counts, ops = sorted({r["ranks"] for r in ratios}), list(dict.fromkeys(r["op"] for r in ratios))
-    figure, axes = plt.subplots(1, len(counts), figsize=(2.4 + 2.3 * len(counts), 1.8 + 0.36 * len(ops)), layout="constrained", squeeze=False)
-    for axis, ranks in zip(axes[0], counts):
+    columns, rows = min(3, len(counts)), -(-len(counts) // 3)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.4 + 2.3 * columns, rows * (1.3 + 0.36 * len(ops)) + 0.5), layout="constrained", squeeze=False)
+    for axis in axes.flat[len(counts):]:
+        axis.set_axis_off()
+    for number, (axis, ranks) in enumerate(zip(axes.flat, counts)):
         shade = heat_panel(axis, [r for r in ratios if r["ranks"] == ranks], ops)
-        axis.set_yticks(range(len(ops)), ops if axis is axes[0][0] else [""] * len(ops), fontsize=9)
+        axis.set_yticks(range(len(ops)), ops if number % columns == 0 else [""] * len(ops), fontsize=9)
         axis.set_title(f"{ranks} ranks", fontsize=10)
-    bar = figure.colorbar(shade, ax=axes[0].tolist(), ticks=[-2, -1, 0, 1, 2], shrink=0.9)
+    bar = figure.colorbar(shade, ax=axes.ravel().tolist(), ticks=[-2, -1, 0, 1, 2], shrink=0.9 / rows)
     bar.ax.set_yticklabels(["¼", "½", "1", "2", "4"])
     bar.set_label("our time : best peer's", fontsize=8)
     figure.suptitle(title, fontsize=11)

@@ -96,11 +96,38 @@ def overlap(book):
             groups = {}
             for row in some.itertuples():
                 groups.setdefault(f"{row.op}\n{size(row.bytes)}", {})[row.who] = 100 * row.value
-            for part, chunk in enumerate(chunks(groups, 8)):
+            for part, chunk in enumerate(chunks(groups, 6)):
                 parts.append(book.picture(f"overlap-{net}-{ranks}-{part}", plots.bars(chunk, "overlap, %", f"Overlap with computation, {ranks} ranks, {NETWORK[net]}", -50, 110),
                                           f"Overlap by operation and size, {NETWORK[net]}"))
     return parts and paragraph("1 - (total - computation) / communication alone: 100 % when communication costs nothing beside computation, 0 when it does not begin "
                                "before the wait, below when both together take longer than one after the other. Bars are cut off at -50 and 110 %.") + "".join(parts)
+
+
+FORMS = {"blocking_us": "blocking", "nonblocking_us": "non-blocking", "persistent_us": "persistent"}
+
+
+def forms(book):
+    """The three forms of collective calls: ours over the best peer's, and what a form costs over the blocking one."""
+    tables = {name: book.medians("forms", metric) for metric, name in FORMS.items()}
+    if all(one.empty for one in tables.values()):
+        return ""
+    return paragraph("The same operation as a blocking call, as a non-blocking one with its wait at once, and as a start of a persistent one with its wait at once.") + form_means(tables) + \
+        form_cells(tables)
+
+
+def form_means(tables):
+    """Geometric means by form and network, over all operations, sizes and numbers of ranks."""
+    shown = networks(net for one in tables.values() for net in one.network)
+    rows = [(name, *(mean_ratio(one[one.network == net]) for net in shown)) for name, one in tables.items()]
+    return table(["Form, geometric mean of ours : best peer's", *map(NETWORK.get, shown)], rows)
+
+
+def form_cells(tables):
+    """Every cell of each library: the blocking time, and the others over it."""
+    of = {name: {(r.network, r.ranks, r.op, r.bytes, r.who): r.value for r in one.itertuples()} for name, one in tables.items()}
+    rows = [(f"{op} {size(n)}", NETWORK[net], ranks, who, us, *(Ratio(value / us) if (value := of[name].get((net, ranks, op, n, who))) else None for name in list(FORMS.values())[1:]))
+            for (net, ranks, op, n, who), us in of["blocking"].items()]
+    return folded(f"all {len(rows)} cells", table(["Cell", "Network", "Ranks", "Library", "blocking, us", "non-blocking : blocking", "persistent : blocking"], rows))
 
 
 def chunks(groups, most):
@@ -194,7 +221,7 @@ def failed(book):
 
 SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("heat", "Collectives at a glance", heat_maps),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
-            ("models", "Models", fitted.models_section), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
+            ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
             ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
             ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
             ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections),
