@@ -24,8 +24,9 @@
  * reductions; in reduce_scatter the whole vector, of which each rank gets its share (as Intel's benchmarks count).
  * Reductions add doubles. Every operation's data is checked once for each size, outside the timing, with two roots; where it is
  * wrong the line says so in place of times ("wrong": how many ranks' data). */
+#define PROGRAM "coll"
 #include "measure.h"
-#include <string.h>
+#include "options.h"
 
 #define USUAL_BATCHES 11
 #define FEWEST_BATCHES 3
@@ -94,12 +95,6 @@ static const struct operation {
 };
 #define OPERATIONS ((int)(sizeof operations / sizeof operations[0]))
 #define GRID 7 /* the first ones are measured when none is named */
-
-static void give_up(const char *what, const char *name)
-{
-    fprintf(stderr, "coll: %s '%s'\n", what, name);
-    MPI_Abort(all, 1);
-}
 
 /* How many ranks got wrong data; each says so. */
 static int wrong_ranks(const struct operation *op, int count, int root)
@@ -237,28 +232,6 @@ static int parse_ops(char *text, const struct operation **ops)
     return n;
 }
 
-static int parse_sizes(char *text, int *sizes)
-{
-    int n = 0;
-    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
-        if (n == LIST)
-            give_up("there is no room for so many sizes; the first too many is", word);
-        sizes[n] = atoi(word);
-        if (sizes[n] <= 0 || sizes[n] % (int)sizeof(double) || sizes[n] > 1 << 26)
-            give_up("sizes are multiples of 8 up to 64 MB, not", word);
-        n++;
-    }
-    return n;
-}
-
-static int parse_turns(const char *word)
-{
-    int turns = atoi(word);
-    if (turns < 1 || turns > MOST_BATCHES)
-        give_up("turns go from 1 to 101, not", word);
-    return turns;
-}
-
 static void fill(int largest)
 {
     size_t doubles = (size_t)largest / sizeof(double) * size;
@@ -307,11 +280,11 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--ms") == 0 && i + 1 < argc)
             budget_ms = atof(argv[++i]);
         else if (strcmp(argv[i], "--turns") == 0 && i + 1 < argc)
-            turns = parse_turns(argv[++i]);
+            turns = whole_number(argv[++i], 1, MOST_BATCHES, "turns go from 1 to 101, not");
         else if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc)
             op_count = parse_ops(argv[++i], ops);
         else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc)
-            size_count = parse_sizes(argv[++i], sizes);
+            size_count = parse_sizes(argv[++i], sizes, LIST, sizeof(double), 8, 1 << 26, "sizes are multiples of 8 up to 64 MB, not");
         else
             give_up("there is no option", argv[i]);
     }

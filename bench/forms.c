@@ -5,8 +5,9 @@
  *
  * BUDGET: milliseconds for a form of an operation of a size (default 50). Bytes as in coll.c: a block's, or the whole vector of broadcast and reductions
  * (in reduce_scatter rounded up to equal shares). Rank 0 is the root. */
+#define PROGRAM "forms"
 #include "measure.h"
-#include <string.h>
+#include "options.h"
 
 #define BATCHES 15
 #define LIST 16
@@ -50,12 +51,6 @@ static const struct operation {
                   {"allgatherv", allgatherv}, {"alltoall", alltoall}, {"reduce", reduce}, {"gather", gather},
                   {"scatter", scatter}, {"reduce_scatter", reduce_scatter_block}, {"scan", scan}};
 #define OPERATIONS (int)(sizeof operations / sizeof operations[0])
-
-static void give_up(const char *what, const char *word)
-{
-    fprintf(stderr, "forms: %s '%s'\n", what, word);
-    MPI_Abort(all, 1);
-}
 
 static double batch(const struct operation *op, enum form form, int count, int iterations)
 {
@@ -116,15 +111,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--ms") == 0 && i + 1 < argc)
             budget_ms = atof(argv[++i]);
-        else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc) {
-            size_count = 0;
-            for (char *word = strtok(argv[++i], ","); word && size_count < LIST; word = strtok(NULL, ",")) {
-                sizes[size_count] = atoi(word);
-                if (sizes[size_count] <= 0 || sizes[size_count] % 8 || sizes[size_count] > 1 << 26)
-                    give_up("sizes are multiples of 8 up to 64 MB, not", word);
-                size_count++;
-            }
-        } else
+        else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc)
+            size_count = parse_sizes(argv[++i], sizes, LIST, sizeof(double), 8, 1 << 26, "sizes are multiples of 8 up to 64 MB, not");
+        else
             give_up("there is no option", argv[i]);
     }
     for (int s = 0; s < size_count; s++)

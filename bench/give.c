@@ -8,10 +8,12 @@
  * that 80 KB is 141 x 141. "us" is the time until the last rank has the block: every rank times from a barrier to its own end, and the
  * slowest counts. In the product rank 0 gives B to all, rows of A to each, and collects rows of C, which must be right;
  * "us" is then rank 0's time. Each round is kept; two rounds before are not. */
+#define PROGRAM "give"
 #include "measure.h"
-#include <string.h>
+#include "options.h"
 
 #define LIST 16
+#define MOST_RANKS 1024
 
 static int rank, size;
 static const MPI_Comm all = MPI_COMM_WORLD;
@@ -30,7 +32,7 @@ static void by_send(float *block, int count)
 
 static void by_isend(float *block, int count)
 {
-    MPI_Request requests[1024];
+    MPI_Request requests[MOST_RANKS];
     for (int to = 1; rank == 0 && to < size; to++)
         MPI_Isend(block, count, MPI_FLOAT, to, 1, all, &requests[to - 1]);
     if (rank)
@@ -136,24 +138,19 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(all, &rank);
     MPI_Comm_size(all, &size);
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--sizes") == 0) {
-            count = 0;
-            for (char *word = strtok(argv[i + 1], ","); word && count < LIST; word = strtok(NULL, ","))
-                sizes[count++] = atoi(word) < 4 ? 4 : atoi(word);
-        } else if (strcmp(argv[i], "--rounds") == 0)
-            rounds = atoi(argv[i + 1]) < 1 || atoi(argv[i + 1]) > MOST_BATCHES ? MOST_BATCHES : atoi(argv[i + 1]);
+    for (int i = 1; i < argc; i += 2)
+        if (i + 1 == argc)
+            give_up("an option without a value:", argv[i]);
+        else if (strcmp(argv[i], "--sizes") == 0)
+            count = parse_sizes(argv[i + 1], sizes, LIST, 1, 4, 1 << 26, "sizes go from 4 bytes to 64 MB, not");
+        else if (strcmp(argv[i], "--rounds") == 0)
+            rounds = whole_number(argv[i + 1], 1, MOST_BATCHES, "rounds go from 1 to 101, not");
         else if (strcmp(argv[i], "--product") == 0)
             with_product = argv[i + 1][0] == 'y';
-        else {
-            fprintf(stderr, "give: there is no option '%s'\n", argv[i]);
-            MPI_Abort(all, 1);
-        }
-    }
-    if (size > 1024) {
-        fprintf(stderr, "give: wants at most 1024 ranks, not %d\n", size);
-        MPI_Abort(all, 1);
-    }
+        else
+            give_up("there is no option", argv[i]);
+    if (size > MOST_RANKS)
+        give_up("there is room for 1024 ranks, not for", "more");
     for (int s = 0; s < count; s++)
         for (int w = 0; w < 3; w++)
             cell(&ways[w], sizes[s], rounds, with_product);

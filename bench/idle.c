@@ -1,8 +1,7 @@
 /* What waiting costs: rank 1 waits in MPI_Recv for as many seconds as the argument says (default 3) while rank 0 sleeps.
  * One JSON line: the processor time of rank 1, user and system together, in per cent of the time it waited. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#define PROGRAM "idle"
+#include "options.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,8 +14,9 @@ static double cpu(void)
 
 int main(int argc, char **argv)
 {
-    int rank, seconds = argc > 1 ? atoi(argv[1]) : 3, x = 0;
+    int rank, seconds, x = 0;
     MPI_Init(&argc, &argv);
+    seconds = argc > 1 ? whole_number(argv[1], 1, 3600, "seconds go from 1 to 3600, not") : 3;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {

@@ -14,7 +14,9 @@
  * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
  * iallreduce, iscan and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
  * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. Data is checked after each kind of batch, outside the timing. */
+#define PROGRAM "overlap"
 #include "measure.h"
+#include "options.h"
 #include "raw.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -210,12 +212,6 @@ static long calibrate_work(double us)
     return (long)(us * 1e-6 / best * 2000000);
 }
 
-static void give_up(const char *what, const char *name)
-{
-    fprintf(stderr, "overlap: %s '%s'\n", what, name);
-    MPI_Abort(all, 1);
-}
-
 static void check(const struct operation *op, enum kind kind)
 {
     int results = op->results();
@@ -294,7 +290,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(all, &rank);
     MPI_Comm_size(all, &size);
     if (size % 2)
-        give_up("wants an even number of ranks, not this", "one");
+        give_up("wants an even number of ranks, not", "an odd one");
     if (argc > 2 && strcmp(argv[1], "--ms") == 0) {
         budget_ms = atof(argv[2]);
         first = 3;

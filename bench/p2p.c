@@ -14,7 +14,9 @@
  * Time is of one message in one direction. Method as in coll.c (also --turns): batches of iterations between two looks at the clock, slower rank's
  * time; order statistics of the batches, never a mean. stream and unexpected also tell the processor time that each side used for a
  * message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the batch. */
+#define PROGRAM "p2p"
 #include "measure.h"
+#include "options.h"
 #include "raw.h"
 #include <sys/resource.h>
 
@@ -33,12 +35,6 @@ static int rank, size;
 static char *given, *got, token;
 static MPI_Request persistent = MPI_REQUEST_NULL;
 static const MPI_Comm all = MPI_COMM_WORLD;
-
-static void give_up(const char *what, const char *name)
-{
-    fprintf(stderr, "p2p: %s '%s'\n", what, name);
-    MPI_Abort(all, 1);
-}
 
 /* Sends one message to `to` in a mode; it is under way or done afterwards, and done when `*request` is. */
 static void start_send(enum mode mode, int bytes, int to, MPI_Request *request)
@@ -292,28 +288,6 @@ static int parse_names(char *text, const char *const *names, int count, int *fou
     return n;
 }
 
-static int parse_sizes(char *text, int *sizes)
-{
-    int n = 0;
-    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
-        if (n == LIST)
-            give_up("there is no room for so many sizes; the first too many is", word);
-        sizes[n] = atoi(word);
-        if (sizes[n] < 0 || sizes[n] > LARGEST)
-            give_up("sizes go from 0 to 64 MB, not", word);
-        n++;
-    }
-    return n;
-}
-
-static int parse_turns(const char *word)
-{
-    int turns = atoi(word);
-    if (turns < 1 || turns > MOST_BATCHES)
-        give_up("turns go from 1 to 101, not", word);
-    return turns;
-}
-
 /* A plain connection has no modes, and a ready send wants a posted receive. */
 static int is_measured(enum kind kind, enum mode mode, int which)
 {
@@ -355,13 +329,13 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--ms") == 0)
             budget_ms = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--turns") == 0)
-            turns = parse_turns(argv[i + 1]);
+            turns = whole_number(argv[i + 1], 1, MOST_BATCHES, "turns go from 1 to 101, not");
         else if (strcmp(argv[i], "--kinds") == 0)
             kind_count = parse_names(argv[i + 1], kind_names, KINDS, found_kinds);
         else if (strcmp(argv[i], "--modes") == 0)
             mode_count = parse_names(argv[i + 1], mode_names, MODES, found_modes);
         else if (strcmp(argv[i], "--sizes") == 0)
-            size_count = parse_sizes(argv[i + 1], sizes);
+            size_count = parse_sizes(argv[i + 1], sizes, LIST, 1, 0, LARGEST, "sizes go from 0 to 64 MB, not");
         else
             give_up("there is no option", argv[i]);
     }

@@ -6,8 +6,9 @@
  * Rank 0 sends; rank 1 posts the receive, computes so many million increments (--work, default 0,1,10), waits, and answers with
  * four bytes. "wait_us" is the time in MPI_Wait, "total_us" that of receive, computation and wait together, "work_us" that of the computation. Each
  * round is kept; the first is not. A rank wants a processor of its own. */
+#define PROGRAM "wait"
 #include "measure.h"
-#include <string.h>
+#include "options.h"
 
 #define LIST 32
 #define LARGEST (16 << 20)
@@ -66,42 +67,25 @@ static void cell(int bytes, long millions, int rounds)
     fflush(stdout);
 }
 
-static int parse(char *text, int *list, int most)
-{
-    int n = 0;
-    for (char *word = strtok(text, ","); word && n < LIST; word = strtok(NULL, ",")) {
-        list[n] = atoi(word);
-        if (list[n] < 0 || list[n] > most) {
-            fprintf(stderr, "wait: %s is not between 0 and %d\n", word, most);
-            MPI_Abort(all, 1);
-        }
-        n++;
-    }
-    return n;
-}
-
 int main(int argc, char **argv)
 {
     int sizes[LIST] = {1024, 8192, 65536, 524288, 2097152}, works[LIST] = {0, 1, 10}, size_count = 5, work_count = 3, rounds = 21, ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(all, &rank);
     MPI_Comm_size(all, &ranks);
-    if (ranks != 2 || argc % 2 == 0) {
-        fprintf(stderr, "wait: wants 2 ranks, and options with values\n");
-        MPI_Abort(all, 1);
-    }
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--sizes") == 0)
-            size_count = parse(argv[i + 1], sizes, LARGEST);
+    if (ranks != 2)
+        give_up("wants 2 ranks, not", "others");
+    for (int i = 1; i < argc; i += 2)
+        if (i + 1 == argc)
+            give_up("an option without a value:", argv[i]);
+        else if (strcmp(argv[i], "--sizes") == 0)
+            size_count = parse_sizes(argv[i + 1], sizes, LIST, 1, 0, LARGEST, "sizes go from 0 to 16 MB, not");
         else if (strcmp(argv[i], "--work") == 0)
-            work_count = parse(argv[i + 1], works, 1000);
+            work_count = parse_sizes(argv[i + 1], works, LIST, 1, 0, 1000, "work goes from 0 to 1000 million increments, not");
         else if (strcmp(argv[i], "--rounds") == 0)
-            rounds = atoi(argv[i + 1]) < 1 || atoi(argv[i + 1]) > MOST_BATCHES ? MOST_BATCHES : atoi(argv[i + 1]);
-        else {
-            fprintf(stderr, "wait: there is no option '%s'\n", argv[i]);
-            MPI_Abort(all, 1);
-        }
-    }
+            rounds = whole_number(argv[i + 1], 1, MOST_BATCHES, "rounds go from 1 to 101, not");
+        else
+            give_up("there is no option", argv[i]);
     buffer = calloc(1, LARGEST);
     for (int w = 0; w < work_count; w++)
         for (int s = 0; s < size_count; s++)
