@@ -89,22 +89,26 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
             plans.known("run", option, value, among)
     if install:
         libraries.install(peers)
-    store = Store(data)
-    runner = Runner(found, store, libraries.known(dist, peers), lambda cell: all(
+    runner = Runner(found, Store(data), libraries.known(dist, peers), lambda cell: all(
         not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))))
     if not runner.cells:
         raise plans.PlanError(f"{plan}: the plan has no run like this; `kwlab plans` lists plans")
     if again:
-        store.forget(found.name, runner.machine, runner.cells)
-    if not runner.left():
+        runner.store.forget(found.name, runner.machine, runner.cells)
+    if runner.left():
+        carry_out(runner, data, seconds)
+    else:
         console.print(f"{found.title}: all is in {data} already; --again measures anew")
-        return
+
+
+def carry_out(runner, data, seconds):
+    """Runs what is left, and says how it went."""
     say_missing(runner)
     try:
         wrong, left = runner.run(seconds)
     except KeyboardInterrupt:  # here, because typer says nothing of it
         complain("interrupted; the same command goes on from here", 130)
-    console.print(f"{found.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
+    console.print(f"{runner.plan.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
     if left:
         console.print(f"{left} runs are left; the same command goes on with them")
 
