@@ -62,8 +62,11 @@ def latency_and_bandwidth(found, title):
 
 
 def measured_and_modelled(axis, found, of):
-    """of(bytes, us) by size."""
+    """of(bytes, us) by size; where one library stands alone, its `pieces` too, dotted."""
     every = sorted({n for one in found.values() for n in one.curve})
+    for one in found.values() if len(found) == 1 else ():
+        fine = numpy.geomspace(every[0], every[-1], 400)
+        axis.plot(fine, of(fine, one.models["pieces"].time(fine)), color="#222222", linestyle=":", linewidth=1.2, zorder=5, label="pieces")
     for who, one in found.items():
         sizes = numpy.array(sorted(one.curve))
         times = numpy.array([one.curve[n] for n in sizes])
