@@ -1,6 +1,5 @@
 """The command `kwlab`."""
 import math
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,14 +15,14 @@ from rich.table import Table
 
 from . import analysis, compare, fitted, html, libraries, report, substitute
 from . import plan as plans
-from .runner import Runner
+from .runner import WIDTH, Runner
 from .store import Store
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
                   context_settings={"help_option_names": ["-h", "--help"]})
 peers_app = typer.Typer(no_args_is_help=True, help="The libraries that Kittiwake is measured beside.")
 app.add_typer(peers_app, name="peers")
-console = Console(width=shutil.get_terminal_size((160, 25)).columns)  # what goes into a file or a pipe need not be narrow
+console = Console(width=WIDTH)
 
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
 Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]

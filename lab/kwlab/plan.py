@@ -84,9 +84,10 @@ class Cell:
         return "|".join([self.library, self.program, " ".join(self.args), str(self.ranks), self.network, self.variant, knobs])
 
     def label(self):
-        """The cell for people."""
+        """The cell for people; long lists of sizes are cut."""
         variant = f" ({self.variant})" if self.variant else ""
-        return f"{self.library}{variant}: {' '.join([self.program, *self.args])}, {self.ranks} ranks, {self.network}"
+        words = [word if len(word) <= 24 else f"{word[:23]}…" for word in (self.program, *self.args)]
+        return f"{self.library}{variant}: {' '.join(words)}, {self.ranks} ranks, {self.network}"
 
 
 # field -> (kind, its name for people, of what if it is a list)

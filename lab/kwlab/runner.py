@@ -4,10 +4,12 @@ import itertools
 import json
 import math
 import re
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from . import facts
@@ -17,6 +19,7 @@ from .store import measurements
 
 # A library that hung in a cell, or is not there, is not tried again in later rounds: it would cost its limit each time.
 HOPELESS = ("hung", "missing")
+WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
 # What KW_STATS=yes prints for each rank at the end.
 COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
 
@@ -143,7 +146,7 @@ class Runner:
         and of those that are left."""
         left, wrong, until = self.left(), 0, time.monotonic() + seconds
         columns = [SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
-        with Progress(*columns) as progress:
+        with Progress(*columns, console=Console(width=WIDTH)) as progress:
             task = progress.add_task(self.plan.name, total=len(left))
             for number, (round, cell) in enumerate(left):
                 if time.monotonic() >= until:
