@@ -33,6 +33,9 @@ class Outcome:
     lines: tuple = ()
 
 
+HUNG_BEFORE = Outcome("hung", "not run: it hung in another round")
+
+
 def parse(text):
     """The JSON lines of a program's output; launchers may have written other lines between them. Raises ValueError when a line
     that looks like ours cannot be read, or none is there."""
@@ -132,11 +135,11 @@ class Runner:
         """Runs a cell unless it is known to be hopeless, and keeps the result. What hung under an earlier command is hopeless in further rounds;
         the round in which it hung is tried again."""
         if cell.key() in self.hung and (cell.key(), round) not in self.tried:
-            outcome = Outcome("hung", "not run: it hung in another round")
+            outcome = HUNG_BEFORE
         else:
             outcome = self.hopeless.get(cell) or self.once(cell)
             if outcome.status in HOPELESS:
-                self.hopeless[cell] = outcome
+                self.hopeless[cell] = HUNG_BEFORE if outcome.status == "hung" else outcome
         version = self.libraries[cell.library].version()
         self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines)
         return outcome
