@@ -9,7 +9,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check bench loom peer-skips clean
+.PHONY: all help build stage install demo check bench flood loom peer-skips clean
 
 all: build
 
@@ -40,6 +40,9 @@ check: ## every test, quick ones first
 
 bench: stage ## measures
 	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
+
+flood: stage ## ten million messages that nobody has asked for: how the receiver's memory grows
+	bench/flood
 
 loom: ## model checks of the concurrent parts
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path --lib loom

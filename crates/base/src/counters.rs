@@ -92,6 +92,8 @@ counters! {
     UnexpectedWaitingPeak = "unexpected_waiting_peak", "messages", "Most messages that ever waited for their receives.", Matching, Peak(Counter::UnexpectedWaiting), User;
     UnexpectedHeld = "unexpected_held", "bytes", "Memory that keeps the payload of messages which wait for their receive.", Matching, Level, User;
     UnexpectedHeldPeak = "unexpected_held_peak", "bytes", "Most memory that ever kept such payload.", Matching, Peak(Counter::UnexpectedHeld), User;
+    HoldsGiven = "holds_given", "times", "Times this rank told a sender of messages that nobody had asked for to hold (KW_UNEXPECTED).", Matching, Count, User;
+    SendsHeld = "sends_held", "messages", "Messages this rank kept back, because their receiver had told it to or its path had enough to do.", Matching, Count, User;
     ReceivesPosted = "receives_posted", "receives", "Receives that wait for their message now.", Matching, Level, User;
     RequestsActive = "requests_active", "requests", "Transfers of this rank that have not ended now.", Progress, Level, User;
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;

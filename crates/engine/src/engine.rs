@@ -8,7 +8,7 @@ use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
-use kw_base::{ContextId, Key, Peer};
+use kw_base::{ContextId, Key, Peer, Tick};
 use kw_core::matching::{Envelope, Pattern};
 use kw_core::p2p::{self, Action, FrameBody, Machine, Mode};
 use kw_core::wire::{Header, Kind};
@@ -76,6 +76,9 @@ pub enum Started {
 /// takes the rank for dead, which is no harm at the end.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
+const PATIENCE: Duration = Duration::from_millis(10);
+
 /// One rank's engine.
 pub struct Engine {
     pub(crate) machine: Machine<Buf>,
@@ -93,6 +96,8 @@ pub struct Engine {
     /// This machine's cores, once somebody asked where ranks sit.
     pub(crate) tree: Option<kw_sys::topology::Tree>,
     actions: Vec<Action<Buf>>,
+    /// `arrivals` when the program last asked in vain, and since when it has been so.
+    quiet: (u64, Tick),
 }
 
 impl std::fmt::Debug for Engine {
@@ -125,7 +130,8 @@ impl Engine {
 
     /// An engine over paths that are there already (tests: over the simulated network).
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
-        let machine = Machine::new(job.size as usize, crate::paths::UNROUTED);
+        let mut machine = Machine::new(job.size as usize, crate::paths::UNROUTED);
+        machine.set_mark(mark(&knobs));
         Engine {
             machine,
             paths,
@@ -138,6 +144,7 @@ impl Engine {
             counters: Counters::default(),
             tree: None,
             actions: Vec::new(),
+            quiet: (0, kw_sys::clock::now()),
         }
     }
 
@@ -262,22 +269,24 @@ impl Engine {
     pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
         let from = want.source.map(|s| s.1);
         let key = self.machine.recv(want.pattern(), from, buf);
-        if !self.machine.actions.is_empty() {
-            self.flush();
-        }
+        self.flush_some();
         ReqId(key)
     }
 
     /// Looks for a message that a receive would match now. Does not progress.
     pub fn probe(&mut self, want: Want) -> Option<Found> {
-        self.machine.probe(want.pattern())
+        let from = want.source.map(|s| s.1);
+        let found = self.machine.probe(want.pattern(), from);
+        self.flush_some();
+        found
     }
 
     /// Takes such a message off the queue (MPI_Improbe).
     pub fn take_message(&mut self, want: Want) -> Option<(MessageId, Found)> {
-        self.machine
-            .take_message(want.pattern())
-            .map(|(k, f)| (MessageId(k), f))
+        let from = want.source.map(|s| s.1);
+        let taken = self.machine.take_message(want.pattern(), from);
+        self.flush_some();
+        taken.map(|(k, f)| (MessageId(k), f))
     }
 
     /// Receives a message taken off the queue (MPI_Mrecv).
@@ -321,9 +330,9 @@ impl Engine {
         self.machine.active() != 0 || self.collectives.active() != 0 || self.paths.pending()
     }
 
-    /// Whether some path has something left to send.
+    /// Whether something is left to send, in a path or because its receiver wants no more of it yet.
     pub fn pending(&self) -> bool {
-        self.paths.pending()
+        self.paths.pending() || self.machine.keeps_back()
     }
 
     /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
@@ -379,10 +388,11 @@ impl Engine {
     }
 
     #[inline]
-    fn after_poll(&mut self, frames: u64, moved: bool) -> bool {
+    fn after_poll(&mut self, frames: u64, mut moved: bool) -> bool {
         self.arrivals += frames;
-        if !self.machine.actions.is_empty() {
-            self.flush();
+        self.flush_some();
+        if self.machine.is_stalled() {
+            moved |= self.release_held();
         }
         if self.collectives.active() == 0 {
             return moved;
@@ -391,6 +401,58 @@ impl Engine {
             self.advance_collectives();
         }
         self.look_at_boards() || moved
+    }
+
+    /// After a send: looks at what comes from its receiver, where much was sent without a look. Not for use inside progress.
+    #[inline]
+    pub fn look_after_sending(&mut self, to: Peer) {
+        if self.machine.owes_a_look(to) {
+            self.progress_from(to);
+        }
+    }
+
+    /// Sends of what was kept back what may go.
+    #[cold]
+    fn release_held(&mut self) -> bool {
+        let any = self.machine.release_held();
+        self.flush_some();
+        any
+    }
+
+    /// The program waits, or has asked in vain whether something has ended. Where nothing has come for [`PATIENCE`],
+    /// peers that were told to hold may send more: the program may be waiting for what depends on it.
+    #[inline]
+    pub fn asked_in_vain(&mut self) {
+        if self.machine.is_holding() {
+            self.lose_patience();
+        }
+    }
+
+    #[cold]
+    fn lose_patience(&mut self) {
+        let now = kw_sys::clock::now();
+        if self.quiet.0 != self.arrivals {
+            self.quiet = (self.arrivals, now);
+        } else if now.since(self.quiet.1) >= PATIENCE {
+            self.quiet.1 = now;
+            self.machine.let_through();
+            self.flush();
+        }
+    }
+
+    /// How long a waiting thread may sleep before it says again that it waits.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.machine.is_holding() {
+            true => PATIENCE,
+            false => Duration::MAX,
+        }
+    }
+
+    #[inline]
+    fn flush_some(&mut self) {
+        if !self.machine.actions.is_empty() {
+            self.flush();
+        }
     }
 
     /// Carries out what the machine wants done, until it wants nothing more.
@@ -489,6 +551,7 @@ impl Engine {
             self.collectives.forget_table();
         }
         self.knobs = knobs;
+        self.machine.set_mark(mark(&self.knobs));
         if knobs::ALL[position].room == Room::Protocols {
             self.move_choices();
         }
@@ -553,6 +616,11 @@ pub(crate) enum Say {
 pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
     crate::collective::table(knobs)?;
     crate::paths::check_knobs(knobs)
+}
+
+/// How much is kept of messages that nobody has asked for, bytes.
+fn mark(knobs: &Knobs) -> u64 {
+    knobs.number(Id::Unexpected).unwrap_or(0)
 }
 
 /// Whether the event thread is wanted.

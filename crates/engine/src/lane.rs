@@ -346,6 +346,9 @@ fn poll_until<T: Send + 'static>(
                     return;
                 }
             }
+            if let Some(engine) = &mut guard.engine {
+                engine.asked_in_vain();
+            }
             let now = kw_sys::clock::now();
             let start = *since.get_or_insert(now);
             if now.since(start) >= spin {
@@ -383,17 +386,25 @@ fn sleep_once<T: Send + 'static>(
         guard.wake_waiters();
         return ready(guard);
     }
-    let pending = guard.engine.as_ref().is_some_and(|e| e.paths.pending());
+    let longest = guard.engine.as_ref().map_or(LONGEST_SLEEP, longest_sleep);
     guard.role = Role::CallerAsleep;
     if guard.has_news(Safety::Restricted) {
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    guard.apart(|| sleeper.sleep(if pending { SHORT_SLEEP } else { LONGEST_SLEEP }));
+    guard.apart(|| sleeper.sleep(longest));
     sleeper.disarm();
     guard.awake();
     guard.role = Role::Caller;
     ready(guard)
+}
+
+fn longest_sleep(engine: &Engine) -> Duration {
+    let longest = match engine.paths.pending() {
+        true => SHORT_SLEEP,
+        false => LONGEST_SLEEP,
+    };
+    longest.min(engine.patience())
 }
 
 impl<T> Inner<T> {

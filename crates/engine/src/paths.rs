@@ -620,6 +620,8 @@ impl Inbound for Port<'_> {
             let data = [down.peer.0 as i64, 0, 0, 0];
             self.machine.notice(Event::PeerLost, data);
             self.machine.on_gone(down.peer, &down.to_string());
+        } else {
+            self.machine.on_left(down.peer);
         }
     }
 }

@@ -198,8 +198,8 @@ impl<B: Memory> Machine<B> {
     }
 
     /// Sends a message into an announced receive.
-    pub(super) fn send_write(&mut self, to: Peer, env: Envelope, token: u64, buf: &B) -> ReqKey {
-        let key = self.insert(State::Sending, buf, to, env);
+    pub(super) fn send_write(&mut self, key: ReqKey, to: Peer, env: Envelope, token: u64, buf: &B) {
+        self.set_state(key, State::Streaming);
         let len = buf.len();
         let way = self.peers[to.idx()].way;
         self.counters.sent(way, Protocol::Write, len);
@@ -221,7 +221,6 @@ impl<B: Memory> Machine<B> {
             body,
             cookie: key.to_bits(),
         });
-        key
     }
 
     /// A message comes for an announced receive.

@@ -36,7 +36,7 @@ fn envelope(head: &Header) -> Envelope {
 }
 
 impl<B: Memory> Machine<B> {
-    pub(super) fn send_eager(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
+    pub(super) fn send_eager(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let (kind, state) = match mode {
             Mode::Standard => (Kind::Eager, State::Sending),
             Mode::Synchronous => (
@@ -47,8 +47,9 @@ impl<B: Memory> Machine<B> {
                 },
             ),
         };
-        let key = self.insert(state, buf, to, env);
+        self.set_state(key, state);
         let len = buf.len();
+        self.queued(to, len);
         let way = self.peers[to.idx()].way;
         self.counters.sent(way, Protocol::Eager, len);
         let head = Header {
@@ -69,7 +70,6 @@ impl<B: Memory> Machine<B> {
             body,
             cookie: key.to_bits(),
         });
-        key
     }
 
     /// A whole frame. Says what is wrong with it, if anything is.
@@ -92,6 +92,8 @@ impl<B: Memory> Machine<B> {
             Kind::Announce => self.on_announce(from, head, body),
             Kind::Cancel => self.on_cancel(from, head),
             Kind::CancelAck => self.on_cancel_ack(head),
+            Kind::Hold => self.on_brake(from, true),
+            Kind::Go => self.on_brake(from, false),
             Kind::Bye | Kind::Written | Kind::More => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! The machine: requests, queues, peers; what the application asks for.
 
 use super::announce::Flow;
+use super::flood::{Brake, Flood};
 use super::table::Choice;
 use super::{Action, Failure, Found, FrameBody, Memory, NO_COOKIE, Outcome};
 use crate::matching::{Envelope, Matching, Pattern};
@@ -33,8 +34,12 @@ pub enum Started {
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
+    /// Send: kept back, see [`super::flood`].
+    Held,
     /// Send: the path is still reading the buffer.
     Sending,
+    /// Send: as `Sending`, payload whose receive is known.
+    Streaming,
     /// Send, synchronous: `sent` and `acked` may come in either order.
     SendingSync { sent: bool, acked: bool },
     /// Send: RTS is out; waits for CTS or FIN.
@@ -49,6 +54,16 @@ pub(super) enum State {
     Open,
     /// Ended; the outcome may be taken.
     Done,
+}
+
+impl State {
+    /// Whether the message waits in the path's queue.
+    fn is_queued(self) -> bool {
+        matches!(
+            self,
+            State::Sending | State::SendingSync { sent: false, .. }
+        )
+    }
 }
 
 #[derive(Debug)]
@@ -91,11 +106,26 @@ pub(super) struct PeerState {
     /// What carries messages to it.
     pub way: Way,
     pub flow: Flow,
+    pub brake: Brake,
     /// The path refused to fetch or put once: never again for this peer.
     pub get_refused: bool,
     pub gone: Option<String>,
     /// A path was chosen, and it is still there.
-    pub open: bool,
+    open: bool,
+    /// So it is, and no message must wait before it may go there.
+    plain: bool,
+}
+
+impl PeerState {
+    /// Whether it is this rank.
+    pub fn is_self(&self) -> bool {
+        self.way == Way::Own
+    }
+
+    /// Decides anew whether messages may go straight to the path.
+    pub fn set_plain(&mut self) {
+        self.plain = self.open && (!self.brake.stalled() || self.is_self());
+    }
 }
 
 /// All point-to-point state of one rank.
@@ -113,6 +143,7 @@ pub struct Machine<B> {
     pub wanted: Wanted,
     /// Bytes of unexpected messages that are kept here.
     held: u64,
+    pub(super) flood: Flood,
     /// Requests that have not ended, released ones included.
     pub(super) active: usize,
     /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
@@ -126,9 +157,11 @@ impl<B: Memory> Machine<B> {
             choice,
             way: Way::default(),
             flow: Flow::default(),
+            brake: Brake::default(),
             get_refused: false,
             gone: None,
             open: false,
+            plain: false,
         };
         Machine {
             reqs: Slab::new(),
@@ -139,6 +172,7 @@ impl<B: Memory> Machine<B> {
             counters: Counters::default(),
             wanted: Wanted::default(),
             held: 0,
+            flood: Flood::default(),
             active: 0,
             ended: 0,
         }
@@ -149,6 +183,7 @@ impl<B: Memory> Machine<B> {
         self.peers[peer.idx()].way = way;
         self.peers[peer.idx()].choice = choice;
         self.peers[peer.idx()].open = true;
+        self.peers[peer.idx()].set_plain();
     }
 
     /// Moves the crossing points of a peer whose path is known; what is under way stays as it is.
@@ -183,12 +218,14 @@ impl<B: Memory> Machine<B> {
     pub(super) fn hold(&mut self, m: Message<B>) -> Key {
         self.held += m.kept();
         self.counters.raise(Counter::UnexpectedHeldPeak, self.held);
+        self.kept_more(m.from, &m.env, m.kept());
         self.early.insert(m)
     }
 
     /// Puts one back under the key it had.
     pub(super) fn put_back(&mut self, message: Key, m: Message<B>) {
         self.held += m.kept();
+        self.kept_more(m.from, &m.env, m.kept());
         self.early.put_back(message, m);
     }
 
@@ -196,6 +233,7 @@ impl<B: Memory> Machine<B> {
     pub(super) fn let_go(&mut self, message: Key) -> Option<Message<B>> {
         let m = self.early.remove(message)?;
         self.held -= m.kept();
+        self.kept_less(&m.env, m.kept());
         Some(m)
     }
 
@@ -215,7 +253,7 @@ impl<B: Memory> Machine<B> {
     #[inline]
     pub fn is_plain_eager(&self, to: Peer, len: u64) -> bool {
         let p = &self.peers[to.idx()];
-        p.open && len <= p.choice.eager_max && p.flow.idle()
+        p.plain && len <= p.choice.eager_max && p.flow.idle()
     }
 
     /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
@@ -224,10 +262,14 @@ impl<B: Memory> Machine<B> {
     pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
         let peer = &mut self.peers[to.idx()];
         peer.flow.sent += 1;
+        peer.brake.sent(len);
         self.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
             None => Started::Done,
-            Some((env, buf)) => Started::Request(self.insert(State::Sending, buf, to, env)),
+            Some((env, buf)) => {
+                self.queued(to, len);
+                Started::Request(self.insert(State::Sending, buf, to, env))
+            }
         }
     }
 
@@ -258,18 +300,33 @@ impl<B: Memory> Machine<B> {
             self.fail_done(key, failure);
             return Started::Request(key);
         }
-        let choice = self.peers[to.idx()].choice;
-        let announced = self.peers[to.idx()].flow.take_announced(env);
-        self.peers[to.idx()].flow.sent += 1;
-        if buf.len() <= choice.eager_max {
-            return Started::Request(self.send_eager(to, env, mode, buf));
+        if self.must_wait(to, &env) {
+            return Started::Request(self.keep_back(to, env, mode, buf));
+        }
+        let key = self.insert(State::Held, buf, to, env);
+        self.launch(key, to, env, mode, buf);
+        Started::Request(key)
+    }
+
+    /// Sends a message whose turn it is, by the protocol that suits it.
+    pub(super) fn launch(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
+        let peer = &mut self.peers[to.idx()];
+        let announced = peer.flow.take_announced(env);
+        peer.flow.sent += 1;
+        peer.brake.sent(buf.len());
+        if buf.len() <= peer.choice.eager_max {
+            return self.send_eager(key, to, env, mode, buf);
         }
         match announced {
             // A synchronous send must know that the receive exists: an announcement may have been cancelled meanwhile.
-            Some(token) if mode == Mode::Standard => {
-                Started::Request(self.send_write(to, env, token, buf))
-            }
-            _ => Started::Request(self.send_offer(to, env, buf)),
+            Some(token) if mode == Mode::Standard => self.send_write(key, to, env, token, buf),
+            _ => self.send_offer(key, to, env, buf),
+        }
+    }
+
+    pub(super) fn set_state(&mut self, key: ReqKey, state: State) {
+        if let Some(r) = self.reqs.get_mut(key) {
+            r.state = state;
         }
     }
 
@@ -291,6 +348,7 @@ impl<B: Memory> Machine<B> {
             env,
         );
         self.matching.post(want, key);
+        self.need(want, from);
         if let Some(p) = from {
             self.after_post(p, want, key, buf.len());
         }
@@ -315,15 +373,21 @@ impl<B: Memory> Machine<B> {
         }
     }
 
-    /// Takes a message off the queue of unexpected ones (matched probe).
-    pub fn take_message(&mut self, want: Pattern) -> Option<(Key, Found)> {
-        let key = self.matching.claim(want)?;
+    /// Takes a message off the queue of unexpected ones (matched probe). `from`: its only possible sender, if known.
+    pub fn take_message(&mut self, want: Pattern, from: Option<Peer>) -> Option<(Key, Found)> {
+        let Some(key) = self.matching.claim(want) else {
+            self.need(want, from);
+            return None;
+        };
         self.early.get(key).map(|m| (key, m.found()))
     }
 
     /// A message that [`Machine::recv`] would match now.
-    pub fn probe(&self, want: Pattern) -> Option<Found> {
-        let key = self.matching.peek(want)?;
+    pub fn probe(&mut self, want: Pattern, from: Option<Peer>) -> Option<Found> {
+        let Some(key) = self.matching.peek(want) else {
+            self.need(want, from);
+            return None;
+        };
         self.early.get(key).map(|m| m.found())
     }
 
@@ -405,7 +469,11 @@ impl<B: Memory> Machine<B> {
             return;
         };
         req.outcome = outcome;
-        req.state = State::Done;
+        let before = std::mem::replace(&mut req.state, State::Done);
+        if before.is_queued() {
+            let (peer, len) = (req.peer, req.buf.len());
+            self.unqueued(peer, len);
+        }
         self.ended(key);
     }
 
@@ -503,6 +571,13 @@ impl<B: Memory> Machine<B> {
                 self.send_cancel(peer, env, key);
             }
             State::SendingSync { acked: false, .. } => self.send_cancel(peer, env, key),
+            State::Held => self.finish(
+                key,
+                Outcome {
+                    cancelled: true,
+                    ..Outcome::CLEAN
+                },
+            ),
             _ => {}
         }
     }
@@ -534,9 +609,13 @@ impl<B: Memory> Machine<B> {
             return;
         };
         match req.state {
-            State::Sending => self.finish(key, Outcome::CLEAN),
+            State::Sending | State::Streaming => self.finish(key, Outcome::CLEAN),
             State::SendingSync { acked: true, .. } => self.finish(key, Outcome::CLEAN),
-            State::SendingSync { ref mut sent, .. } => *sent = true,
+            State::SendingSync { ref mut sent, .. } => {
+                *sent = true;
+                let (peer, len) = (req.peer, req.buf.len());
+                self.unqueued(peer, len);
+            }
             _ => {}
         }
     }
@@ -545,6 +624,8 @@ impl<B: Memory> Machine<B> {
     pub fn on_gone(&mut self, peer: Peer, why: &str) {
         self.peers[peer.idx()].gone = Some(why.to_string());
         self.peers[peer.idx()].open = false;
+        self.peers[peer.idx()].set_plain();
+        self.forget_held(peer);
         let hit: Vec<(ReqKey, Option<Pattern>)> = self
             .reqs
             .iter()

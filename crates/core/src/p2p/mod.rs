@@ -13,11 +13,13 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write). Which one is taken is a matter of cost:
+//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write); [`flood`] keeps messages back whose receiver has
+//! too many already. Which one is taken is a matter of cost:
 //! [`table`].
 
 pub mod announce;
 pub mod eager;
+mod flood;
 mod machine;
 mod rendezvous;
 pub mod table;

@@ -11,8 +11,8 @@ use kw_base::{Key, Peer};
 
 impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
-    pub(super) fn send_offer(&mut self, to: Peer, env: Envelope, buf: &B) -> ReqKey {
-        let key = self.insert(State::Offered { cancelling: false }, buf, to, env);
+    pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, buf: &B) {
+        self.set_state(key, State::Offered { cancelling: false });
         self.peers[to.idx()].flow.offer = Some(key);
         self.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
@@ -33,7 +33,6 @@ impl<B: Memory> Machine<B> {
             body: FrameBody::Extension(body),
             cookie: NO_COOKIE,
         });
-        key
     }
 
     /// RTS came.
@@ -127,7 +126,7 @@ impl<B: Memory> Machine<B> {
             return Ok(());
         };
         let buf = req.buf.clone();
-        req.state = State::Sending;
+        req.state = State::Streaming;
         let len = head.len.min(buf.len());
         let way = self.peers[from.idx()].way;
         self.counters.sent(way, Protocol::Rendezvous, len);

@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 32;
@@ -59,6 +59,10 @@ pub enum Kind {
     /// The payload of the frame that was interrupted goes on. For paths that let small frames through between the segments of
     /// a long payload; never handed on.
     More = 14,
+    /// The sender of this frame keeps enough messages that came before their receives: send no more of the messages that it has not asked for.
+    Hold = 15,
+    /// Takes `Hold` back.
+    Go = 16,
 }
 
 impl Kind {
@@ -66,9 +70,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 14] = [
+        const ALL: [Kind; 16] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, Written, More,
+            Bye, Written, More, Hold, Go,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }
@@ -187,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_survives_the_wire(kind in 1u8..=14, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+        fn a_header_survives_the_wire(kind in 1u8..=16, context: u32, source: u32, tag: i32, len: u64, token: u64) {
             let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
             prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
             prop_assert_eq!(h.with_aux(token).aux(), token);

@@ -193,7 +193,9 @@ pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) ->
         _ => return Err(not_partitioned(request)),
     }
     if pending(&guard, request).is_some() {
-        running(&mut guard)?.0.progress();
+        let engine = running(&mut guard)?.0;
+        engine.progress();
+        engine.asked_in_vain();
     }
     flag.set(pending(&guard, request).is_none() as i32);
     Ok(())

@@ -46,7 +46,11 @@ pub(crate) fn has_ended(state: &mut State, handle: RequestH) -> Res<bool> {
         return Ok(true);
     }
     running(state)?.0.progress();
-    Ok(pending(state, handle).is_none())
+    let ended = pending(state, handle).is_none();
+    if !ended {
+        running(state)?.0.asked_in_vain();
+    }
+    Ok(ended)
 }
 
 /// Asks the user's functions, with the lane released, for what a generalized request left.

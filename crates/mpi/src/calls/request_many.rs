@@ -112,7 +112,11 @@ impl List {
             return Ok(Some(found));
         }
         running(state)?.0.progress();
-        Ok(look(state))
+        let found = look(state);
+        if found.is_none() {
+            running(state)?.0.asked_in_vain();
+        }
+        Ok(found)
     }
 }
 

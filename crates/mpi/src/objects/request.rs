@@ -65,14 +65,16 @@ impl Outgoing {
     /// Starts it.
     #[inline]
     pub fn start(&self, engine: &mut Engine, mode: SendMode) -> Started {
-        engine.send(
+        let started = engine.send(
             self.to,
             self.context,
             self.source,
             self.tag,
             mode,
             &self.buf,
-        )
+        );
+        engine.look_after_sending(self.to);
+        started
     }
 }
 

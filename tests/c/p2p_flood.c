@@ -1,0 +1,77 @@
+// run: n=2 timeout=120
+/* A million messages to a rank that takes messages in while it computes, and receives them only then: its memory grows by less than
+ * twice the payload plus 64 MB (they would take 280 MB), nothing is lost, and the counters say who was told to hold. */
+#include "check.h"
+#include <unistd.h>
+
+#define N 1000000
+#define LARGE (4 << 20)
+
+static long long peak_kb(void) {
+    char line[256];
+    long long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f)) sscanf(line, "VmHWM: %lld", &kb);
+    if (f) fclose(f);
+    return kb;
+}
+
+static MPI_T_pvar_session session;
+
+static MPI_T_pvar_handle count_of_times(const char *name) {
+    MPI_T_pvar_handle h;
+    int index, count;
+    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &h, &count));
+    OK(MPI_T_pvar_start(session, h));
+    return h;
+}
+
+static unsigned long long counted(MPI_T_pvar_handle h) {
+    unsigned long long v = 0;
+    OK(MPI_T_pvar_read(session, h, &v));
+    return v;
+}
+
+// Computes; with our own library until it says that it told the sender to hold.
+static void compute(MPI_T_pvar_handle told) {
+    int i;
+    usleep(500000);
+    for (i = 0; STRICT && i < 500 && counted(told) == 0; i++) usleep(100000);
+}
+
+int main(int argc, char **argv) {
+    int level;
+    long i, v, wrong = 0;
+    static char large[LARGE];
+    MPI_Request r = MPI_REQUEST_NULL;
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+    MPI_T_pvar_handle told = MPI_T_PVAR_HANDLE_NULL;
+    MPI_T_pvar_session_create(&session);
+    if (STRICT) told = count_of_times(check_rank == 0 ? "sends_held" : "holds_given");
+    memset(large, 1, LARGE);
+    meet();
+    long long before = peak_kb();
+    if (check_rank == 0) {
+        for (i = 0; i < N; i++) MPI_Send(&i, 1, MPI_LONG, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(large, LARGE, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (check_rank == 1) {
+        // Something goes on, so messages are taken in while this rank computes.
+        MPI_Isend(large, LARGE, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &r);
+        compute(told);
+        for (i = 0; i < N; i++) {
+            MPI_Recv(&v, 1, MPI_LONG, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            wrong += v != i;
+        }
+        OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        CHECK_EQ(wrong, 0);
+        long long grew = (peak_kb() - before) * 1024;
+        if (grew > 2 * 8ll * N + (64 << 20)) FAILED("memory grew by %lld bytes", grew);
+    }
+    if (STRICT) CHECK(counted(told) > 0);
+    meet();
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return check_end();
+}
