@@ -10,6 +10,10 @@ const COPIED: u64 = 16 << 10;
 /// So is a longer one while no more than this has not arrived: a send that waits for its acknowledgement waits for the next
 /// one's start, too (a stream of 64 KB messages between two hosts of the lab: 38 us each, 48 to 80 without).
 const AHEAD: u64 = 256 << 10;
+/// Most bytes that wait here, not arrived, while small payloads are taken without a word: one window, and a little.
+const MOST: u64 = 5 << 18;
+/// From here on down more are wanted.
+const FEW: u64 = 1 << 20;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 32 << 10;
 /// Emptied pieces of memory that are kept.
@@ -45,6 +49,8 @@ impl Item {
 pub struct Queue {
     items: VecDeque<Item>,
     end: u64,
+    /// Of payloads that were copied although too much waits: their senders go on when less does.
+    slowed: Vec<u64>,
     /// Emptied pieces of memory, for the next copies.
     spares: Vec<Vec<u8>>,
 }
@@ -72,7 +78,11 @@ impl Queue {
             }
             Body::Payload { buf, from, len } if len <= COPIED || ahead + len <= AHEAD => {
                 buf.read(from, self.room(len as usize));
-                Sent::Done
+                if ahead <= MOST {
+                    return Sent::Done;
+                }
+                self.slowed.push(cookie);
+                Sent::Queued
             }
             Body::Payload { buf, from, len } => {
                 let what = What::Payload {
@@ -149,8 +159,11 @@ impl Queue {
         }
     }
 
-    /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload.
+    /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload whose sender may go on.
     pub fn release(&mut self, arrived: u64, mut sent: impl FnMut(u64)) {
+        if self.end - arrived <= FEW {
+            self.slowed.drain(..).for_each(&mut sent);
+        }
         while self.items.front().is_some_and(|i| i.end() <= arrived) {
             match self.items.pop_front().map(|i| i.what) {
                 Some(What::Bytes(memory)) if self.spares.len() < SPARES => self.spares.push(memory),
@@ -166,6 +179,32 @@ impl Queue {
 mod tests {
     use super::*;
     use kw_core::wire::{HEADER_LEN, Kind};
+
+    /// A flood of small messages over a slow link filled the memory of its sender.
+    #[test]
+    fn small_payloads_are_slowed_down_when_too_much_has_not_arrived() {
+        let (mut queue, buf) = (Queue::default(), Buf::alloc(1000));
+        let mut push = |queue: &mut Queue, cookie, arrived| {
+            let payload = Body::Payload {
+                buf: &buf,
+                from: 0,
+                len: 1000,
+            };
+            queue.push(&Header::bare(Kind::Eager), payload, cookie, arrived)
+        };
+        let mut taken = 0;
+        while push(&mut queue, 7, 0) == Sent::Done {
+            taken += 1;
+        }
+        assert!((MOST / 1032..MOST / 1032 + 2).contains(&taken));
+        assert_eq!(push(&mut queue, 8, 0), Sent::Queued);
+        let (mut told, end) = (Vec::new(), queue.end());
+        queue.release(end - FEW - 1, |c| told.push(c));
+        assert_eq!(told, []);
+        queue.release(end - FEW, |c| told.push(c));
+        assert_eq!(told, [7, 8]);
+        assert_eq!(push(&mut queue, 9, end - FEW), Sent::Done);
+    }
 
     #[test]
     fn any_piece_of_the_stream_is_read_until_it_has_arrived() {
