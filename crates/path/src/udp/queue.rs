@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn small_payloads_are_slowed_down_when_too_much_has_not_arrived() {
         let (mut queue, buf) = (Queue::default(), Buf::alloc(1000));
-        let mut push = |queue: &mut Queue, cookie, arrived| {
+        let push = |queue: &mut Queue, cookie, arrived| {
             let payload = Body::Payload {
                 buf: &buf,
                 from: 0,
