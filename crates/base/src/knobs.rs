@@ -123,6 +123,7 @@ knobs! {
     EagerUdp = "KW_EAGER_UDP", Bytes, "auto", "Largest message sent eagerly over UDP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
     Unexpected = "KW_UNEXPECTED", Bytes, "32M", "How much a rank keeps of messages that came before their receives, their entries included, before it tells their senders to hold; 0 keeps whatever comes.", "up to so much, and what is under way", Matching, Anytime, Local, User;
     Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP and UDP listen on, comma separated.", "none", Paths, BeforeInit, Local, User;
+    Reliable = "KW_RELIABLE", Bool, "yes", "Make a TCP connection that breaks anew, and lose nothing: what the other side's kernel has not acknowledged is kept. Off, the end of a connection is an error.", "64 KB or more for each TCP connection", Paths, BeforeInit, Alike, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;

@@ -5,6 +5,7 @@ pub mod comm;
 pub mod duty;
 pub mod handshake;
 pub mod helper;
+pub mod kept;
 pub mod layout;
 pub mod matching;
 pub mod p2p;

@@ -508,6 +508,11 @@ impl Engine {
                 self.machine.on_got(req, ok);
             }
             Action::Notice(notice) => self.noticed.push(kw_sys::clock::now(), notice),
+            Action::Locate(peer) => {
+                if let Err(down) = self.paths.locate(peer, self.launcher.as_mut()) {
+                    self.machine.on_gone(peer, &down.to_string());
+                }
+            }
         }
     }
 

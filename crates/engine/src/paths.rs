@@ -6,8 +6,8 @@ use kw_base::counters::{Counter, Way};
 use kw_base::events::Event;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
-use kw_core::p2p::Machine;
 use kw_core::p2p::table::{Choice, Lines};
+use kw_core::p2p::{Action, Machine};
 use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
@@ -228,6 +228,14 @@ impl Paths {
         };
         self.routes[peer.idx()] = route;
         Ok((way, self.choice(peer, knobs)))
+    }
+
+    /// A peer's connection over TCP broke, and it was never said where it listens.
+    pub fn locate(&mut self, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
+        match &mut self.tcp {
+            Some(tcp) if tcp.wants_address(peer) => introduce(tcp, "tcp", peer, launcher),
+            _ => Ok(()),
+        }
     }
 
     /// Where the protocols of a peer whose path is chosen cross.
@@ -474,6 +482,7 @@ fn listen(
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
+        reliable: knobs.flag(Id::Reliable),
     };
     let tcp = TcpPath::new(config).map_err(sentence)?;
     launcher.put(&wire_key("tcp", job.me), &tcp.address())?;
@@ -624,13 +633,16 @@ impl Inbound for Port<'_> {
             self.machine.on_left(down.peer);
         }
     }
+
+    fn on_stray(&mut self, peer: Peer) {
+        self.machine.actions.push(Action::Locate(peer));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use kw_base::events::{Notice, Wanted};
-    use kw_core::p2p::Action;
 
     fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
         let mut machine = Machine::new(4, UNROUTED);

@@ -177,6 +177,7 @@ fn open(me: u32, tuning: &Tuning) -> TcpPath {
         key: [1; 32],
         interfaces: "auto".to_string(),
         single_host: true,
+        reliable: true,
     };
     TcpPath::tuned(config, tuning.clone()).expect("loopback")
 }

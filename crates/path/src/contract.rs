@@ -97,6 +97,10 @@ pub trait Inbound {
     fn on_sent(&mut self, to: Peer, cookie: u64);
     /// The peer cannot be reached any more. `clean`: it said goodbye first.
     fn on_down(&mut self, down: Down, clean: bool);
+    /// The connection of a peer broke whose address this path was never told; it wants to be [introduced](Path::introduce).
+    fn on_stray(&mut self, peer: Peer) {
+        let _ = peer;
+    }
 }
 
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.

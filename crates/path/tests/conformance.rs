@@ -67,6 +67,7 @@ impl Fixture for Tcp {
                 key: [3; 32],
                 interfaces: "auto".to_string(),
                 single_host: true,
+                reliable: true,
             })
         };
         let mut paths: Vec<_> = (0..n as u32)

@@ -8,6 +8,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// Most pieces of memory that one system call gathers or scatters.
 const MAX_RUNS: usize = 64;
@@ -170,6 +171,31 @@ impl Sock {
         self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
     }
 
+    /// Has the system end the connection when the other side's kernel has not answered for `limit`: what was sent, or, after a silence
+    /// of three quarters of that, whether it is still there. A process that is stopped or busy answers nothing itself, but its
+    /// kernel does.
+    pub fn watch(&self, limit: Duration) -> io::Result<()> {
+        let seconds = limit.as_secs().max(4) as u32;
+        self.set_int(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds * 3 / 4)?;
+        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1)?;
+        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, seconds / 4)?;
+        let millis = seconds * 1000;
+        self.set_int(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)
+    }
+
+    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a connection that has ended.
+    #[inline]
+    pub fn unacknowledged(&self) -> io::Result<u32> {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one int.
+        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        match done {
+            0 => Ok(bytes.max(0) as u32),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     fn set_int(&self, level: libc::c_int, option: libc::c_int, value: u32) -> io::Result<()> {
         let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
         // SAFETY: the pointer and size are those of an int, which the options that this is called with want.
@@ -202,6 +228,12 @@ impl Sock {
     pub fn shut_write(&self) {
         // A connection that is gone already needs no shutting.
         let _ = net::shutdown(&self.fd, net::Shutdown::Write);
+    }
+
+    /// Nothing more is sent or received.
+    pub fn shut(&self) {
+        // A connection that is gone already needs no shutting.
+        let _ = net::shutdown(&self.fd, net::Shutdown::Both);
     }
 
     /// Sends what fits of `data`; zero when nothing does.

@@ -9,13 +9,14 @@
 //! initiator                                             acceptor
 //! Offered    -- hello: magic version from to job nonce tag (96) -->  Listening
 //!            <-- challenge: nonce, proof of the acceptor (64) --     Challenged
-//! Answered   -- proof of the initiator (32) -->                      Proven
-//!            <-- verdict (32) --          Welcome: frames flow; Duplicate: there is another connection, close this one
+//! Answered   -- claim, proof of the initiator (56) -->               Proven
+//!            <-- claim, verdict (56) --   Welcome: frames flow; Duplicate: there is another connection, close this one
 //! ```
 //!
 //! `tag` shows the key as well, so a stranger is not even answered; only `proof` protects from replay. Each state is a
 //! struct that is consumed by what happens to it: [`Progress::More`] gives it back, [`Progress::Next`] gives the next one,
-//! and a refusal leaves nothing to go on with. The verdict lets the acceptor decide between several connections of the
+//! and a refusal leaves nothing to go on with. A [`Claim`] says what each side has of the link that the connection is to carry on; the proofs
+//! cover it. The verdict lets the acceptor decide between several connections of the
 //! same pair (see `path/tcp`).
 
 use crate::wire::VERSION;
@@ -26,10 +27,47 @@ pub const NONCE_LEN: usize = 32;
 pub const HELLO_LEN: usize = 96;
 /// Bytes of the acceptor's answer.
 pub const CHALLENGE_LEN: usize = 64;
-/// Bytes of the initiator's proof, and of the verdict.
-pub const PROOF_LEN: usize = 32;
+/// Bytes of the initiator's proof, and of the verdict, each with its claim.
+pub const PROOF_LEN: usize = CLAIM_LEN + TAG_LEN;
+/// Bytes of a claim.
+const CLAIM_LEN: usize = 24;
+/// Bytes that prove the key.
+const TAG_LEN: usize = 32;
 
 const MAGIC: &[u8; 4] = b"KWhs";
+
+/// What one side has of the link (see [`crate::kept`]) that a connection is to carry on. All zero for what has no links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Claim {
+    /// Number of the link, chosen at random by whoever made its first connection.
+    pub link: u64,
+    /// Connections that have carried the link so far, as far as this side knows.
+    pub connections: u64,
+    /// Bytes of the stream that were received.
+    pub received: u64,
+}
+
+impl Claim {
+    fn encode(self) -> [u8; CLAIM_LEN] {
+        let mut b = [0; CLAIM_LEN];
+        b[..8].copy_from_slice(&self.link.to_le_bytes());
+        b[8..16].copy_from_slice(&self.connections.to_le_bytes());
+        b[16..].copy_from_slice(&self.received.to_le_bytes());
+        b
+    }
+
+    fn decode(b: &[u8]) -> Claim {
+        let word = |at: usize| {
+            let bytes = b.get(at..at + 8).and_then(|b| b.first_chunk());
+            u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]))
+        };
+        Claim {
+            link: word(0),
+            connections: word(8),
+            received: word(16),
+        }
+    }
+}
 
 /// Fresh random bytes, given by the caller (this room has no source of them).
 pub type Nonce = [u8; NONCE_LEN];
@@ -199,10 +237,32 @@ impl Talk {
 
     /// Proof of whoever speaks in this `role`. Comparison of two is in constant time.
     fn proof(&self, role: &[u8; 16]) -> blake3::Hash {
+        self.proof_of(role, &[])
+    }
+
+    /// The same, which covers a claim.
+    fn proof_of(&self, role: &[u8; 16], claim: &[u8]) -> blake3::Hash {
         let mut h = blake3::Hasher::new_keyed(&self.key);
         h.update(role);
         h.update(&self.said);
+        h.update(claim);
         h.finalize()
+    }
+
+    /// A claim, and the proof of whoever makes it in this `role`.
+    fn claim(&self, role: &[u8; 16], claim: Claim) -> [u8; PROOF_LEN] {
+        let mut bytes = [0; PROOF_LEN];
+        let (said, proof) = bytes.split_at_mut(CLAIM_LEN);
+        said.copy_from_slice(&claim.encode());
+        proof.copy_from_slice(self.proof_of(role, said).as_bytes());
+        bytes
+    }
+
+    /// The claim in `bytes`, if they prove this `role`.
+    fn check(&self, role: &[u8; 16], bytes: &[u8; PROOF_LEN]) -> Option<Claim> {
+        let (said, proof) = bytes.split_at(CLAIM_LEN);
+        let proof = proof.first_chunk()?;
+        matches(self.proof_of(role, said), proof).then(|| Claim::decode(said))
     }
 
     fn session(&self) -> u64 {
@@ -217,7 +277,7 @@ const WELCOME: &[u8; 16] = b"kw welcome      ";
 const DUPLICATE: &[u8; 16] = b"kw duplicate    ";
 const SESSION: &[u8; 16] = b"kw session      ";
 
-fn matches(proof: blake3::Hash, bytes: &[u8; PROOF_LEN]) -> bool {
+fn matches(proof: blake3::Hash, bytes: &[u8; TAG_LEN]) -> bool {
     proof == blake3::Hash::from_bytes(*bytes)
 }
 
@@ -235,18 +295,27 @@ impl Offered {
     }
 
     /// Takes bytes of the challenge; in the end gives the proof to be sent.
-    pub fn handle(mut self, input: &mut &[u8]) -> Progress<Offered, (Answered, [u8; PROOF_LEN])> {
+    pub fn handle(self, input: &mut &[u8]) -> Progress<Offered, (Answered, [u8; PROOF_LEN])> {
+        self.handle_with(input, Claim::default())
+    }
+
+    /// The same; the proof covers what we say of the link.
+    pub fn handle_with(
+        mut self,
+        input: &mut &[u8],
+        claim: Claim,
+    ) -> Progress<Offered, (Answered, [u8; PROOF_LEN])> {
         if !self.got.take(input) {
             return Progress::More(self);
         }
         let (nonce, proof) = self.got.bytes.split_at(NONCE_LEN);
         self.talk.answer(nonce);
-        let mut theirs = [0; PROOF_LEN];
+        let mut theirs = [0; TAG_LEN];
         theirs.copy_from_slice(proof);
         if !matches(self.talk.proof(ACCEPTOR), &theirs) {
             return Progress::Refuse(Refusal::Key);
         }
-        let mine = *self.talk.proof(INITIATOR).as_bytes();
+        let mine = self.talk.claim(INITIATOR, claim);
         let next = Answered {
             talk: self.talk,
             got: Partial::new(),
@@ -274,16 +343,24 @@ impl Answered {
     }
 
     /// Takes bytes of the verdict.
-    pub fn handle(mut self, input: &mut &[u8]) -> Progress<Answered, Verdict> {
+    pub fn handle(self, input: &mut &[u8]) -> Progress<Answered, Verdict> {
+        match self.handle_with(input) {
+            Progress::More(s) => Progress::More(s),
+            Progress::Next((verdict, _)) => Progress::Next(verdict),
+            Progress::Refuse(why) => Progress::Refuse(why),
+        }
+    }
+
+    /// The same; gives what the other side says of the link as well.
+    pub fn handle_with(mut self, input: &mut &[u8]) -> Progress<Answered, (Verdict, Claim)> {
         if !self.got.take(input) {
             return Progress::More(self);
         }
-        if matches(self.talk.proof(WELCOME), &self.got.bytes) {
-            Progress::Next(Verdict::Welcome)
-        } else if matches(self.talk.proof(DUPLICATE), &self.got.bytes) {
-            Progress::Next(Verdict::Duplicate)
-        } else {
-            Progress::Refuse(Refusal::Key)
+        let said = |role| self.talk.check(role, &self.got.bytes);
+        match (said(WELCOME), said(DUPLICATE)) {
+            (Some(claim), _) => Progress::Next((Verdict::Welcome, claim)),
+            (_, Some(claim)) => Progress::Next((Verdict::Duplicate, claim)),
+            _ => Progress::Refuse(Refusal::Key),
         }
     }
 }
@@ -342,7 +419,7 @@ impl Listening {
         if b[16..32] != self.identity.job {
             return Err(Refusal::Job);
         }
-        let mut tag = [0; PROOF_LEN];
+        let mut tag = [0; TAG_LEN];
         tag.copy_from_slice(&b[64..]);
         if !matches(blake3::keyed_hash(&self.identity.key, &b[..64]), &tag) {
             return Err(Refusal::Key);
@@ -379,11 +456,12 @@ impl Challenged {
         if !self.got.take(input) {
             return Progress::More(self);
         }
-        if !matches(self.talk.proof(INITIATOR), &self.got.bytes) {
+        let Some(claim) = self.talk.check(INITIATOR, &self.got.bytes) else {
             return Progress::Refuse(Refusal::Key);
-        }
+        };
         Progress::Next(Proven {
             from: self.from,
+            claim,
             talk: self.talk,
         })
     }
@@ -393,6 +471,7 @@ impl Challenged {
 #[derive(Debug)]
 pub struct Proven {
     from: u32,
+    claim: Claim,
     talk: Talk,
 }
 
@@ -407,13 +486,23 @@ impl Proven {
         self.talk.session()
     }
 
+    /// What the other side says of the link.
+    pub fn claim(&self) -> Claim {
+        self.claim
+    }
+
     /// The bytes that say the verdict.
     pub fn verdict(self, verdict: Verdict) -> [u8; PROOF_LEN] {
+        self.verdict_with(verdict, Claim::default())
+    }
+
+    /// The same, with what we say of the link.
+    pub fn verdict_with(self, verdict: Verdict, claim: Claim) -> [u8; PROOF_LEN] {
         let role = match verdict {
             Verdict::Welcome => WELCOME,
             Verdict::Duplicate => DUPLICATE,
         };
-        *self.talk.proof(role).as_bytes()
+        self.talk.claim(role, claim)
     }
 }
 

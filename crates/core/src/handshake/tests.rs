@@ -95,7 +95,7 @@ fn a_reflected_challenge_proves_nothing() {
     // And an acceptor's own proof, sent back to it, is not the initiator's.
     let (_, hello) = rank(3).offer(0, [1; 32]);
     let (challenged, challenge) = next(rank(0).listen([2; 32]).handle(&mut &hello[..]));
-    let own = &challenge[NONCE_LEN..];
+    let own = [&[0; CLAIM_LEN][..], &challenge[NONCE_LEN..]].concat();
     assert_eq!(refusal(challenged.handle(&mut &own[..])), Refusal::Key);
 }
 
@@ -106,6 +106,34 @@ fn bytes_after_a_message_are_left_alone() {
     let mut input = &long[..];
     next(rank(0).listen([2; 32]).handle(&mut input));
     assert_eq!(input, b"more");
+}
+
+#[test]
+fn claims_reach_the_other_side_and_no_one_else_can_make_them() {
+    let claim = |n| Claim {
+        link: n,
+        connections: n + 1,
+        received: n << 40,
+    };
+    let (offered, hello) = rank(3).offer(0, [1; 32]);
+    let (challenged, challenge) = next(rank(0).listen([2; 32]).handle(&mut &hello[..]));
+    let (answered, proof) = next(offered.handle_with(&mut &challenge[..], claim(5)));
+    for at in 0..CLAIM_LEN {
+        let mut lie = proof;
+        lie[at] ^= 1;
+        assert_eq!(
+            refusal(challenged.clone().handle(&mut &lie[..])),
+            Refusal::Key
+        );
+    }
+    let proven = next(challenged.handle(&mut &proof[..]));
+    assert_eq!(proven.claim(), claim(5));
+    let said = proven.verdict_with(Verdict::Welcome, claim(6));
+    let heard = next(answered.clone().handle_with(&mut &said[..]));
+    assert_eq!(heard, (Verdict::Welcome, claim(6)));
+    let mut lie = said;
+    lie[CLAIM_LEN - 1] ^= 1;
+    assert_eq!(refusal(answered.handle(&mut &lie[..])), Refusal::Key);
 }
 
 /// Feeds bytes to the acceptor in pieces until it refuses, runs dry or (never) believes.

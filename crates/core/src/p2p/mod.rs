@@ -95,6 +95,8 @@ pub enum Action<B> {
     },
     /// Tell whoever wants to hear of it.
     Notice(Notice),
+    /// A path wants to know where this peer listens.
+    Locate(Peer),
 }
 
 /// Cookie of frames whose sending nobody waits for.

@@ -121,7 +121,7 @@ impl Net {
                         self.machines[me].on_got(req, false);
                     }
                 }
-                Action::Notice(_) => {}
+                Action::Notice(_) | Action::Locate(_) => {}
             }
         }
         if !self.machines[me].actions.is_empty() {

@@ -9,10 +9,10 @@
 //! An attempt that fails is noted with its reason. When all have failed, they are made again after a pause that doubles,
 //! until [`PATIENCE`] is over; an address that has taken our hello may take its time, since its rank may be computing.
 
-use super::outbox::Outbox;
+use super::stream::Stream;
 use super::tag;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::{Answered, CHALLENGE_LEN, Identity, Offered, Progress, Verdict};
+use kw_core::handshake::{Answered, CHALLENGE_LEN, Claim, Identity, Offered, Progress, Verdict};
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::{Connect, Got, Sock};
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +20,10 @@ use std::time::Duration;
 
 /// How long a peer may stay unreachable.
 const PATIENCE: Duration = Duration::from_secs(9);
+/// The same when there was a connection: with the silence that ended it (see `Tuning::silence`) less than 15 s.
+const AGAIN: Duration = Duration::from_secs(5);
+/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank has ended.
+const REFUSED: u32 = 3;
 /// How long the kernel's choice of our own address is the only one.
 const WIDEN: Duration = Duration::from_millis(250);
 /// First pause before all addresses are tried again.
@@ -64,13 +68,40 @@ struct Attempt {
 pub enum Dialled {
     /// They go on.
     Waiting,
-    /// This one is welcome; what became of the others.
-    Connected(Sock, Outbox, String),
+    /// This one is welcome, for what the peer has of the link; what became of the others.
+    Connected(Sock, Claim, String),
     /// None is left for now.
     Exhausted,
 }
 
-/// All attempts to reach one peer, and what is to be sent to it.
+/// Why an attempt failed.
+#[derive(Clone, Debug)]
+struct Why {
+    text: String,
+    /// Nobody listens there.
+    refused: bool,
+}
+
+impl From<std::io::Error> for Why {
+    fn from(e: std::io::Error) -> Why {
+        let refused = e.kind() == std::io::ErrorKind::ConnectionRefused;
+        Why {
+            text: e.to_string(),
+            refused,
+        }
+    }
+}
+
+impl From<String> for Why {
+    fn from(text: String) -> Why {
+        Why {
+            text,
+            refused: false,
+        }
+    }
+}
+
+/// All attempts to reach one peer, and the link that the connection shall carry.
 #[derive(Debug)]
 pub struct Dial {
     peer: Peer,
@@ -78,11 +109,13 @@ pub struct Dial {
     /// Addresses that this host has as well.
     ours_too: Vec<SocketAddr>,
     attempts: Vec<Attempt>,
-    failures: Vec<(Pair, String)>,
+    failures: Vec<(Pair, Why)>,
     /// When our other addresses take part.
     widen: Option<Tick>,
     wide: bool,
-    pub outbox: Outbox,
+    pub stream: Stream,
+    /// There was a connection before.
+    remade: bool,
     begun: bool,
     deadline: Option<Tick>,
     again: Tick,
@@ -90,18 +123,21 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// `own` is every address of this host.
-    pub fn new(peer: Peer, addresses: Vec<SocketAddr>, own: &[IpAddr]) -> Dial {
+    /// `own` is every address of this host. A link that was connected before is tried from all our addresses at once, and not for so
+    /// long.
+    pub fn new(peer: Peer, addresses: Vec<SocketAddr>, own: &[IpAddr], stream: Stream) -> Dial {
         let (ours_too, addresses) = foreign(addresses, own);
+        let remade = !stream.broke.is_empty();
         Dial {
             peer,
             addresses,
             ours_too,
             widen: None,
-            wide: false,
+            wide: remade,
             attempts: Vec::new(),
             failures: Vec::new(),
-            outbox: Outbox::default(),
+            stream,
+            remade,
             begun: false,
             deadline: None,
             again: Tick::NEVER,
@@ -115,10 +151,10 @@ impl Dial {
     }
 
     /// Begins, if it has not begun.
-    pub fn start(&mut self, identity: &Identity, poller: &Poller) {
+    pub fn start(&mut self, identity: &Identity, poller: &Poller, sources: &[IpAddr]) {
         if !self.begun {
             self.begun = true;
-            self.round(identity, poller, &[]);
+            self.round(identity, poller, sources);
         }
     }
 
@@ -155,7 +191,7 @@ impl Dial {
     fn try_pair(&mut self, pair: Pair, identity: &Identity, poller: &Poller) {
         match self.attempt(pair, identity, poller) {
             Ok(a) => self.attempts.push(a),
-            Err(e) => self.failures.push((pair, e.to_string())),
+            Err(e) => self.failures.push((pair, e.into())),
         }
     }
 
@@ -181,15 +217,16 @@ impl Dial {
     pub fn advance(&mut self, now: Tick, poller: &Poller) -> Dialled {
         let mut going = Vec::with_capacity(self.attempts.len());
         let number = tag::DIAL | self.peer.0 as u64;
+        let claim = self.stream.claim();
         while let Some(attempt) = self.attempts.pop() {
             let pair = attempt.pair;
-            match attempt.step(number, poller) {
+            match attempt.step(number, claim, poller) {
                 Ok(Step::On(a)) => going.push(a),
-                Ok(Step::Welcome(sock)) => {
+                Ok(Step::Welcome(sock, theirs)) => {
                     // what this one had before it in the list may still be on its way
                     let late = going.iter().chain(&self.attempts);
                     let others = self.others(late.map(|a| a.pair));
-                    return Dialled::Connected(sock, std::mem::take(&mut self.outbox), others);
+                    return Dialled::Connected(sock, theirs, others);
                 }
                 Err(why) => self.failures.push((pair, why)),
             }
@@ -217,7 +254,8 @@ impl Dial {
         poller: &Poller,
         sources: &[IpAddr],
     ) -> Result<Tick, String> {
-        let deadline = *self.deadline.get_or_insert(now + PATIENCE);
+        let patience = if self.remade { AGAIN } else { PATIENCE };
+        let deadline = *self.deadline.get_or_insert(now + patience);
         let widen = *self.widen.get_or_insert(now + WIDEN);
         if now >= widen && !self.wide {
             self.wide = true;
@@ -225,6 +263,9 @@ impl Dial {
         }
         if self.attempts.is_empty() {
             self.pause(now);
+        }
+        if self.is_refused() {
+            return Err(self.sentence());
         }
         if now >= deadline && self.rounds >= ROUNDS && self.attempts.is_empty() {
             return Err(self.sentence());
@@ -249,6 +290,12 @@ impl Dial {
         Ok(next)
     }
 
+    /// Whether a peer that was there listens no more.
+    fn is_refused(&self) -> bool {
+        let all = || self.failures.iter().all(|(_, why)| why.refused);
+        self.remade && self.rounds >= REFUSED && self.attempts.is_empty() && all()
+    }
+
     /// After the deadline no address that has not even answered is waited for.
     fn give_up_connecting(&mut self) {
         let silent = |a: &Attempt| matches!(a.state, State::Connecting);
@@ -256,7 +303,8 @@ impl Dial {
             .into_iter()
             .partition::<Vec<_>, _>(silent);
         self.attempts = going;
-        let why = format!("no answer in {} s", PATIENCE.as_secs());
+        let patience = if self.remade { AGAIN } else { PATIENCE };
+        let why = Why::from(format!("no answer in {} s", patience.as_secs()));
         self.failures
             .extend(gone.into_iter().map(|a| (a.pair, why.clone())));
     }
@@ -265,7 +313,7 @@ impl Dial {
     fn others(&self, late: impl Iterator<Item = Pair>) -> String {
         let late = late.map(|pair| format!("{pair} (slower)"));
         let failed = self.failures.iter();
-        let failed = failed.map(|(pair, why)| format!("{pair} ({why})"));
+        let failed = failed.map(|(pair, why)| format!("{pair} ({})", why.text));
         let ours = self.ours_too.iter();
         let ours = ours.map(|a| format!("{} (both hosts have it)", a.ip()));
         let all: Vec<_> = late.chain(failed).chain(ours).collect();
@@ -274,10 +322,17 @@ impl Dial {
 
     fn sentence(&self) -> String {
         let failed = self.failures.iter();
-        let failed = failed.map(|(pair, why)| format!("{pair}: {why}"));
+        let failed = failed.map(|(pair, why)| format!("{pair}: {}", why.text));
         let ours = self.ours_too.iter();
         let ours = ours.map(|a| format!("{}: both hosts have this address", a.ip()));
         let list: Vec<_> = failed.chain(ours).collect();
+        if self.remade {
+            let (broke, peer) = (&self.stream.broke, self.peer);
+            return format!(
+                "{broke}; it could not be made again ({}): rank {peer} or its host has probably died, see its own messages",
+                list.join("; ")
+            );
+        }
         format!(
             "no address of it could be reached ({}); check that a firewall lets the ranks talk, and KW_INTERFACES",
             list.join("; ")
@@ -299,20 +354,20 @@ fn foreign(addresses: Vec<SocketAddr>, own: &[IpAddr]) -> (Vec<SocketAddr>, Vec<
 #[allow(clippy::large_enum_variant)]
 enum Step {
     On(Attempt),
-    Welcome(Sock),
+    Welcome(Sock, Claim),
 }
 
 impl Attempt {
-    fn step(mut self, number: u64, poller: &Poller) -> Result<Step, String> {
+    fn step(mut self, number: u64, claim: Claim, poller: &Poller) -> Result<Step, Why> {
         loop {
             self.state = match self.state {
                 State::Connecting => {
-                    match self.sock.connecting().map_err(|e| e.to_string())? {
+                    match self.sock.connecting()? {
                         Connect::Pending => return Ok(Step::On(self)),
                         Connect::Made => {}
                     }
                     let Some((offered, hello)) = self.offer.take() else {
-                        return Err("the handshake was begun twice".to_string());
+                        return Err("the handshake was begun twice".to_string().into());
                     };
                     say(&self.sock, &hello)?;
                     let _ = poller.change(&self.sock, number, Interest::Read);
@@ -324,13 +379,13 @@ impl Attempt {
                         self.state = State::Offered(offered);
                         return Ok(Step::On(self));
                     };
-                    match offered.handle(&mut input) {
+                    match offered.handle_with(&mut input, claim) {
                         Progress::More(s) => State::Offered(s),
                         Progress::Next((answered, proof)) => {
                             say(&self.sock, &proof)?;
                             State::Answered(answered)
                         }
-                        Progress::Refuse(why) => return Err(why.to_string()),
+                        Progress::Refuse(why) => return Err(why.to_string().into()),
                     }
                 }
                 State::Answered(answered) => {
@@ -339,13 +394,15 @@ impl Attempt {
                         self.state = State::Answered(answered);
                         return Ok(Step::On(self));
                     };
-                    match answered.handle(&mut input) {
+                    match answered.handle_with(&mut input) {
                         Progress::More(s) => State::Answered(s),
-                        Progress::Next(Verdict::Welcome) => return Ok(Step::Welcome(self.sock)),
-                        Progress::Next(Verdict::Duplicate) => {
-                            return Err("the peer uses another connection".to_string());
+                        Progress::Next((Verdict::Welcome, theirs)) => {
+                            return Ok(Step::Welcome(self.sock, theirs));
                         }
-                        Progress::Refuse(why) => return Err(why.to_string()),
+                        Progress::Next((Verdict::Duplicate, _)) => {
+                            return Err("the peer uses another connection".to_string().into());
+                        }
+                        Progress::Refuse(why) => return Err(why.to_string().into()),
                     }
                 }
             }

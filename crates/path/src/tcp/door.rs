@@ -10,7 +10,9 @@
 use super::dial::{hear, say};
 use super::tag;
 use kw_base::{Key, Peer, Slab, Tick};
-use kw_core::handshake::{Challenged, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict};
+use kw_core::handshake::{
+    Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
+};
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
@@ -48,9 +50,14 @@ pub struct Knock {
 }
 
 impl Knock {
-    /// Says the verdict; the socket, when it was said. Dropping the socket closes the connection.
-    pub fn answer(self, verdict: Verdict) -> Option<Sock> {
-        let bytes = self.proven.verdict(verdict);
+    /// What the peer has of the link.
+    pub fn claim(&self) -> Claim {
+        self.proven.claim()
+    }
+
+    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the socket closes the connection.
+    pub fn answer(self, verdict: Verdict, ours: Claim) -> Option<Sock> {
+        let bytes = self.proven.verdict_with(verdict, ours);
         say(&self.sock, &bytes).ok().map(|()| self.sock)
     }
 }
@@ -178,6 +185,14 @@ impl Door {
         }
     }
 
+    /// What a connection that has proven its rank says of the link.
+    pub fn claim(&self, bits: u64) -> Option<Claim> {
+        match &self.strangers.get(Key::from_bits(bits))?.state {
+            State::Parked(proven) => Some(proven.claim()),
+            _ => None,
+        }
+    }
+
     /// Takes out a connection that has proven its rank.
     pub fn take(&mut self, bits: u64) -> Option<Knock> {
         let stranger = self.strangers.remove(Key::from_bits(bits))?;
@@ -200,7 +215,7 @@ impl Door {
     /// Another connection of this peer is in use: those that wait are told so.
     pub fn dismiss(&mut self, peer: Peer) {
         while let Some(knock) = self.parked(peer) {
-            knock.answer(Verdict::Duplicate);
+            knock.answer(Verdict::Duplicate, Claim::default());
         }
     }
 

@@ -1,12 +1,16 @@
-//! One connection in use: frames out, frames in.
+//! One connection in use: bytes out, bytes in.
 
-use super::outbox::{COPIED, Outbox};
-use super::{Tuning, segmented};
-use crate::contract::{Body, Down, Inbound, Landing, Sent};
+use super::Tuning;
+use super::outbox::Went;
+use super::stream::Stream;
+use crate::contract::{Body, Inbound, Sent};
 use kw_base::Peer;
-use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
+use kw_core::kept::{Kept, Run};
+use kw_core::wire::{HEADER_LEN, Header, WireError};
+use kw_sys::buf::Buf;
 use kw_sys::tcp::{Got, Sock};
 use std::io;
+use std::net::SocketAddr;
 
 /// Why a connection is over.
 #[derive(Debug)]
@@ -20,19 +24,25 @@ pub enum End {
 }
 
 impl End {
-    /// One clause for people.
-    pub fn sentence(&self, peer: Peer) -> String {
+    /// One clause for people; `way`: the two addresses, ours first.
+    pub fn sentence(&self, me: Peer, peer: Peer, way: &str) -> String {
+        let which = format!("the connection of ranks {me} and {peer} ({way})");
         match self {
             End::Closed => format!(
-                "it closed the connection without a goodbye; rank {peer} has probably died, see its own messages"
+                "{which} was closed without a goodbye; rank {peer} has probably died, see its own messages"
             ),
             End::Failed(e) => format!(
-                "the connection broke ({e}); rank {peer} or its host has probably died, see its own messages"
+                "{which} broke ({e}); rank {peer} or its host has probably died, see its own messages"
             ),
             End::Nonsense(e) => format!(
-                "it sent what is not a frame ({e}); check that all ranks load the same library"
+                "on {which} came what is not a frame ({e}); check that all ranks load the same library"
             ),
         }
+    }
+
+    /// Whether another connection may carry the link on.
+    pub fn may_go_on(&self) -> bool {
+        !matches!(self, End::Nonsense(_))
     }
 }
 
@@ -42,63 +52,21 @@ impl From<io::Error> for End {
     }
 }
 
-/// A payload on its way to where it belongs.
-#[derive(Debug)]
-struct Inflow {
-    landing: Landing,
-    len: u64,
-    done: u64,
-    /// End of the segment that is being received; frames follow it.
-    stop: u64,
-}
-
-impl Inflow {
-    /// Bytes of the payload up to the segment's end that have a place.
-    fn fits(&self) -> u64 {
-        self.stop
-            .min(self.landing.buf.len().saturating_sub(self.landing.at))
-    }
-
-    /// Takes what `bytes` has of the payload; returns how much that is.
-    fn take(&mut self, bytes: &[u8]) -> usize {
-        let n = (bytes.len() as u64).min(self.stop - self.done) as usize;
-        let placed = self.fits().saturating_sub(self.done).min(n as u64) as usize;
-        if placed > 0 {
-            let at = self.landing.at + self.done;
-            self.landing.buf.write(at, &bytes[..placed]);
-        }
-        self.done += n as u64;
-        n
-    }
-}
-
-/// A welcomed connection.
+/// A welcomed connection, and the link that it carries.
 #[derive(Debug)]
 pub struct Link {
     pub sock: Sock,
-    pub outbox: Outbox,
-    /// The peer said goodbye, and that was told.
-    pub bye: bool,
+    pub stream: Stream,
     /// The poller watches for room to send.
     pub armed: bool,
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
-    ask: usize,
-    inflow: Option<Inflow>,
-    /// A payload of which more segments are to come, while frames between them are received.
-    paused: Option<Inflow>,
-    segment: u64,
     /// Bytes that must have come for a sleep on the socket to end.
     wake_at: u32,
-}
-
-/// Kinds whose body is payload and may be received in place.
-fn carries_payload(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write
-    )
+    /// Bytes kept at which the system is asked what is acknowledged.
+    look_at: u64,
+    /// Polls since somebody waits for an acknowledgement.
+    waited: u32,
+    /// Our address and the peer's.
+    way: Option<(SocketAddr, SocketAddr)>,
 }
 
 /// Largest payload that may be joined to its header (see [`Tuning::send_joined`]).
@@ -109,7 +77,7 @@ const SMALL_JOIN: usize = 224;
 const TAIL: u64 = 16 << 10;
 
 impl Link {
-    pub fn new(sock: Sock, mut outbox: Outbox, tuning: &Tuning) -> Link {
+    pub fn new(sock: Sock, mut stream: Stream, tuning: &Tuning) -> Link {
         let segment = if sock.is_loopback() {
             tuning.segment_loopback
         } else {
@@ -117,28 +85,30 @@ impl Link {
             let _ = sock.limit_unsent(tuning.unsent);
             tuning.segment
         };
-        let segment = segment.max(COPIED);
-        outbox.set_segment(segment);
+        stream.open(segment, tuning);
+        let kept = stream.kept.as_ref().map_or(0, |k| k.len());
         Link {
-            sock,
-            outbox,
-            bye: false,
             armed: false,
-            buffer: vec![0; tuning.read_buffer].into_boxed_slice(),
-            start: 0,
-            end: 0,
-            ask: tuning.read_first,
-            inflow: None,
-            paused: None,
-            segment,
             wake_at: 1,
+            look_at: kept + tuning.keep,
+            waited: 0,
+            way: sock.here().ok().zip(sock.there().ok()),
+            sock,
+            stream,
         }
+    }
+
+    /// The two addresses, for people.
+    pub fn way(&self) -> String {
+        self.way.map_or_else(String::new, |(here, there)| {
+            format!("{} to {}", here.ip(), there.ip())
+        })
     }
 
     /// Has a sleep on the socket end when `most` bytes of the segment that is being received have come, or its end; with zero, as
     /// soon as anything has come. More than the segment's rest is never waited for: nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
-        let rest = self.inflow.as_ref().map_or(0, |f| f.stop - f.done);
+        let rest = self.stream.inflow.as_ref().map_or(0, |f| f.stop - f.done);
         self.set_wake_at(rest.min(most as u64) as u32);
     }
 
@@ -150,7 +120,8 @@ impl Link {
         }
     }
 
-    /// Sends one frame, or as much of it as goes, and queues the rest.
+    /// Sends one frame, or as much of it as goes, and queues the rest. An error ends the connection; of a link that can have another
+    /// one the reading side finds out, after all that came before the end.
     #[inline]
     pub fn send(
         &mut self,
@@ -159,32 +130,86 @@ impl Link {
         cookie: u64,
         tuning: &Tuning,
     ) -> io::Result<Sent> {
-        if !self.outbox.is_empty() {
-            return Ok(self.outbox.push(head, body, 0, cookie));
+        if !self.stream.is_flushed() {
+            return Ok(self.stream.outbox.push(head, body, 0, cookie));
         }
-        let total = HEADER_LEN as u64 + body.len();
-        let n = match body {
-            Body::None => self.sock.send(&head.encode())?,
+        let n = match self.send_now(head, body, tuning) {
+            Ok(n) => n as u64,
+            Err(_) if self.stream.kept.is_some() => 0,
+            Err(e) => return Err(e),
+        };
+        let lent = self.keep(head, body, n, tuning);
+        let sent = match n == HEADER_LEN as u64 + body.len() {
+            true => Sent::Done,
+            false => self.stream.outbox.push(head, body, n, cookie),
+        };
+        match (&mut self.stream.kept, sent) {
+            (Some(kept), Sent::Done) if lent => match kept.finish(cookie) {
+                true => Ok(Sent::Done),
+                false => Ok(Sent::Queued),
+            },
+            _ => Ok(sent),
+        }
+    }
+
+    /// One system call; how many bytes went.
+    #[inline]
+    fn send_now(&self, head: &Header, body: Body<'_>, tuning: &Tuning) -> io::Result<usize> {
+        match body {
+            Body::None => self.sock.send(&head.encode()),
             Body::Bytes(bytes) => self.send_joined(head, bytes.len(), |to| {
                 to.copy_from_slice(bytes);
-            })?,
+            }),
             Body::Payload { buf, from, len } if len <= tuning.send_joined.min(JOIN_ROOM) as u64 => {
                 self.send_joined(head, len as usize, |to| {
                     buf.read(from, to);
-                })?
+                })
             }
             Body::Payload { buf, from, len } => {
                 let first = self
+                    .stream
                     .outbox
                     .first_segment(head.kind, len)
                     .min(tuning.send_chunk);
-                self.sock.send_with(&head.encode(), buf, from, first)?
+                self.sock.send_with(&head.encode(), buf, from, first)
             }
-        };
-        if n as u64 == total {
-            return Ok(Sent::Done);
         }
-        Ok(self.outbox.push(head, body, n as u64, cookie))
+    }
+
+    /// Keeps the first `n` bytes of a frame that went. Whether payload was lent instead of being copied.
+    #[inline]
+    fn keep(&mut self, head: &Header, body: Body<'_>, n: u64, tuning: &Tuning) -> bool {
+        let Some(kept) = &mut self.stream.kept else {
+            return false;
+        };
+        let lead = n.min(HEADER_LEN as u64) as usize;
+        let head = &head.encode()[..lead];
+        match body {
+            Body::Payload { buf, from, len } if len > tuning.keep => {
+                kept.copy(head);
+                if n > HEADER_LEN as u64 {
+                    kept.lend(buf.clone(), from, n - HEADER_LEN as u64);
+                }
+                return true;
+            }
+            _ if n == 0 => return false,
+            body => kept.copy_with(n as usize, |to| {
+                let (to_head, rest) = to.split_at_mut(lead);
+                to_head.copy_from_slice(head);
+                match body {
+                    Body::None => {}
+                    Body::Bytes(bytes) => rest.copy_from_slice(&bytes[..rest.len()]),
+                    Body::Payload { buf, from, .. } => {
+                        buf.read(from, rest);
+                    }
+                }
+            }),
+        }
+        if kept.len() >= self.look_at && !kept.owes() {
+            forget(kept, &self.sock, |_| {});
+            self.look_at = kept.len() + tuning.keep;
+        }
+        false
     }
 
     #[inline]
@@ -221,7 +246,7 @@ impl Link {
         self.sock.send(&joined[..HEADER_LEN + len])
     }
 
-    /// Sends from the queue, for as many turns as it gets.
+    /// Sends what is to be sent again, then from the queue, for as many turns as it gets.
     pub fn push<I: Inbound>(
         &mut self,
         peer: Peer,
@@ -230,16 +255,97 @@ impl Link {
     ) -> io::Result<bool> {
         let mut moved = false;
         for _ in 0..tuning.turns {
-            let told = |cookie| inbound.on_sent(peer, cookie);
-            if self.outbox.send_some(&self.sock, tuning.send_chunk, told)? == 0 {
+            let n = match self.stream.is_behind() {
+                true => self.repeat(tuning)?,
+                false => self.send_queued(peer, tuning, inbound)?,
+            };
+            if n == 0 {
                 break;
             }
             moved = true;
-            if self.outbox.is_empty() {
+            if self.stream.is_flushed() {
                 break;
             }
         }
         Ok(moved)
+    }
+
+    fn send_queued<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        tuning: &Tuning,
+        inbound: &mut I,
+    ) -> io::Result<usize> {
+        let Stream { outbox, kept, .. } = &mut self.stream;
+        outbox.send_some(&self.sock, tuning.send_chunk, |went| {
+            match (went, kept.as_mut()) {
+                (Went::Bytes(bytes), Some(kept)) => kept.copy(bytes),
+                (Went::Payload(buf, at, len, total), Some(kept)) if total > tuning.keep => {
+                    kept.lend(buf.clone(), at, len);
+                }
+                (Went::Payload(buf, at, len, _), Some(kept)) => {
+                    kept.copy_with(len as usize, |to| {
+                        buf.read(at, to);
+                    });
+                }
+                (Went::All(cookie), kept) => {
+                    if kept.is_none_or(|k| k.finish(cookie)) {
+                        inbound.on_sent(peer, cookie);
+                    }
+                }
+                (_, None) => {}
+            }
+        })
+    }
+
+    /// Sends again what the last connection may not have brought.
+    #[cold]
+    fn repeat(&mut self, tuning: &Tuning) -> io::Result<usize> {
+        let Some(kept) = &mut self.stream.kept else {
+            return Ok(0);
+        };
+        let n = match kept.next() {
+            Some(Run::Bytes(bytes)) => self.sock.send(bytes)?,
+            Some(Run::Lent { from, at, len }) => {
+                let len = len.min(tuning.send_chunk);
+                self.sock.send_with(&[], from, at, len)?
+            }
+            None => 0,
+        };
+        kept.advance(n as u64);
+        Ok(n)
+    }
+
+    /// Whether somebody waits for an acknowledgement of the peer's kernel.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        self.stream.kept.as_ref().is_some_and(|k| k.owes())
+    }
+
+    /// Tells those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
+    pub fn settle<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) {
+        let Some(kept) = &mut self.stream.kept else {
+            return;
+        };
+        let mut done = |cookie| inbound.on_sent(peer, cookie);
+        forget(kept, &self.sock, &mut done);
+        self.waited += 1;
+        if kept.owes() && (self.waited >= tuning.patient_polls || kept.owed() <= tuning.keep) {
+            kept.own(read, done);
+        }
+        if !kept.owes() {
+            self.waited = 0;
+        }
+    }
+
+    /// Copies what somebody waits for: we are about to sleep, and no event tells of acknowledgements. Who they are.
+    pub fn own(&mut self) -> Vec<u64> {
+        let mut all = Vec::new();
+        if let Some(kept) = &mut self.stream.kept {
+            forget(kept, &self.sock, |cookie| all.push(cookie));
+            kept.own(read, |cookie| all.push(cookie));
+        }
+        all
     }
 
     /// Receives, for as many turns as it gets, and hands frames over.
@@ -259,9 +365,9 @@ impl Link {
                 Got::End => return Err(End::Closed),
             };
             moved = true;
-            self.place(n, direct);
-            let frames = self.parse(peer, inbound)?;
-            self.adapt(n == asked, frames, tuning);
+            self.stream.place(n, direct);
+            let frames = self.stream.parse(peer, inbound)?;
+            self.stream.adapt(n == asked, frames, tuning);
             // Less than asked: the socket is empty. After a payload that is complete one more look is worth its price: the
             // sender may have announced where the answer goes.
             if n < asked {
@@ -277,14 +383,15 @@ impl Link {
     /// One system call: into the payload's place when one is awaited, else into the buffer.
     #[inline]
     fn receive(&mut self) -> Received {
-        let mut ask = self.ask.min(self.buffer.len());
-        if let Some(f) = &self.inflow {
+        let s = &mut self.stream;
+        let mut ask = s.ask.min(s.buffer.len());
+        if let Some(f) = &s.inflow {
             let want = f.fits().saturating_sub(f.done);
             let whole = f.fits() == f.stop && want <= TAIL;
             let tail = if whole { ask } else { 0 };
             if want > 0 {
                 let at = f.landing.at + f.done;
-                let rest = &mut self.buffer[..tail];
+                let rest = &mut s.buffer[..tail];
                 if let Some(got) = self.sock.recv_into(&f.landing.buf, at, want, rest) {
                     let asked = want as usize + tail;
                     return Received {
@@ -294,132 +401,14 @@ impl Link {
                     };
                 }
             }
-            ask = self.buffer.len();
+            ask = s.buffer.len();
         }
-        let to = self.buffer.len().min(self.end + ask);
-        let place = &mut self.buffer[self.end..to];
+        let to = s.buffer.len().min(s.end + ask);
+        let place = &mut s.buffer[s.end..to];
         Received {
             asked: place.len(),
             got: self.sock.recv(place),
             direct: 0,
-        }
-    }
-
-    /// Notes where `n` bytes went: `direct` at most to the payload's place, the rest to the (then empty) buffer.
-    #[inline]
-    fn place(&mut self, n: usize, direct: u64) {
-        let placed = (n as u64).min(direct);
-        if let Some(f) = &mut self.inflow {
-            f.done += placed;
-        }
-        self.end += n - placed as usize;
-    }
-
-    /// Hands over what is complete; returns how many frames began.
-    #[inline]
-    fn parse<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> Result<u32, End> {
-        let mut frames = 0;
-        loop {
-            if let Some(f) = &mut self.inflow {
-                self.start += f.take(&self.buffer[self.start..self.end]);
-                if f.done < f.stop {
-                    break;
-                }
-                self.segment_done(peer, inbound);
-            }
-            let ready = &self.buffer[self.start..self.end];
-            let Some((bytes, body)) = ready.split_first_chunk::<HEADER_LEN>() else {
-                break;
-            };
-            let head = Header::decode(bytes).map_err(End::Nonsense)?;
-            let len = head.body_len();
-            let whole = !segmented(head.kind) || len <= self.segment;
-            if whole && len <= body.len() as u64 {
-                self.start += HEADER_LEN + len as usize;
-                match head.kind {
-                    Kind::Bye | Kind::More => self.own_frame(peer, head.kind, inbound)?,
-                    _ => {
-                        let body = &self.buffer[self.start - len as usize..self.start];
-                        inbound.on_frame(peer, &head, body);
-                    }
-                }
-            } else if carries_payload(head.kind) && self.paused.is_none() {
-                self.start += HEADER_LEN;
-                let landing = inbound.on_head(peer, &head);
-                let stop = if whole { len } else { self.segment };
-                self.inflow = Some(Inflow {
-                    landing,
-                    len,
-                    done: 0,
-                    stop,
-                });
-            } else if whole && len <= (self.buffer.len() - HEADER_LEN) as u64 {
-                break;
-            } else {
-                return Err(End::Nonsense(WireError::Misplaced(head.kind)));
-            }
-            frames += 1;
-        }
-        self.compact();
-        Ok(frames)
-    }
-
-    /// The segment of the payload is complete: so is the payload, or frames follow that may pass it.
-    fn segment_done<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        match self.inflow.take() {
-            Some(f) if f.done == f.len => inbound.on_landed(peer, f.landing.cookie),
-            part => self.paused = part,
-        }
-    }
-
-    /// A frame that is the path's own.
-    fn own_frame<I: Inbound>(
-        &mut self,
-        peer: Peer,
-        kind: Kind,
-        inbound: &mut I,
-    ) -> Result<(), End> {
-        match (kind, self.paused.take()) {
-            (Kind::Bye, None) => self.goodbye(peer, inbound),
-            (Kind::More, Some(mut f)) => {
-                f.stop = f.len.min(f.stop.saturating_add(self.segment));
-                self.inflow = Some(f);
-            }
-            _ => return Err(End::Nonsense(WireError::Misplaced(kind))),
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn goodbye<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        self.bye = true;
-        let down = Down {
-            path: "tcp",
-            peer,
-            reason: "it said goodbye (MPI_Finalize)".to_string(),
-        };
-        inbound.on_down(down, true);
-    }
-
-    /// Moves the beginning of an incomplete frame to the front of the buffer.
-    #[inline]
-    fn compact(&mut self) {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-    }
-
-    /// What comes next is probably like what came last. Many frames a call: ask for more at once. A large payload: ask for
-    /// little more than its header, so that little of it is copied.
-    #[inline]
-    fn adapt(&mut self, full: bool, frames: u32, tuning: &Tuning) {
-        match self.inflow.as_ref().or(self.paused.as_ref()) {
-            Some(f) if f.len >= tuning.large => self.ask = tuning.read_head,
-            _ if frames == 0 => {}
-            _ if full && frames > 1 => self.ask = (self.ask * 2).min(self.buffer.len()),
-            _ => self.ask = self.ask.max(tuning.read_first),
         }
     }
 }
@@ -430,4 +419,17 @@ struct Received {
     asked: usize,
     /// Bytes of these that were asked for in the payload's place.
     direct: u64,
+}
+
+/// Forgets what the peer's kernel has acknowledged.
+fn forget(kept: &mut Kept<Buf>, sock: &Sock, done: impl FnMut(u64)) {
+    // A system that does not say leaves it to `own`.
+    if let Ok(unacknowledged) = sock.unacknowledged() {
+        let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
+        kept.release(acknowledged, done);
+    }
+}
+
+fn read(buf: &Buf, from: u64, to: &mut [u8]) {
+    buf.read(from, to);
 }

@@ -12,6 +12,7 @@
 //!     key: [0; 32],
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
+//!     reliable: true,                 // the knob KW_RELIABLE
 //! };
 //! let path = TcpPath::new(config).unwrap();
 //! let _publish = path.address();
@@ -37,20 +38,24 @@
 //! only should its own attempts all fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
 //!
 //! ```text
-//!           send                    welcome (theirs or ours)              EOF, error
-//! Unknown ---------> Dialing ------------------------------> Up(Link) -----------------> Gone
-//!    |                  \--- nobody answers for 9 s - --------------------------------->  ^
-//!    \------ a stranger proves to be this peer: welcome ---> Up
+//!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
+//! Idle ---------> Dialing ------------------------------> Up(Link) ------------------------------------> Gone
+//!  |              ^   \--- nobody answers for 9 s (5 s), or all refuse -------------------------------->  ^
+//!  |              \---------------- end without a goodbye: see `remake` -------/
+//!  \------ a stranger proves to be this peer: welcome ---> Up
 //! ```
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`; an end
-//! without it as `on_down(clean = false)` with what happened. Bye frames are the path's own and are not handed on.
+//! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`. After an end without one
+//! another connection carries the link on, and nothing is lost, repeated or reordered (`KW_RELIABLE`, see `remake`); where
+//! none can be made `on_down(clean = false)` says what happened. Bye frames are the path's own and are not handed on.
 
 mod dial;
 mod door;
 mod link;
 mod outbox;
+mod remake;
+mod stream;
 mod tune;
 
 pub use tune::Tuning;
@@ -58,18 +63,18 @@ pub use tune::Tuning;
 use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use dial::{Dial, Dialled};
-use door::{Door, Knock};
+use door::Door;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::{Identity, Verdict};
+use kw_core::handshake::{Claim, Identity};
 use kw_core::wire::{Header, Kind};
 use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
-use link::{End, Link};
-use outbox::Outbox;
+use link::Link;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
+use stream::Stream;
 
 /// What a path must know to open.
 #[derive(Clone)]
@@ -86,6 +91,8 @@ pub struct Config {
     pub interfaces: String,
     /// All ranks share this machine: `auto` is loopback only.
     pub single_host: bool,
+    /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
+    pub reliable: bool,
 }
 
 /// Why the path could not open.
@@ -106,8 +113,8 @@ pub enum Asleep {
 /// What is known of a peer.
 #[derive(Debug)]
 enum Slot {
-    Unknown,
-    Known(Vec<SocketAddr>),
+    /// No connection; perhaps there was one, and its link is to go on.
+    Idle(Option<Box<Stream>>),
     Dialing(Box<Dial>),
     Up(Box<Link>),
     Gone(String),
@@ -137,6 +144,14 @@ pub struct TcpPath {
     poller: Poller,
     door: Door,
     slots: Vec<Slot>,
+    /// Where each peer listens, as far as that was asked.
+    addresses: Vec<Vec<SocketAddr>>,
+    /// Links end with their connections no sooner than their ranks.
+    reliable: bool,
+    /// Peers whose slot is `Up`, and that are to acknowledge what somebody lent.
+    owing: Vec<Peer>,
+    /// Who can have their payload back, and does not know.
+    told: Vec<(Peer, u64)>,
     /// Peers whose slot is `Up`.
     live: Vec<Peer>,
     /// Peers whose slot is `Up` and whose outbox holds something.
@@ -190,7 +205,11 @@ impl TcpPath {
             address: address::to_text(&at),
             poller,
             door,
-            slots: (0..config.size).map(|_| Slot::Unknown).collect(),
+            slots: (0..config.size).map(|_| Slot::Idle(None)).collect(),
+            addresses: vec![Vec::new(); config.size as usize],
+            reliable: config.reliable,
+            owing: Vec::new(),
+            told: Vec::new(),
             live: Vec::new(),
             backlog: Vec::new(),
             dialing: Vec::new(),
@@ -239,7 +258,7 @@ impl TcpPath {
         for &peer in &self.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
                 link.wake_for(batch);
-                let wants = !link.outbox.is_empty();
+                let wants = !link.stream.is_flushed();
                 if wants != link.armed {
                     let interest = if wants {
                         Interest::Both
@@ -254,11 +273,22 @@ impl TcpPath {
                 }
             }
         }
+        if !self.owing.is_empty() {
+            self.own_all();
+        }
     }
 
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        self.look(now, true, inbound)
+        let moved = !self.owing.is_empty() && self.settle(inbound);
+        self.look(now, true, inbound) | moved
+    }
+
+    /// Breaks the connection of a peer, as a bad network would. For tests.
+    pub fn cut(&mut self, peer: Peer) {
+        if let Some(Slot::Up(link)) = self.slot(peer) {
+            link.sock.shut();
+        }
     }
 
     fn slot(&self, peer: Peer) -> Option<&Slot> {
@@ -277,49 +307,80 @@ impl TcpPath {
         if to == self.me || to.idx() >= self.slots.len() {
             return Err(down(to, "TCP does not reach this rank"));
         }
-        if let Slot::Known(addresses) = &mut self.slots[to.idx()] {
-            let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
-            let dial = Dial::new(to, std::mem::take(addresses), &own);
-            self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
-            self.dialing.push(to);
-            self.patience = 0;
+        let known = !self.addresses[to.idx()].is_empty();
+        if let Slot::Idle(stream) = &mut self.slots[to.idx()]
+            && known
+        {
+            let stream = stream.take().map(|s| *s);
+            self.dial(to, stream.unwrap_or_else(|| Stream::new(self.reliable)));
         }
         match &mut self.slots[to.idx()] {
             Slot::Dialing(dial) => {
-                let sent = dial.outbox.push(head, body, 0, cookie);
-                dial.start(&self.identity, &self.poller);
+                let sent = dial.stream.outbox.push(head, body, 0, cookie);
+                dial.start(&self.identity, &self.poller, &self.sources);
                 Ok(sent)
             }
+            // It was there, and where it listens is being asked.
+            Slot::Idle(Some(stream)) => Ok(stream.outbox.push(head, body, 0, cookie)),
             Slot::Gone(why) => Err(down(to, why.clone())),
             _ => Err(down(to, "its address is not known yet")),
         }
     }
 
+    /// Begins to connect to a peer whose addresses are known.
+    fn dial(&mut self, to: Peer, mut stream: Stream) {
+        while stream.number == 0 {
+            // Without random numbers no handshake begins either; the attempts say so.
+            let bytes = kw_sys::random::key().unwrap_or([1; 32]);
+            stream.number = u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[1; 8]));
+        }
+        let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
+        let addresses = self.addresses[to.idx()].clone();
+        let dial = Dial::new(to, addresses, &own, stream);
+        self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
+        self.dialing.push(to);
+        self.patience = 0;
+    }
+
     /// Takes an authenticated connection into use.
-    fn adopt(&mut self, peer: Peer, sock: Sock, outbox: Outbox) -> std::io::Result<()> {
+    fn adopt(&mut self, peer: Peer, sock: Sock, stream: Stream) -> std::io::Result<()> {
         if let Some(bytes) = self.tuning.socket_buffer {
             sock.set_buffers(bytes)?;
         }
         self.poller
             .change(&sock, tag::LINK | peer.0 as u64, Interest::Read)?;
-        if !outbox.is_empty() {
+        if !stream.is_flushed() {
             self.backlog.push(peer);
         }
         self.live.push(peer);
         self.dialing.retain(|&p| p != peer);
-        self.slots[peer.idx()] = Slot::Up(Box::new(Link::new(sock, outbox, &self.tuning)));
+        let link = Link::new(sock, stream, &self.tuning);
+        if link.owes() {
+            self.owing.push(peer);
+        }
+        self.slots[peer.idx()] = Slot::Up(Box::new(link));
         Ok(())
     }
 
     /// The end of a peer: tells it, unless a goodbye was told already.
     fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
-        self.live.retain(|&p| p != peer);
-        self.backlog.retain(|&p| p != peer);
-        self.dialing.retain(|&p| p != peer);
-        let told = matches!(&old, Slot::Up(link) if link.bye);
+        self.forget(peer);
+        let told = matches!(&old, Slot::Up(link) if link.stream.bye);
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
+        }
+    }
+
+    /// Takes a peer from every list of connections.
+    fn forget(&mut self, peer: Peer) {
+        for list in [
+            &mut self.live,
+            &mut self.backlog,
+            &mut self.dialing,
+            &mut self.owing,
+        ] {
+            list.retain(|&p| p != peer);
         }
     }
 
@@ -333,12 +394,6 @@ impl TcpPath {
             Ok(moved) => moved,
             Err(end) => self.ended(peer, end, inbound),
         }
-    }
-
-    #[cold]
-    fn ended<I: Inbound>(&mut self, peer: Peer, end: End, inbound: &mut I) -> bool {
-        self.bury(peer, end.sentence(peer), inbound);
-        true
     }
 
     /// Sends what is queued.
@@ -364,10 +419,15 @@ impl TcpPath {
         };
         // The reading side finds out what happened, after all that came before the end.
         let sent = link.push(peer, &self.tuning, inbound).unwrap_or_else(|_| {
-            link.outbox.clear();
+            if link.stream.kept.is_none() {
+                link.stream.outbox.clear();
+            }
             false
         });
-        let left = !link.outbox.is_empty();
+        if link.owes() && !self.owing.contains(&peer) {
+            self.owing.push(peer);
+        }
+        let left = !link.stream.is_flushed();
         if !left && self.closed {
             link.sock.shut_write();
         }
@@ -420,74 +480,15 @@ impl TcpPath {
         };
         match dial.advance(now, &self.poller) {
             Dialled::Waiting => false,
-            Dialled::Connected(sock, outbox, others) => {
+            Dialled::Connected(sock, claim, others) => {
+                let stream = std::mem::take(&mut dial.stream);
+                self.made.retain(|(p, _)| *p != peer);
                 self.made.push((peer, others));
-                self.connected(peer, sock, outbox, inbound);
+                self.connected(peer, sock, stream, claim, inbound);
                 true
             }
             Dialled::Exhausted => self.fall_back(peer, inbound),
         }
-    }
-
-    fn connected<I: Inbound>(&mut self, peer: Peer, sock: Sock, outbox: Outbox, inbound: &mut I) {
-        self.door.dismiss(peer);
-        match self.adopt(peer, sock, outbox) {
-            Ok(()) => {
-                self.flush(inbound);
-            }
-            Err(e) => self.bury(
-                peer,
-                format!("the new connection could not be used ({e})"),
-                inbound,
-            ),
-        }
-    }
-
-    /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.
-    fn fall_back<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        let Some(knock) = self.door.parked(peer) else {
-            return false;
-        };
-        self.welcome(peer, knock, inbound);
-        true
-    }
-
-    fn welcome<I: Inbound>(&mut self, peer: Peer, knock: Knock, inbound: &mut I) {
-        let outbox = match &mut self.slots[peer.idx()] {
-            Slot::Dialing(dial) => std::mem::take(&mut dial.outbox),
-            _ => Outbox::default(),
-        };
-        let Some(sock) = knock.answer(Verdict::Welcome) else {
-            // The connection broke at the last moment; the peer comes again, or our dial goes on.
-            if let Slot::Dialing(dial) = &mut self.slots[peer.idx()] {
-                dial.outbox = outbox;
-            }
-            return;
-        };
-        self.connected(peer, sock, outbox, inbound);
-    }
-
-    /// A stranger said something.
-    fn advance_knock<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
-        let Some(rank) = self.door.advance(key) else {
-            return false;
-        };
-        let peer = Peer(rank);
-        match self.slot(peer) {
-            Some(Slot::Unknown | Slot::Known(_)) => {}
-            Some(Slot::Dialing(dial)) if self.me > peer || dial.is_idle() => {}
-            Some(Slot::Dialing(_)) => return true,
-            _ => {
-                if let Some(knock) = self.door.take(key) {
-                    knock.answer(Verdict::Duplicate);
-                }
-                return true;
-            }
-        }
-        if let Some(knock) = self.door.take(key) {
-            self.welcome(peer, knock, inbound);
-        }
-        true
     }
 
     /// Time-outs of strangers and of dials, and the alarm for the next ones.
@@ -534,14 +535,19 @@ impl Path for TcpPath {
     }
 
     fn wants_address(&self, peer: Peer) -> bool {
-        peer != self.me && matches!(self.slot(peer), Some(Slot::Unknown))
+        let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
+        peer != self.me && idle && self.addresses[peer.idx()].is_empty()
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
         let addresses = address::from_text(text).map_err(|why| down(peer, why))?;
-        if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
-            *slot = Slot::Known(addresses);
+        let Some(known) = self.addresses.get_mut(peer.idx()) else {
+            return Err(down(peer, "there is no such rank"));
+        };
+        if known.is_empty() {
+            *known = addresses;
         }
+        self.go_on(peer);
         Ok(())
     }
 
@@ -551,15 +557,22 @@ impl Path for TcpPath {
         let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
             return self.send_unconnected(to, head, body, cookie);
         };
-        if self.closed || link.bye {
+        if self.closed || link.stream.bye {
             return Err(down(to, "goodbye has been said (MPI_Finalize)"));
         }
-        let idle = link.outbox.is_empty();
+        let idle = link.stream.is_flushed();
         let sent = match link.send(head, body, cookie, &self.tuning) {
             Ok(sent) => sent,
             Err(e) => return Err(down(to, format!("sending failed ({e})"))),
         };
-        if idle && !link.outbox.is_empty() {
+        if sent == Sent::Queued {
+            if idle && !link.stream.is_flushed() {
+                self.backlog.push(to);
+            }
+            if link.owes() && !self.owing.contains(&to) {
+                self.owing.push(to);
+            }
+        } else if idle && !link.stream.is_flushed() {
             self.backlog.push(to);
         }
         Ok(sent)
@@ -567,6 +580,7 @@ impl Path for TcpPath {
 
     fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let mut moved = !self.backlog.is_empty() && self.flush(inbound);
+        moved |= !self.owing.is_empty() && self.settle(inbound);
         let few = self.live.len() <= self.tuning.few_links;
         if few {
             for i in (0..self.live.len()).rev() {
@@ -589,13 +603,14 @@ impl Path for TcpPath {
             return self.poll(now, inbound);
         }
         self.patience -= 1;
-        let moved = !self.backlog.is_empty() && self.flush(inbound);
+        let mut moved = !self.backlog.is_empty() && self.flush(inbound);
+        moved |= !self.owing.is_empty() && self.settle(inbound);
         self.pull(peer, inbound) | moved
     }
 
     fn pending(&self) -> bool {
         let dialing =
-            |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.outbox.is_empty());
+            |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());
         !self.backlog.is_empty() || self.dialing.iter().any(dialing)
     }
 
@@ -608,19 +623,19 @@ impl Path for TcpPath {
         for i in 0..self.slots.len() {
             match &mut self.slots[i] {
                 Slot::Up(link) => {
-                    let idle = link.outbox.is_empty();
-                    link.outbox.seal();
+                    let idle = link.stream.is_flushed();
+                    link.stream.outbox.seal();
                     // A connection that is broken needs no goodbye.
                     let _ = link.send(&bye, Body::None, 0, &self.tuning);
-                    match (idle, link.outbox.is_empty()) {
+                    match (idle, link.stream.is_flushed()) {
                         (true, false) => self.backlog.push(Peer(i as u32)),
                         (_, true) => link.sock.shut_write(),
                         _ => {}
                     }
                 }
-                Slot::Dialing(dial) if !dial.outbox.is_empty() => {
-                    dial.outbox.seal();
-                    dial.outbox.push(&bye, Body::None, 0, 0);
+                Slot::Dialing(dial) if !dial.stream.is_flushed() => {
+                    dial.stream.outbox.seal();
+                    dial.stream.outbox.push(&bye, Body::None, 0, 0);
                 }
                 _ => {}
             }

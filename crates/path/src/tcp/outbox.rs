@@ -40,6 +40,8 @@ struct Payload {
     /// End of the segment that is being sent.
     stop: u64,
     end: u64,
+    /// Bytes of all of it.
+    total: u64,
     cookie: u64,
     segmented: bool,
 }
@@ -58,6 +60,16 @@ impl Payload {
         self.led = 0;
         self.stop = self.end.min(self.stop.saturating_add(bytes));
     }
+}
+
+/// A piece that the socket took.
+#[derive(Debug)]
+pub enum Went<'a> {
+    Bytes(&'a [u8]),
+    /// Of a payload, from a byte on, so many bytes of all of it.
+    Payload(&'a Buf, u64, u64, u64),
+    /// The payload with this cookie is through.
+    All(u64),
 }
 
 /// The queue of one connection.
@@ -144,6 +156,7 @@ impl Outbox {
                     at: from + skip,
                     stop: from + self.first_segment(head.kind, len),
                     end: from + len,
+                    total: len,
                     cookie,
                     segmented: segmented(head.kind),
                 }));
@@ -179,13 +192,13 @@ impl Outbox {
         }
     }
 
-    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and calls `sent` for every
-    /// payload that is through.
+    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and tells `went` of each piece, in
+    /// order.
     pub fn send_some(
         &mut self,
         sock: &Sock,
         chunk: u64,
-        mut sent: impl FnMut(u64),
+        mut went: impl FnMut(Went<'_>),
     ) -> io::Result<usize> {
         self.let_pass();
         let n = match self.items.front() {
@@ -205,7 +218,7 @@ impl Outbox {
             }
             None => return Ok(0),
         };
-        self.advance(n as u64, &mut sent);
+        self.advance(n as u64, &mut went);
         Ok(n)
     }
 
@@ -227,11 +240,12 @@ impl Outbox {
         }
     }
 
-    fn advance(&mut self, mut n: u64, sent: &mut impl FnMut(u64)) {
+    fn advance(&mut self, mut n: u64, went: &mut impl FnMut(Went<'_>)) {
         while n > 0 {
             match self.items.front_mut() {
                 Some(Item::Bytes { data, done }) => {
                     let step = n.min((data.len() - *done) as u64);
+                    went(Went::Bytes(&data[*done..*done + step as usize]));
                     *done += step as usize;
                     n -= step;
                     if *done < data.len() {
@@ -240,9 +254,15 @@ impl Outbox {
                 }
                 Some(Item::Payload(p)) => {
                     let lead = n.min((p.lead.len() - p.led) as u64);
+                    if lead > 0 {
+                        went(Went::Bytes(&p.lead[p.led..p.led + lead as usize]));
+                    }
                     p.led += lead as usize;
                     n -= lead;
                     let step = n.min(p.stop - p.at);
+                    if step > 0 {
+                        went(Went::Payload(&p.buf, p.at, step, p.total));
+                    }
                     p.at += step;
                     n -= step;
                     if p.at < p.end && n > 0 {
@@ -252,7 +272,7 @@ impl Outbox {
                     if p.at < p.end {
                         return;
                     }
-                    sent(p.cookie);
+                    went(Went::All(p.cookie));
                 }
                 None => return,
             }

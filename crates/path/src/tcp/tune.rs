@@ -28,6 +28,8 @@
 //! Socket buffers are left to the system: buffers of 4 MB make 4 MB messages steadier on loopback (412 to 460), of 256 KB
 //! slower (640, and 70 instead of 47 at 512 KB), and any fixed size is wrong for some network.
 
+use std::time::Duration;
+
 /// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an experiment.
 #[derive(Clone, Debug)]
 pub struct Tuning {
@@ -53,6 +55,13 @@ pub struct Tuning {
     pub unsent: u32,
     /// Most bytes of a segment that wait in the socket while the event thread sleeps; less is left to the usual wake-up.
     pub batch: u32,
+    /// Payloads up to this size are copied when they are sent, because they may be wanted again; so much is kept before the system is asked
+    /// what has been acknowledged.
+    pub keep: u64,
+    /// Polls after which what is left of a longer payload is copied too, so that its sender may go on.
+    pub patient_polls: u32,
+    /// How long the other side's kernel may be silent.
+    pub silence: Duration,
     /// System calls on one connection before the others get their turn.
     pub turns: u32,
     /// Up to so many connections are read directly, without asking epoll first.
@@ -76,6 +85,9 @@ impl Default for Tuning {
             segment_loopback: u64::MAX,
             unsent: 256 << 10,
             batch: 256 << 10,
+            keep: 64 << 10,
+            patient_polls: 32,
+            silence: Duration::from_secs(8),
             turns: 8,
             few_links: 4,
             look_every: 256,

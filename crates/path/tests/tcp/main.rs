@@ -3,6 +3,7 @@
 //! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached by giving `poll` a
 //! later `now`.
 
+mod cuts;
 mod ends;
 mod segments;
 mod trust;
@@ -25,6 +26,10 @@ pub struct Log {
     pub came: Vec<(i32, Vec<u8>)>,
     /// Ends, with whether they were clean.
     pub down: Vec<(Down, bool)>,
+    /// Cookies of payloads that were given back.
+    pub sent: Vec<u64>,
+    /// Ranks whose address was asked for.
+    pub stray: Vec<Peer>,
     /// Where the next payload that comes in pieces goes, if not to fresh memory.
     pub place: Option<Buf>,
     open: Vec<(i32, Buf)>,
@@ -47,7 +52,12 @@ impl Inbound for Log {
         buf.read(0, &mut body);
         self.came.push((tag, body));
     }
-    fn on_sent(&mut self, _to: Peer, _cookie: u64) {}
+    fn on_sent(&mut self, _to: Peer, cookie: u64) {
+        self.sent.push(cookie);
+    }
+    fn on_stray(&mut self, peer: Peer) {
+        self.stray.push(peer);
+    }
     fn on_down(&mut self, down: Down, clean: bool) {
         self.down.push((down, clean));
     }
@@ -69,6 +79,7 @@ pub fn config(me: u32, size: u32) -> Config {
         key: KEY,
         interfaces: "auto".to_string(),
         single_host: true,
+        reliable: true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Strangers at the door of a running job: the job's frames stay right, the strangers are counted.
 
 use super::*;
-use kw_core::handshake::{HELLO_LEN, Identity, Progress};
+use kw_core::handshake::{HELLO_LEN, Identity, PROOF_LEN, Progress};
 use kw_path::sim::Rng;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -204,7 +204,7 @@ fn one_who_knows_the_key_but_not_the_answer_is_refused() {
         offered.handle(&mut &challenge[..]),
         Progress::Next(_)
     ));
-    s.write_all(&challenge[32..]).unwrap();
+    s.write_all(&challenge[64 - PROOF_LEN..]).unwrap();
     job.until_refused(1);
     job.check();
 }
@@ -224,7 +224,7 @@ fn a_second_connection_of_a_connected_rank_is_turned_away() {
         panic!("rank 0 proves itself");
     };
     s.write_all(&proof).unwrap();
-    let verdict = read(&mut job, &mut s, 32);
+    let verdict = read(&mut job, &mut s, PROOF_LEN);
     assert!(matches!(
         answered.handle(&mut &verdict[..]),
         Progress::Next(kw_core::handshake::Verdict::Duplicate)

@@ -1,0 +1,313 @@
+//! What was sent over a connection and may be wanted again, when the connection breaks and is made anew.
+//!
+//! A *link* is an ordered stream of bytes each way between two ranks; connections carry it one after the other. Each side
+//! counts what it has received of the stream, and says so when a connection is made ([`crate::handshake::Claim`]); the other
+//! goes on from there. Linux keeps what its kernel has acknowledged readable after a reset, so a byte that the peer's *kernel* has
+//! acknowledged is never asked for again, and [`Kept::release`] forgets it. No frame acknowledges anything.
+//!
+//! ```text
+//!        base           sent            end
+//! --------|--------------|---------------|---------> bytes of the stream
+//! released| kept, on its way | kept, to be sent again |  not handed over yet (the queue of the connection)
+//! ```
+//!
+//! Invariants: `base <= sent <= end`; bytes `base..end` can be read. Short pieces are copied. Long payload is *lent*: its place is
+//! remembered, and whoever lent it (a cookie) is told when it is needed no more: released, or copied by [`Kept::own`].
+//!
+//! A pure state machine: `P` is a message buffer, which only closures of the caller read.
+
+use std::collections::VecDeque;
+
+/// Copies share a piece of memory up to this size.
+const CHUNK: usize = 128 << 10;
+/// The smallest piece of memory.
+const LEAST: usize = 4 << 10;
+
+/// Bytes `start..end` of `data` are kept.
+#[derive(Debug, Default)]
+struct Chunk {
+    data: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Chunk {
+    fn fits(&self, n: usize) -> bool {
+        self.end + n <= CHUNK
+    }
+
+    fn room(&mut self, n: usize) -> &mut [u8] {
+        let (at, end) = (self.end, self.end + n);
+        if self.data.len() < end {
+            let size = end.next_power_of_two().max(LEAST);
+            self.data.resize(size, 0);
+        }
+        self.end = end;
+        &mut self.data[at..end]
+    }
+}
+
+#[derive(Debug)]
+enum Piece<P> {
+    Copied(Chunk),
+    Lent { from: P, at: u64, len: u64 },
+}
+
+impl<P> Piece<P> {
+    fn len(&self) -> u64 {
+        match self {
+            Piece::Copied(c) => (c.end - c.start) as u64,
+            Piece::Lent { len, .. } => *len,
+        }
+    }
+
+    /// Forgets the first `n` bytes.
+    fn shorten(&mut self, n: u64) {
+        match self {
+            Piece::Copied(c) => c.start += n as usize,
+            Piece::Lent { at, len, .. } => {
+                *at += n;
+                *len -= n;
+            }
+        }
+    }
+}
+
+/// Bytes that are to be sent again.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Run<'a, P> {
+    /// These.
+    Bytes(&'a [u8]),
+    /// `len` bytes of a payload from `at` on.
+    Lent {
+        /// The payload.
+        from: &'a P,
+        /// First byte.
+        at: u64,
+        /// Bytes.
+        len: u64,
+    },
+}
+
+/// The bytes of one direction of a link that the other side's kernel has not acknowledged, as far as we know.
+#[derive(Debug)]
+pub struct Kept<P> {
+    pieces: VecDeque<Piece<P>>,
+    base: u64,
+    sent: u64,
+    end: u64,
+    /// Bytes in lent pieces.
+    lent: u64,
+    /// Who lent something, and the end of it in the stream.
+    lenders: VecDeque<(u64, u64)>,
+    spare: Option<Chunk>,
+}
+
+impl<P> Default for Kept<P> {
+    fn default() -> Self {
+        Kept {
+            pieces: VecDeque::new(),
+            base: 0,
+            sent: 0,
+            end: 0,
+            lent: 0,
+            lenders: VecDeque::new(),
+            spare: None,
+        }
+    }
+}
+
+impl<P> Kept<P> {
+    /// Bytes that are kept.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.end - self.base
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the stream that were handed to the connection, now or before it broke.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether bytes are to be sent again before anything new.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.sent < self.end
+    }
+
+    /// Whether somebody lent something and waits to be told that it is needed no more.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        !self.lenders.is_empty()
+    }
+
+    /// These bytes were handed to the connection.
+    #[inline]
+    pub fn copy(&mut self, bytes: &[u8]) {
+        self.copy_with(bytes.len(), |to| to.copy_from_slice(bytes));
+    }
+
+    /// `n` bytes, which `fill` writes, were handed to the connection.
+    #[inline]
+    pub fn copy_with(&mut self, n: usize, fill: impl FnOnce(&mut [u8])) {
+        debug_assert!(!self.is_behind(), "new bytes while old ones wait");
+        let fits = matches!(self.pieces.back(), Some(Piece::Copied(c)) if c.fits(n));
+        if !fits {
+            let chunk = self.spare.take().unwrap_or_default();
+            self.pieces.push_back(Piece::Copied(chunk));
+        }
+        if let Some(Piece::Copied(c)) = self.pieces.back_mut() {
+            fill(c.room(n));
+        }
+        self.went(n as u64);
+    }
+
+    /// Bytes of a payload were handed to the connection; they stay where they are.
+    pub fn lend(&mut self, from: P, at: u64, len: u64) {
+        debug_assert!(!self.is_behind(), "new bytes while old ones wait");
+        self.pieces.push_back(Piece::Lent { from, at, len });
+        self.lent += len;
+        self.went(len);
+    }
+
+    #[inline]
+    fn went(&mut self, n: u64) {
+        self.end += n;
+        self.sent = self.end;
+    }
+
+    /// All of a payload was handed over. Whether its owner is done with it at once; else [`Kept::release`] or [`Kept::own`] tell the
+    /// cookie.
+    #[inline]
+    pub fn finish(&mut self, cookie: u64) -> bool {
+        if self.lent > 0 {
+            self.lenders.push_back((self.end, cookie));
+        }
+        self.lent == 0
+    }
+
+    /// The peer has everything before byte `to` of the stream; `done` hears who gets a payload back.
+    pub fn release(&mut self, to: u64, mut done: impl FnMut(u64)) {
+        while self.base < to {
+            let Some(piece) = self.pieces.front_mut() else {
+                break;
+            };
+            let n = piece.len().min(to - self.base);
+            if matches!(piece, Piece::Lent { .. }) {
+                self.lent -= n;
+            }
+            piece.shorten(n);
+            self.base += n;
+            if piece.len() == 0 {
+                self.drop_first();
+            }
+        }
+        while self.lenders.front().is_some_and(|l| l.0 <= self.base) {
+            self.lenders.pop_front().into_iter().for_each(|l| done(l.1));
+        }
+    }
+
+    /// Takes out the first piece; its memory is used again.
+    fn drop_first(&mut self) {
+        if let Some(Piece::Copied(chunk)) = self.pieces.pop_front() {
+            self.spare = Some(Chunk {
+                start: 0,
+                end: 0,
+                ..chunk
+            });
+        }
+    }
+
+    /// Bytes that [`Kept::own`] would have to copy.
+    pub fn owed(&self) -> u64 {
+        let last = self.lenders.back().map_or(0, |l| l.0);
+        let mut at = self.base;
+        let mut sum = 0;
+        for piece in &self.pieces {
+            if at >= last {
+                break;
+            }
+            if let Piece::Lent { len, .. } = piece {
+                sum += len;
+            }
+            at += piece.len();
+        }
+        sum
+    }
+
+    /// Copies every payload that is all handed over (`read` fills a slice from byte `at` of a payload on), so that all who wait can be
+    /// told.
+    pub fn own(&mut self, read: impl Fn(&P, u64, &mut [u8]), mut done: impl FnMut(u64)) {
+        let last = self.lenders.back().map_or(0, |l| l.0);
+        let mut at = self.base;
+        for piece in &mut self.pieces {
+            if at >= last {
+                break;
+            }
+            let n = piece.len();
+            at += n;
+            if let Piece::Lent { from, at, len } = piece {
+                let mut data = vec![0; *len as usize];
+                read(from, *at, &mut data);
+                let end = data.len();
+                self.lent -= *len;
+                *piece = Piece::Copied(Chunk {
+                    data,
+                    start: 0,
+                    end,
+                });
+            }
+        }
+        self.lenders.drain(..).for_each(|l| done(l.1));
+    }
+
+    /// A new connection, and the peer has received `received` bytes of the stream: what follows is to be sent again. `false`: these
+    /// bytes are not kept (any more), or were never sent.
+    pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
+        if !self.covers(received) {
+            return false;
+        }
+        self.release(received, done);
+        self.sent = received;
+        true
+    }
+
+    /// Whether the stream can go on from this byte.
+    pub fn covers(&self, received: u64) -> bool {
+        (self.base..=self.end).contains(&received)
+    }
+
+    /// What is to be sent next, while [`Kept::is_behind`].
+    pub fn next(&self) -> Option<Run<'_, P>> {
+        let mut at = self.base;
+        for piece in &self.pieces {
+            let len = piece.len();
+            if self.sent < at + len {
+                let skip = self.sent - at;
+                return Some(match piece {
+                    Piece::Copied(c) => Run::Bytes(&c.data[c.start + skip as usize..c.end]),
+                    Piece::Lent { from, at, len } => Run::Lent {
+                        from,
+                        at: at + skip,
+                        len: len - skip,
+                    },
+                });
+            }
+            at += len;
+        }
+        None
+    }
+
+    /// So many bytes of [`Kept::next`] were handed over.
+    pub fn advance(&mut self, n: u64) {
+        self.sent = (self.sent + n).min(self.end);
+    }
+}
+
+#[cfg(test)]
+mod tests;
