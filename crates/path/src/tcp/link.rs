@@ -185,7 +185,7 @@ impl Link {
         let lead = n.min(HEADER_LEN as u64) as usize;
         let head = &head.encode()[..lead];
         match body {
-            Body::Payload { buf, from, len } if len > tuning.keep => {
+            Body::Payload { buf, from, len } if len > tuning.copied => {
                 kept.copy(head);
                 if n > HEADER_LEN as u64 {
                     kept.lend(buf.clone(), from, n - HEADER_LEN as u64);
@@ -280,7 +280,7 @@ impl Link {
         outbox.send_some(&self.sock, tuning.send_chunk, |went| {
             match (went, kept.as_mut()) {
                 (Went::Bytes(bytes), Some(kept)) => kept.copy(bytes),
-                (Went::Payload(buf, at, len, total), Some(kept)) if total > tuning.keep => {
+                (Went::Payload(buf, at, len, total), Some(kept)) if total > tuning.copied => {
                     kept.lend(buf.clone(), at, len);
                 }
                 (Went::Payload(buf, at, len, _), Some(kept)) => {
@@ -330,7 +330,7 @@ impl Link {
         let mut done = |cookie| inbound.on_sent(peer, cookie);
         forget(kept, &self.sock, &mut done);
         self.waited += 1;
-        if kept.owes() && (self.waited >= tuning.patient_polls || kept.owed() <= tuning.keep) {
+        if kept.owes() && (self.waited >= tuning.patient_polls || kept.owed() <= tuning.copied) {
             kept.own(read, done);
         }
         if !kept.owes() {

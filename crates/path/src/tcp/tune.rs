@@ -55,8 +55,9 @@ pub struct Tuning {
     pub unsent: u32,
     /// Most bytes of a segment that wait in the socket while the event thread sleeps; less is left to the usual wake-up.
     pub batch: u32,
-    /// Payloads up to this size are copied when they are sent, because they may be wanted again; so much is kept before the system is asked
-    /// what has been acknowledged.
+    /// Payloads up to this size are copied when they are sent, because they may be wanted again; longer ones stay where they are.
+    pub copied: u64,
+    /// So much is kept before the system is asked what has been acknowledged.
     pub keep: u64,
     /// Polls after which what is left of a longer payload is copied too, so that its sender may go on.
     pub patient_polls: u32,
@@ -85,7 +86,8 @@ impl Default for Tuning {
             segment_loopback: u64::MAX,
             unsent: 256 << 10,
             batch: 256 << 10,
-            keep: 64 << 10,
+            copied: 64 << 10,
+            keep: 16 << 10,
             patient_polls: 32,
             silence: Duration::from_secs(8),
             turns: 8,
@@ -97,15 +99,17 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The measured numbers for a job of so many ranks: with many connections each has a smaller buffer.
+    /// The measured numbers for a job of so many ranks: with many connections each has a smaller buffer, and keeps less.
     pub fn for_size(ranks: u32) -> Tuning {
         let read_buffer = match ranks {
             0..=16 => 64 << 10,
             17..=64 => 32 << 10,
             _ => (16 << 10) + 64,
         };
+        let keep = if ranks <= 16 { 16 << 10 } else { 3 << 10 };
         Tuning {
             read_buffer,
+            keep,
             ..Tuning::default()
         }
     }
