@@ -1,9 +1,11 @@
-/* soak SECONDS: every pair of ranks exchanges messages of all sizes, several under way at once, each checked: its bytes, its order, its
- * length. Rank 0 says whether all was right, and how many there were. For networks that break connections meanwhile. */
+/* soak SECONDS [WAIT]: every pair of ranks exchanges messages of all sizes, several under way at once, each checked: its bytes, its order, its
+ * length. Rank 0 says whether all was right, and how many there were. For networks that break connections meanwhile.
+ * With WAIT, rank 0 then waits for a message of rank 1, which sleeps for so many seconds first. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WINDOW 8
 #define LARGEST (1 << 20)
@@ -78,6 +80,13 @@ int main(int argc, char **argv)
         going = MPI_Wtime() - begin < seconds;
         MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
+    if (argc > 2 && rank == 1) {
+        for (unsigned left = atoi(argv[2]); left; left = sleep(left))
+            ;
+        MPI_Send(&going, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+    }
+    if (argc > 2 && rank == 0)
+        MPI_Recv(&going, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     int all = 0;
     long total = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -30,6 +30,9 @@ pub const UNROUTED: Choice = Choice {
 /// How long the ranks of a host may take to come together.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Open files that connections leave to the program and to the rest of the library.
+const SPARE_FILES: usize = 16;
+
 /// Which path serves a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Route {
@@ -483,6 +486,7 @@ fn listen(
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
         reliable: knobs.flag(Id::Reliable),
+        most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
     let tcp = TcpPath::new(config).map_err(sentence)?;
     launcher.put(&wire_key("tcp", job.me), &tcp.address())?;

@@ -68,6 +68,7 @@ impl Fixture for Tcp {
                 interfaces: "auto".to_string(),
                 single_host: true,
                 reliable: true,
+                most: usize::MAX,
             })
         };
         let mut paths: Vec<_> = (0..n as u32)

@@ -104,6 +104,15 @@ fn prepare(
     Ok(())
 }
 
+/// Files that this process may still open (its soft limit, less those that are open).
+pub fn spare_files() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = limit.map_or(usize::MAX, |n| n as usize);
+    // Where /proc is not mounted the limit itself has to do.
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |d| d.count());
+    most.saturating_sub(open)
+}
+
 /// Makes orphans of our descendants our children, so that they can be reaped.
 pub fn adopt_orphans() {
     // SAFETY: a flag of this process; failure only means that orphans go to init.

@@ -340,6 +340,11 @@ fn fits(buf: &Buf, at: u64, len: u64) -> usize {
     len.min(buf.len().saturating_sub(at)) as usize
 }
 
+/// Whether a socket could not be made because too many files are open.
+pub fn is_out_of_files(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 #[inline]
 fn sent(n: isize) -> io::Result<usize> {
     if n >= 0 {

@@ -116,7 +116,7 @@ pub struct Dial {
     pub stream: Stream,
     /// There was a connection before.
     remade: bool,
-    begun: bool,
+    pub begun: bool,
     deadline: Option<Tick>,
     again: Tick,
     rounds: u32,
@@ -148,6 +148,11 @@ impl Dial {
     /// Whether no attempt is under way.
     pub fn is_idle(&self) -> bool {
         self.attempts.is_empty()
+    }
+
+    /// Sockets that it has open.
+    pub fn sockets(&self) -> usize {
+        self.attempts.len()
     }
 
     /// Begins, if it has not begun.

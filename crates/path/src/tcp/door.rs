@@ -69,6 +69,8 @@ pub struct Door {
     strangers: Slab<Stranger>,
     most: usize,
     refused: u64,
+    /// Nobody is let in, because there is no room; who comes waits in the system's queue.
+    shut: bool,
 }
 
 impl Door {
@@ -103,6 +105,7 @@ impl Door {
             strangers: Slab::new(),
             most: size as usize + SPARE,
             refused: 0,
+            shut: false,
         };
         Ok((door, at))
     }
@@ -114,21 +117,53 @@ impl Door {
 
     /// Whether nobody stands at the door.
     pub fn is_quiet(&self) -> bool {
-        self.strangers.is_empty()
+        self.strangers.is_empty() && !self.shut
     }
 
-    /// Lets in what waits at one listening socket.
+    /// Connections that stand at the door.
+    pub fn len(&self) -> usize {
+        self.strangers.len()
+    }
+
+    /// Opens the door or shuts it: then the poller does not tell of those who wait outside.
+    pub fn set_shut(&mut self, shut: bool, poller: &Poller) {
+        if shut == self.shut {
+            return;
+        }
+        self.shut = shut;
+        for (i, sock) in self.listeners.iter().enumerate() {
+            let number = tag::DOOR | i as u64;
+            // A listener that the poller does not take back is one address less.
+            let _ = match shut {
+                true => poller.remove(sock),
+                false => poller.add(sock, number, Interest::Read),
+            };
+        }
+    }
+
+    /// Whether nobody is let in.
+    pub fn is_shut(&self) -> bool {
+        self.shut
+    }
+
+    /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the door is shut.
     pub fn accept(
         &mut self,
         listener: usize,
+        room: usize,
         now: Tick,
         identity: &Identity,
         poller: &Poller,
     ) -> bool {
         let mut moved = false;
-        for _ in 0..AT_ONCE {
-            let Some(Ok(Some(sock))) = self.listeners.get(listener).map(Sock::accept) else {
-                break;
+        for _ in 0..AT_ONCE.min(room) {
+            let sock = match self.listeners.get(listener).map(Sock::accept) {
+                Some(Ok(Some(sock))) => sock,
+                Some(Err(e)) if kw_sys::tcp::is_out_of_files(&e) => {
+                    self.set_shut(true, poller);
+                    break;
+                }
+                _ => break,
             };
             moved = true;
             self.seat(sock, now, identity, poller);

@@ -24,19 +24,21 @@ pub enum End {
 }
 
 impl End {
-    /// One clause for people; `way`: the two addresses, ours first.
-    pub fn sentence(&self, me: Peer, peer: Peer, way: &str) -> String {
+    /// What happened, for people; `way`: the two addresses, ours first.
+    pub fn what(&self, me: Peer, peer: Peer, way: &str) -> String {
         let which = format!("the connection of ranks {me} and {peer} ({way})");
         match self {
-            End::Closed => format!(
-                "{which} was closed without a goodbye; rank {peer} has probably died, see its own messages"
-            ),
-            End::Failed(e) => format!(
-                "{which} broke ({e}); rank {peer} or its host has probably died, see its own messages"
-            ),
-            End::Nonsense(e) => format!(
-                "on {which} came what is not a frame ({e}); check that all ranks load the same library"
-            ),
+            End::Closed => format!("{which} was closed without a goodbye"),
+            End::Failed(e) => format!("{which} broke ({e})"),
+            End::Nonsense(e) => format!("on {which} came what is not a frame ({e})"),
+        }
+    }
+
+    /// What to make of it, when that is all.
+    pub fn advice(&self, peer: Peer) -> String {
+        match self {
+            End::Nonsense(_) => "check that all ranks load the same library".to_string(),
+            _ => format!("rank {peer} or its host has probably died, see its own messages"),
         }
     }
 
@@ -65,6 +67,10 @@ pub struct Link {
     look_at: u64,
     /// Polls since somebody waits for an acknowledgement.
     waited: u32,
+    /// When it was used last, in uses of all connections.
+    pub used: u64,
+    /// We have asked the peer to close it.
+    pub parting: bool,
     /// Our address and the peer's.
     way: Option<(SocketAddr, SocketAddr)>,
 }
@@ -92,6 +98,8 @@ impl Link {
             wake_at: 1,
             look_at: kept + tuning.keep,
             waited: 0,
+            used: 0,
+            parting: false,
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,
@@ -320,6 +328,20 @@ impl Link {
     #[inline]
     pub fn owes(&self) -> bool {
         self.stream.kept.as_ref().is_some_and(|k| k.owes())
+    }
+
+    /// Whether nothing is under way, as far as this side knows.
+    pub fn is_idle(&self) -> bool {
+        self.stream.is_flushed() && !self.owes() && self.stream.is_between_frames()
+    }
+
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    pub fn is_acknowledged(&mut self) -> bool {
+        let Some(kept) = &mut self.stream.kept else {
+            return false;
+        };
+        forget(kept, &self.sock, |_| {});
+        kept.is_empty()
     }
 
     /// Tells those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.

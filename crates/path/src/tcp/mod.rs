@@ -13,6 +13,7 @@
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
 //!     reliable: true,                 // the knob KW_RELIABLE
+//!     most: 1000,                     // connections at once
 //! };
 //! let path = TcpPath::new(config).unwrap();
 //! let _publish = path.address();
@@ -52,6 +53,7 @@
 
 mod dial;
 mod door;
+mod limit;
 mod link;
 mod outbox;
 mod remake;
@@ -93,6 +95,8 @@ pub struct Config {
     pub single_host: bool,
     /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
     pub reliable: bool,
+    /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted (needs `reliable`).
+    pub most: usize,
 }
 
 /// Why the path could not open.
@@ -150,6 +154,12 @@ pub struct TcpPath {
     reliable: bool,
     /// Peers whose slot is `Up`, and that are to acknowledge what somebody lent.
     owing: Vec<Peer>,
+    /// Connections that may be open at once (see `limit`).
+    most: usize,
+    /// Peers that want our connection closed, and did not get that yet.
+    yielding: Vec<Peer>,
+    /// Counts uses of connections.
+    uses: u64,
     /// Who can have their payload back, and does not know.
     told: Vec<(Peer, u64)>,
     /// Peers whose slot is `Up`.
@@ -209,6 +219,13 @@ impl TcpPath {
             addresses: vec![Vec::new(); config.size as usize],
             reliable: config.reliable,
             owing: Vec::new(),
+            most: if config.reliable {
+                config.most.max(limit::LEAST)
+            } else {
+                usize::MAX
+            },
+            yielding: Vec::new(),
+            uses: 0,
             told: Vec::new(),
             live: Vec::new(),
             backlog: Vec::new(),
@@ -317,7 +334,7 @@ impl TcpPath {
         match &mut self.slots[to.idx()] {
             Slot::Dialing(dial) => {
                 let sent = dial.stream.outbox.push(head, body, 0, cookie);
-                dial.start(&self.identity, &self.poller, &self.sources);
+                self.start_dial(to);
                 Ok(sent)
             }
             // It was there, and where it listens is being asked.
@@ -379,6 +396,7 @@ impl TcpPath {
             &mut self.backlog,
             &mut self.dialing,
             &mut self.owing,
+            &mut self.yielding,
         ] {
             list.retain(|&p| p != peer);
         }
@@ -391,7 +409,15 @@ impl TcpPath {
             return false;
         };
         match link.pull(peer, &self.tuning, inbound) {
-            Ok(moved) => moved,
+            Ok(false) => false,
+            Ok(true) => {
+                self.uses += 1;
+                link.used = self.uses;
+                if link.stream.unwanted {
+                    self.give_way(peer, inbound);
+                }
+                true
+            }
             Err(end) => self.ended(peer, end, inbound),
         }
     }
@@ -464,9 +490,7 @@ impl TcpPath {
                 tag::LINK => false,
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),
-                _ => self
-                    .door
-                    .accept(low as usize, now, &self.identity, &self.poller),
+                _ => self.let_in(low as usize, now),
             };
         }
         self.events = events;
@@ -493,15 +517,18 @@ impl TcpPath {
 
     /// Time-outs of strangers and of dials, and the alarm for the next ones.
     fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
-        if self.dialing.is_empty() && self.door.is_quiet() {
+        if self.is_settled() {
             return;
         }
-        let mut next = self.door.expire(now);
+        let mut next = self.door.expire(now).min(self.limits(now, inbound));
         for i in (0..self.dialing.len()).rev() {
             let peer = self.dialing[i];
             let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
                 continue;
             };
+            if !dial.begun {
+                continue;
+            }
             match dial.tick(now, &self.identity, &self.poller, &self.sources) {
                 Ok(at) => next = next.min(at),
                 Err(reason) => self.bury(peer, reason, inbound),
@@ -512,7 +539,7 @@ impl TcpPath {
     }
 
     fn is_settled(&self) -> bool {
-        self.dialing.is_empty() && self.door.is_quiet()
+        self.dialing.is_empty() && self.door.is_quiet() && self.yielding.is_empty()
     }
 }
 
@@ -560,6 +587,8 @@ impl Path for TcpPath {
         if self.closed || link.stream.bye {
             return Err(down(to, "goodbye has been said (MPI_Finalize)"));
         }
+        self.uses += 1;
+        link.used = self.uses;
         let idle = link.stream.is_flushed();
         let sent = match link.send(head, body, cookie, &self.tuning) {
             Ok(sent) => sent,

@@ -26,13 +26,19 @@ impl TcpPath {
         let Slot::Up(link) = &self.slots[peer.idx()] else {
             return true;
         };
-        let why = end.sentence(self.me, peer, &link.way());
-        let over = link.stream.bye || self.closed && link.stream.is_flushed();
-        if over || link.stream.kept.is_none() || !end.may_go_on() {
-            self.bury(peer, why, inbound);
+        let what = end.what(self.me, peer, &link.way());
+        if link.parting && end.may_go_on() && self.parted(peer, inbound) {
             return true;
         }
-        self.part(peer, why);
+        let Slot::Up(link) = &self.slots[peer.idx()] else {
+            return true;
+        };
+        let over = link.stream.bye || self.closed && link.stream.is_flushed();
+        if over || link.stream.kept.is_none() || !end.may_go_on() {
+            self.bury(peer, format!("{what}; {}", end.advice(peer)), inbound);
+            return true;
+        }
+        self.part(peer, what);
         if self.addresses[peer.idx()].is_empty() {
             inbound.on_stray(peer);
         }
@@ -41,7 +47,7 @@ impl TcpPath {
     }
 
     /// Takes the link from its connection, which is closed.
-    fn part(&mut self, peer: Peer, why: String) {
+    pub(super) fn part(&mut self, peer: Peer, why: String) {
         let slot = &mut self.slots[peer.idx()];
         let old = std::mem::replace(slot, Slot::Idle(None));
         if let Slot::Up(link) = old {
@@ -57,14 +63,12 @@ impl TcpPath {
         let Slot::Idle(Some(stream)) = &mut self.slots[peer.idx()] else {
             return;
         };
-        if stream.broke.is_empty() || self.addresses[peer.idx()].is_empty() {
+        if stream.broke.is_empty() && stream.is_flushed() || self.addresses[peer.idx()].is_empty() {
             return;
         }
         let stream = std::mem::take(&mut **stream);
         self.dial(peer, stream);
-        if let Slot::Dialing(dial) = &mut self.slots[peer.idx()] {
-            dial.start(&self.identity, &self.poller, &self.sources);
-        }
+        self.start_dial(peer);
         // The dial's times count from the next look; without the alarm that is the next poll.
         let _ = self.poller.set_alarm(Tick(1));
     }

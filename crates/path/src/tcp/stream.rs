@@ -42,6 +42,9 @@ impl Inflow {
     }
 }
 
+/// Token of a goodbye that is the connection's, not the rank's.
+pub const PARTING: u64 = 1;
+
 /// One link, with or without a connection.
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -50,6 +53,8 @@ pub struct Stream {
     pub kept: Option<Box<Kept<Buf>>>,
     /// The peer said goodbye, and that was told.
     pub bye: bool,
+    /// The peer wants this connection closed; the link goes on over another when somebody wants it.
+    pub unwanted: bool,
     pub buffer: Box<[u8]>,
     start: usize,
     pub end: usize,
@@ -108,6 +113,11 @@ impl Stream {
         }
     }
 
+    /// Whether no frame has come in part.
+    pub fn is_between_frames(&self) -> bool {
+        self.inflow.is_none() && self.paused.is_none() && self.start == self.end
+    }
+
     /// What we have of it.
     pub fn claim(&self) -> Claim {
         Claim {
@@ -135,6 +145,8 @@ impl Stream {
             return false;
         }
         self.number = claim.link;
+        self.unwanted = false;
+        self.broke.clear();
         self.connections = self.connections.max(claim.connections) + 1;
         self.kept
             .as_mut()
@@ -174,7 +186,7 @@ impl Stream {
             if whole && len <= body.len() as u64 {
                 self.start += HEADER_LEN + len as usize;
                 match head.kind {
-                    Kind::Bye | Kind::More => self.own_frame(peer, head.kind, inbound)?,
+                    Kind::Bye | Kind::More => self.own_frame(peer, &head, inbound)?,
                     _ => {
                         let body = &self.buffer[self.start - len as usize..self.start];
                         inbound.on_frame(peer, &head, body);
@@ -213,16 +225,17 @@ impl Stream {
     fn own_frame<I: Inbound>(
         &mut self,
         peer: Peer,
-        kind: Kind,
+        head: &Header,
         inbound: &mut I,
     ) -> Result<(), End> {
-        match (kind, self.paused.take()) {
+        match (head.kind, self.paused.take()) {
+            (Kind::Bye, None) if head.token == PARTING => self.unwanted = true,
             (Kind::Bye, None) => self.goodbye(peer, inbound),
             (Kind::More, Some(mut f)) => {
                 f.stop = f.len.min(f.stop.saturating_add(self.segment));
                 self.inflow = Some(f);
             }
-            _ => return Err(End::Nonsense(WireError::Misplaced(kind))),
+            _ => return Err(End::Nonsense(WireError::Misplaced(head.kind))),
         }
         Ok(())
     }

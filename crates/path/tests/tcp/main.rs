@@ -5,6 +5,7 @@
 
 mod cuts;
 mod ends;
+mod limit;
 mod segments;
 mod trust;
 mod typed;
@@ -80,6 +81,7 @@ pub fn config(me: u32, size: u32) -> Config {
         interfaces: "auto".to_string(),
         single_host: true,
         reliable: true,
+        most: usize::MAX,
     }
 }
 
