@@ -48,8 +48,14 @@ impl TcpPath {
             self.door.set_shut(true, &self.poller);
             return false;
         }
-        self.door
-            .accept(listener, room, now, &self.identity, &self.poller)
+        let (identity, poller) = (&self.identity, &self.poller);
+        let moved = self.door.accept(listener, room, now, identity, poller);
+        if self.door.is_shut() && self.most != usize::MAX {
+            // The program has opened files itself: there is room for fewer than we thought.
+            self.most = self.connections().max(LEAST);
+            self.make_room();
+        }
+        moved
     }
 
     /// Asks the peer of the idle connection that was used longest ago to close it.
