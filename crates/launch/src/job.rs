@@ -9,6 +9,7 @@
 
 mod end;
 mod events;
+mod late;
 mod start;
 
 use std::os::fd::OwnedFd;
@@ -74,6 +75,7 @@ struct Job {
     effects: Vec<Effect>,
     out_blocked: bool,
     flush_at: Option<Tick>,
+    late: late::Late,
 }
 
 /// One rank.

@@ -132,6 +132,16 @@ impl Server {
         self.ranks[rank as usize].stage
     }
 
+    /// Ranks that wait in a fence of the first epoch, and those that have said nothing yet.
+    pub fn late(&self) -> (Vec<u32>, Vec<u32>) {
+        let those = |stage| {
+            let ranks = self.ranks.iter().zip(0..);
+            let found = ranks.filter(move |(r, _)| r.epoch == 0 && r.stage == stage);
+            found.map(|(_, rank)| rank).collect()
+        };
+        (those(Stage::Waiting), those(Stage::Silent))
+    }
+
     /// Takes bytes from a rank.
     pub fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
         if self.ranks[rank as usize].deaf {

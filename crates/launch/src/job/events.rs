@@ -79,6 +79,9 @@ impl Job {
         self.unblock();
         self.check_sinks();
         self.ask_helpers(now);
+        if let Some(sentence) = self.late.due(now, &self.server) {
+            self.sinks[1].push(format!("mpiexec: {sentence}\n").into_bytes());
+        }
         self.move_phase(now);
     }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
 
+use super::late::Late;
 use super::{GATHERING, Job, Phase, Rank};
 use crate::output::{Sink, Splitter};
 use crate::plan::Plan;
@@ -128,6 +129,7 @@ fn empty(
         effects: Vec::new(),
         out_blocked: false,
         flush_at: None,
+        late: Late::new(std::env::var("KW_RENDEZVOUS_WAIT").ok().as_deref()),
         plan,
     })
 }

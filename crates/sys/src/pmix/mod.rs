@@ -366,11 +366,12 @@ unsafe fn bytes(v: &Value) -> Option<Vec<u8>> {
 /// # Safety
 /// As for [`bytes`].
 unsafe fn string(v: &Value) -> Option<String> {
+    if v.kind != abi::STRING {
+        return None;
+    }
     // SAFETY: as the caller promises; a text ends with NUL.
     unsafe {
-        let text = (v.kind == abi::STRING)
-            .then(|| v.data.text.as_ref())
-            .flatten()?;
+        let text = v.data.text.as_ref()?;
         Some(CStr::from_ptr(text).to_string_lossy().into_owned())
     }
 }
@@ -380,11 +381,12 @@ unsafe fn string(v: &Value) -> Option<String> {
 /// # Safety
 /// As for [`bytes`].
 unsafe fn members(v: &Value, me: &Proc) -> Option<Vec<u32>> {
+    if v.kind != abi::ARRAY {
+        return None;
+    }
     // SAFETY: as the caller promises; an array of processes holds `size` of them.
     unsafe {
-        let array = (v.kind == abi::ARRAY)
-            .then(|| v.data.array.as_ref())
-            .flatten()?;
+        let array = v.data.array.as_ref()?;
         if array.kind != abi::PROC || array.at.is_null() {
             return None;
         }

@@ -1,0 +1,109 @@
+//! Ranks that do not come: when some have waited for others in MPI_Init for a minute, those who never came are named, once. The job goes
+//! on, for a rank may have good reason to come late.
+
+use std::time::Duration;
+
+use kw_base::Tick;
+use kw_core::pmi::Server;
+
+/// How long nobody is named, unless `KW_RENDEZVOUS_WAIT` says otherwise (seconds).
+const WAIT: Duration = Duration::from_secs(60);
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Since when some wait.
+#[derive(Debug)]
+pub(super) struct Late {
+    wait: Duration,
+    since: Option<Tick>,
+    look_at: Tick,
+    said: bool,
+}
+
+impl Late {
+    pub(super) fn new(told: Option<&str>) -> Late {
+        let told = told.and_then(|s| s.trim().parse().ok());
+        Late {
+            wait: told.map_or(WAIT, Duration::from_secs),
+            since: None,
+            look_at: Tick(0),
+            said: false,
+        }
+    }
+
+    /// The sentence that is due now, if one is.
+    pub(super) fn due(&mut self, now: Tick, server: &Server) -> Option<String> {
+        if self.said || now < self.look_at {
+            return None;
+        }
+        self.look_at = now + LOOK;
+        let (came, missing) = server.late();
+        if came.is_empty() || missing.is_empty() {
+            self.since = None;
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        if now.since(since) < self.wait {
+            return None;
+        }
+        self.said = true;
+        Some(format!(
+            "{} did not call MPI_Init within {} s of {}, which wait",
+            ranks(&missing),
+            self.wait.as_secs(),
+            ranks(&came)
+        ))
+    }
+}
+
+/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
+fn ranks(list: &[u32]) -> String {
+    let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
+    let more = match list.len().saturating_sub(20) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let s = if list.len() == 1 { "" } else { "s" };
+    format!("rank{s} {}{more}", some.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_never_came_is_named_once() {
+        let mut server = Server::new("kw-late", None, &[0; 3], &[0; 3], 3);
+        let mut out = Vec::new();
+        let mut late = Late::new(None);
+        let at = |seconds| Tick(0) + Duration::from_secs(seconds);
+        assert_eq!(late.due(at(0), &server), None);
+        for r in [0, 2] {
+            server.handle(r, b"cmd=init pmi_version=1\ncmd=barrier_in\n", &mut out);
+        }
+        assert_eq!(late.due(at(5), &server), None);
+        assert_eq!(late.due(at(64), &server), None);
+        let said = late.due(at(65), &server).unwrap();
+        assert_eq!(
+            said,
+            "rank 1 did not call MPI_Init within 60 s of ranks 0, 2, which wait"
+        );
+        assert_eq!(late.due(at(200), &server), None);
+    }
+
+    #[test]
+    fn the_clock_begins_anew_when_all_have_come() {
+        let mut server = Server::new("kw-late", None, &[0; 2], &[0; 2], 2);
+        let mut out = Vec::new();
+        let mut late = Late::new(Some("3"));
+        let at = |seconds| Tick(0) + Duration::from_secs(seconds);
+        server.handle(0, b"cmd=init pmi_version=1\ncmd=barrier_in\n", &mut out);
+        assert_eq!(late.due(at(1), &server), None);
+        server.handle(1, b"cmd=init pmi_version=1\n", &mut out);
+        assert_eq!(
+            late.due(at(9), &server),
+            None,
+            "it has come, and may take its time"
+        );
+    }
+}
