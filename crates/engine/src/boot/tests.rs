@@ -146,7 +146,7 @@ fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
         (
             &[
                 b"cmd=response_to_init pmi_version=1 rc=0\n",
-                b"cmd=maxes kvsname_max=1 keylen_max=x vallen_max=1\n",
+                b"cmd=maxes kvsname_max=256 keylen_max=x vallen_max=1\n",
             ],
             false,
             "'x'",
