@@ -21,6 +21,7 @@ pub const SCOPE_GLOBAL: u8 = 3;
 
 pub const JOB_SIZE: &CStr = c"pmix.job.size";
 pub const UNIVERSE_SIZE: &CStr = c"pmix.univ.size";
+pub const LOCAL_SIZE: &CStr = c"pmix.local.size";
 pub const APPNUM: &CStr = c"pmix.appnum";
 pub const NODE_ID: &CStr = c"pmix.nodeid";
 pub const COLLECT: &CStr = c"pmix.collect";

@@ -43,6 +43,8 @@ pub enum Fact {
     JobSize,
     /// Processes that the system could hold.
     UniverseSize,
+    /// Processes of the job on this host.
+    LocalSize,
     /// Which program of the start a rank is.
     Appnum(u32),
     /// Number of the host of a rank.
@@ -87,6 +89,7 @@ impl Pmix {
         let (rank, key) = match fact {
             Fact::JobSize => (abi::RANK_JOB, abi::JOB_SIZE),
             Fact::UniverseSize => (abi::RANK_JOB, abi::UNIVERSE_SIZE),
+            Fact::LocalSize => (abi::RANK_JOB, abi::LOCAL_SIZE),
             Fact::Appnum(rank) => (rank, abi::APPNUM),
             Fact::NodeId(rank) => (rank, abi::NODE_ID),
         };
