@@ -5,7 +5,6 @@ use crate::handle::{CommH, GroupH, SessionH};
 use crate::objects::Group;
 use crate::objects::comm::{PROC_NULL, UNDEFINED};
 use crate::objects::group::group_fault;
-use crate::objects::session::pset;
 use crate::state::Mpi;
 use kw_core::comm::Likeness;
 use kw_sys::args::{Ints, Out, Text};
@@ -216,7 +215,7 @@ pub fn group_from_session_pset(
         Some(e) => (e.me(), e.size()),
         None => return fail(Class::Session, "the session has no engine"),
     };
-    let group = pset(&name, me, size)?;
+    let group = guard.above.session(session)?.pset(&name, me, size)?;
     newgroup.set(guard.above.add_group(Arc::new(group)));
     Ok(())
 }

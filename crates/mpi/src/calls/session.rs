@@ -5,7 +5,7 @@ use crate::error::{Class, Res, fail};
 use crate::handle::{ErrhandlerH, InfoH, SessionH};
 use crate::objects::errhandler::Kind;
 use crate::objects::info::Info;
-use crate::objects::session::{PSETS, Session, pset};
+use crate::objects::session::Session;
 use crate::state::Mpi;
 use kw_sys::args::{Out, OutText, Text};
 
@@ -20,9 +20,9 @@ pub fn session_get_num_psets(
     npset_names: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    guard.above.session(session)?;
+    let count = guard.above.session(session)?.psets().len();
     guard.above.info_or_null(info)?;
-    npset_names.set(PSETS.len() as i32);
+    npset_names.set(count as i32);
     Ok(())
 }
 
@@ -36,12 +36,12 @@ pub fn session_get_nth_pset(
     pset_name: OutText,
 ) -> Res {
     let guard = mpi.lock();
-    guard.above.session(session)?;
+    let names = guard.above.session(session)?.psets();
     guard.above.info_or_null(info)?;
-    let Some(name) = usize::try_from(n).ok().and_then(|n| PSETS.get(n)) else {
+    let Some(name) = usize::try_from(n).ok().and_then(|n| names.get(n)) else {
         return fail(
             Class::Arg,
-            format!("n is {n}, but there are {} process sets", PSETS.len()),
+            format!("n is {n}, but there are {} process sets", names.len()),
         );
     };
     let room = pset_len.get();
@@ -67,7 +67,8 @@ pub fn session_get_pset_info(
     let Some(engine) = &guard.engine else {
         return fail(Class::Session, "the session has no engine");
     };
-    let group = pset(&name, engine.me(), engine.size())?;
+    let found = guard.above.session(session)?;
+    let group = found.pset(&name, engine.me(), engine.size())?;
     let mut about = Info::default();
     about.set("mpi_size", &group.size().to_string());
     info.set(guard.above.add_info(about));
@@ -97,8 +98,12 @@ pub fn session_init(
         guard.above.open_contexts(me, size);
     }
     guard.above.hold_errhandler(errhandler);
-    let info = about(&given);
-    let key = guard.above.sessions.insert(Session { errhandler, info });
+    let (sets, me) = match guard.engine.as_mut() {
+        Some(engine) => (engine.launcher().process_sets(), engine.me()),
+        None => return fail(Class::Session, "the session has no engine"),
+    };
+    let new = Session::new(errhandler, about(&given), sets, me);
+    let key = guard.above.sessions.insert(new);
     drop(guard);
     mpi.set_active(true);
     session.set(SessionH::from_key(key));
