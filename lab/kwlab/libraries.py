@@ -30,8 +30,8 @@ class Failed(subprocess.CalledProcessError):
     """A program that ended with an error, and its last words."""
 
     def words(self):
-        """The end of what it wrote, in one line: of its complaints if there are any, else of its output without measurements."""
-        said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{"))
+        """The end of what it wrote, in one line: of its complaints if there are any, else of its output without measurements and pieces of them."""
+        said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{") and '": ' not in line)
         return " ".join(said.split())[-300:]
 
     def __str__(self):

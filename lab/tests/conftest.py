@@ -13,6 +13,7 @@ chmod +x "$2"
 BEHAVIOUR = {
     "fine": 'exec "$@"',
     "crashes": 'echo "rank 1: segmentation fault" >&2; exit 139',
+    "breaks off": """printf '4.1, 5.2]}, "cpu1_us": {"min": 4\\n'; exit 1""",
     "hangs": "trap '' TERM; sleep 1000 & sleep 1000",
     "hangs late": '"$@"; exec sleep 1000',
     "nonsense": "printf 'Assertion \\377\\376 ok\\n'",

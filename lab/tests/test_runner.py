@@ -13,7 +13,7 @@ from kwlab.runner import Runner, counters
 from kwlab.store import Store
 
 PLAN = 'title = "t"\nrounds = 2\nlimit = 1\n[[work]]\nprogram = "p2p"\n'
-EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"),
+EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"), "breaks off": ("failed", "no word why"),
             "hangs": ("hung", "with 0 measurements"), "hangs late": ("hung", "with 1 measurements"), "nonsense": ("nonsense", "no measurement"),
             "broken line": ("nonsense", "line 1 is no measurement"), "not a number": ("nonsense", "line 1"), "silent": ("nonsense", "no measurement"),
             "endless": ("nonsense", "more than 4 MB")}
