@@ -11,6 +11,8 @@
 | `models` | cost models and their accuracy |
 | `substitute` | where two collectives in a row beat one |
 | `compare` | two libraries, interleaved; a ratio with its confidence |
-| `report`, `sections`, `html`, `plots` | one HTML page, what stands in it, and its pictures |
+| `report`, `html`, `plots` | one HTML page, its pieces and its pictures |
+| `sections`, `fitted`, `papers` | what stands in it: ratios and the rest, models, the papers' tables (their figures are in `seeds/`) |
+| `words` | how sizes, networks and shares are written |
 | `analysis` | questions to the dataset |
 """

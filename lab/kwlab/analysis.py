@@ -159,6 +159,19 @@ def findings(coll_fits):
     return {(who, network): substitute.findings(who, known, sorted({p for _, p in known})) for (who, network), known in by_place.items()}
 
 
+def detours(found):
+    """Where a longer message takes less time, by more than a tenth: (cell, bytes, us, the longer message's bytes, its us), the worst of each curve. Whoever has
+    a shorter one could send a longer: a library that has such sizes has a badly chosen algorithm there."""
+    rows = []
+    for cell, one in found.items():
+        sizes = sorted(one.curve)
+        pairs = [(n, min(sizes[i + 1:], key=one.curve.get)) for i, n in enumerate(sizes[:-1])]
+        n, longer = max(pairs, key=lambda pair: one.curve[pair[0]] / one.curve[pair[1]], default=(0, 0))
+        if n and one.curve[n] > substitute.MARGIN * one.curve[longer]:
+            rows.append((cell, n, one.curve[n], longer, one.curve[longer]))
+    return rows
+
+
 def errors(found):
     """model -> the errors of all cells that have one."""
     return {name: [one.errors[name] for one in found.values() if one.errors[name] is not None] for name in MODELS}

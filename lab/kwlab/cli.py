@@ -169,6 +169,7 @@ def model(data: Data = DATA,
     found = analysis.findings(coll)
     for finding in (f for place in found.values() for f in place):
         console.print(finding.sentence(), highlight=False)
+    show("Where a longer message takes less time: the worst size of each curve", *fitted.detour_rows({**send, **coll}))
     if rows:
         rows.write_text("".join(f"{line}\n" for line in table_rows(found)))
         console.print(f"rows for KW_COLL=@{rows}")

@@ -129,7 +129,19 @@ def models_section(book):
     if laws:
         parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Table 1 and 2 follow.", note=True))
         parts.append(folded("today", table(*law_rows(laws))) + folded("the paper", papers_models()))
-    return "".join(parts) + substitutions(coll)
+    return "".join(parts) + substitutions(coll) + detours({**send, **coll})
+
+
+def detours(found):
+    """Sizes that lose against longer ones."""
+    head, rows = detour_rows(found)
+    return "<h3>Longer messages that take less time</h3>" + (folded(f"{len(rows)} curves, the worst size of each", table(head, rows)) if rows else paragraph("There are none."))
+
+
+def detour_rows(found):
+    """A row a curve that has some, ours first."""
+    rows = [(op, who, net, ranks, size(n), us, size(longer), less, per_cent(1 - less / us, 0)) for (who, net, ranks, op), n, us, longer, less in analysis.detours(found)]
+    return ["Primitive", "Library", "Network", "Ranks", "Message", "us", "Longer message", "us", "Less time"], sorted(rows, key=lambda row: (row[1] != OURS, row[1:4], row[0]))
 
 
 def papers_models():

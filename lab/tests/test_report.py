@@ -252,6 +252,14 @@ def test_noise_is_how_far_batches_lie_apart_and_a_slow_half_is_not_the_curve(tmp
     assert [(one.curves["pingpong"][8], one.noise) for one in rounds.values()] == [(2.0, 0.5), (2.0, 0.0)]
 
 
+def test_sizes_that_lose_against_longer_ones_are_found():
+    """The worst of each curve, and none where time only grows."""
+    made, = rounds_of(1)
+    found = {("kittiwake", "shm", 2, "bcast"): of_rounds(made)["pingpong"], ("kittiwake", "shm", 2, "scan"): of_rounds({**made, 1024: 3 * made[16384], 64: 1.2 * made[1024]})["pingpong"]}
+    (cell, n, us, longer, less), = analysis.detours(found)
+    assert cell[3] == "scan" and (n, us) == (1024, 3 * made[16384]) and longer == min((m for m in made if m > 1024), key=made.get) and less == made[longer]
+
+
 def test_the_plan_with_most_sizes_is_modelled():
     rich, poor = rounds_of(1, 1)
     del poor[SIZES[0]]
