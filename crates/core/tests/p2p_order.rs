@@ -25,7 +25,7 @@ enum Op {
         to: usize,
         tag: i32,
         size: usize,
-        sync: bool,
+        mode: Mode,
     },
     Recv {
         me: usize,
@@ -43,8 +43,9 @@ enum Op {
 fn op(n: usize) -> impl Strategy<Value = Op> {
     let size = prop_oneof![0usize..8, 8usize..40, 60usize..100];
     let size2 = prop_oneof![4 => Just(100usize), 1 => 0usize..100];
+    let mode = prop_oneof![7 => Just(Mode::Standard), 1 => Just(Mode::Synchronous), 2 => Just(Mode::Fetched)];
     prop_oneof![
-        4 => (0..n, 0..n, 0i32..3, size, prop::bool::weighted(0.1)).prop_map(|(from, to, tag, size, sync)| Op::Send { from, to, tag, size, sync }),
+        4 => (0..n, 0..n, 0i32..3, size, mode).prop_map(|(from, to, tag, size, mode)| Op::Send { from, to, tag, size, mode }),
         4 => (0..n, 0..n, prop::option::weighted(0.7, 0i32..3), size2).prop_map(|(me, source, tag, size)| Op::Recv { me, source, any_source: false, tag, size }),
         6 => (0..n * n, any::<bool>()).prop_map(|(wire, piecewise)| Op::Deliver { wire, piecewise }),
     ]
@@ -86,7 +87,7 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                 to,
                 tag,
                 size,
-                sync,
+                mode,
             } => {
                 let (from, to) = if one_sender { (0, 1) } else { (from, to) };
                 let mut payload = vec![serial as u8; size];
@@ -100,11 +101,6 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                     context: CONTEXT,
                     source: from as u32,
                     tag,
-                };
-                let mode = if sync {
-                    Mode::Synchronous
-                } else {
-                    Mode::Standard
                 };
                 let started = net.machines[from].send(Peer(to as u32), env, mode, &buf);
                 net.act(from);
@@ -307,7 +303,7 @@ fn early_receives_make_every_large_message_a_write() {
             to: 1,
             tag: 1,
             size: 90,
-            sync: false,
+            mode: Mode::Standard,
         });
         ops.push(Op::Deliver {
             wire: 1,
@@ -326,7 +322,7 @@ fn an_announcement_that_crosses_a_message_is_dropped() {
             to: 1,
             tag: 1,
             size: 90,
-            sync: false,
+            mode: Mode::Standard,
         },
         Op::Recv {
             me: 1,
@@ -347,11 +343,60 @@ fn an_announcement_that_crosses_a_message_is_dropped() {
             to: 1,
             tag: 1,
             size: 80,
-            sync: false,
+            mode: Mode::Standard,
         },
     ];
     let (written, dropped) = run(2, ops, WITH_WRITE, false, false).unwrap();
     assert_eq!((written, dropped), (0, 2));
+}
+
+/// A message that asks to be fetched is, whatever its length and the cost lines say, where that is allowed; its receive is not announced.
+#[test]
+fn a_message_that_asks_to_be_fetched_is() {
+    let never = u64::MAX / 2; // allowed, but never the cheapest
+    for (get_min, works, fetched) in [(never, true, 1), (never, false, 0), (u64::MAX, true, 0)] {
+        for early in [false, true] {
+            let choice = Choice {
+                eager_max: 200,
+                get_min,
+                announce_min: 9,
+            };
+            let mut net = Net::new(2, choice, works);
+            let data = Mem::new((0..100).collect());
+            net.sources.push((Rc::as_ptr(&data.0) as u64, data.clone()));
+            let buf = Mem::new(vec![0; 100]);
+            let mut received = None;
+            for sends in [!early, early] {
+                if sends {
+                    let env = Envelope {
+                        context: 2,
+                        source: 0,
+                        tag: 0,
+                    };
+                    net.machines[0].send(Peer(1), env, Mode::Fetched, &data);
+                } else {
+                    let want = Pattern {
+                        context: 2,
+                        source: Some(0),
+                        tag: Some(0),
+                    };
+                    received = Some(net.machines[1].recv_fetched(want, Peer(0), &buf));
+                }
+                (0..2).for_each(|me| net.act(me));
+                (0..4).for_each(|wire| while net.step(wire, false) {});
+            }
+            (0..8).for_each(|turn| while net.step(turn % 4, false) {});
+            assert!(net.machines[1].is_done(received.unwrap()));
+            assert_eq!(buf.bytes(), data.bytes());
+            let count = |c| net.machines.iter().map(|m| m.counters.get(c)).sum::<u64>();
+            assert_eq!(
+                count(Counter::GetSent),
+                fetched,
+                "{get_min} {works} {early}"
+            );
+            assert_eq!(count(Counter::WriteAnnounced), 0);
+        }
+    }
 }
 
 /// Two ranks that may announce everything from 9 bytes on.

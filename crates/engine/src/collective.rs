@@ -362,7 +362,11 @@ impl Engine {
         let buf = run.buf(what, &self.collectives.desks);
         let Some(c) = &run.circle else { return };
         let peer = c.members.peer(to);
-        let started = self.send(peer, c.context, c.rank, c.tag, SendMode::Standard, &buf);
+        let mode = match run.schedule.fetched {
+            true => SendMode::Fetched,
+            false => SendMode::Standard,
+        };
+        let started = self.send(peer, c.context, c.rank, c.tag, mode, &buf);
         let req = match started {
             Started::Done => None,
             Started::Request(id) => Some(id),
@@ -384,7 +388,10 @@ impl Engine {
             source: Some((from, peer)),
             tag: Some(c.tag),
         };
-        let req = Some(self.recv(want, &buf));
+        let req = Some(match run.schedule.fetched {
+            true => self.recv_fetched(want, peer, &buf),
+            false => self.recv(want, &buf),
+        });
         run.flights.push(Flight {
             req,
             peer,

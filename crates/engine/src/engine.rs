@@ -39,6 +39,8 @@ pub enum SendMode {
     Standard,
     /// Completes only when the receive has been matched.
     Synchronous,
+    /// Standard; the receiver is asked to fetch the message, see [`Engine::recv_fetched`].
+    Fetched,
 }
 
 /// What a receive or a probe matches.
@@ -229,6 +231,7 @@ impl Engine {
         let mode = match mode {
             SendMode::Standard => Mode::Standard,
             SendMode::Synchronous => Mode::Synchronous,
+            SendMode::Fetched => Mode::Fetched,
         };
         let started = self.machine.send(to, env, mode, buf);
         self.flush();
@@ -270,6 +273,13 @@ impl Engine {
         let from = want.source.map(|s| s.1);
         let key = self.machine.recv(want.pattern(), from, buf);
         self.flush_some();
+        ReqId(key)
+    }
+
+    /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
+    pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: &Buf) -> ReqId {
+        let key = self.machine.recv_fetched(want.pattern(), from, buf);
+        self.flush();
         ReqId(key)
     }
 

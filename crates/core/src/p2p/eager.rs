@@ -38,7 +38,7 @@ fn envelope(head: &Header) -> Envelope {
 impl<B: Memory> Machine<B> {
     pub(super) fn send_eager(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let (kind, state) = match mode {
-            Mode::Standard => (Kind::Eager, State::Sending),
+            Mode::Standard | Mode::Fetched => (Kind::Eager, State::Sending),
             Mode::Synchronous => (
                 Kind::EagerSync,
                 State::SendingSync {

@@ -2,6 +2,7 @@
 
 use super::announce::Flow;
 use super::flood::{Brake, Flood};
+use super::rendezvous::Offer;
 use super::table::Choice;
 use super::{Action, Failure, Found, FrameBody, Memory, NO_COOKIE, Outcome};
 use crate::matching::{Envelope, Matching, Pattern};
@@ -20,6 +21,9 @@ pub enum Mode {
     Standard,
     /// When, besides, the receive has been matched.
     Synchronous,
+    /// Like `Standard`; the receiver is asked to fetch the message from the sender's memory, if it may. Receives of such messages are
+    /// best started with [`Machine::recv_fetched`].
+    Fetched,
 }
 
 /// A send that was started.
@@ -85,8 +89,8 @@ pub(super) enum Early<B> {
     Whole(B),
     /// Payload still landing in our buffer; the request that has claimed it meanwhile.
     Landing(B, Option<ReqKey>),
-    /// Only the offer: sender's address (zero: none).
-    Offer { address: u64 },
+    /// Only the offer.
+    Offer(Offer),
 }
 
 #[derive(Debug)]
@@ -314,13 +318,13 @@ impl<B: Memory> Machine<B> {
         let announced = peer.flow.take_announced(env);
         peer.flow.sent += 1;
         peer.brake.sent(buf.len());
-        if buf.len() <= peer.choice.eager_max {
+        if buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0) {
             return self.send_eager(key, to, env, mode, buf);
         }
         match announced {
             // A synchronous send must know that the receive exists: an announcement may have been cancelled meanwhile.
             Some(token) if mode == Mode::Standard => self.send_write(key, to, env, token, buf),
-            _ => self.send_offer(key, to, env, buf),
+            _ => self.send_offer(key, to, env, mode, buf),
         }
     }
 
@@ -333,6 +337,18 @@ impl<B: Memory> Machine<B> {
     /// Starts a receive.
     #[inline]
     pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: &B) -> ReqKey {
+        self.recv_telling(want, from, buf, buf.len())
+    }
+
+    /// Starts a receive of what `from` sends as [`Mode::Fetched`]: it is never announced.
+    #[inline]
+    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: &B) -> ReqKey {
+        self.recv_telling(want, Some(from), buf, 0)
+    }
+
+    /// Starts a receive that says to its source that it has `told` bytes, if it says anything.
+    #[inline]
+    fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: &B, told: u64) -> ReqKey {
         if let Some(message) = self.matching.claim(want) {
             return self.recv_early(message, buf);
         }
@@ -350,7 +366,7 @@ impl<B: Memory> Machine<B> {
         self.matching.post(want, key);
         self.need(want, from);
         if let Some(p) = from {
-            self.after_post(p, want, key, buf.len());
+            self.after_post(p, want, key, told);
         }
         key
     }
@@ -414,7 +430,7 @@ impl<B: Memory> Machine<B> {
                 self.finish_recv(key);
             }
             Early::Landing(..) => self.claim_landing(message, m, key),
-            Early::Offer { address } => self.accept_offer(m.from, m.token, address, m.len, key),
+            Early::Offer(offer) => self.accept_offer(m.from, m.token, offer, m.len, key),
         }
         key
     }
@@ -661,7 +677,7 @@ impl<B> Message<B> {
     /// Bytes of its payload that are kept here.
     fn kept(&self) -> u64 {
         match self.early {
-            Early::Offer { .. } => 0,
+            Early::Offer(_) => 0,
             Early::Whole(_) | Early::Landing(..) => self.len,
         }
     }

@@ -1,7 +1,7 @@
 //! Rendezvous and get: the sender offers, the receiver answers when it knows where the message goes.
 
 use super::eager::check;
-use super::machine::{Early, Machine, ReqKey, State};
+use super::machine::{Early, Machine, Mode, ReqKey, State};
 use super::{Action, FrameBody, Memory, NO_COOKIE, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
@@ -9,9 +9,30 @@ use kw_base::counters::{Counter, Protocol};
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
+/// What an RTS says beyond its header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    /// Address of the payload in the sender's memory; zero: none.
+    address: u64,
+    /// The sender asks to have it fetched, whatever its length.
+    asks: bool,
+}
+
+impl Offer {
+    fn decode(body: &[u8]) -> Result<Offer, String> {
+        match body.split_first_chunk::<8>() {
+            Some((address, rest)) => Ok(Offer {
+                address: u64::from_le_bytes(*address),
+                asks: rest.first().is_some_and(|&b| b != 0),
+            }),
+            None => Err(format!("RTS of {} bytes", body.len())),
+        }
+    }
+}
+
 impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
-    pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, buf: &B) {
+    pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.set_state(key, State::Offered { cancelling: false });
         self.peers[to.idx()].flow.offer = Some(key);
         self.counters.hit(Counter::RndvOffered);
@@ -19,6 +40,7 @@ impl<B: Memory> Machine<B> {
         self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
         body[..8].copy_from_slice(&buf.address().unwrap_or(0).to_le_bytes());
+        body[8] = (mode == Mode::Fetched) as u8;
         let head = Header {
             kind: Kind::Rts,
             context: env.context,
@@ -48,14 +70,11 @@ impl<B: Memory> Machine<B> {
             tag: head.tag,
         };
         check(&env)?;
-        let address = match body.first_chunk::<8>() {
-            Some(b) => u64::from_le_bytes(*b),
-            None => return Err(format!("RTS of {} bytes", body.len())),
-        };
+        let offer = Offer::decode(body)?;
         self.peers[from.idx()].flow.seen += 1;
         match self.matching.arrive(env) {
             None => {
-                self.store(from, head, false, Early::Offer { address });
+                self.store(from, head, false, Early::Offer(offer));
             }
             Some(key) => {
                 self.counters.hit(Counter::Expected);
@@ -65,7 +84,7 @@ impl<B: Memory> Machine<B> {
                     req.state = State::Landing;
                     req.peer = from;
                 }
-                self.accept_offer(from, head.token, address, head.len, key);
+                self.accept_offer(from, head.token, offer, head.len, key);
             }
         }
         Ok(())
@@ -76,7 +95,7 @@ impl<B: Memory> Machine<B> {
         &mut self,
         from: Peer,
         token: u64,
-        address: u64,
+        offer: Offer,
         len: u64,
         key: ReqKey,
     ) {
@@ -92,10 +111,14 @@ impl<B: Memory> Machine<B> {
         };
         let into = req.buf.clone();
         let peer = &self.peers[from.idx()];
-        if address != 0 && !peer.get_refused && wanted >= peer.choice.get_min {
+        let long = match offer.asks {
+            true => peer.choice.can_get(),
+            false => wanted >= peer.choice.get_min,
+        };
+        if offer.address != 0 && !peer.get_refused && long {
             self.actions.push(Action::Get {
                 from,
-                address,
+                address: offer.address,
                 into,
                 len: wanted,
                 req: key,

@@ -60,6 +60,12 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Whether the receiver may fetch messages at all.
+    #[inline]
+    pub fn can_get(&self) -> bool {
+        self.get_min != u64::MAX
+    }
+
     /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be announced.
     pub fn from_lines(lines: &Lines, eager_max: Option<u64>, write: bool) -> Choice {
         let eager = |n: u64| lines.stream.at(n) + UNEXPECTED_SHARE * lines.copy.at(n);

@@ -189,6 +189,8 @@ pub struct Schedule {
     pub shelf: Shelf,
     /// Units of a long shelf that it uses from the first whole line on; the same on all ranks of the node.
     pub long: u64,
+    /// Messages are best fetched from the sender's memory by the receiver, where it may.
+    pub fetched: bool,
 }
 
 impl Schedule {
@@ -197,7 +199,7 @@ impl Schedule {
         self.steps.clear();
         self.temps.clear();
         self.slots = 0;
-        (self.shelf, self.long) = (Shelf::None, 0);
+        (self.shelf, self.long, self.fetched) = (Shelf::None, 0, false);
     }
 
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
@@ -220,6 +222,7 @@ impl Schedule {
         self.steps.clone_from(&other.steps);
         self.temps.clone_from(&other.temps);
         (self.slots, self.shelf, self.long) = (other.slots, other.shelf, other.long);
+        self.fetched = other.fetched;
     }
 
     /// Starts a send; returns its slot.

@@ -32,7 +32,7 @@ pub enum Kind {
     /// Like `Eager`, and the receiver answers `SyncAck` when it matches. `token`: sender's request.
     EagerSync = 2,
     /// Request to send. `token`: sender's request. Body: address of the payload in the sender's memory (u64, zero when
-    /// it cannot be fetched), then 8 bytes of zero.
+    /// it cannot be fetched), then a byte that is 1 where the sender asks to have it fetched whatever its length, then 7 bytes of zero.
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,

@@ -5,6 +5,7 @@ use super::{Ask, Coll, Schedule};
 pub mod allgather_board;
 pub mod allgather_bruck;
 pub mod allgather_doubling;
+pub mod allgather_fetch;
 pub mod allgather_gather_bcast;
 pub mod allgather_neighbour;
 pub mod allgather_nodes;
@@ -22,6 +23,7 @@ pub mod allreduce_reduce_bcast;
 pub mod allreduce_ring;
 pub mod alltoall_board;
 pub mod alltoall_bruck;
+pub mod alltoall_fetch;
 pub mod alltoall_in_place;
 pub mod alltoall_nodes;
 pub mod alltoall_pairwise;
@@ -256,6 +258,12 @@ pub const ALL: &[Algorithm] = &[
         allgather_spread::emit,
     ),
     row(
+        Coll::Allgather,
+        "fetch",
+        Need::Nothing,
+        allgather_fetch::emit,
+    ),
+    row(
         Coll::Alltoall,
         "board",
         Need::EvenBoard,
@@ -286,6 +294,7 @@ pub const ALL: &[Algorithm] = &[
         alltoall_pairwise::emit,
     ),
     row(Coll::Alltoall, "spread", Need::Apart, alltoall_spread::emit),
+    row(Coll::Alltoall, "fetch", Need::Apart, alltoall_fetch::emit),
     row(
         Coll::Reduce,
         "board_tree",
