@@ -413,11 +413,11 @@ impl Engine {
         self.look_at_boards() || moved
     }
 
-    /// After a send: looks at what comes from its receiver, where much was sent without a look. Not for use inside progress.
+    /// After a send: looks at what comes, where much was sent without a look. Not for use inside progress.
     #[inline]
-    pub fn look_after_sending(&mut self, to: Peer) {
-        if self.machine.owes_a_look(to) {
-            self.progress_from(to);
+    pub fn look_after_sending(&mut self) {
+        if self.machine.owes_a_look() {
+            self.progress();
         }
     }
 

@@ -3,12 +3,11 @@
 
 use crate::engine::Engine;
 use crate::events::{self, Safety};
-use crate::lane::{Core, Inner, Role};
+use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, sleeps_in_full};
 use kw_base::counters::Counter;
 use kw_base::events::Event as News;
 use kw_base::sync::{Arc, MutexGuard, thread};
 use kw_core::duty::{Duty, Event};
-use std::time::Duration;
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
@@ -16,8 +15,6 @@ const STACK: usize = 256 << 10;
 const NOTHING_TICKS: u32 = 20;
 /// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI.
 const LIVELY_FACTOR: u32 = 8;
-/// Longest sleep without looking.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::JoinHandle<()>> {
@@ -133,11 +130,14 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
         return;
     }
     drop(inner);
-    sleeper.sleep(LONGEST_SLEEP);
+    let full = sleeps_in_full(&sleeper, LONGEST_SLEEP);
     let mut inner = core.lock();
     if inner.role == Role::Event {
         sleeper.disarm();
         inner.awake();
+        if full {
+            inner.note_lost_wakeup(Engine::progress_ready);
+        }
     }
 }
 

@@ -21,8 +21,8 @@ use kw_core::duty::{Duty, Event};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// Longest sleep without looking: a lost wake-up would cost this much, and be counted.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Sleep while a path still has something to send and may not be able to wake us.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
@@ -392,11 +392,21 @@ fn sleep_once<T: Send + 'static>(
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    guard.apart(|| sleeper.sleep(longest));
+    let full = guard.apart(|| sleeps_in_full(&sleeper, longest));
     sleeper.disarm();
     guard.awake();
     guard.role = Role::Caller;
+    if full {
+        guard.note_lost_wakeup(Engine::progress);
+    }
     ready(guard)
+}
+
+/// Sleeps; whether nothing woke it for all of the longest time.
+pub(crate) fn sleeps_in_full(sleeper: &Sleeper, longest: Duration) -> bool {
+    let before = kw_sys::clock::now();
+    sleeper.sleep(longest);
+    longest == LONGEST_SLEEP && kw_sys::clock::now().since(before) >= longest
 }
 
 fn longest_sleep(engine: &Engine) -> Duration {
@@ -508,6 +518,16 @@ impl<T> Inner<T> {
         };
         let mut boards = self.waiters.iter().filter_map(|w| w.board);
         boards.any(|w| engine.reached(w))
+    }
+
+    /// After a sleep that nothing ended: whatever lies there now should have.
+    #[cold]
+    pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut Engine) -> bool) {
+        if let Some(e) = &mut self.engine
+            && progress(e)
+        {
+            e.counters.hit(Counter::WakeupsLost);
+        }
     }
 
     /// Has the thread that polls, and sleeps meanwhile, look again at what there is to wait for.

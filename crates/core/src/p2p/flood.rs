@@ -64,6 +64,8 @@ pub(super) struct Flood {
     lenient: bool,
     /// Peers that messages are kept back for, or whose path has enough to do.
     stalled: Vec<Peer>,
+    /// Weight of what was sent since we last looked for frames.
+    unlooked: u64,
 }
 
 /// What two ranks have told each other.
@@ -81,8 +83,6 @@ pub(super) struct Brake {
     backlog: VecDeque<(ReqKey, Mode)>,
     /// Weight of the messages that wait in the path's queue.
     queued: u64,
-    /// Weight of what was sent since we last looked for frames of the peer.
-    unlooked: u64,
 }
 
 impl Default for Flood {
@@ -93,11 +93,18 @@ impl Default for Flood {
             holding: 0,
             lenient: false,
             stalled: Vec::new(),
+            unlooked: 0,
         }
     }
 }
 
 impl Flood {
+    /// A message went out.
+    #[inline]
+    pub(super) fn sent(&mut self, len: u64) {
+        self.unlooked += weight(len);
+    }
+
     /// Most that waits in a path's own queue for one peer.
     fn window(&self) -> u64 {
         WINDOW.min(self.mark)
@@ -122,12 +129,6 @@ impl Brake {
     /// Whether the first message that was kept back may go now.
     fn may_go(&self, window: u64) -> bool {
         !self.held && self.queued < window
-    }
-
-    /// A message went out.
-    #[inline]
-    pub(super) fn sent(&mut self, len: u64) {
-        self.unlooked += weight(len);
     }
 }
 
@@ -257,13 +258,12 @@ impl<B: Memory> Machine<B> {
 
 /// The sender's side.
 impl<B: Memory> Machine<B> {
-    /// Whether so much went to a peer without a look at what comes from it that one is due. Asking counts as looking.
+    /// Whether so much was sent without a look at what comes that one is due. Asking counts as looking.
     #[inline]
-    pub fn owes_a_look(&mut self, to: Peer) -> bool {
-        let unlooked = &mut self.peers[to.idx()].brake.unlooked;
-        let due = *unlooked > WINDOW;
+    pub fn owes_a_look(&mut self) -> bool {
+        let due = self.flood.unlooked > WINDOW;
         if due {
-            *unlooked = 0;
+            self.flood.unlooked = 0;
         }
         due
     }

@@ -266,7 +266,7 @@ impl<B: Memory> Machine<B> {
     pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
         let peer = &mut self.peers[to.idx()];
         peer.flow.sent += 1;
-        peer.brake.sent(len);
+        self.flood.sent(len);
         self.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
             None => Started::Done,
@@ -317,7 +317,7 @@ impl<B: Memory> Machine<B> {
         let peer = &mut self.peers[to.idx()];
         let announced = peer.flow.take_announced(env);
         peer.flow.sent += 1;
-        peer.brake.sent(buf.len());
+        self.flood.sent(buf.len());
         if buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0) {
             return self.send_eager(key, to, env, mode, buf);
         }

@@ -73,7 +73,7 @@ impl Outgoing {
             mode,
             &self.buf,
         );
-        engine.look_after_sending(self.to);
+        engine.look_after_sending();
         started
     }
 }
