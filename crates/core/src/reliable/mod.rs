@@ -195,7 +195,10 @@ impl Conn {
         self.heard = now;
         if let Some(ack) = &packet.ack {
             let cc = self.congestion.as_mut();
-            let said = self.out.on_ack(now, ack, &mut self.rtt, cc, &self.params);
+            let answer = head.kind == Kind::Data;
+            let said = self
+                .out
+                .on_ack(now, ack, answer, &mut self.rtt, cc, &self.params);
             said.map_err(|()| Fault::Acknowledged)?;
         }
         if head.kind == Kind::Data {

@@ -209,11 +209,12 @@ impl Outflow {
         }
     }
 
-    /// An acknowledgement came. Numbers that were never used make it nonsense.
+    /// An acknowledgement came, by itself or with an `answer`. Numbers that were never used make it nonsense.
     pub fn on_ack(
         &mut self,
         now: Tick,
         ack: &Ack,
+        answer: bool,
         rtt: &mut Rtt,
         cc: &mut dyn Congestion,
         params: &Params,
@@ -227,7 +228,7 @@ impl Outflow {
         if self.largest_acked < Some(largest) {
             self.largest_acked = Some(largest);
             if let Some((at, ..)) = newest.filter(|n| n.1 == largest) {
-                rtt.sample(now.since(at), ack.delay, params);
+                rtt.sample(now.since(at), ack.delay, answer, params);
             }
         }
         if let Some((at, _, bytes, limited)) = newest {

@@ -22,6 +22,8 @@ pub struct Params {
     pub granularity: Duration,
     /// Round trip before the first sample (RFC 9002, 6.2.2: `kInitialRtt`, 333 ms there).
     pub first_rtt: Duration,
+    /// Shortest time, beyond round trip and held acknowledgements, before the first question.
+    pub probe_least: Duration,
     /// Longest time before the first question. A local network answers in less; a rank that computes does not, and one
     /// packet is the price of asking it in vain.
     pub probe_first: Duration,
@@ -48,6 +50,7 @@ impl Default for Params {
             reordering: 3,
             granularity: Duration::from_micros(500),
             first_rtt: Duration::from_millis(1),
+            probe_least: Duration::from_micros(150),
             probe_first: Duration::from_millis(20),
             probe_last: Duration::from_millis(250),
             first_window: 32,

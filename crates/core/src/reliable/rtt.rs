@@ -10,6 +10,10 @@ pub struct Rtt {
     variation: Duration,
     lowest: Duration,
     latest: Duration,
+    /// How long acknowledgements that rode on an answer were held back of late.
+    held: Duration,
+    /// The last one rode on an answer.
+    answered: bool,
     known: bool,
 }
 
@@ -21,15 +25,22 @@ impl Rtt {
             variation: params.first_rtt / 2,
             lowest: Duration::MAX,
             latest: params.first_rtt,
+            held: params.ack_delay,
+            answered: false,
             known: false,
         }
     }
 
-    /// An acknowledgement came `latest` after its packet was sent, and had been held back for `delay`. More than
+    /// An acknowledgement came `latest` after its packet was sent, by itself or with an `answer`, and had been held back for `delay`. More than
     /// `probe_first` is not the network's doing: the other rank was computing.
-    pub fn sample(&mut self, latest: Duration, delay: Duration, params: &Params) {
+    pub fn sample(&mut self, latest: Duration, delay: Duration, answer: bool, params: &Params) {
         let latest = latest.min(params.probe_first);
         self.latest = latest;
+        self.held = match answer {
+            true => delay.min(params.ack_delay).max(self.held * 7 / 8),
+            false => params.ack_delay,
+        };
+        self.answered = answer;
         self.lowest = self.lowest.min(latest);
         let adjusted = if latest >= self.lowest + delay {
             latest - delay
@@ -62,11 +73,16 @@ impl Rtt {
         nine_eighths.clamp(params.granularity, params.probe_first)
     }
 
-    /// How long to wait for an acknowledgement before asking (RFC 9002, 6.2.1), for the n-th time in a row. A rank that
+    /// How long to wait for an acknowledgement before asking (RFC 9002, 6.2.1), for the n-th time in a row. Where
+    /// acknowledgements ride on answers they come as soon as those do: in a ping-pong a lost message costs a few round trips. A rank that
     /// computes lets the estimate grow without the network being any slower: `probe_first` bounds it, asking costs one packet.
     pub fn probe_delay(&self, asked: u32, params: &Params) -> Duration {
-        let once = self.smoothed + (4 * self.variation).max(params.granularity) + params.ack_delay;
-        let once = once.clamp(params.granularity, params.probe_first);
+        let least = match self.answered {
+            true => params.probe_least,
+            false => params.granularity,
+        };
+        let once = self.smoothed + (4 * self.variation).max(least) + self.held;
+        let once = once.min(params.probe_first);
         (once * (1 << asked.min(16))).min(params.probe_last)
     }
 }
@@ -82,14 +98,14 @@ mod tests {
         let p = Params::default();
         let mut r = Rtt::new(&p);
         assert_eq!(r.lowest(), None);
-        r.sample(100 * US, Duration::ZERO, &p);
+        r.sample(100 * US, Duration::ZERO, false, &p);
         assert_eq!((r.smoothed, r.variation), (100 * US, 50 * US));
-        r.sample(300 * US, 40 * US, &p);
+        r.sample(300 * US, 40 * US, false, &p);
         assert_eq!(
             (r.smoothed, r.variation),
             (120 * US, Duration::from_nanos(77_500))
         );
-        r.sample(110 * US, 40 * US, &p);
+        r.sample(110 * US, 40 * US, false, &p);
         assert_eq!(r.lowest(), Some(100 * US));
         assert!(
             r.smoothed < 120 * US,
@@ -98,16 +114,33 @@ mod tests {
     }
 
     #[test]
+    fn who_is_answered_at_once_asks_soon_and_who_is_not_waits_for_the_acknowledgement() {
+        let p = Params::default();
+        let mut r = Rtt::new(&p);
+        for _ in 0..100 {
+            r.sample(30 * US, 5 * US, true, &p);
+        }
+        let soon = r.probe_delay(0, &p);
+        assert!(soon < 300 * US && soon > p.probe_least, "{soon:?}");
+        r.sample(1030 * US, 1000 * US, false, &p);
+        assert!(r.probe_delay(0, &p) > p.ack_delay);
+        for _ in 0..100 {
+            r.sample(30 * US, 5 * US, true, &p);
+        }
+        assert!(r.probe_delay(0, &p) < 300 * US);
+    }
+
+    #[test]
     fn asking_backs_off_and_is_bounded_on_both_sides() {
         let p = Params::default();
         let mut r = Rtt::new(&p);
         for _ in 0..100 {
-            r.sample(30 * US, Duration::ZERO, &p);
+            r.sample(30 * US, Duration::ZERO, false, &p);
         }
         let once = r.probe_delay(0, &p);
         assert_eq!(r.probe_delay(2, &p), 4 * once);
         assert_eq!(r.probe_delay(60, &p), p.probe_last);
-        r.sample(Duration::from_secs(3), Duration::ZERO, &p);
+        r.sample(Duration::from_secs(3), Duration::ZERO, false, &p);
         assert_eq!(r.probe_delay(0, &p), p.probe_first);
         assert_eq!(r.loss_delay(&p), p.probe_first);
     }
