@@ -37,13 +37,26 @@ impl Chunk {
     }
 
     fn room(&mut self, n: usize) -> &mut [u8] {
-        let (at, end) = (self.end, self.end + n);
-        if self.data.len() < end {
-            let size = end.next_power_of_two().max(LEAST);
-            self.data.resize(size, 0);
+        if self.data.len() < self.end + n {
+            self.make_room(n);
         }
-        self.end = end;
-        &mut self.data[at..end]
+        let at = self.end;
+        self.end += n;
+        &mut self.data[at..self.end]
+    }
+
+    /// What is kept moves to the front where at least half is free; then the memory grows, if it must.
+    #[cold]
+    fn make_room(&mut self, n: usize) {
+        if self.start >= self.end - self.start {
+            self.data.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let end = self.end + n;
+        if self.data.len() < end {
+            self.data.resize(end.next_power_of_two().max(LEAST), 0);
+        }
     }
 }
 
