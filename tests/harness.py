@@ -7,6 +7,7 @@ processes of a job are found and waited for. A test file begins with
 and ends with `sys.exit(main("what was tested"))`.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import signal
@@ -18,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
 MPIEXEC = str(DIST / "bin/mpiexec")
 LAB = ROOT / "tests/hosts/lab"
-WATCHDOG = 60  # seconds after which a run counts as hung; no test depends on how fast a machine is
+WATCHDOG = 90  # seconds after which a run counts as hung; no test depends on how fast a machine is
 NO_LAB = 77  # status of the host lab where the kernel allows none
 TESTS = []
 # Started in the background of a script, this process ignores interrupts; what it tests must not.
@@ -31,19 +32,35 @@ def test(f):
     return f
 
 
-def main(what):
-    """Runs the tests that the command line names, or all; a line for each, and one that sums up. True when one failed."""
+def fails(t):
+    """Runs a test, says what came of it, and returns whether it failed."""
+    begin = time.monotonic()
+    try:
+        t()
+        print(f"ok     {t.__name__} ({time.monotonic() - begin:.0f} s)", flush=True)
+        return False
+    except (AssertionError, subprocess.TimeoutExpired, subprocess.CalledProcessError) as e:
+        print(f"FAILED {t.__name__}: {e}", flush=True)
+        return True
+
+
+def main(what, at_once=1):
+    """Runs the tests that the command line names, or all, so many at once; a line for each, and one that sums up. True when
+    one failed."""
     chosen = [t for t in TESTS if not sys.argv[1:] or t.__name__ in sys.argv[1:]]
-    failed = 0
-    for t in chosen:
-        try:
-            t()
-            print(f"ok     {t.__name__}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired, subprocess.CalledProcessError) as e:
-            failed += 1
-            print(f"FAILED {t.__name__}: {e}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        failed = list(pool.map(fails, chosen)).count(True)
     print(f"{len(chosen) - failed} of {len(chosen)} tests of {what} passed")
     return bool(failed)
+
+
+def lab(options, script, status=0, **env):
+    """Output and errors of a shell script in a host lab, which ends with this status (None: any but 0)."""
+    p = subprocess.run([LAB, *options.split(), "--", "sh", "-c", script], capture_output=True, text=True, timeout=WATCHDOG,
+                       env={**os.environ, **env})
+    told = f"lab {options} -- {script}\nstatus {p.returncode}\nout {p.stdout[-3000:]}\nerr {p.stderr[-3000:]}"
+    assert p.returncode == status or status is None and p.returncode != 0, told
+    return p.stdout, p.stderr
 
 
 def no_lab():

@@ -80,6 +80,8 @@ struct Why {
     text: String,
     /// Nobody listens there.
     refused: bool,
+    /// This process may open no more files.
+    no_files: bool,
 }
 
 impl From<std::io::Error> for Why {
@@ -88,6 +90,7 @@ impl From<std::io::Error> for Why {
         Why {
             text: e.to_string(),
             refused,
+            no_files: kw_sys::tcp::is_out_of_files(&e),
         }
     }
 }
@@ -97,6 +100,7 @@ impl From<String> for Why {
         Why {
             text,
             refused: false,
+            no_files: false,
         }
     }
 }
@@ -338,8 +342,13 @@ impl Dial {
                 list.join("; ")
             );
         }
+        let advice = if self.failures.iter().any(|(_, why)| why.no_files) {
+            "let every rank open more files (ulimit -n), or fewer connections with KW_RELIABLE=yes"
+        } else {
+            "check that a firewall lets the ranks talk, and KW_INTERFACES"
+        };
         format!(
-            "no address of it could be reached ({}); check that a firewall lets the ranks talk, and KW_INTERFACES",
+            "no address of it could be reached ({}); {advice}",
             list.join("; ")
         )
     }
