@@ -95,7 +95,8 @@ pub struct Config {
     pub single_host: bool,
     /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
     pub reliable: bool,
-    /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted (needs `reliable`).
+    /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted. Without `reliable`
+    /// there must be room for all peers.
     pub most: usize,
 }
 
@@ -202,6 +203,14 @@ impl TcpPath {
 
     /// As `new`, with other numbers than the measured ones.
     pub fn tuned(config: Config, tuning: Tuning) -> Result<TcpPath, CannotOpen> {
+        let peers = config.size.saturating_sub(1) as usize;
+        if !config.reliable && config.most < peers {
+            return Err(CannotOpen(format!(
+                "with KW_RELIABLE=no a rank needs room for connections to all {peers} others, but it may open only {}; raise \
+                 the limit of open files (ulimit -n), or leave KW_RELIABLE=yes",
+                config.most
+            )));
+        }
         let all = kw_sys::netif::interfaces()
             .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
         let chosen =
