@@ -47,3 +47,14 @@ pub struct PmiError(pub String);
 pub(crate) fn fault<T>(text: impl Into<String>) -> Result<T, PmiError> {
     Err(PmiError(text.into()))
 }
+
+/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
+pub fn ranks(list: &[u32]) -> String {
+    let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
+    let more = match list.len().saturating_sub(20) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let s = if list.len() == 1 { "" } else { "s" };
+    format!("rank{s} {}{more}", some.join(", "))
+}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kw_base::Tick;
-use kw_core::pmi::Server;
+use kw_core::pmi::{Server, ranks};
 
 /// How long nobody is named, unless `KW_RENDEZVOUS_WAIT` says otherwise (seconds).
 const WAIT: Duration = Duration::from_secs(60);
@@ -54,17 +54,6 @@ impl Late {
             ranks(&came)
         ))
     }
-}
-
-/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
-fn ranks(list: &[u32]) -> String {
-    let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
-    let more = match list.len().saturating_sub(20) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    let s = if list.len() == 1 { "" } else { "s" };
-    format!("rank{s} {}{more}", some.join(", "))
 }
 
 #[cfg(test)]

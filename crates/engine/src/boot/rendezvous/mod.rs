@@ -25,6 +25,7 @@ use super::watch::Watch;
 use super::{BootError, Env, Launcher};
 use kw_base::sync::thread;
 use kw_core::handshake::{self, Identity};
+use kw_core::pmi::ranks;
 
 /// Shortest secret that is taken.
 const SHORTEST: usize = 16;
@@ -172,17 +173,6 @@ impl Meeting {
             ranks(came)
         )
     }
-}
-
-/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
-fn ranks(list: &[u32]) -> String {
-    let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
-    let more = match list.len().saturating_sub(20) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    let s = if list.len() == 1 { "" } else { "s" };
-    format!("rank{s} {}{more}", some.join(", "))
 }
 
 /// Meets the others. Blocks until all have come.
