@@ -57,6 +57,18 @@ pub struct ProcessSet {
     pub ranks: Vec<u32>,
 }
 
+/// What is said of a rank that ends the job, where no launcher says it in our words.
+pub(super) fn aborted(rank: u32, status: i32, message: &str) -> String {
+    let host = kw_sys::host::name();
+    format!("rank {rank} on {host} aborted the job with status {status}: {message}")
+}
+
+/// A value that a rank has put under this key: any text.
+pub(super) fn as_text(key: &str, bytes: Vec<u8>) -> Result<String, BootError> {
+    String::from_utf8(bytes)
+        .map_err(|_| BootError(format!("what is stored under '{key}' is no text")))
+}
+
 /// Why a rank could not start.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::detect::{Env, Wire};
+use super::launcher::aborted;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
@@ -204,11 +205,7 @@ impl Launcher for Pmi2 {
 
     /// PMI-2 has no word for the status, and not every launcher prints the message.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let host = kw_sys::host::name();
-        let sentence = format!(
-            "rank {} on {host} aborted the job with status {status}: {message}",
-            self.rank
-        );
+        let sentence = aborted(self.rank, status, message);
         eprintln!("{sentence}");
         let text = self.client.ask(&Ask2::Abort(sentence)).map_err(strange)?;
         say(&self.stream, &text)

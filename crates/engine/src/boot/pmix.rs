@@ -1,5 +1,6 @@
 //! A rank's conversation with a PMIx server (PRRTE, Open MPI's mpirun, Slurm with `--mpi=pmix`), through the system's library.
 
+use super::launcher::{aborted, as_text};
 use super::traces::Launched;
 use super::{BootError, Launcher, ProcessSet};
 use kw_core::pmi::text;
@@ -91,15 +92,8 @@ impl Launcher for Pmix {
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
         let word = text::encode(key.as_bytes());
-        let Some(bytes) = self.inner.get(from, &word).map_err(strange)? else {
-            return Ok(None);
-        };
-        match String::from_utf8(bytes) {
-            Ok(s) => Ok(Some(s)),
-            Err(_) => Err(BootError(format!(
-                "what is stored under '{key}' is no text"
-            ))),
-        }
+        let stored = self.inner.get(from, &word).map_err(strange)?;
+        stored.map(|bytes| as_text(key, bytes)).transpose()
     }
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
@@ -120,11 +114,7 @@ impl Launcher for Pmix {
     }
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let host = kw_sys::host::name();
-        let sentence = format!(
-            "rank {} on {host} aborted the job with status {status}: {message}",
-            self.rank()
-        );
+        let sentence = aborted(self.rank(), status, message);
         // not every launcher prints what it is told
         eprintln!("{sentence}");
         self.inner.abort(status, &sentence).map_err(strange)

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::launcher::aborted;
 use super::{BootError, Launcher};
 use kw_core::pmi::text;
 
@@ -69,8 +70,7 @@ impl Launcher for Singleton {
 
     /// Nobody else will say it.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let host = kw_sys::host::name();
-        eprintln!("rank 0 on {host} aborted the job with status {status}: {message}");
+        eprintln!("{}", aborted(0, status, message));
         Ok(())
     }
 

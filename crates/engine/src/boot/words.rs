@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 
 use super::BootError;
 use super::detect::Wire;
+use super::launcher::as_text;
 use kw_core::pmi::{PmiError, text};
 
 /// A launcher that stores words.
@@ -42,12 +43,7 @@ pub(super) trait Words {
             text::Stored::Whole(v) => v,
             text::Stored::Pieces(n) => self.pieces(from, &key, n)?,
         };
-        match String::from_utf8(bytes) {
-            Ok(s) => Ok(Some(s)),
-            Err(_) => Err(BootError(format!(
-                "what is stored under '{key}' is no text"
-            ))),
-        }
+        as_text(&key, bytes).map(Some)
     }
 
     /// Joins the pieces of a value.

@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use super::detect::Wire;
+use super::launcher::aborted;
 use super::pmi1::Pmi1;
 use super::watch::Watch;
 use super::{BootError, Env, Launcher};
@@ -264,11 +265,7 @@ impl Launcher for Rendezvous {
 
     /// There is no launcher to print the sentence.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let host = kw_sys::host::name();
-        eprintln!(
-            "rank {} on {host} aborted the job with status {status}: {message}",
-            self.rank()
-        );
+        eprintln!("{}", aborted(self.rank(), status, message));
         self.inner.abort(status, message)
     }
 
