@@ -6,6 +6,7 @@ pub mod buf;
 pub mod callback;
 pub mod clock;
 pub mod cpus;
+mod dl;
 pub mod doorbell;
 pub mod fd;
 pub mod futex;

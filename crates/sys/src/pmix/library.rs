@@ -5,9 +5,9 @@
 //! process ends.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::path::PathBuf;
 
 use super::abi::{Info, OnEvent, Proc, Query, Value};
+use crate::dl::{self, Library};
 
 const NAME: &CStr = c"libpmix.so.2";
 /// So many parents are looked at: the launcher's daemon, and shells and debuggers in between.
@@ -48,10 +48,10 @@ pub struct Calls {
 /// Opens the library; the error is what the loader said.
 pub fn open(named: Option<&str>) -> Result<Calls, String> {
     let library = match named {
-        Some(path) => load(&CString::new(path).unwrap_or_default())?,
-        None => match of_launcher().map(|p| load(&p)) {
+        Some(path) => dl::open(&CString::new(path).unwrap_or_default())?,
+        None => match of_launcher().map(|p| dl::open(&p)) {
             Some(Ok(library)) => library,
-            _ => load(NAME)?,
+            _ => dl::open(NAME)?,
         },
     };
     calls(library).ok_or_else(|| "it lacks calls that a client of PMIx needs".into())
@@ -85,54 +85,23 @@ fn parent_of(pid: u32) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-fn load(path: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: opens a library by name; its initialisers are those of libpmix.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: after a failure dlerror answers a text that lives until the next call of this thread, or null.
-    let text = unsafe { libc::dlerror().as_ref().map(|t| CStr::from_ptr(t)) };
-    Err(text.map_or_else(
-        || "it cannot be opened".into(),
-        |t| t.to_string_lossy().into(),
-    ))
-}
-
-fn calls(library: *mut c_void) -> Option<Calls> {
+fn calls(library: Library) -> Option<Calls> {
     // SAFETY: each symbol has the type that the PMIx Standard gives it.
     unsafe {
         Some(Calls {
-            init: symbol(library, c"PMIx_Init")?,
-            finalize: symbol(library, c"PMIx_Finalize")?,
-            put: symbol(library, c"PMIx_Put")?,
-            commit: symbol(library, c"PMIx_Commit")?,
-            fence: symbol(library, c"PMIx_Fence")?,
-            get: symbol(library, c"PMIx_Get")?,
-            abort: symbol(library, c"PMIx_Abort")?,
-            query: symbol(library, c"PMIx_Query_info")?,
-            register: symbol(library, c"PMIx_Register_event_handler")?,
-            error_text: symbol(library, c"PMIx_Error_string")?,
-            destruct: symbol(library, c"PMIx_Value_destruct"),
+            init: library.symbol(c"PMIx_Init")?,
+            finalize: library.symbol(c"PMIx_Finalize")?,
+            put: library.symbol(c"PMIx_Put")?,
+            commit: library.symbol(c"PMIx_Commit")?,
+            fence: library.symbol(c"PMIx_Fence")?,
+            get: library.symbol(c"PMIx_Get")?,
+            abort: library.symbol(c"PMIx_Abort")?,
+            query: library.symbol(c"PMIx_Query_info")?,
+            register: library.symbol(c"PMIx_Register_event_handler")?,
+            error_text: library.symbol(c"PMIx_Error_string")?,
+            destruct: library.symbol(c"PMIx_Value_destruct"),
         })
     }
-}
-
-/// # Safety
-/// `F` is a function pointer type and the symbol's true type.
-unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Option<F> {
-    // SAFETY: the library is open and the name ends with NUL; a function pointer is as large as a data pointer here, and
-    // the caller promises the type.
-    unsafe {
-        let at = libc::dlsym(library, name.as_ptr());
-        (!at.is_null() && size_of::<F>() == size_of::<*mut c_void>())
-            .then(|| std::mem::transmute_copy::<*mut c_void, F>(&at))
-    }
-}
-
-/// Where the launcher's own library is, for messages and tests.
-pub fn launchers_file() -> Option<PathBuf> {
-    of_launcher().map(|p| p.to_string_lossy().into_owned().into())
 }
 
 #[cfg(test)]

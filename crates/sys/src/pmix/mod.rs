@@ -12,8 +12,7 @@ use std::ptr;
 use abi::{Info, Proc, Query, Value};
 use library::Calls;
 
-pub use abi::KEY_MAX;
-pub use library::launchers_file;
+use abi::KEY_MAX;
 
 /// Why something failed: a sentence's end.
 pub type Failure = String;

@@ -3,10 +3,11 @@
 //! The library keeps one ABI for all of version 2 (`libhwloc.so.15`); another version is not used. The head of `struct
 //! hwloc_obj` is written out here as that ABI has it.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use super::Thread;
+use crate::dl;
 
 /// The head of `struct hwloc_obj`; what follows is not read.
 #[repr(C)]
@@ -100,35 +101,19 @@ unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
 }
 
 fn open() -> Option<Calls> {
-    // SAFETY: opens a library by name; its initialisers are those of hwloc. It stays open until the process ends.
-    let library = unsafe { libc::dlopen(c"libhwloc.so.15".as_ptr(), libc::RTLD_NOW) };
-    if library.is_null() {
-        return None;
-    }
+    let library = dl::open(c"libhwloc.so.15").ok()?;
     // SAFETY: each symbol has the type that hwloc's version 2 declares for it; the version is checked before any other call.
     unsafe {
         Some(Calls {
-            version: symbol(library, c"hwloc_get_api_version")?,
-            init: symbol(library, c"hwloc_topology_init")?,
-            filter_all: symbol(library, c"hwloc_topology_set_all_types_filter")?,
-            filter_caches: symbol(library, c"hwloc_topology_set_cache_types_filter")?,
-            filter: symbol(library, c"hwloc_topology_set_type_filter")?,
-            load: symbol(library, c"hwloc_topology_load")?,
-            type_depth: symbol(library, c"hwloc_get_type_depth")?,
-            object: symbol(library, c"hwloc_get_obj_by_depth")?,
-            destroy: symbol(library, c"hwloc_topology_destroy")?,
+            version: library.symbol(c"hwloc_get_api_version")?,
+            init: library.symbol(c"hwloc_topology_init")?,
+            filter_all: library.symbol(c"hwloc_topology_set_all_types_filter")?,
+            filter_caches: library.symbol(c"hwloc_topology_set_cache_types_filter")?,
+            filter: library.symbol(c"hwloc_topology_set_type_filter")?,
+            load: library.symbol(c"hwloc_topology_load")?,
+            type_depth: library.symbol(c"hwloc_get_type_depth")?,
+            object: library.symbol(c"hwloc_get_obj_by_depth")?,
+            destroy: library.symbol(c"hwloc_topology_destroy")?,
         })
-    }
-}
-
-/// # Safety
-/// `F` is a function pointer type and the symbol's true type.
-unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Option<F> {
-    // SAFETY: the library is open and the name ends with NUL; a function pointer is as large as a data pointer here, and
-    // the caller promises the type.
-    unsafe {
-        let at = libc::dlsym(library, name.as_ptr());
-        (!at.is_null() && size_of::<F>() == size_of::<*mut c_void>())
-            .then(|| std::mem::transmute_copy::<*mut c_void, F>(&at))
     }
 }
