@@ -21,6 +21,13 @@ static void begin_flood(int to) {
 
 static void end_flood(void) { OK(MPI_Waitall(N + 1, sends, MPI_STATUSES_IGNORE)); }
 
+// What rank 1 sends meanwhile comes through.
+static void flood_and_receive(void) {
+    begin_flood(1);
+    OK(MPI_Recv(large, LARGE, MPI_BYTE, 1, 3, WORLD, MPI_STATUS_IGNORE));
+    end_flood();
+}
+
 static void receive(int from, int tag, int want) {
     int v = -1;
     OK(MPI_Recv(&v, 1, MPI_INT, from, tag, WORLD, MPI_STATUS_IGNORE));
@@ -75,9 +82,7 @@ static void one_way(void (*want)(void)) {
     MPI_Request r;
     meet();
     if (check_rank == 0) {
-        begin_flood(1);
-        OK(MPI_Recv(large, LARGE, MPI_BYTE, 1, 3, WORLD, MPI_STATUS_IGNORE));
-        end_flood();
+        flood_and_receive();
     } else if (check_rank == 1) {
         MPI_Isend(large, LARGE, MPI_BYTE, 0, 3, WORLD, &r);
         usleep(20000);
@@ -100,9 +105,7 @@ static void both_ways(void) {
 static void large_the_other_way(void) {
     meet();
     if (check_rank == 0) {
-        begin_flood(1);
-        OK(MPI_Recv(large, LARGE, MPI_BYTE, 1, 3, WORLD, MPI_STATUS_IGNORE));
-        end_flood();
+        flood_and_receive();
     } else if (check_rank == 1) {
         OK(MPI_Send(large, LARGE, MPI_BYTE, 0, 3, WORLD));
         receive(0, 2, 7);

@@ -1,12 +1,14 @@
 //! Every path passes the same suite.
 
+mod common;
 mod suite;
 
+use common::introduced;
 use kw_base::Peer;
 use kw_path::shm::Local;
 use kw_path::sim::{SimNet, SimOptions, SimPath};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Path, ShmPath, UdpPath};
+use kw_path::{ShmPath, UdpPath};
 use std::time::Duration;
 use suite::Fixture;
 
@@ -71,17 +73,8 @@ impl Fixture for Tcp {
                 most: usize::MAX,
             })
         };
-        let mut paths: Vec<_> = (0..n as u32)
-            .map(|me| open(me).expect("loopback"))
-            .collect();
-        let addresses: Vec<_> = paths.iter().map(|p| p.address()).collect();
-        for (me, path) in paths.iter_mut().enumerate() {
-            for (peer, address) in addresses.iter().enumerate().filter(|(p, _)| *p != me) {
-                path.introduce(Peer(peer as u32), address)
-                    .expect("an address of ours");
-            }
-        }
-        paths
+        let paths = (0..n as u32).map(|me| open(me).expect("loopback"));
+        introduced(paths.collect())
     }
 }
 
@@ -102,17 +95,8 @@ impl Fixture for Udp {
                 clock: kw_sys::clock::now,
             })
         };
-        let mut paths: Vec<_> = (0..n as u32)
-            .map(|me| open(me).expect("loopback"))
-            .collect();
-        let addresses: Vec<_> = paths.iter().map(|p| p.address()).collect();
-        for (me, path) in paths.iter_mut().enumerate() {
-            for (peer, address) in addresses.iter().enumerate().filter(|(p, _)| *p != me) {
-                path.introduce(Peer(peer as u32), address)
-                    .expect("an address of ours");
-            }
-        }
-        paths
+        let paths = (0..n as u32).map(|me| open(me).expect("loopback"));
+        introduced(paths.collect())
     }
 }
 

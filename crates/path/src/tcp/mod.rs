@@ -72,7 +72,7 @@ use kw_core::wire::{Header, Kind};
 use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
-use link::Link;
+use link::{End, Link};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -601,7 +601,11 @@ impl Path for TcpPath {
         let idle = link.stream.is_flushed();
         let sent = match link.send(head, body, cookie, &self.tuning) {
             Ok(sent) => sent,
-            Err(e) => return Err(down(to, format!("sending failed ({e})"))),
+            Err(e) => {
+                let end = End::Failed(e);
+                let what = end.what(self.me, to, &link.way());
+                return Err(down(to, format!("{what}; {}", end.advice(to))));
+            }
         };
         if sent == Sent::Queued {
             if idle && !link.stream.is_flushed() {

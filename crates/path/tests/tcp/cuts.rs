@@ -53,15 +53,14 @@ fn soak(seed: u64, count: usize, segment: u64, mut cut: impl FnMut(&mut [Side; 2
         segment_loopback: segment,
         ..Tuning::for_size(2)
     };
-    let mut sides = [0, 1].map(|me| Side {
-        path: TcpPath::tuned(config(me, 2), tuning.clone()).expect("loopback"),
+    let paths = [0, 1].map(|me| TcpPath::tuned(config(me, 2), tuning.clone()).expect("loopback"));
+    let mut paths = introduced(paths.into()).into_iter();
+    let mut sides = [0, 1].map(|_| Side {
+        path: paths.next().expect("two"),
         log: Log::default(),
         sizes: Vec::new(),
         queued: Vec::new(),
     });
-    let at = [0, 1].map(|me: usize| sides[me].path.address());
-    sides[0].path.introduce(Peer(1), &at[1]).unwrap();
-    sides[1].path.introduce(Peer(0), &at[0]).unwrap();
     until("all messages on both sides", || {
         let me = dice.below(2) as usize;
         let fine = sides[me].sizes.len() - sides[1 - me].log.came.len() < 12;
@@ -131,14 +130,8 @@ fn a_connection_that_is_reset_in_the_middle_of_messages_loses_nothing() {
 #[test]
 fn a_rank_that_was_only_called_asks_where_the_other_listens() {
     let (mut a, mut b) = (rank(0, 2), rank(1, 2));
-    let (mut la, mut lb) = (Log::default(), Log::default());
     a.introduce(Peer(1), &b.address()).unwrap();
-    send(&mut a, 1, 1, &filled(b"ping")).unwrap();
-    until("ping", || {
-        a.poll(now(), &mut la);
-        b.poll(now(), &mut lb);
-        !lb.came.is_empty()
-    });
+    let [_, mut lb] = ping(&mut a, &mut b);
     let at = a.address();
     drop(a);
     until("the question", || {
@@ -157,33 +150,32 @@ fn a_rank_that_was_only_called_asks_where_the_other_listens() {
 
 #[test]
 fn where_nothing_is_kept_a_cut_is_an_error_that_names_both_ranks_and_addresses() {
-    let [mut a, mut b] = [0, 1].map(|me| {
-        let config = Config {
+    for found_by_sending in [false, true] {
+        let [mut a, mut b] = two_of(|me| Config {
             reliable: false,
             ..config(me, 2)
-        };
-        TcpPath::new(config).expect("loopback")
-    });
-    let (mut la, mut lb) = (Log::default(), Log::default());
-    a.introduce(Peer(1), &b.address()).unwrap();
-    send(&mut a, 1, 1, &filled(b"ping")).unwrap();
-    until("ping", || {
-        a.poll(now(), &mut la);
-        b.poll(now(), &mut lb);
-        !lb.came.is_empty()
-    });
-    a.cut(Peer(1));
-    until("the end on both sides", || {
-        a.poll(now(), &mut la);
-        b.poll(now(), &mut lb);
-        !la.down.is_empty() && !lb.down.is_empty()
-    });
-    for log in [la, lb] {
-        let text = log.down[0].0.to_string();
-        assert!(
-            text.contains("ranks 0 and 1 (127.0.0.1 to 127.0.0.1)")
-                || text.contains("ranks 1 and 0 (127.0.0.1 to 127.0.0.1)"),
-            "{text}"
-        );
+        });
+        let mut logs = ping(&mut a, &mut b);
+        a.cut(Peer(1));
+        let mut told = Vec::new();
+        until("the end on both sides", || {
+            if found_by_sending {
+                let sent = send(&mut b, 0, 2, &filled(&body(2, 100)));
+                told.extend(sent.err().map(|down| down.to_string()));
+            }
+            if !found_by_sending || !told.is_empty() {
+                a.poll(now(), &mut logs[0]);
+                b.poll(now(), &mut logs[1]);
+            }
+            logs.iter().all(|log| !log.down.is_empty())
+        });
+        told.extend(logs.iter().map(|log| log.down[0].0.to_string()));
+        for text in told {
+            assert!(
+                text.contains("ranks 0 and 1 (127.0.0.1 to 127.0.0.1)")
+                    || text.contains("ranks 1 and 0 (127.0.0.1 to 127.0.0.1)"),
+                "{text}"
+            );
+        }
     }
 }

@@ -99,15 +99,9 @@ fn of_several_addresses_the_one_that_proves_the_key_wins() {
 #[test]
 fn a_rank_that_is_connected_to_needs_no_address() {
     let (mut a, mut b) = (rank(0, 2), rank(1, 2));
-    let (mut la, mut lb) = (Log::default(), Log::default());
     assert!(b.wants_address(Peer(0)));
     a.introduce(Peer(1), &b.address()).unwrap();
-    send(&mut a, 1, 1, &filled(b"ping")).unwrap();
-    until("ping", || {
-        a.poll(now(), &mut la);
-        b.poll(now(), &mut lb);
-        !lb.came.is_empty()
-    });
+    let [mut la, _] = ping(&mut a, &mut b);
     assert!(!b.wants_address(Peer(0)));
     send(&mut b, 0, 2, &filled(b"pong")).unwrap();
     until("pong", || a.poll(now(), &mut la) && !la.came.is_empty());

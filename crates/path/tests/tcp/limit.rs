@@ -4,23 +4,15 @@ use super::*;
 
 /// `n` ranks with room for `most` connections each, that know each other.
 fn crowd(n: u32, most: usize) -> Vec<(TcpPath, Log)> {
-    let paths: Vec<_> = (0..n)
-        .map(|me| {
-            let config = Config {
-                most,
-                ..config(me, n)
-            };
-            TcpPath::new(config).expect("loopback")
+    let open = |me| {
+        TcpPath::new(Config {
+            most,
+            ..config(me, n)
         })
-        .collect();
-    let at: Vec<_> = paths.iter().map(|p| p.address()).collect();
-    let mut all: Vec<_> = paths.into_iter().map(|p| (p, Log::default())).collect();
-    for (me, (path, _)) in all.iter_mut().enumerate() {
-        for (peer, at) in at.iter().enumerate().filter(|(peer, _)| *peer != me) {
-            path.introduce(Peer(peer as u32), at).unwrap();
-        }
-    }
-    all
+    };
+    let paths = (0..n).map(|me| open(me).expect("loopback")).collect();
+    let all = introduced(paths).into_iter();
+    all.map(|path| (path, Log::default())).collect()
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached by giving `poll` a
 //! later `now`.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod cuts;
 mod ends;
 mod limit;
@@ -10,6 +12,7 @@ mod segments;
 mod trust;
 mod typed;
 
+use common::introduced;
 use kw_base::{Peer, Tick};
 use kw_core::wire::{Header, Kind};
 use kw_path::tcp::{Config, TcpPath};
@@ -92,10 +95,28 @@ pub fn rank(me: u32, size: u32) -> TcpPath {
 
 /// Two ranks that know each other's address.
 pub fn pair() -> [TcpPath; 2] {
-    let (mut a, mut b) = (rank(0, 2), rank(1, 2));
-    a.introduce(Peer(1), &b.address()).unwrap();
-    b.introduce(Peer(0), &a.address()).unwrap();
-    [a, b]
+    two_of(|me| config(me, 2))
+}
+
+/// Two ranks of these kinds that know each other's address.
+pub fn two_of(kind: impl Fn(u32) -> Config) -> [TcpPath; 2] {
+    let both = [0, 1].map(|me| TcpPath::new(kind(me)).expect("loopback"));
+    let Ok(both) = introduced(both.into()).try_into() else {
+        unreachable!("two are two");
+    };
+    both
+}
+
+/// Rank 0 tells rank 1 something, and so connects; what each has heard.
+pub fn ping(a: &mut TcpPath, b: &mut TcpPath) -> [Log; 2] {
+    let [mut la, mut lb] = [Log::default(), Log::default()];
+    send(a, 1, 1, &filled(b"ping")).unwrap();
+    until("ping", || {
+        a.poll(now(), &mut la);
+        b.poll(now(), &mut lb);
+        !lb.came.is_empty()
+    });
+    [la, lb]
 }
 
 /// The body of message `tag`.
