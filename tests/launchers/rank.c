@@ -83,6 +83,14 @@ static void wait_for_end(void)
     printf("rank %d got %s\n", rank, got == SIGUSR1 ? "USR1" : "nothing");
 }
 
+/* All ranks run; the last one leaves a file that shows it, since what it prints may be lost with it. */
+static void last_words(const char *file)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == size - 1)
+        fclose(fopen(file, "w"));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "who";
@@ -108,12 +116,14 @@ int main(int argc, char **argv)
         wait_for_end();
     else if (is(what, "exit"))
         status = rank == size - 1 ? atoi(argv[2]) : 0;
-    else if (is(what, "abort") && rank == size - 1)
-        MPI_Abort(MPI_COMM_WORLD, atoi(argv[2]));
-    else if (is(what, "die") && rank == size - 1)
-        raise(SIGKILL);
-    if (is(what, "abort") || is(what, "die"))
+    else if (is(what, "abort") || is(what, "die")) {
+        last_words(argv[2]);
+        if (rank == size - 1 && is(what, "abort"))
+            MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
+        if (rank == size - 1)
+            raise(SIGKILL);
         sleep(30);
+    }
     MPI_Finalize();
     return status;
 }
