@@ -12,4 +12,5 @@ pub mod p2p;
 pub mod pmi;
 pub mod reliable;
 pub mod schedule;
+pub mod start;
 pub mod wire;

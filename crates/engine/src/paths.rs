@@ -1,6 +1,6 @@
 //! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
 
-use crate::boot::{BootError, Job, Launcher};
+use crate::boot::{BootError, Job, Launcher, talk};
 use crate::sleeper::{Bell, Sleeper};
 use kw_base::counters::{Counter, Way};
 use kw_base::events::Event;
@@ -8,6 +8,7 @@ use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
 use kw_core::p2p::table::{Choice, Lines};
 use kw_core::p2p::{Action, Machine};
+use kw_core::start::{Publish, address_key};
 use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
@@ -68,7 +69,7 @@ impl Paths {
         let allowed = Allowed::read(knobs)?;
         let local = local(job);
         let lead = match allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me {
-            true => Some(lead(launcher, &local, job)?),
+            true => Some(ShmPath::lead(&local, &job.key).map_err(sentence)?),
             false => None,
         };
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
@@ -76,17 +77,27 @@ impl Paths {
         let single_host = local.peers.len() == job.size as usize;
         let (mut tcp, mut udp) = (None, None);
         match wire {
-            Some(Wire::Tcp) => tcp = Some(listen(launcher, job, knobs, single_host)?),
-            Some(Wire::Udp) => udp = Some(open_udp(launcher, job, knobs, single_host)?),
+            Some(Wire::Tcp) => tcp = Some(listen(launcher.job(), job, knobs, single_host)?),
+            Some(Wire::Udp) => udp = Some(open_udp(launcher.job(), job, knobs, single_host)?),
             None => {}
         }
-        if job.size > 1 {
-            launcher.fence()?;
-        }
-        let shm = match (lead, allowed.shm && local.peers.len() > 1) {
+        let listens = match (&tcp, &udp) {
+            (Some(tcp), _) => Some(("tcp", tcp.address())),
+            (None, Some(udp)) => Some(("udp", udp.address())),
+            (None, None) => None,
+        };
+        let joins = by_shm > 1 && lead.is_none();
+        let publish = Publish::new(
+            (job.me.0, job.size),
+            listens,
+            lead.as_ref().map(Lead::address),
+            joins.then_some(local.peers[0].0),
+        );
+        let memory = talk::hold(launcher, publish)?;
+        let shm = match (lead, memory) {
             (Some(lead), _) => Some(lead.serve(PATIENCE).map_err(sentence)?),
-            (None, true) => Some(join(launcher, &local, job)?),
-            (None, false) => None,
+            (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(sentence)?),
+            (None, None) => None,
         };
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         Ok(Paths {
@@ -468,49 +479,31 @@ fn local(job: &Job) -> Local {
     }
 }
 
-fn wire_key(path: &str, rank: Peer) -> String {
-    format!("kw_{path}_{rank}")
-}
-
-fn listen(
-    launcher: &mut dyn Launcher,
-    job: &Job,
-    knobs: &Knobs,
-    single_host: bool,
-) -> Result<TcpPath, BootError> {
+fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<TcpPath, BootError> {
     let config = tcp::Config {
         me: job.me,
         size: job.size,
-        job: launcher.job().to_string(),
+        job: name.to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
         reliable: knobs.flag(Id::Reliable),
         most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
-    let tcp = TcpPath::new(config).map_err(sentence)?;
-    launcher.put(&wire_key("tcp", job.me), &tcp.address())?;
-    Ok(tcp)
+    TcpPath::new(config).map_err(sentence)
 }
 
-fn open_udp(
-    launcher: &mut dyn Launcher,
-    job: &Job,
-    knobs: &Knobs,
-    single_host: bool,
-) -> Result<UdpPath, BootError> {
+fn open_udp(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<UdpPath, BootError> {
     let config = udp::Config {
         me: job.me,
         size: job.size,
-        job: launcher.job().to_string(),
+        job: name.to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
         clock: kw_sys::clock::now,
     };
-    let udp = UdpPath::new(config).map_err(sentence)?;
-    launcher.put(&wire_key("udp", job.me), &udp.address())?;
-    Ok(udp)
+    UdpPath::new(config).map_err(sentence)
 }
 
 fn introduce(
@@ -520,36 +513,15 @@ fn introduce(
     launcher: &mut dyn Launcher,
 ) -> Result<(), Down> {
     let failed = |reason: String| Down { path, peer, reason };
-    match launcher.get(peer.0, &wire_key(path, peer)) {
+    match launcher.get(peer.0, &address_key(path, peer.0)) {
         Ok(Some(address)) => wire.introduce(peer, &address),
         Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
         Err(e) => Err(failed(e.to_string())),
     }
 }
 
-fn shm_key(leader: Peer) -> String {
-    format!("kw_shm_{leader}")
-}
-
 fn sentence(e: impl std::fmt::Display) -> BootError {
     BootError(e.to_string())
-}
-
-fn lead(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<Lead, BootError> {
-    let lead = ShmPath::lead(local, &job.key).map_err(sentence)?;
-    launcher.put(&shm_key(job.me), &lead.address())?;
-    Ok(lead)
-}
-
-fn join(launcher: &mut dyn Launcher, local: &Local, job: &Job) -> Result<ShmPath, BootError> {
-    let leader = local.peers[0];
-    let address = launcher.get(leader.0, &shm_key(leader))?;
-    let address = address.ok_or_else(|| {
-        BootError(format!(
-            "rank {leader} did not say where its shared memory is"
-        ))
-    })?;
-    ShmPath::join(local, &job.key, &address).map_err(sentence)
 }
 
 #[cold]

@@ -17,6 +17,7 @@
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`collectives`] | what `kwinfo` says about collective algorithms |
+//! | [`startup`] | what it says about the start of very large jobs |
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ pub mod plan;
 pub mod ranks;
 pub mod remote;
 pub mod slurm;
+pub mod startup;
 pub mod stdin;
 pub mod tuning;
 pub mod verdict;

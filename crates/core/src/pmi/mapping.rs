@@ -1,5 +1,7 @@
 //! `PMI_process_mapping`: `(vector,(first host,hosts,ranks each),...)`, repeated until every rank has a host.
 
+use std::collections::HashMap;
+
 /// Host number of each of `size` ranks; `None` when the text says something else.
 pub fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
     let inner = text.trim().strip_prefix("(vector,")?.strip_suffix(')')?;
@@ -43,7 +45,7 @@ fn fill(hosts: &mut Vec<u32>, first: u32, count: u32, each: u32, size: usize) ->
     Some(())
 }
 
-/// The text for these hosts, one block for each run of ranks on one host.
+/// The text for these hosts: one block for hosts in a row that have as many ranks in a row each.
 pub fn write(hosts: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &h in hosts {
@@ -52,22 +54,28 @@ pub fn write(hosts: &[u32]) -> String {
             _ => runs.push((h, 1)),
         }
     }
-    let blocks: Vec<String> = runs.iter().map(|(h, n)| format!("({h},1,{n})")).collect();
+    let mut blocks: Vec<(u32, u32, u32)> = Vec::new();
+    for (host, each) in runs {
+        match blocks.last_mut() {
+            Some((first, count, n)) if *n == each && first.checked_add(*count) == Some(host) => {
+                *count += 1;
+            }
+            _ => blocks.push((host, 1, each)),
+        }
+    }
+    let blocks: Vec<String> = blocks
+        .iter()
+        .map(|(first, count, each)| format!("({first},{count},{each})"))
+        .collect();
     format!("(vector,{})", blocks.join(","))
 }
 
 /// Numbers hosts by name, in the order of their first rank.
 pub fn number<S: AsRef<str>>(names: &[S]) -> Vec<u32> {
-    let mut known: Vec<&str> = Vec::new();
-    names
-        .iter()
-        .map(|name| {
-            let name = name.as_ref();
-            let at = known.iter().position(|k| *k == name);
-            at.unwrap_or_else(|| {
-                known.push(name);
-                known.len() - 1
-            }) as u32
-        })
-        .collect()
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let number = |name| {
+        let next = known.len() as u32;
+        *known.entry(name).or_insert(next)
+    };
+    names.iter().map(AsRef::as_ref).map(number).collect()
 }

@@ -11,6 +11,7 @@ mod pmi2;
 mod pmix;
 mod rendezvous;
 mod singleton;
+pub(crate) mod talk;
 mod traces;
 mod watch;
 mod words;
@@ -22,7 +23,7 @@ mod tests;
 
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
-use kw_core::pmi::{mapping, text};
+use kw_core::start::{Agree, Hosts};
 
 pub use detect::Env;
 pub use launcher::{BootError, Launcher, ProcessSet};
@@ -125,51 +126,26 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
     kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
 }
 
-const ROOT_KEY: &str = "kw_root_key";
-
 /// Key and hosts under a launcher that knows nothing of Kittiwake.
 fn agree(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<(Vec<u32>, [u8; 32]), BootError> {
     let told = launcher.hosts();
     let own = knobs.text(Id::Host);
-    if launcher.rank() == 0 {
-        let by = if own != "auto" || told.is_none() {
-            "name"
-        } else {
-            "map"
-        };
-        let word = format!("{by} {}", text::hex(&fresh_key()?));
-        launcher.put(ROOT_KEY, &word)?;
-    }
+    let fresh = match launcher.rank() {
+        0 => Some((fresh_key()?, own != "auto")),
+        _ => None,
+    };
     let name = if own == "auto" {
         machine()
     } else {
         own.to_string()
     };
-    launcher.put(&format!("kw_host_{}", launcher.rank()), &name)?;
-    launcher.fence()?;
-    let word = must(launcher, 0, ROOT_KEY)?;
-    let (by, digits) = word.split_once(' ').unwrap_or(("", ""));
-    let key = text::unhex(digits)
-        .ok_or_else(|| BootError(format!("'{ROOT_KEY}' is not what rank 0 stored")))?;
-    match (by, told) {
-        ("map", Some(hosts)) => Ok((hosts, key)),
-        _ => Ok((named_hosts(launcher)?, key)),
+    let (rank, size) = (launcher.rank(), launcher.size());
+    let talk = Agree::new(rank, size, told.is_some(), &name, fresh);
+    let agreed = talk::hold(launcher, talk)?;
+    match (agreed.hosts, told) {
+        (Hosts::Told, Some(hosts)) | (Hosts::Named(hosts), _) => Ok((hosts, agreed.key)),
+        (Hosts::Told, None) => told_hosts(launcher).map(|hosts| (hosts, agreed.key)),
     }
-}
-
-fn named_hosts(launcher: &mut dyn Launcher) -> Result<Vec<u32>, BootError> {
-    let mut names = Vec::new();
-    for r in 0..launcher.size() {
-        names.push(must(launcher, r, &format!("kw_host_{r}"))?);
-    }
-    Ok(mapping::number(&names))
-}
-
-fn must(launcher: &mut dyn Launcher, from: u32, key: &str) -> Result<String, BootError> {
-    let name = launcher.name().to_string();
-    launcher
-        .get(from, key)?
-        .ok_or_else(|| BootError(format!("{name} lost the value of '{key}'")))
 }
 
 /// What tells machines apart: the kernel's boot, or failing that the host name.

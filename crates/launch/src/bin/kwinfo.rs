@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use kw_core::schedule::Table;
 use kw_core::schedule::model::Measurements;
-use kw_launch::{collectives, tuning};
+use kw_launch::{collectives, startup, tuning};
 
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
@@ -45,6 +45,18 @@ struct Options {
     /// With --collectives and --consistency: measurements of this machine, as bench/tune writes them
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
+    /// How a job of so many ranks starts, simulated: what ranks say to their launcher, and the first barrier
+    #[arg(long, value_name = "RANKS", value_delimiter = ',')]
+    start: Vec<u32>,
+    /// With --start: ranks of each host
+    #[arg(long, value_name = "RANKS", default_value_t = 32, requires = "start")]
+    per_host: u32,
+    /// With --start: microseconds of a message between hosts
+    #[arg(long, value_name = "US", default_value_t = 50, requires = "start")]
+    latency: u32,
+    /// With --start: million bytes a second between hosts
+    #[arg(long, value_name = "MB", default_value_t = 125, requires = "start")]
+    bandwidth: u32,
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
@@ -81,6 +93,9 @@ fn tell(options: &Options) -> Result<(String, ExitCode), String> {
     section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
     section(options.man, man);
+    if !options.start.is_empty() {
+        out += &starts(options)?;
+    }
     if options.collectives || options.consistency {
         let (table, models) = (rows_in_force()?, measurements(options.measured.as_deref())?);
         if options.collectives {
@@ -175,6 +190,17 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
 
 fn listing(list: tuning::Listing) -> String {
     table(&list.head, &list.rows)
+}
+
+/// Simulated starts, and what the columns are.
+fn starts(options: &Options) -> Result<String, String> {
+    let place = startup::Place {
+        per_host: options.per_host,
+        latency_us: options.latency,
+        bandwidth_mb: options.bandwidth,
+    };
+    let table = listing(startup::listing(&options.start, place)?);
+    Ok(table + "\n" + &startup::legend(place))
 }
 
 /// The knobs, with what they are in this environment.
