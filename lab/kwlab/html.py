@@ -11,7 +11,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bott
 img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
-td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 4rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
+td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 5rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
 p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
 @media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
   table { font-size: .7rem; } body { max-width: none; padding: 0; } }

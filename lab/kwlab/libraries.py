@@ -5,6 +5,7 @@ Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; 
 host lab (tests/hosts/lab), joined by a link of 1 Gb/s; `hosts` is the same without the limit."""
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ FRONT = "br0"  # the interface of the lab's switch, where launchers run
 RATES = {"gigabit": ["--rate", "1gbit"], "hosts": []}  # of the networks in the host lab
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
+RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
 KIND = 2  # seconds between asking a job to end and ending it
 
 
@@ -30,9 +32,10 @@ class Failed(subprocess.CalledProcessError):
     """A program that ended with an error, and its last words."""
 
     def words(self):
-        """The end of what it wrote, in one line: of its complaints if there are any, else of its output without measurements and pieces of them."""
+        """The end of what it wrote, in one line and without drawn rules: of its complaints if there are any, else of its output without measurements
+        and pieces of them."""
         said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{") and '": ' not in line)
-        return " ".join(said.split())[-300:]
+        return " ".join(RULE.sub("… ", said).split())[-300:]
 
     def __str__(self):
         return f"status {self.returncode}: {self.words()}" if self.words() else f"status {self.returncode}, and no word why"
