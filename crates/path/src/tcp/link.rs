@@ -79,8 +79,6 @@ pub struct Link {
 const JOIN_ROOM: usize = 4 << 10;
 /// Most frames are this small; clearing more of the stack for them would cost time.
 const SMALL_JOIN: usize = 224;
-/// Payload remainders up to this size are received together with what follows them.
-const TAIL: u64 = 16 << 10;
 
 impl Link {
     pub fn new(sock: Sock, mut stream: Stream, tuning: &Tuning) -> Link {
@@ -141,6 +139,9 @@ impl Link {
         if !self.stream.is_flushed() {
             return Ok(self.stream.outbox.push(head, body, 0, cookie));
         }
+        if self.stream.outbox.first_segment(head.kind, body.len()) < body.len() {
+            return self.send_segments(head, body, cookie, tuning);
+        }
         let n = match self.send_now(head, body, tuning) {
             Ok(n) => n as u64,
             Err(_) if self.stream.kept.is_some() => 0,
@@ -160,6 +161,24 @@ impl Link {
         }
     }
 
+    /// Sends a frame in segments: as many in one system call as it takes.
+    fn send_segments(
+        &mut self,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+        tuning: &Tuning,
+    ) -> io::Result<Sent> {
+        let mut sent = self.stream.outbox.push(head, body, 0, cookie);
+        match self.send_queued(tuning, |_| sent = Sent::Done) {
+            Err(e) if self.stream.kept.is_none() => {
+                self.stream.outbox.clear();
+                Err(e)
+            }
+            _ => Ok(sent),
+        }
+    }
+
     /// One system call; how many bytes went.
     #[inline]
     fn send_now(&self, head: &Header, body: Body<'_>, tuning: &Tuning) -> io::Result<usize> {
@@ -174,11 +193,7 @@ impl Link {
                 })
             }
             Body::Payload { buf, from, len } => {
-                let first = self
-                    .stream
-                    .outbox
-                    .first_segment(head.kind, len)
-                    .min(tuning.send_chunk);
+                let first = len.min(tuning.send_chunk);
                 self.sock.send_with(&head.encode(), buf, from, first)
             }
         }
@@ -265,7 +280,7 @@ impl Link {
         for _ in 0..tuning.turns {
             let n = match self.stream.is_behind() {
                 true => self.repeat(tuning)?,
-                false => self.send_queued(peer, tuning, inbound)?,
+                false => self.send_queued(tuning, |cookie| inbound.on_sent(peer, cookie))?,
             };
             if n == 0 {
                 break;
@@ -278,12 +293,8 @@ impl Link {
         Ok(moved)
     }
 
-    fn send_queued<I: Inbound>(
-        &mut self,
-        peer: Peer,
-        tuning: &Tuning,
-        inbound: &mut I,
-    ) -> io::Result<usize> {
+    /// One system call from the queue. `done` hears whose payload is needed no more.
+    fn send_queued(&mut self, tuning: &Tuning, mut done: impl FnMut(u64)) -> io::Result<usize> {
         let Stream { outbox, kept, .. } = &mut self.stream;
         outbox.send_some(&self.sock, tuning.send_chunk, |went| {
             match (went, kept.as_mut()) {
@@ -298,7 +309,7 @@ impl Link {
                 }
                 (Went::All(cookie), kept) => {
                     if kept.is_none_or(|k| k.finish(cookie)) {
-                        inbound.on_sent(peer, cookie);
+                        done(cookie);
                     }
                 }
                 (_, None) => {}
@@ -409,7 +420,7 @@ impl Link {
         let mut ask = s.ask.min(s.buffer.len());
         if let Some(f) = &s.inflow {
             let want = f.fits().saturating_sub(f.done);
-            let whole = f.fits() == f.stop && want <= TAIL;
+            let whole = f.fits() == f.stop;
             let tail = if whole { ask } else { 0 };
             if want > 0 {
                 let at = f.landing.at + f.done;
