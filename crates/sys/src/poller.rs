@@ -96,6 +96,14 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
     }
 
+    /// As `change`, until something has happened: after the event the poller hears nothing of the descriptor until it is changed
+    /// again, and its traffic costs the kernel no look at whoever sleeps here.
+    pub fn change_once(&self, fd: impl AsFd, data: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(data);
+        let flags = interest.flags() | epoll::EventFlags::ONESHOT;
+        Ok(epoll::modify(&self.epoll, fd, data, flags)?)
+    }
+
     /// Takes a descriptor out. (Closing it does the same.)
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, fd)?)
@@ -186,6 +194,22 @@ mod tests {
         assert_eq!((events.len(), events[0].data), (1, 9));
         inner.wait(Some(Duration::ZERO), &mut events).unwrap();
         assert_eq!((events[0].data, events[0].read), (5, true));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_watched_once_is_told_of_once() {
+        let (r, w) = rustix::pipe::pipe().unwrap();
+        let mut p = Poller::new().unwrap();
+        p.add(&r, 5, Interest::Read).unwrap();
+        rustix::io::write(&w, b"x").unwrap();
+        let mut events = Vec::new();
+        for _ in 0..2 {
+            p.change_once(&r, 5, Interest::Read).unwrap();
+            p.wait(None, &mut events).unwrap();
+            assert_eq!((events.len(), events[0].data), (1, 5));
+            p.wait(Some(Duration::ZERO), &mut events).unwrap();
+            assert!(events.is_empty());
+        }
     }
 
     #[test]

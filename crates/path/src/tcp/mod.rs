@@ -72,7 +72,7 @@ use kw_core::wire::{Header, Kind};
 use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
-use link::{End, Link};
+use link::{End, Link, Watch};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -281,22 +281,17 @@ impl TcpPath {
             Asleep::Waiting => 0,
             Asleep::Serving => self.tuning.batch,
         };
+        let how = self.way_to_watch();
         for &peer in &self.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
                 link.wake_for(batch);
-                let wants = !link.stream.is_flushed();
-                if wants != link.armed {
-                    let interest = if wants {
-                        Interest::Both
-                    } else {
-                        Interest::Read
-                    };
-                    // A descriptor of ours that is registered can be changed; without it the alarm below still wakes us.
-                    let _ = self
-                        .poller
-                        .change(&link.sock, tag::LINK | peer.0 as u64, interest);
-                    link.armed = wants;
-                }
+                let interest = match link.stream.is_flushed() {
+                    true => Interest::Read,
+                    false => Interest::Both,
+                };
+                let number = tag::LINK | peer.0 as u64;
+                // Where the system refuses, the alarm or the next poll still finds what comes.
+                let _ = link.be_watched(&self.poller, number, how(interest));
             }
         }
         if !self.owing.is_empty() {
@@ -304,10 +299,30 @@ impl TcpPath {
         }
     }
 
+    /// Where few connections are read directly the poller watches them for the next sleep only.
+    fn way_to_watch(&self) -> fn(Interest) -> Watch {
+        match self.live.len() <= self.tuning.few_links {
+            true => Watch::Once,
+            false => Watch::Always,
+        }
+    }
+
+    /// There are more connections than are read directly: the poller tells of each from now on.
+    #[cold]
+    fn watch_all(&mut self) -> std::io::Result<()> {
+        for &peer in &self.live {
+            if let Slot::Up(link) = &mut self.slots[peer.idx()] {
+                let number = tag::LINK | peer.0 as u64;
+                link.be_watched(&self.poller, number, Watch::Always(Interest::Read))?;
+            }
+        }
+        Ok(())
+    }
+
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let moved = !self.owing.is_empty() && self.settle(inbound);
-        self.look(now, true, inbound) | moved
+        self.look(now, inbound) | moved
     }
 
     /// Breaks the connection of a peer, as a bad network would. For tests.
@@ -373,18 +388,21 @@ impl TcpPath {
         if let Some(bytes) = self.tuning.socket_buffer {
             sock.set_buffers(bytes)?;
         }
-        self.poller
-            .change(&sock, tag::LINK | peer.0 as u64, Interest::Read)?;
         if !stream.is_flushed() {
             self.backlog.push(peer);
         }
         self.live.push(peer);
         self.dialing.retain(|&p| p != peer);
-        let link = Link::new(sock, stream, &self.tuning);
+        let mut link = Link::new(sock, stream, &self.tuning);
+        let number = tag::LINK | peer.0 as u64;
+        link.be_watched(&self.poller, number, self.way_to_watch()(Interest::Read))?;
         if link.owes() {
             self.owing.push(peer);
         }
         self.slots[peer.idx()] = Slot::Up(Box::new(link));
+        if self.live.len() == self.tuning.few_links + 1 {
+            self.watch_all()?;
+        }
         Ok(())
     }
 
@@ -481,8 +499,19 @@ impl TcpPath {
         sent
     }
 
-    /// Asks the poller and serves what it names; `links`: the connections too.
-    fn look<I: Inbound>(&mut self, now: Tick, links: bool, inbound: &mut I) -> bool {
+    /// The poller has told of a connection. What is told once counts as something that moved, so that nobody sleeps before it is
+    /// watched again.
+    fn told_of<I: Inbound>(&mut self, peer: Peer, event: &Event, inbound: &mut I) -> bool {
+        let once = match &mut self.slots[peer.idx()] {
+            Slot::Up(link) => link.was_told(),
+            _ => false,
+        };
+        once | (event.read && self.pull(peer, inbound))
+            | (event.write && self.push_ready(peer, inbound))
+    }
+
+    /// Asks the poller and serves what it names.
+    fn look<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         self.patience = self.tuning.look_every;
         let mut events = std::mem::take(&mut self.events);
         // An epoll that fails leaves the direct reads; there is nobody to tell.
@@ -491,12 +520,7 @@ impl TcpPath {
         for e in &events {
             let low = e.data & !tag::KINDS;
             moved |= match e.data & tag::KINDS {
-                tag::LINK if links => {
-                    let peer = Peer(low as u32);
-                    (e.read && self.pull(peer, inbound))
-                        | (e.write && self.push_ready(peer, inbound))
-                }
-                tag::LINK => false,
+                tag::LINK => self.told_of(Peer(low as u32), e, inbound),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),
                 _ => self.let_in(low as usize, now),
@@ -634,7 +658,7 @@ impl Path for TcpPath {
             self.patience = self.patience.saturating_sub(1);
         }
         if !few || self.patience == 0 || !self.is_settled() {
-            moved |= self.look(now, !few, inbound);
+            moved |= self.look(now, inbound);
         }
         moved
     }
