@@ -180,6 +180,19 @@ impl<P> Kept<P> {
         self.went(n as u64);
     }
 
+    /// `n` more bytes were handed to the connection, and the peer's kernel has all before byte `to` of the stream: forgets what it
+    /// has. Returns how many of the `n` need not be kept, because they are among it; those that follow them are to be.
+    pub fn skip(&mut self, n: u64, to: u64, done: impl FnMut(u64)) -> u64 {
+        debug_assert!(!self.is_behind(), "new bytes while old ones wait");
+        let known = to.saturating_sub(self.end).min(n);
+        self.release(to.min(self.end), done);
+        if known > 0 {
+            self.went(known);
+            self.base = self.end;
+        }
+        known
+    }
+
     /// Bytes of a payload were handed to the connection; they stay where they are.
     pub fn lend(&mut self, from: P, at: u64, len: u64) {
         debug_assert!(!self.is_behind(), "new bytes while old ones wait");

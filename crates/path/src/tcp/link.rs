@@ -235,40 +235,42 @@ impl Link {
         }
     }
 
-    /// Keeps the first `n` bytes of a frame that went. Whether payload was lent instead of being copied.
+    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged already. Whether payload was lent
+    /// instead of being copied.
     #[inline]
     fn keep(&mut self, head: &Header, body: Body<'_>, n: u64, tuning: &Tuning) -> bool {
         let Some(kept) = &mut self.stream.kept else {
             return false;
         };
-        let lead = n.min(HEADER_LEN as u64) as usize;
-        let head = &head.encode()[..lead];
+        let mut known = 0;
+        if n >= tuning.keep && !kept.owes() {
+            // Within a machine, and often beyond it, the answer is there before the call returns.
+            known = skip(kept, &self.sock, n);
+        }
+        let lend = matches!(body, Body::Payload { len, .. } if len > tuning.copied);
         match body {
-            Body::Payload { buf, from, len } if len > tuning.copied => {
-                kept.copy(head);
-                if n > HEADER_LEN as u64 {
-                    kept.lend(buf.clone(), from, n - HEADER_LEN as u64);
+            Body::Payload { buf, from, .. } if lend => {
+                let lead = HEADER_LEN as u64;
+                if known < lead {
+                    kept.copy(&head.encode()[known as usize..n.min(lead) as usize]);
                 }
-                return true;
+                let first = known.max(lead);
+                if n > first {
+                    kept.lend(buf.clone(), from + first - lead, n - first);
+                }
             }
-            _ if n == 0 => return false,
-            body => kept.copy_with(n as usize, |to| {
-                let (to_head, rest) = to.split_at_mut(lead);
-                to_head.copy_from_slice(head);
-                match body {
-                    Body::None => {}
-                    Body::Bytes(bytes) => rest.copy_from_slice(&bytes[..rest.len()]),
-                    Body::Payload { buf, from, .. } => {
-                        buf.read(from, rest);
-                    }
-                }
-            }),
+            body if n > known => {
+                kept.copy_with((n - known) as usize, |to| fill(head, body, known, to));
+            }
+            _ => {}
         }
         if kept.len() >= self.look_at && !kept.owes() {
-            forget(kept, &self.sock, |_| {});
+            if n < tuning.keep {
+                forget(kept, &self.sock, |_| {});
+            }
             self.look_at = kept.len() + tuning.keep;
         }
-        false
+        lend
     }
 
     #[inline]
@@ -496,6 +498,32 @@ fn forget(kept: &mut Kept<Buf>, sock: &Sock, done: impl FnMut(u64)) {
     if let Ok(unacknowledged) = sock.unacknowledged() {
         let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
         kept.release(acknowledged, done);
+    }
+}
+
+/// `n` more bytes went: how many of them the peer's kernel has acknowledged, with all before them.
+fn skip(kept: &mut Kept<Buf>, sock: &Sock, n: u64) -> u64 {
+    let Ok(unacknowledged) = sock.unacknowledged() else {
+        return 0;
+    };
+    let acknowledged = (kept.sent() + n).saturating_sub(unacknowledged as u64);
+    kept.skip(n, acknowledged, |_| {})
+}
+
+/// Writes bytes of a frame from `skip` on.
+fn fill(head: &Header, body: Body<'_>, skip: u64, to: &mut [u8]) {
+    let lead = HEADER_LEN.saturating_sub(skip as usize).min(to.len());
+    let (to_head, rest) = to.split_at_mut(lead);
+    if lead > 0 {
+        to_head.copy_from_slice(&head.encode()[skip as usize..skip as usize + lead]);
+    }
+    let at = skip.saturating_sub(HEADER_LEN as u64);
+    match body {
+        Body::None => {}
+        Body::Bytes(bytes) => rest.copy_from_slice(&bytes[at as usize..at as usize + rest.len()]),
+        Body::Payload { buf, from, .. } => {
+            buf.read(from + at, rest);
+        }
     }
 }
 
