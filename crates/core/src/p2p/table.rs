@@ -46,7 +46,7 @@ pub struct Lines {
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
 /// Largest message that may be sent eagerly whatever the lines say: bounds what one unexpected message costs in memory.
-pub const EAGER_CAP: u64 = 256 << 10;
+pub const EAGER_CAP: u64 = 512 << 10;
 
 /// The protocols' crossing points for one peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

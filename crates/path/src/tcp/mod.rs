@@ -582,9 +582,9 @@ impl Path for TcpPath {
         let line = |t0, tb| CostLine { t0, tb };
         Caps {
             name: "tcp",
-            stream: line(3_800.0, 0.12),
+            stream: line(4_200.0, 0.12),
             copy: line(60.0, 0.06),
-            control: line(3_700.0, 0.0),
+            control: line(4_200.0, 0.0),
             get: None,
             put: None,
         }
