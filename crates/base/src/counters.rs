@@ -78,6 +78,9 @@ counters! {
     ShmBytes = "shm_bytes", "bytes", "Payload sent over shared memory.", Paths, Sum, User;
     TcpSent = "tcp_sent", "messages", "Messages sent over TCP.", Paths, Count, User;
     TcpBytes = "tcp_bytes", "bytes", "Payload sent over TCP.", Paths, Sum, User;
+    StripedSent = "striped_sent", "messages", "Long messages sent over several links of two hosts at once (KW_STRIPE).", Paths, Count, User;
+    StripedBytes = "striped_bytes", "bytes", "Payload of these that did not go over the first link.", Paths, Sum, User;
+    StripedAgain = "striped_again", "pieces", "Pieces of them (256 KB) that went again, because the link that carried them had ended.", Paths, Count, Tuner;
     UdpSent = "udp_sent", "messages", "Messages sent over UDP.", Paths, Count, User;
     UdpBytes = "udp_bytes", "bytes", "Payload sent over UDP.", Paths, Sum, User;
     UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, without bare acknowledgements.", Paths, Count, Tuner;

@@ -124,6 +124,7 @@ knobs! {
     Unexpected = "KW_UNEXPECTED", Bytes, "32M", "How much a rank keeps of messages that came before their receives, their entries included, before it tells their senders to hold; 0 keeps whatever comes.", "up to so much, and what is under way", Matching, Anytime, Local, User;
     Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP and UDP listen on, comma separated.", "none", Paths, BeforeInit, Local, User;
     Reliable = "KW_RELIABLE", Bool, "yes", "Make a TCP connection that breaks anew, and lose nothing: what the other side's kernel has not acknowledged is kept. Off, the end of a connection is an error.", "up to 64 KB for each TCP connection, and copies of payloads that wait to be acknowledged", Paths, BeforeInit, Alike, User;
+    Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;

@@ -13,4 +13,5 @@ pub mod pmi;
 pub mod reliable;
 pub mod schedule;
 pub mod start;
+pub mod stripe;
 pub mod wire;

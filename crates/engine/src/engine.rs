@@ -530,6 +530,9 @@ impl Engine {
     pub fn counter(&self, c: Counter) -> u64 {
         match c {
             Counter::Refused => self.paths.strangers_refused(),
+            Counter::StripedSent => self.paths.striped()[0],
+            Counter::StripedBytes => self.paths.striped()[1],
+            Counter::StripedAgain => self.paths.striped()[2],
             Counter::UdpPackets => self.paths.udp_tally().packets,
             Counter::UdpRepeated => self.paths.udp_tally().again,
             Counter::Doorbells => self.paths.doorbells_rung(),

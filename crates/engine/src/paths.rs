@@ -197,6 +197,11 @@ impl Paths {
         tcp + self.udp.as_ref().map_or(0, |u| u.strangers_refused())
     }
 
+    /// Payloads that were sent in pieces, bytes of those that went over further links, and pieces that went again.
+    pub fn striped(&self) -> [u64; 3] {
+        self.tcp.as_ref().map_or([0; 3], |t| t.striped())
+    }
+
     /// What the path over UDP has counted.
     pub fn udp_tally(&self) -> udp::Tally {
         self.udp.as_ref().map(|u| u.tally()).unwrap_or_default()
@@ -488,6 +493,7 @@ fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<Tcp
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
         reliable: knobs.flag(Id::Reliable),
+        stripe: knobs.flag(Id::Stripe),
         most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
     TcpPath::new(config).map_err(sentence)

@@ -178,6 +178,7 @@ fn open(me: u32, tuning: &Tuning) -> TcpPath {
         interfaces: "auto".to_string(),
         single_host: true,
         reliable: true,
+        stripe: true,
         most: usize::MAX,
     };
     TcpPath::tuned(config, tuning.clone()).expect("loopback")

@@ -100,9 +100,39 @@ pub fn to_text(at: &[SocketAddr]) -> String {
     list.join(",")
 }
 
+/// The same; addresses of the second and further interfaces end with `#` and the interface's number, so that others know which are
+/// addresses of one link.
+pub fn to_text_by_interface(at: &[SocketAddr], all: &[Interface]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut number = |a: &SocketAddr| {
+        let interface = all.iter().find(|i| i.addr == a.ip());
+        let name = interface.map_or("", |i| i.name.as_str());
+        let known = names.iter().position(|n| *n == name);
+        known.unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    };
+    let word = |a| match number(a) {
+        0 => a.to_string(),
+        n => format!("{a}#{n}"),
+    };
+    at.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+/// Which interface each address of such a text belongs to.
+pub fn interfaces_of(text: &str) -> Vec<u8> {
+    let number = |word: &str| word.split_once('#').map_or("0", |w| w.1).parse();
+    text.split(',')
+        .take(MOST)
+        .map(|word| number(word).unwrap_or(0))
+        .collect()
+}
+
 /// Reads such a text.
 pub fn from_text(text: &str) -> Result<Vec<SocketAddr>, String> {
     let read = |word: &str| {
+        let word = word.split('#').next().unwrap_or(word);
         word.parse()
             .map_err(|_| format!("its address '{word}' is not an IP address with a port"))
     };
@@ -166,5 +196,26 @@ mod tests {
         ];
         assert_eq!(from_text(&to_text(&at)), Ok(at));
         assert!(from_text("nonsense").is_err());
+    }
+
+    #[test]
+    fn the_text_tells_which_addresses_are_of_one_interface() {
+        let i = |name: &str, addr: &str| Interface {
+            name: name.to_string(),
+            addr: addr.parse().unwrap(),
+            loopback: false,
+        };
+        let all = [
+            i("eth0", "10.0.0.5"),
+            i("eth1", "10.1.0.5"),
+            i("eth0", "2001:db8::5"),
+        ];
+        let at: Vec<SocketAddr> = ["10.0.0.5:99", "10.1.0.5:98", "[2001:db8::5]:97"]
+            .map(|a| a.parse().unwrap())
+            .to_vec();
+        let text = to_text_by_interface(&at, &all);
+        assert_eq!(text, "10.0.0.5:99,10.1.0.5:98#1,[2001:db8::5]:97");
+        assert_eq!(from_text(&text), Ok(at));
+        assert_eq!(interfaces_of(&text), [0, 1, 0]);
     }
 }

@@ -70,6 +70,7 @@ impl Fixture for Tcp {
                 interfaces: "auto".to_string(),
                 single_host: true,
                 reliable: true,
+                stripe: true,
                 most: usize::MAX,
             })
         };

@@ -217,6 +217,16 @@ impl<P> Kept<P> {
         self.lent == 0
     }
 
+    /// The same for a payload whose last byte is the one before `end` of the stream.
+    pub fn finish_at(&mut self, end: u64, cookie: u64) -> bool {
+        if end <= self.base {
+            return true;
+        }
+        let at = self.lenders.partition_point(|l| l.0 <= end);
+        self.lenders.insert(at, (end, cookie));
+        false
+    }
+
     /// The peer has everything before byte `to` of the stream; `done` hears who gets a payload back.
     pub fn release(&mut self, to: u64, mut done: impl FnMut(u64)) {
         while self.base < to {

@@ -95,6 +95,8 @@ impl<B: Memory> Machine<B> {
             Kind::Hold => self.on_brake(from, true),
             Kind::Go => self.on_brake(from, false),
             Kind::Bye | Kind::Written | Kind::More => Ok(()),
+            // A path's own: it hands none on.
+            Kind::Striped | Kind::Piece | Kind::Taken => Ok(()),
         }
     }
 

@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 32;
@@ -63,6 +63,13 @@ pub enum Kind {
     Hold = 15,
     /// Takes `Hold` back.
     Go = 16,
+    /// The payload of a frame comes in pieces, over several connections. `token`: its number; body: the frame's header. For paths that have
+    /// several connections to a peer (see [`crate::stripe`]); never handed on, like the two below.
+    Striped = 17,
+    /// A piece of such a payload. `token`: its number; `aux`: offset of the first byte; `len`: bytes.
+    Piece = 18,
+    /// All pieces of a payload are in place. `token`: its number.
+    Taken = 19,
 }
 
 impl Kind {
@@ -70,9 +77,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 16] = [
+        const ALL: [Kind; 19] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, Written, More, Hold, Go,
+            Bye, Written, More, Hold, Go, Striped, Piece, Taken,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }
@@ -126,8 +133,9 @@ impl Header {
     #[inline]
     pub fn body_len(&self) -> u64 {
         match self.kind {
-            Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write => self.len,
+            Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write | Kind::Piece => self.len,
             Kind::Rts | Kind::Announce => EXTENSION_LEN as u64,
+            Kind::Striped => HEADER_LEN as u64,
             _ => 0,
         }
     }
@@ -191,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_survives_the_wire(kind in 1u8..=16, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+        fn a_header_survives_the_wire(kind in 1u8..=19, context: u32, source: u32, tag: i32, len: u64, token: u64) {
             let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
             prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
             prop_assert_eq!(h.with_aux(token).aux(), token);

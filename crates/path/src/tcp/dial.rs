@@ -10,7 +10,6 @@
 //! until [`PATIENCE`] is over; an address that has taken our hello may take its time, since its rank may be computing.
 
 use super::stream::Stream;
-use super::tag;
 use kw_base::{Peer, Tick};
 use kw_core::handshake::{Answered, CHALLENGE_LEN, Claim, Identity, Offered, Progress, Verdict};
 use kw_sys::poller::{Interest, Poller};
@@ -109,6 +108,8 @@ impl From<String> for Why {
 #[derive(Debug)]
 pub struct Dial {
     peer: Peer,
+    /// Number of its sockets in the poller.
+    number: u64,
     addresses: Vec<SocketAddr>,
     /// Addresses that this host has as well.
     ours_too: Vec<SocketAddr>,
@@ -129,11 +130,18 @@ pub struct Dial {
 impl Dial {
     /// `own` is every address of this host. A link that was connected before is tried from all our addresses at once, and not for so
     /// long.
-    pub fn new(peer: Peer, addresses: Vec<SocketAddr>, own: &[IpAddr], stream: Stream) -> Dial {
+    pub fn new(
+        peer: Peer,
+        number: u64,
+        addresses: Vec<SocketAddr>,
+        own: &[IpAddr],
+        stream: Stream,
+    ) -> Dial {
         let (ours_too, addresses) = foreign(addresses, own);
         let remade = !stream.broke.is_empty();
         Dial {
             peer,
+            number,
             addresses,
             ours_too,
             widen: None,
@@ -212,7 +220,7 @@ impl Dial {
     ) -> std::io::Result<Attempt> {
         let offer = identity.offer(self.peer.0, kw_sys::random::key()?);
         let sock = Sock::connect(pair.from, pair.to)?;
-        poller.add(&sock, tag::DIAL | self.peer.0 as u64, Interest::Write)?;
+        poller.add(&sock, self.number, Interest::Write)?;
         let from = sock.here().ok().map(|a| a.ip());
         Ok(Attempt {
             pair: Pair { from, ..pair },
@@ -225,7 +233,7 @@ impl Dial {
     /// Moves every attempt on.
     pub fn advance(&mut self, now: Tick, poller: &Poller) -> Dialled {
         let mut going = Vec::with_capacity(self.attempts.len());
-        let number = tag::DIAL | self.peer.0 as u64;
+        let number = self.number;
         let claim = self.stream.claim();
         while let Some(attempt) = self.attempts.pop() {
             let pair = attempt.pair;

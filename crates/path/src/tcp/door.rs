@@ -55,6 +55,12 @@ impl Knock {
         self.proven.claim()
     }
 
+    /// Our address and the other side's.
+    pub fn ends(&self) -> Option<(IpAddr, IpAddr)> {
+        let (here, there) = (self.sock.here().ok()?, self.sock.there().ok()?);
+        Some((here.ip(), there.ip()))
+    }
+
     /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the socket closes the connection.
     pub fn answer(self, verdict: Verdict, ours: Claim) -> Option<Sock> {
         let bytes = self.proven.verdict_with(verdict, ours);

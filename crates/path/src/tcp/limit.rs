@@ -26,7 +26,9 @@ impl TcpPath {
             _ => 0,
         };
         let dials: usize = self.dialing.iter().map(sockets).sum();
-        self.live.len() + dials + self.door.len()
+        let bundles = self.bundles.iter().flatten();
+        let strands: usize = bundles.map(|b| b.sockets()).sum();
+        self.live.len() + strands + dials + self.door.len()
     }
 
     /// Begins a dial, if there is room.
@@ -61,6 +63,9 @@ impl TcpPath {
     /// Asks the peer of the idle connection that was used longest ago to close it.
     #[cold]
     fn make_room(&mut self) {
+        if self.drop_idle_strands() {
+            return;
+        }
         let up = |p: &&Peer| match self.slot(**p) {
             Some(Slot::Up(link)) => Some(link),
             _ => None,
@@ -118,6 +123,7 @@ impl TcpPath {
     }
 
     fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+        self.drop_strands(peer);
         self.part(peer, String::new());
         if self.addresses[peer.idx()].is_empty() {
             inbound.on_stray(peer);

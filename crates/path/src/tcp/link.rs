@@ -3,6 +3,7 @@
 use super::Tuning;
 use super::outbox::Went;
 use super::stream::Stream;
+use super::stripe::NOBODY;
 use crate::contract::{Body, Inbound, Sent};
 use kw_base::Peer;
 use kw_core::kept::{Kept, Run};
@@ -11,7 +12,7 @@ use kw_sys::buf::Buf;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::{Got, Sock};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Why a connection is over.
 #[derive(Debug)]
@@ -140,6 +141,11 @@ impl Link {
         once
     }
 
+    /// Our address and the peer's.
+    pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        self.way.map(|(here, there)| (here.ip(), there.ip()))
+    }
+
     /// The two addresses, for people.
     pub fn way(&self) -> String {
         self.way.map_or_else(String::new, |(here, there)| {
@@ -189,7 +195,7 @@ impl Link {
             false => self.stream.outbox.push(head, body, n, cookie),
         };
         match (&mut self.stream.kept, sent) {
-            (Some(kept), Sent::Done) if lent => match kept.finish(cookie) {
+            (Some(kept), Sent::Done) if lent && cookie != NOBODY => match kept.finish(cookie) {
                 true => Ok(Sent::Done),
                 false => Ok(Sent::Queued),
             },
@@ -345,6 +351,7 @@ impl Link {
                         buf.read(at, to);
                     });
                 }
+                (Went::All(NOBODY), _) => {}
                 (Went::All(cookie), kept) => {
                     if kept.is_none_or(|k| k.finish(cookie)) {
                         done(cookie);
@@ -377,6 +384,24 @@ impl Link {
     #[inline]
     pub fn owes(&self) -> bool {
         self.stream.kept.as_ref().is_some_and(|k| k.owes())
+    }
+
+    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: its owner is told, at once or when nothing may want
+    /// it again.
+    #[cold]
+    pub fn give_back<I: Inbound>(&mut self, peer: Peer, cookie: u64, end: u64, inbound: &mut I) {
+        let Some(kept) = &mut self.stream.kept else {
+            return inbound.on_sent(peer, cookie);
+        };
+        forget(kept, &self.sock, |c| inbound.on_sent(peer, c));
+        if kept.finish_at(end, cookie) {
+            inbound.on_sent(peer, cookie);
+        }
+    }
+
+    /// Bytes of the stream that were handed over.
+    pub fn sent(&self) -> u64 {
+        self.stream.kept.as_ref().map_or(0, |k| k.sent())
     }
 
     /// Whether nothing is under way, as far as this side knows.

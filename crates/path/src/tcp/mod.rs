@@ -13,6 +13,7 @@
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
 //!     reliable: true,                 // the knob KW_RELIABLE
+//!     stripe: true,                   // the knob KW_STRIPE
 //!     most: 1000,                     // connections at once
 //! };
 //! let path = TcpPath::new(config).unwrap();
@@ -57,7 +58,10 @@ mod limit;
 mod link;
 mod outbox;
 mod remake;
+mod strand;
+mod strands;
 mod stream;
+mod stripe;
 mod tune;
 
 pub use tune::Tuning;
@@ -76,6 +80,7 @@ use link::{End, Link, Watch};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
+use strands::Bundle;
 use stream::Stream;
 
 /// What a path must know to open.
@@ -95,6 +100,8 @@ pub struct Config {
     pub single_host: bool,
     /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
     pub reliable: bool,
+    /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
+    pub stripe: bool,
     /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted. Without `reliable`
     /// there must be room for all peers.
     pub most: usize,
@@ -136,6 +143,8 @@ mod tag {
     pub const KNOCK: u64 = 1 << 56;
     pub const DIAL: u64 = 2 << 56;
     pub const LINK: u64 = 3 << 56;
+    pub const STRAND: u64 = 4 << 56;
+    pub const STRAND_DIAL: u64 = 5 << 56;
     pub const KINDS: u64 = 0xff << 56;
 }
 
@@ -151,6 +160,22 @@ pub struct TcpPath {
     slots: Vec<Slot>,
     /// Where each peer listens, as far as that was asked.
     addresses: Vec<Vec<SocketAddr>>,
+    /// Which of the peer's interfaces has each of these.
+    interfaces: Vec<Vec<u8>>,
+    /// Long payloads go over all links (see `strands`).
+    stripes: bool,
+    /// From so many bytes on, if there are several.
+    stripe_from: u64,
+    /// Further connections, by peer.
+    bundles: Vec<Option<Box<Bundle>>>,
+    /// Peers with which something is under way in pieces.
+    striping: Vec<Peer>,
+    /// Peers to which a further connection is to be made.
+    wanting: Vec<Peer>,
+    striped_payloads: u64,
+    /// Bytes and pieces of strands that are no more.
+    striped_bytes: u64,
+    striped_again: u64,
     /// Links end with their connections no sooner than their ranks.
     reliable: bool,
     /// Peers whose slot is `Up`, and that are to acknowledge what somebody lent.
@@ -217,15 +242,24 @@ impl TcpPath {
             address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
         let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
         let (door, at) = Door::open(&chosen, &poller, config.size).map_err(CannotOpen)?;
-        Ok(TcpPath {
+        let mut path = TcpPath {
             me: config.me,
             identity: Identity::new(config.key, &config.job, config.me.0, config.size),
             tuning,
-            address: address::to_text(&at),
+            address: address::to_text_by_interface(&at, &all),
             poller,
             door,
             slots: (0..config.size).map(|_| Slot::Idle(None)).collect(),
             addresses: vec![Vec::new(); config.size as usize],
+            interfaces: vec![Vec::new(); config.size as usize],
+            stripes: config.stripe,
+            stripe_from: u64::MAX,
+            bundles: (0..config.size).map(|_| None).collect(),
+            striping: Vec::new(),
+            wanting: Vec::new(),
+            striped_payloads: 0,
+            striped_bytes: 0,
+            striped_again: 0,
             reliable: config.reliable,
             owing: Vec::new(),
             most: if config.reliable {
@@ -245,7 +279,12 @@ impl TcpPath {
             sources: at.iter().map(SocketAddr::ip).collect(),
             own: all,
             made: Vec::new(),
-        })
+        };
+        path.stripes &= path.has_links();
+        if path.stripes {
+            path.stripe_from = path.tuning.stripe_from;
+        }
+        Ok(path)
     }
 
     /// Connections that were closed because they could not prove the key, or took too long to.
@@ -270,7 +309,7 @@ impl TcpPath {
                 "tcp to rank {peer}: {here} ({device}) to {there}{others}"
             ))
         });
-        lines.collect()
+        lines.chain(self.network_of_strands()).collect()
     }
 
     /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
@@ -293,6 +332,9 @@ impl TcpPath {
                 // Where the system refuses, the alarm or the next poll still finds what comes.
                 let _ = link.be_watched(&self.poller, number, how(interest));
             }
+        }
+        if !self.striping.is_empty() {
+            self.arm_strands(batch);
         }
         if !self.owing.is_empty() {
             self.own_all();
@@ -322,7 +364,14 @@ impl TcpPath {
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let moved = !self.owing.is_empty() && self.settle(inbound);
-        self.look(now, inbound) | moved
+        let moved = self.look(now, inbound) | moved;
+        moved | (!self.striping.is_empty() && self.serve_striping(inbound))
+    }
+
+    /// Breaks the further connections of a peer. Whether there were any. For tests.
+    pub fn cut_strands(&mut self, peer: Peer) -> bool {
+        let strands = self.bundles[peer.idx()].iter().flat_map(|b| &b.strands);
+        strands.map(|s| s.sock.shut()).count() > 0
     }
 
     /// Breaks the connection of a peer, as a bad network would. For tests.
@@ -377,7 +426,8 @@ impl TcpPath {
         }
         let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
         let addresses = self.addresses[to.idx()].clone();
-        let dial = Dial::new(to, addresses, &own, stream);
+        let tag = tag::DIAL | to.0 as u64;
+        let dial = Dial::new(to, tag, addresses, &own, stream);
         self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
         self.dialing.push(to);
         self.patience = 0;
@@ -410,6 +460,8 @@ impl TcpPath {
     fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
         self.forget(peer);
+        self.bundles[peer.idx()] = None;
+        self.striping.retain(|&p| p != peer);
         let told = matches!(&old, Slot::Up(link) if link.stream.bye);
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
@@ -440,8 +492,12 @@ impl TcpPath {
             Ok(true) => {
                 self.uses += 1;
                 link.used = self.uses;
+                let striping = link.stream.is_striping();
                 if link.stream.unwanted {
                     self.give_way(peer, inbound);
+                }
+                if striping {
+                    self.note_striping(peer);
                 }
                 true
             }
@@ -480,6 +536,12 @@ impl TcpPath {
         if link.owes() && !self.owing.contains(&peer) {
             self.owing.push(peer);
         }
+        if link.stream.is_flushed() && link.stream.is_striping() {
+            self.share(peer);
+        }
+        let Slot::Up(link) = &self.slots[peer.idx()] else {
+            return (sent, false);
+        };
         let left = !link.stream.is_flushed();
         if !left && self.closed {
             link.sock.shut_write();
@@ -521,6 +583,8 @@ impl TcpPath {
             let low = e.data & !tag::KINDS;
             moved |= match e.data & tag::KINDS {
                 tag::LINK => self.told_of(Peer(low as u32), e, inbound),
+                tag::STRAND => self.strand_ready(Peer(low as u32), inbound),
+                tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),
                 _ => self.let_in(low as usize, now),
@@ -554,6 +618,7 @@ impl TcpPath {
             return;
         }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
+        next = next.min(self.dial_strands(now, inbound));
         for i in (0..self.dialing.len()).rev() {
             let peer = self.dialing[i];
             let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
@@ -572,7 +637,10 @@ impl TcpPath {
     }
 
     fn is_settled(&self) -> bool {
-        self.dialing.is_empty() && self.door.is_quiet() && self.yielding.is_empty()
+        self.dialing.is_empty()
+            && self.wanting.is_empty()
+            && self.door.is_quiet()
+            && self.yielding.is_empty()
     }
 }
 
@@ -606,6 +674,7 @@ impl Path for TcpPath {
         };
         if known.is_empty() {
             *known = addresses;
+            self.interfaces[peer.idx()] = address::interfaces_of(text);
         }
         self.go_on(peer);
         Ok(())
@@ -614,6 +683,11 @@ impl Path for TcpPath {
     #[inline]
     fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
         debug_assert_eq!(body.len(), head.body_len(), "body of {head:?}");
+        if body.len() >= self.stripe_from
+            && let Some(sent) = self.send_striped(to, head, body, cookie)?
+        {
+            return Ok(sent);
+        }
         let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
             return self.send_unconnected(to, head, body, cookie);
         };
@@ -660,6 +734,9 @@ impl Path for TcpPath {
         if !few || self.patience == 0 || !self.is_settled() {
             moved |= self.look(now, inbound);
         }
+        if !self.striping.is_empty() {
+            moved |= self.serve_striping(inbound);
+        }
         moved
     }
 
@@ -671,7 +748,11 @@ impl Path for TcpPath {
         self.patience -= 1;
         let mut moved = !self.backlog.is_empty() && self.flush(inbound);
         moved |= !self.owing.is_empty() && self.settle(inbound);
-        self.pull(peer, inbound) | moved
+        moved |= self.pull(peer, inbound);
+        if !self.striping.is_empty() {
+            moved |= self.serve_striping(inbound);
+        }
+        moved
     }
 
     fn pending(&self) -> bool {

@@ -16,6 +16,7 @@
 
 use super::door::Knock;
 use super::link::End;
+use super::stream::is_strand;
 use super::*;
 use kw_core::handshake::Verdict;
 
@@ -93,6 +94,7 @@ impl TcpPath {
         }
         match self.adopt(peer, sock, stream) {
             Ok(()) => {
+                self.part_from_strands(peer);
                 self.flush(inbound);
             }
             Err(e) => self.bury(
@@ -141,6 +143,9 @@ impl TcpPath {
             return false;
         };
         let peer = Peer(rank);
+        if self.door.claim(key).is_some_and(|c| is_strand(&c)) {
+            return self.strand_knock(peer, key);
+        }
         self.leave(peer, key, inbound);
         match self.slot(peer) {
             Some(Slot::Idle(_)) => {}

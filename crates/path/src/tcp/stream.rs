@@ -4,11 +4,13 @@
 
 use super::link::End;
 use super::outbox::{COPIED, Outbox};
+use super::stripe::{Stripes, nowhere, piece_of};
 use super::{Tuning, segmented};
 use crate::contract::{Down, Inbound, Landing};
 use kw_base::Peer;
 use kw_core::handshake::Claim;
 use kw_core::kept::Kept;
+use kw_core::stripe::Piece;
 use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
@@ -30,7 +32,7 @@ impl Inflow {
     }
 
     /// Takes what `bytes` has of the payload; returns how much that is.
-    fn take(&mut self, bytes: &[u8]) -> usize {
+    pub fn take(&mut self, bytes: &[u8]) -> usize {
         let n = (bytes.len() as u64).min(self.stop - self.done) as usize;
         let placed = self.fits().saturating_sub(self.done).min(n as u64) as usize;
         if placed > 0 {
@@ -44,6 +46,14 @@ impl Inflow {
 
 /// Token of a goodbye that is the connection's, not the rank's.
 pub const PARTING: u64 = 1;
+
+/// Connections that have carried a link, as the claim of a further connection of it has them.
+const STRAND: u64 = u64::MAX;
+
+/// Whether a connection with this claim is to be a further one.
+pub fn is_strand(claim: &Claim) -> bool {
+    claim.connections == STRAND
+}
 
 /// One link, with or without a connection.
 #[derive(Debug, Default)]
@@ -62,6 +72,12 @@ pub struct Stream {
     pub inflow: Option<Inflow>,
     /// A payload of which more segments are to come, while frames between them are received.
     paused: Option<Inflow>,
+    /// Payloads that come or go in pieces over several connections.
+    pub stripes: Option<Box<Stripes>>,
+    /// The piece of such a payload that `inflow` is.
+    piece: Option<Piece>,
+    /// Bytes of a piece.
+    piece_len: u64,
     /// Bytes of a segment; zero before the first connection.
     segment: u64,
     /// Bytes of the stream that came.
@@ -91,6 +107,36 @@ impl Stream {
         }
     }
 
+    /// What a further connection of a link says: a claim that no first one makes.
+    pub fn strand(link: u64) -> Stream {
+        Stream {
+            number: link,
+            connections: STRAND,
+            ..Stream::default()
+        }
+    }
+
+    /// What is under way in pieces; asked for the first time, nothing.
+    pub fn stripes(&mut self) -> &mut Stripes {
+        let piece = self.piece_len;
+        self.stripes
+            .get_or_insert_with(|| Box::new(Stripes::new(piece)))
+    }
+
+    /// Whether anything is under way in pieces.
+    pub fn is_striping(&self) -> bool {
+        self.stripes.as_ref().is_some_and(|s| !s.is_idle())
+    }
+
+    /// A payload is complete: nothing is written into its place any more.
+    pub fn stop_writing(&mut self, number: u64) {
+        if let (Some(p), Some(f)) = (&self.piece, &mut self.inflow)
+            && p.number == number
+        {
+            f.landing = nowhere();
+        }
+    }
+
     /// Whether nothing is to be sent.
     #[inline]
     pub fn is_flushed(&self) -> bool {
@@ -107,6 +153,7 @@ impl Stream {
     pub fn open(&mut self, segment: u64, tuning: &Tuning) {
         if self.segment == 0 {
             self.segment = segment.max(COPIED);
+            self.piece_len = tuning.piece;
             self.outbox.set_segment(self.segment);
             self.buffer = vec![0; tuning.read_buffer].into_boxed_slice();
             self.ask = tuning.read_first;
@@ -115,7 +162,8 @@ impl Stream {
 
     /// Whether no frame has come in part.
     pub fn is_between_frames(&self) -> bool {
-        self.inflow.is_none() && self.paused.is_none() && self.start == self.end
+        let empty = self.inflow.is_none() && self.paused.is_none() && self.start == self.end;
+        empty && !self.is_striping()
     }
 
     /// What we have of it.
@@ -182,11 +230,19 @@ impl Stream {
             };
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
             let len = head.body_len();
+            if head.kind == Kind::Piece {
+                self.start += HEADER_LEN;
+                self.inflow = Some(self.begin_piece(&head)?);
+                frames += 1;
+                continue;
+            }
             let whole = !segmented(head.kind) || len <= self.segment;
             if whole && len <= body.len() as u64 {
                 self.start += HEADER_LEN + len as usize;
                 match head.kind {
                     Kind::Bye | Kind::More => self.own_frame(peer, &head, inbound)?,
+                    Kind::Striped => self.begin_striped(peer, inbound)?,
+                    Kind::Taken => self.stripes().confirmed.push(head.token),
                     _ => {
                         let body = &self.buffer[self.start - len as usize..self.start];
                         inbound.on_frame(peer, &head, body);
@@ -213,12 +269,49 @@ impl Stream {
         Ok(frames)
     }
 
+    /// The header of a piece has come.
+    #[cold]
+    fn begin_piece(&mut self, head: &Header) -> Result<Inflow, End> {
+        let piece = piece_of(head);
+        let misplaced = End::Nonsense(WireError::Misplaced(head.kind));
+        let landing = self.stripes().place(&piece)?.ok_or(misplaced)?;
+        self.piece = Some(piece);
+        Ok(Inflow {
+            landing,
+            len: piece.len,
+            done: 0,
+            stop: piece.len,
+        })
+    }
+
     /// The segment of the payload is complete: so is the payload, or frames follow that may pass it.
     fn segment_done<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        match self.inflow.take() {
-            Some(f) if f.done == f.len => inbound.on_landed(peer, f.landing.cookie),
-            part => self.paused = part,
+        match (self.inflow.take(), self.piece.take()) {
+            (Some(_), Some(piece)) => {
+                if let Some(cookie) = self.stripes().arrived(&piece) {
+                    inbound.on_landed(peer, cookie);
+                }
+            }
+            (Some(f), _) if f.done == f.len => inbound.on_landed(peer, f.landing.cookie),
+            (part, _) => self.paused = part,
         }
+    }
+
+    /// A frame whose payload is to come in pieces.
+    #[cold]
+    fn begin_striped<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> Result<(), End> {
+        let body = self.buffer[..self.start].last_chunk::<HEADER_LEN>();
+        let misplaced = End::Nonsense(WireError::Misplaced(Kind::Striped));
+        let Some(bytes) = body else {
+            return Err(misplaced);
+        };
+        let head = Header::decode(bytes).map_err(End::Nonsense)?;
+        if !segmented(head.kind) || head.len == 0 {
+            return Err(misplaced);
+        }
+        let landing = inbound.on_head(peer, &head);
+        self.stripes().into.begin(head.len, landing);
+        Ok(())
     }
 
     /// A frame that is the path's own.

@@ -51,6 +51,12 @@ pub struct Tuning {
     pub segment: u64,
     /// The same on loopback, where segments only cost system calls.
     pub segment_loopback: u64,
+    /// Bytes of a piece of a payload that several connections carry. Part of the wire, like the segment.
+    pub piece: u64,
+    /// Payloads from this size on are carried by all connections of a peer.
+    pub stripe_from: u64,
+    /// Further connections of a peer may use the same interfaces as the first one (for tests, on loopback).
+    pub strands_anywhere: bool,
     /// Most bytes that the kernel may hold unsent between hosts: the other thing that an answer may have to wait for.
     pub unsent: u32,
     /// Most bytes of a segment that wait in the socket while the event thread sleeps; less is left to the usual wake-up.
@@ -84,6 +90,9 @@ impl Default for Tuning {
             send_chunk: 2 << 20,
             segment: 256 << 10,
             segment_loopback: u64::MAX,
+            piece: 256 << 10,
+            stripe_from: 1 << 20,
+            strands_anywhere: false,
             unsent: 256 << 10,
             batch: 256 << 10,
             copied: 64 << 10,

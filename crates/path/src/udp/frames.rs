@@ -97,7 +97,7 @@ impl Reader {
         inbound: &mut I,
     ) -> Result<&'a [u8], WireError> {
         let head = Header::decode(&self.head)?;
-        if self.bye || head.kind == Kind::More {
+        if self.bye || of_connections(head.kind) {
             return Err(WireError::Misplaced(head.kind));
         }
         let len = head.body_len();
@@ -118,4 +118,9 @@ impl Reader {
         };
         Ok(rest)
     }
+}
+
+/// Kinds that only paths with connections say.
+fn of_connections(kind: Kind) -> bool {
+    matches!(kind, Kind::More | Kind::Striped | Kind::Piece | Kind::Taken)
 }

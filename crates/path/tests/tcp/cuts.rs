@@ -5,10 +5,10 @@ use kw_path::tcp::Tuning;
 use std::process::Command;
 
 /// Numbers that look random.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6364136223846793005)

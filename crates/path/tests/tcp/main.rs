@@ -9,6 +9,7 @@ mod cuts;
 mod ends;
 mod limit;
 mod segments;
+mod strands;
 mod trust;
 mod typed;
 
@@ -68,6 +69,15 @@ impl Inbound for Log {
 }
 
 impl Log {
+    /// What is where payloads came in pieces, now, with their tags.
+    pub fn places(&self) -> impl Iterator<Item = (i32, Vec<u8>)> {
+        self.open.iter().map(|(tag, buf)| {
+            let mut bytes = vec![0; buf.len() as usize];
+            buf.read(0, &mut bytes);
+            (*tag, bytes)
+        })
+    }
+
     /// Payloads that have begun to come in pieces.
     pub fn begun(&self) -> usize {
         self.open.len()
@@ -84,6 +94,7 @@ pub fn config(me: u32, size: u32) -> Config {
         interfaces: "auto".to_string(),
         single_host: true,
         reliable: true,
+        stripe: true,
         most: usize::MAX,
     }
 }
