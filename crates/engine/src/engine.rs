@@ -1,6 +1,6 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use crate::boot::{BootError, Job, Launcher};
+use crate::boot::{BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::paths::{Paths, Port};
@@ -117,11 +117,12 @@ impl Engine {
     /// when every rank has come here.
     pub fn start(
         mut launcher: Box<dyn Launcher>,
-        job: Job,
+        joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
         crate::collective::table(&knobs).map_err(BootError)?;
-        let paths = Paths::open(launcher.as_mut(), &job, &knobs)?;
+        let Joined { job, memory } = joined;
+        let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
         engine.log(Say::Info, || {
             let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);

@@ -1,6 +1,6 @@
 //! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
 
-use crate::boot::{BootError, Job, Launcher, talk};
+use crate::boot::{BootError, Job, Launcher, Memory, talk};
 use crate::sleeper::{Bell, Sleeper};
 use kw_base::counters::{Counter, Way};
 use kw_base::events::Event;
@@ -8,7 +8,7 @@ use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
 use kw_core::p2p::table::{Choice, Lines};
 use kw_core::p2p::{Action, Machine};
-use kw_core::start::{Publish, address_key};
+use kw_core::start::{Joins, Publish, address_key};
 use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
@@ -65,12 +65,22 @@ pub struct Paths {
 
 impl Paths {
     /// Opens what the knobs allow, and lets the other ranks know how to reach this one. Collective over all ranks.
-    pub fn open(launcher: &mut dyn Launcher, job: &Job, knobs: &Knobs) -> Result<Paths, BootError> {
+    pub(crate) fn open(
+        launcher: &mut dyn Launcher,
+        job: &Job,
+        memory: Memory,
+        knobs: &Knobs,
+    ) -> Result<Paths, BootError> {
         let allowed = Allowed::read(knobs)?;
-        let local = local(job);
-        let lead = match allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me {
-            true => Some(ShmPath::lead(&local, &job.key).map_err(sentence)?),
-            false => None,
+        let local = local(job.me, &job.hosts);
+        let leads = allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me;
+        let (lead, said, here) = match memory {
+            Memory::Said { lead, here } => (lead, true, here),
+            Memory::Unsaid if leads => {
+                let lead = ShmPath::lead(&local).map_err(sentence)?;
+                (Some(lead), false, false)
+            }
+            Memory::Unsaid => (None, false, false),
         };
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
         let wire = allowed.wire.filter(|_| job.size as usize > by_shm);
@@ -87,15 +97,19 @@ impl Paths {
             (None, None) => None,
         };
         let joins = by_shm > 1 && lead.is_none();
-        let publish = Publish::new(
-            (job.me.0, job.size),
+        let publish = Publish {
+            rank: job.me.0,
+            fence: job.size > 1 && !here,
             listens,
-            lead.as_ref().map(Lead::address),
-            joins.then_some(local.peers[0].0),
-        );
-        let memory = talk::hold(launcher, publish)?;
+            leads: lead.as_ref().filter(|_| !said).map(Lead::address),
+            joins: joins.then_some(Joins {
+                lead: local.peers[0].0,
+                said,
+            }),
+        };
+        let memory = talk::hold(launcher, publish.plan())?;
         let shm = match (lead, memory) {
-            (Some(lead), _) => Some(lead.serve(PATIENCE).map_err(sentence)?),
+            (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(sentence)?),
             (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(sentence)?),
             (None, None) => None,
         };
@@ -469,18 +483,23 @@ impl Allowed {
     }
 }
 
+/// Whether ranks of a host share memory.
+pub(crate) fn shares_memory(knobs: &Knobs) -> Result<bool, BootError> {
+    Allowed::read(knobs).map(|a| a.shm)
+}
+
 /// Whether `KW_PATHS` names paths.
 pub(crate) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
     Allowed::read(knobs).map(drop).map_err(|e| e.to_string())
 }
 
-/// The ranks of this host.
-fn local(job: &Job) -> Local {
-    let mine = job.hosts[job.me.idx()];
-    let here = |r: &u32| job.hosts[*r as usize] == mine;
+/// The ranks of this rank's host.
+pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
+    let mine = hosts[me.idx()];
+    let here = hosts.iter().zip(0..).filter(|(h, _)| **h == mine);
     Local {
-        me: job.me,
-        peers: (0..job.size).filter(here).map(Peer).collect(),
+        me,
+        peers: here.map(|(_, r)| Peer(r)).collect(),
     }
 }
 

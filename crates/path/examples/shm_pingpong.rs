@@ -170,14 +170,14 @@ fn main() {
         return run(path, 1, &args[1..]);
     }
     pin(0);
-    let lead = ShmPath::lead(&local(0), &KEY).expect("lead");
+    let lead = ShmPath::lead(&local(0)).expect("lead");
     let me = std::env::current_exe().expect("own file");
     let mut child = Command::new(me)
         .arg(format!("@{}", lead.address()))
         .args(&args)
         .spawn()
         .expect("second process");
-    let path = lead.serve(Duration::from_secs(10)).expect("serve");
+    let path = lead.serve(&KEY, Duration::from_secs(10)).expect("serve");
     run(path, 0, &args);
     child.wait().expect("second process");
 }

@@ -33,9 +33,9 @@ impl Fixture for Shm {
             peers: peers.clone(),
         };
         let key = [3; 32];
-        let lead = ShmPath::lead(&local(0), &key).expect("memory and a socket");
+        let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
         let address = lead.address();
-        let serving = std::thread::spawn(move || lead.serve(Duration::from_secs(100)));
+        let serving = std::thread::spawn(move || lead.serve(&key, Duration::from_secs(100)));
         let mut paths: Vec<ShmPath> = (1..n as u32)
             .map(|me| ShmPath::join(&local(me), &key, &address).expect("the leader serves"))
             .collect();

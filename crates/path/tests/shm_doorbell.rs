@@ -42,10 +42,10 @@ fn pair() -> [ShmPath; 2] {
         peers: vec![Peer(0), Peer(1)],
     };
     let key = [5; 32];
-    let lead = ShmPath::lead(&local(0), &key).expect("memory and a socket");
+    let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
     let address = lead.address();
     let joining = std::thread::spawn(move || ShmPath::join(&local(1), &key, &address));
-    let first = lead.serve(Duration::from_secs(100)).expect("joined");
+    let first = lead.serve(&key, Duration::from_secs(100)).expect("joined");
     [first, joining.join().expect("no panic").expect("served")]
 }
 

@@ -1,15 +1,27 @@
 //! How ranks under a launcher that knows nothing of Kittiwake agree on the job's key, and on who is on which host.
 //!
-//! Rank 0 makes the key and stores it in one word, with how hosts are told apart: `map` (as the launcher says) or `name`.
+//! Rank 0 makes the key and stores it in one word, with how hosts are told apart: `map` (as the launcher says), `name`, or `here`: as the
+//! launcher says, and what everybody has stored already is all that there is to know, so that nobody has to fence again.
 
 use std::collections::VecDeque;
 
 use super::gather::Gather;
-use super::{Ask, Heard, Talk, Turn};
+use super::{Ask, Heard, Talk, Turn, memory_key};
 use crate::pmi::text;
 
 /// Key of rank 0's word.
 const ROOT: &str = "kw_root_key";
+
+/// What rank 0 decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// A new key.
+    pub key: [u8; 32],
+    /// Hosts have to be told apart by name, whatever the launcher says.
+    pub named: bool,
+    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
+    pub here: bool,
+}
 
 /// Who is where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +39,8 @@ pub struct Agreed {
     pub key: [u8; 32],
     /// Who is where.
     pub hosts: Hosts,
+    /// Nothing is left to be stored: the first rank has said where its memory is.
+    pub here: bool,
 }
 
 #[derive(Debug)]
@@ -48,35 +62,49 @@ pub struct Agree {
     /// What is asked before the phase is over.
     plan: VecDeque<Ask>,
     key: [u8; 32],
+    here: bool,
     gather: Gather,
 }
 
+impl Word {
+    fn write(&self, told: bool) -> String {
+        let by = match (self.named || !told, self.here) {
+            (true, _) => "name",
+            (false, true) => "here",
+            (false, false) => "map",
+        };
+        format!("{by} {}", text::hex(&self.key))
+    }
+}
+
 impl Agree {
-    /// `told`: the launcher says who is where, to all ranks alike. `fresh`: at rank 0, a new key and whether hosts have to be told apart
-    /// by name all the same. `name`: what tells this rank's host from others.
+    /// `told`: the launcher says who is where, to all ranks alike. `name`: what tells this rank's host from others. `word`: at rank 0.
+    /// `memory`: where the memory of this rank's host is, if it is the first there by what the launcher says.
     pub fn new(
-        rank: u32,
-        size: u32,
+        (rank, size): (u32, u32),
         told: bool,
         name: &str,
-        fresh: Option<([u8; 32], bool)>,
+        word: Option<Word>,
+        memory: Option<String>,
     ) -> Agree {
         let gather = Gather::new(rank, size, name);
-        let word = fresh.map(|(key, named)| {
-            let by = if named || !told { "name" } else { "map" };
-            format!("{by} {}", text::hex(&key))
-        });
-        let word = word.map(|value| Ask::Put {
+        let word = word.map(|w| Ask::Put {
             key: ROOT.into(),
+            value: w.write(told),
+        });
+        let memory = memory.map(|value| Ask::Put {
+            key: memory_key(rank, true),
             value,
         });
         let name = (!told).then(|| gather.own());
-        let plan = word.into_iter().chain(name).chain([Ask::Fence]).collect();
+        let puts = word.into_iter().chain(memory).chain(name);
+        let plan = puts.chain([Ask::Fence]).collect();
         Agree {
             told,
             phase: Phase::Opening,
             plan,
             key: [0; 32],
+            here: false,
             gather,
         }
     }
@@ -92,6 +120,7 @@ impl Agree {
         Agreed {
             key: self.key,
             hosts,
+            here: self.here,
         }
     }
 
@@ -102,7 +131,10 @@ impl Agree {
         let (by, key) = parsed.ok_or_else(|| format!("'{ROOT}' is not what rank 0 stored"))?;
         self.key = key;
         match (by, self.told) {
-            ("map", true) => return Ok(Turn::Over(self.agreed(Hosts::Told))),
+            ("map" | "here", true) => {
+                self.here = by == "here";
+                return Ok(Turn::Over(self.agreed(Hosts::Told)));
+            }
             (_, true) => self.plan = [self.gather.own(), Ask::Fence].into(),
             (_, false) => {}
         }

@@ -1,9 +1,11 @@
 //! What a rank says to its launcher until it knows the job and can be found: as machines that own nothing but their state.
 //!
 //! ```text
-//! Agree:   [rank 0: put the word] [put own host] fence, get the word --map--> hosts as the launcher told
-//!                                                                    \--name--> Gather: hosts by name, up a tree of ranks
-//! Publish: [put where this rank listens] [lead of a host: put where its memory is] fence [get where it is]
+//! Agree:   [rank 0: put the word] [first of a host: put where its memory is, or: put own host] fence, get the word
+//!            --here--> as the launcher told, all on one host: nobody fences again
+//!            --map---> hosts as the launcher told
+//!            --name--> Gather: hosts by name, up a tree of ranks
+//! Publish: [put where this rank listens] [put where the memory is, unless that is done] [fence] [get where the memory is]
 //! then:    the address of a peer is got when the first message goes to it ([`address_key`])
 //! ```
 //!
@@ -23,9 +25,9 @@ pub mod sim;
 #[cfg(test)]
 mod tests;
 
-pub use agree::{Agree, Agreed, Hosts};
+pub use agree::{Agree, Agreed, Hosts, Word};
 pub use gather::RADIX;
-pub use publish::Publish;
+pub use publish::{Joins, Publish, Publishing};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +81,11 @@ pub fn address_key(path: &str, rank: u32) -> String {
     format!("kw_{path}_{rank}")
 }
 
-/// Under which key the first rank of a host says where its shared memory is.
-pub fn memory_key(lead: u32) -> String {
-    format!("kw_shm_{lead}")
+/// Under which key the first rank of a host says where its memory is: while all agree (`early`), when it is the first by what the
+/// launcher says, or afterwards. Two keys, because names may say otherwise, and no key is stored twice.
+pub fn memory_key(lead: u32, early: bool) -> String {
+    match early {
+        true => format!("kw_mem_{lead}"),
+        false => format!("kw_shm_{lead}"),
+    }
 }

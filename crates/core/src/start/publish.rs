@@ -4,46 +4,60 @@ use std::collections::VecDeque;
 
 use super::{Ask, Heard, Talk, Turn, address_key, memory_key};
 
-/// The machine; what it is for is the address of the memory that the ranks of this host share, at ranks that join it.
+/// What there is to say and to learn.
 #[derive(Debug)]
-pub struct Publish {
-    plan: VecDeque<Ask>,
+pub struct Publish<'a> {
+    /// This rank.
+    pub rank: u32,
+    /// Whether there is anybody else, and the first fence was not enough ([`super::Agreed::here`]).
+    pub fence: bool,
+    /// A path to other hosts, and where this rank listens there.
+    pub listens: Option<(&'a str, String)>,
+    /// This rank is the first of its host, this is where its memory is, and nobody knows yet.
+    pub leads: Option<String>,
+    /// This rank is another one of its host.
+    pub joins: Option<Joins>,
 }
 
-impl Publish {
-    /// A rank of a job of `size`. `listens`: a path to other hosts, and where it listens there. `leads`: it is the first of its
-    /// host, and this is where its memory is. `joins`: it is another, and this is the first.
-    pub fn new(
-        (rank, size): (u32, u32),
-        listens: Option<(&str, String)>,
-        leads: Option<String>,
-        joins: Option<u32>,
-    ) -> Publish {
-        let memory = leads.map(|value| Ask::Put {
-            key: memory_key(rank),
+/// Whose memory a rank joins.
+#[derive(Clone, Copy, Debug)]
+pub struct Joins {
+    /// The first of the host.
+    pub lead: u32,
+    /// Whether that has said so while all agreed.
+    pub said: bool,
+}
+
+impl Publish<'_> {
+    /// The machine; what it is for is where the memory is, at a rank that joins it.
+    pub fn plan(self) -> Publishing {
+        let memory = self.leads.map(|value| Ask::Put {
+            key: memory_key(self.rank, false),
             value,
         });
-        let wire = listens.map(|(path, value)| Ask::Put {
-            key: address_key(path, rank),
+        let wire = self.listens.map(|(path, value)| Ask::Put {
+            key: address_key(path, self.rank),
             value,
         });
-        let fence = (size > 1).then_some(Ask::Fence);
-        let get = joins.map(|lead| Ask::Get {
-            from: lead,
-            key: memory_key(lead),
+        let fence = self.fence.then_some(Ask::Fence);
+        let get = self.joins.map(|j| Ask::Get {
+            from: j.lead,
+            key: memory_key(j.lead, j.said),
         });
-        Publish {
-            plan: memory
-                .into_iter()
-                .chain(wire)
-                .chain(fence)
-                .chain(get)
-                .collect(),
+        let puts = memory.into_iter().chain(wire);
+        Publishing {
+            plan: puts.chain(fence).chain(get).collect(),
         }
     }
 }
 
-impl Talk for Publish {
+/// The machine.
+#[derive(Debug)]
+pub struct Publishing {
+    plan: VecDeque<Ask>,
+}
+
+impl Talk for Publishing {
     type Out = Option<String>;
 
     fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, String> {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use super::detect::Wire;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
-use super::{Job, Launcher, job};
+use super::{Job, Joined, Launcher, Memory, join};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_core::pmi::{Effect, Server};
@@ -55,7 +55,7 @@ fn serve(r: u32, ours: &[UnixStream], server: &Mutex<Server>) {
 
 #[test]
 fn four_ranks_learn_the_same_job() {
-    let jobs: Vec<Job> = with_ranks(4, |_, l| job(l, &Knobs::defaults()).unwrap());
+    let jobs: Vec<Job> = with_ranks(4, |_, l| join(l, &Knobs::defaults()).unwrap().job);
     for (r, j) in jobs.iter().enumerate() {
         assert_eq!((j.me.idx(), j.size, j.key), (r, 4, [9; 32]));
         assert_eq!(j.hosts, [0, 0, 1, 1]);
@@ -233,8 +233,12 @@ impl Launcher for Foreign<'_> {
 
 #[test]
 fn under_a_foreign_launcher_rank_0_makes_the_key() {
-    let jobs: Vec<Job> = with_ranks(4, |_, l| {
-        job(&mut Foreign(l, true), &Knobs::defaults()).unwrap()
+    let jobs: Vec<Job> = with_ranks(4, |r, l| {
+        let joined = join(&mut Foreign(l, true), &Knobs::defaults()).unwrap();
+        assert!(
+            matches!(&joined.memory, Memory::Said { lead, here: false } if lead.is_some() == r.is_multiple_of(2))
+        );
+        joined.job
     });
     assert!(
         jobs.iter()
@@ -250,7 +254,9 @@ fn hosts_are_told_apart_by_the_knob() {
         knobs
             .set(Id::Host, ["red", "blue", "red"][r as usize])
             .unwrap();
-        job(&mut Foreign(l, true), &knobs).unwrap()
+        let Joined { job, memory } = join(&mut Foreign(l, true), &knobs).unwrap();
+        assert!(matches!(memory, Memory::Unsaid));
+        job
     });
     assert!(jobs.iter().all(|j| j.hosts == [0, 1, 0]));
 }
@@ -258,7 +264,9 @@ fn hosts_are_told_apart_by_the_knob() {
 #[test]
 fn a_launcher_that_maps_nothing_is_replaced_by_machine_names() {
     let jobs: Vec<Job> = with_ranks(3, |_, l| {
-        job(&mut Foreign(l, false), &Knobs::defaults()).unwrap()
+        join(&mut Foreign(l, false), &Knobs::defaults())
+            .unwrap()
+            .job
     });
     assert!(jobs.iter().all(|j| j.hosts == [0, 0, 0]));
 }

@@ -110,8 +110,8 @@ fn start(set: &Cvars) -> Result<Engine, String> {
     let mut knobs = Knobs::read(env).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
     let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
-    let job = boot::job(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
-    Engine::start(launcher, job, knobs).map_err(|e| e.to_string())
+    let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
+    Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())
 }
 
 fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {

@@ -57,7 +57,6 @@ impl Local {
 #[derive(Debug)]
 pub struct Lead {
     local: Local,
-    key: [u8; 32],
     name: String,
     listener: Listener,
     segment: Segment,
@@ -66,7 +65,7 @@ pub struct Lead {
 
 impl ShmPath {
     /// Makes the segment and listens for the others. Put [`Lead::address`] where they find it, then [`Lead::serve`].
-    pub fn lead(local: &Local, key: &[u8; 32]) -> Result<Lead, ShmError> {
+    pub fn lead(local: &Local) -> Result<Lead, ShmError> {
         let n = local.peers.len();
         let (segment, fd) = Segment::create(n).map_err(failed(format!(
             "making a segment of {} bytes for {n} ranks (memfd)",
@@ -78,7 +77,6 @@ impl ShmPath {
             .map_err(failed("listening on an abstract unix socket"))?;
         Ok(Lead {
             local: local.clone(),
-            key: *key,
             name,
             listener,
             segment,
@@ -106,8 +104,8 @@ impl Lead {
         self.name.clone()
     }
 
-    /// Hands the segment to all other local ranks; they have `patience` for it.
-    pub fn serve(self, patience: Duration) -> Result<ShmPath, ShmError> {
+    /// Hands the segment to all other local ranks that know the job's key; they have `patience` for it.
+    pub fn serve(self, key: &[u8; 32], patience: Duration) -> Result<ShmPath, ShmError> {
         let until = Instant::now() + patience;
         let mut missing: Vec<bool> = vec![true; self.local.peers.len()];
         missing[self.local.index()] = false;
@@ -120,7 +118,7 @@ impl Lead {
                 continue;
             };
             // Whoever fails to prove itself is hung up on; the ranks that belong here are still to come.
-            let _ = self.hand_out(&conn, &mut missing, left.min(PATIENCE));
+            let _ = self.hand_out(&conn, key, &mut missing, left.min(PATIENCE));
         }
         ShmPath::new(&self.local, self.segment).map_err(failed("entering the segment"))
     }
@@ -136,7 +134,13 @@ impl Lead {
         }
     }
 
-    fn hand_out(&self, conn: &Conn, missing: &mut [bool], patience: Duration) -> io::Result<()> {
+    fn hand_out(
+        &self,
+        conn: &Conn,
+        key: &[u8; 32],
+        missing: &mut [bool],
+        patience: Duration,
+    ) -> io::Result<()> {
         if !conn.same_user()? {
             return Err(io::Error::from(io::ErrorKind::PermissionDenied));
         }
@@ -145,12 +149,12 @@ impl Lead {
         conn.send(&lead, None)?;
         let (answer, _) = conn.recv::<68>()?;
         let (join, rank) = (&answer[..32], &answer[32..36]);
-        let proof = prove(&self.key, b"join", &[&lead, join, rank]);
+        let proof = prove(key, b"join", &[&lead, join, rank]);
         let index = u32::from_le_bytes([rank[0], rank[1], rank[2], rank[3]]) as usize;
         if !same(&proof, &answer[36..]) || !missing.get(index).copied().unwrap_or(false) {
             return Err(io::Error::from(io::ErrorKind::PermissionDenied));
         }
-        let proof = prove(&self.key, b"lead", &[join, &lead, rank]);
+        let proof = prove(key, b"lead", &[join, &lead, rank]);
         conn.send(&proof, Some(self.fd.as_fd()))?;
         missing[index] = false;
         Ok(())
@@ -212,9 +216,9 @@ mod tests {
             peers: peers.clone(),
         };
         let key = [7; 32];
-        let lead = ShmPath::lead(&local(Peer(3)), &key).unwrap();
+        let lead = ShmPath::lead(&local(Peer(3))).unwrap();
         let address = lead.address();
-        let serving = std::thread::spawn(move || lead.serve(Duration::from_secs(60)));
+        let serving = std::thread::spawn(move || lead.serve(&key, Duration::from_secs(60)));
         drop(Conn::connect(&address).unwrap());
         assert!(ask(&address, 1, &[8; 32]).is_err(), "wrong key");
         assert!(ask(&address, 9, &key).is_err(), "no such rank");

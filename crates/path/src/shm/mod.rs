@@ -8,8 +8,8 @@
 //! ```text
 //! let local = Local { me, peers };                       // peers: all ranks of the job on this host, ascending
 //! // on the first of them:
-//! let lead = ShmPath::lead(&local, &key)?;               // puts lead.address() into the key-value space; fence
-//! let path = lead.serve(patience)?;                      // blocks until all others have joined
+//! let lead = ShmPath::lead(&local)?;                     // puts lead.address() into the key-value space; fence
+//! let path = lead.serve(&key, patience)?;                // blocks until all others have joined
 //! // on the others, after the fence:
 //! let path = ShmPath::join(&local, &key, &address)?;
 //!

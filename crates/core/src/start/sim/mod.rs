@@ -57,6 +57,12 @@ impl Setting {
     fn hosts(&self) -> u32 {
         self.ranks.div_ceil(self.per_host)
     }
+
+    /// Whether a rank is the first of several on its host.
+    fn leads(&self, rank: u32) -> bool {
+        let first = rank.is_multiple_of(self.per_host);
+        first && self.per_host > 1 && rank + 1 < self.ranks
+    }
 }
 
 /// What one rank did.

@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Setting, Talked};
-use crate::start::{Agree, Ask, Heard, Hosts, Publish, Talk, Turn};
+use crate::start::{
+    Agree, Agreed, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word,
+};
 
 /// A listening address, as paths write it.
 const ADDRESS: &str = "10.11.12.13:45678";
@@ -15,7 +17,7 @@ const MEMORY: &str = "kittiwake-0123456789abcdef0123456789abcdef";
 /// Which conversation a rank is in.
 enum Rank {
     Agrees(Agree),
-    Publishes(Publish),
+    Publishes(Publishing),
     Ready,
 }
 
@@ -55,8 +57,13 @@ impl World {
         let n = setting.ranks;
         let rank = |r| {
             let name = format!("node{}-boot", r / setting.per_host);
-            let fresh = (r == 0).then_some(([7; 32], false));
-            Rank::Agrees(Agree::new(r, n, setting.maps, &name, fresh))
+            let word = (r == 0).then_some(Word {
+                key: [7; 32],
+                named: false,
+                here: setting.hosts() == 1,
+            });
+            let memory = (setting.maps && setting.leads(r)).then(|| MEMORY.to_string());
+            Rank::Agrees(Agree::new((r, n), setting.maps, &name, word, memory))
         };
         World {
             setting: *setting,
@@ -131,7 +138,7 @@ impl World {
                 Rank::Agrees(talk) => match talk.next(heard)? {
                     Turn::Ask(ask) => Some(ask),
                     Turn::Over(agreed) => {
-                        self.agreed(rank, agreed.hosts);
+                        self.agreed(rank, agreed);
                         continue;
                     }
                 },
@@ -149,20 +156,25 @@ impl World {
         }
     }
 
-    fn agreed(&mut self, rank: u32, hosts: Hosts) {
+    fn agreed(&mut self, rank: u32, agreed: Agreed) {
+        let s = &self.setting;
+        let lead = rank / s.per_host * s.per_host;
+        let leads = (s.leads(rank) && !s.maps).then(|| MEMORY.to_string());
+        let joins = (rank != lead).then_some(Joins { lead, said: s.maps });
+        let wire = (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string()));
+        let publish = Publish {
+            rank,
+            fence: s.ranks > 1 && !agreed.here,
+            listens: wire,
+            leads,
+            joins,
+        };
+        self.ranks[rank as usize] = Rank::Publishes(publish.plan());
         if cfg!(test)
-            && let Hosts::Named(hosts) = hosts
+            && let Hosts::Named(hosts) = agreed.hosts
         {
             self.maps.push(hosts);
         }
-        let s = &self.setting;
-        let lead = rank / s.per_host * s.per_host;
-        let local = s.per_host.min(s.ranks - lead);
-        let leads = (rank == lead && local > 1).then(|| MEMORY.to_string());
-        let joins = (rank != lead).then_some(lead);
-        let wire = (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string()));
-        self.ranks[rank as usize] =
-            Rank::Publishes(Publish::new((rank, s.ranks), wire, leads, joins));
     }
 
     /// A question leaves.

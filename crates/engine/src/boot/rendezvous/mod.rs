@@ -114,7 +114,7 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootErr
         at,
         rank,
         size,
-        host: env("KW_HOST").unwrap_or_else(super::machine),
+        host: env("KW_HOST").unwrap_or_else(super::join::machine),
         wait: wait.map_or(WAIT, |s| Duration::from_secs(s.into())),
         secret,
     }))
