@@ -1,9 +1,10 @@
 //! One rank of the launchers' conformance suite, for any launcher: `mpiexec -n 3 target/release/examples/launcher`.
 //!
 //! Every rank prints one line; the status is 0 when all cases passed. With the word `abort`, rank 1 ends the job with status 3
-//! after the suite, and the others wait for that; with `die`, rank 1 exits without a word.
+//! after the suite, and the others wait for that; with `die`, rank 1 exits without a word; with `spawn`, rank 0 starts two more such
+//! processes, which are a job of their own and run the suite too.
 
-use kw_engine::boot::{self, Launcher, conformance};
+use kw_engine::boot::{self, Launcher, Spawn, conformance};
 
 fn main() {
     let end = std::env::args().nth(1).unwrap_or_default();
@@ -44,6 +45,16 @@ fn finish(l: &mut dyn Launcher, end: &str) -> Result<(), String> {
             let _ = l.fence();
             std::thread::sleep(std::time::Duration::from_secs(60));
             Err("the job was not ended".into())
+        }
+        ("spawn", 0) => {
+            let me = std::env::current_exe().map_err(|e| e.to_string())?;
+            let more = Spawn {
+                program: me.to_string_lossy().into_owned(),
+                args: vec!["spawned".into()],
+                count: 2,
+            };
+            l.spawn(&more).map_err(|e| e.to_string())?;
+            l.finalize().map_err(|e| e.to_string())
         }
         _ => l.finalize().map_err(|e| e.to_string()),
     }

@@ -6,7 +6,7 @@
 //! `Abort` may be said in any state and has no answer.
 
 use super::line::{Line, short};
-use super::{PmiError, fault, text};
+use super::{PmiError, Spawn, fault, text};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,13 @@ pub enum Ask {
     },
     /// Waits for all ranks.
     Fence,
+    /// Starts more processes.
+    Spawn {
+        /// Name of the key-value space.
+        kvs: String,
+        /// Which.
+        wanted: Spawn,
+    },
     /// Closes the conversation.
     Finalize,
     /// Ends the job; has no answer.
@@ -64,8 +71,10 @@ pub struct Maxes {
 /// What the launcher answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Init, Put, Fence or Finalize was done.
+    /// Init, Put, Fence, Spawn or Finalize was done.
     Done,
+    /// To Spawn: it will not, and says why.
+    Refused(String),
     /// To Maxes.
     Maxes(Maxes),
     /// To Appnum and Universe; `None` when the launcher does not say.
@@ -94,6 +103,7 @@ enum Expect {
     Put,
     Get,
     Fence,
+    Spawn,
     Finalize,
 }
 
@@ -108,6 +118,7 @@ impl Expect {
             Expect::Put => "put_result",
             Expect::Get => "get_result",
             Expect::Fence => "barrier_out",
+            Expect::Spawn => "spawn_result",
             Expect::Finalize => "finalize_ack",
         }
     }
@@ -135,8 +146,9 @@ impl Client {
 
     /// The line to send, newline included. One question at a time.
     pub fn ask(&mut self, ask: &Ask) -> Result<String, PmiError> {
+        let line = line_of(ask)?;
         let Some(expect) = expected(ask) else {
-            return Ok(line_of(ask));
+            return Ok(line);
         };
         let opens = expect == Expect::Init;
         match self.state {
@@ -145,7 +157,7 @@ impl Client {
             _ => return fault(format!("PMI was asked {ask:?} in state {:?}", self.state)),
         }
         self.state = State::Asked(expect);
-        Ok(line_of(ask))
+        Ok(line)
     }
 
     /// Takes the line that answers the last question.
@@ -179,13 +191,15 @@ fn expected(ask: &Ask) -> Option<Expect> {
         Ask::Put { .. } => Expect::Put,
         Ask::Get { .. } => Expect::Get,
         Ask::Fence => Expect::Fence,
+        Ask::Spawn { .. } => Expect::Spawn,
         Ask::Finalize => Expect::Finalize,
         Ask::Abort { .. } => return None,
     })
 }
 
-fn line_of(ask: &Ask) -> String {
-    match ask {
+fn line_of(ask: &Ask) -> Result<String, PmiError> {
+    Ok(match ask {
+        Ask::Spawn { kvs, wanted } => wanted.lines(kvs)?,
         Ask::Init => "cmd=init pmi_version=1 pmi_subversion=1\n".into(),
         Ask::Maxes => "cmd=get_maxes\n".into(),
         Ask::Appnum => "cmd=get_appnum\n".into(),
@@ -204,14 +218,21 @@ fn line_of(ask: &Ask) -> String {
             let msg = text::encode(message.as_bytes());
             format!("cmd=abort exitcode={status} msg={msg}\n")
         }
-    }
+    })
 }
 
 fn answer(expect: Expect, line: &Line, text: &str) -> Result<Answer, PmiError> {
     let refused = || fault(format!("the launcher refused: '{}'", short(text)));
     match expect {
         Expect::Init | Expect::Put | Expect::Fence if !line.is_ok() => refused(),
-        Expect::Init | Expect::Put | Expect::Fence | Expect::Finalize => Ok(Answer::Done),
+        Expect::Spawn if !line.is_ok() => {
+            let why = text::decode(line.get("msg").unwrap_or("it says no more"))?;
+            let why = short(&String::from_utf8_lossy(&why));
+            Ok(Answer::Refused(why))
+        }
+        Expect::Init | Expect::Put | Expect::Fence | Expect::Spawn | Expect::Finalize => {
+            Ok(Answer::Done)
+        }
         Expect::Maxes => Ok(Answer::Maxes(Maxes {
             name: size(line, "kvsname_max")?,
             key: size(line, "keylen_max")?,

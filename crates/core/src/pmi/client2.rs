@@ -8,7 +8,7 @@
 
 use super::frame::{self, Frame};
 use super::line::{Line, short};
-use super::{PmiError, fault, text};
+use super::{PmiError, Spawn, fault, text};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub enum Ask2 {
     },
     /// Waits for all ranks, and spreads what they have stored.
     Fence,
+    /// Starts more processes.
+    Spawn(Spawn),
     /// Closes the conversation.
     Finalize,
     /// Ends the job; has no answer.
@@ -55,6 +57,8 @@ pub enum Ask2 {
 pub enum Answer2 {
     /// It was done.
     Done,
+    /// To Spawn: it will not, and this is what it said.
+    Refused(String),
     /// To Open.
     Opened {
         /// This rank.
@@ -86,6 +90,7 @@ enum Expect {
     Put,
     Get,
     Fence,
+    Spawn,
     Finalize,
 }
 
@@ -98,6 +103,7 @@ impl Expect {
             Expect::Put => "kvs-put",
             Expect::Get => "kvs-get",
             Expect::Fence => "kvs-fence",
+            Expect::Spawn => "spawn",
             Expect::Finalize => "finalize",
         }
     }
@@ -186,6 +192,7 @@ fn expected(ask: &Ask2) -> Expect {
         Ask2::Put { .. } => Expect::Put,
         Ask2::Get { .. } => Expect::Get,
         Ask2::Fence => Expect::Fence,
+        Ask2::Spawn(_) => Expect::Spawn,
         Ask2::Greet | Ask2::Open { .. } | Ask2::Finalize | Ask2::Abort(_) => Expect::Finalize,
     }
 }
@@ -209,6 +216,7 @@ fn words_of(ask: &Ask2) -> Result<String, PmiError> {
             &[("jobid", job), ("srcid", &from.to_string()), ("key", key)],
         ),
         Ask2::Fence => frame::write("kvs-fence", &[]),
+        Ask2::Spawn(spawn) => spawn.frame(),
         Ask2::Finalize => frame::write("finalize", &[]),
         Ask2::Abort(message) => {
             let message = text::encode(message.as_bytes()).replace("%20", " ");
@@ -227,6 +235,7 @@ fn answer(expect: Expect, frame: &Frame) -> Result<Answer2, PmiError> {
         Expect::Attribute | Expect::Get => {
             Ok(Answer2::Value(frame.get("value").map(str::to_string)))
         }
+        Expect::Spawn if !frame.is_ok() => Ok(Answer2::Refused(frame.short())),
         _ if !frame.is_ok() => refused(),
         Expect::Open => Ok(Answer2::Opened {
             rank: frame.number("rank")?,
@@ -234,7 +243,7 @@ fn answer(expect: Expect, frame: &Frame) -> Result<Answer2, PmiError> {
             appnum: frame.number("appnum").ok(),
         }),
         Expect::Name => Ok(Answer2::Value(frame.get("jobid").map(str::to_string))),
-        Expect::Put | Expect::Fence | Expect::Finalize => Ok(Answer2::Done),
+        Expect::Put | Expect::Fence | Expect::Spawn | Expect::Finalize => Ok(Answer2::Done),
     }
 }
 

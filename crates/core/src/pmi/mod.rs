@@ -12,6 +12,7 @@
 //! | [`server`] | the launcher's end, for all ranks of one job |
 //! | [`frame`] | PMI-2's frames: length, then words |
 //! | [`client2`] | a rank's end of PMI-2 |
+//! | [`spawn`] | how both ask for more processes |
 //!
 //! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the key-value space, and `msg=`
 //! of `abort`. Both ends do without them when the other is somebody else's.
@@ -22,6 +23,7 @@ pub mod frame;
 pub mod line;
 pub mod mapping;
 pub mod server;
+pub mod spawn;
 pub mod text;
 
 #[cfg(test)]
@@ -32,6 +34,7 @@ pub use client2::{Answer2, Ask2, Client2};
 pub use frame::{Frame, Frames};
 pub use line::{Line, Lines};
 pub use server::{Effect, Server, Stage};
+pub use spawn::Spawn;
 
 /// Key under which Kittiwake's launcher keeps the job's 256-bit key (64 hexadecimal digits).
 pub const JOB_KEY: &str = "kw_job_key";

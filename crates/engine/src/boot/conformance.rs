@@ -8,7 +8,8 @@ use super::Launcher;
 /// A case: all ranks call it, in the same order.
 pub type Case = fn(&mut dyn Launcher) -> Result<(), String>;
 
-/// All cases by name. Abort and finalize end a job and are tested by whoever started it.
+/// All cases by name. Abort and finalize end a job, and spawn starts one; they are tested by whoever
+/// started it.
 pub const CASES: &[(&str, Case)] = &[
     ("everybody is in the same job", everybody_is_in_the_same_job),
     ("what is put is got", what_is_put_is_got),

@@ -4,6 +4,7 @@
 //! is written down as a suite (`conformance`), which unit tests run over servers of our own, and
 //! `examples/launcher.rs` under any launcher there is.
 
+use kw_core::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
 /// What a launcher offers a rank.
@@ -33,6 +34,10 @@ pub trait Launcher: Send {
     fn process_sets(&mut self) -> Vec<ProcessSet> {
         Vec::new()
     }
+    /// Starts processes that form a job of their own. A launcher that cannot says so; this rank may go on.
+    fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
+        Err(no_more(self.name(), wanted, "it has no way to say so"))
+    }
     /// The job's key, if the launcher made one.
     fn key(&self) -> Option<[u8; 32]> {
         None
@@ -55,6 +60,14 @@ pub struct ProcessSet {
     pub name: String,
     /// Members, by rank.
     pub ranks: Vec<u32>,
+}
+
+/// A launcher does not start these processes.
+pub(super) fn no_more(name: &str, wanted: &Spawn, why: &str) -> BootError {
+    let program = &wanted.program;
+    BootError(format!(
+        "{name} starts no more processes ('{program}'): {why}"
+    ))
 }
 
 /// What is said of a rank that ends the job, where no launcher says it in our words.

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::detect::Wire;
+use super::launcher::no_more;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
-use kw_core::pmi::{Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, mapping, text};
+use kw_core::pmi::{Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text};
 
 /// An open conversation.
 #[derive(Debug)]
@@ -165,6 +166,17 @@ impl Launcher for Pmi1 {
     fn hosts(&mut self) -> Option<Vec<u32>> {
         let text = self.word(0, MAPPING_KEY).ok()??;
         mapping::parse(&text, self.size)
+    }
+
+    fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
+        let ask = Ask::Spawn {
+            kvs: self.kvs.clone(),
+            wanted: wanted.clone(),
+        };
+        match self.ask(&ask)? {
+            Answer::Refused(why) => Err(no_more(self.name(), wanted, &why)),
+            _ => Ok(()),
+        }
     }
 
     fn key(&self) -> Option<[u8; 32]> {

@@ -6,11 +6,11 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::detect::{Env, Wire};
-use super::launcher::aborted;
+use super::launcher::{aborted, no_more};
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
-use kw_core::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, mapping};
+use kw_core::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
 
 /// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`), ends excluded.
 const ROOM: (usize, usize) = (63, 1000);
@@ -197,6 +197,13 @@ impl Launcher for Pmi2 {
         }
         let text = self.attribute(MAPPING_KEY).ok()??;
         mapping::parse(&text, self.size)
+    }
+
+    fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
+        match self.ask(&Ask2::Spawn(wanted.clone()))? {
+            Answer2::Refused(why) => Err(no_more(self.name, wanted, &why)),
+            _ => Ok(()),
+        }
     }
 
     fn wire(&self) -> Option<BorrowedFd<'_>> {

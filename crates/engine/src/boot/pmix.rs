@@ -1,9 +1,9 @@
 //! A rank's conversation with a PMIx server (PRRTE, Open MPI's mpirun, Slurm with `--mpi=pmix`), through the system's library.
 
-use super::launcher::{aborted, as_text};
+use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;
 use super::{BootError, Launcher, ProcessSet};
-use kw_core::pmi::text;
+use kw_core::pmi::{Spawn, text};
 use kw_sys::pmix::{self, Closed, Fact};
 
 /// An open conversation.
@@ -111,6 +111,16 @@ impl Launcher for Pmix {
             ranks: s.ranks,
         })
         .collect()
+    }
+
+    fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
+        let Spawn {
+            program,
+            args,
+            count,
+        } = wanted;
+        let started = self.inner.spawn(program, args, *count);
+        started.map_err(|why| no_more(self.name, wanted, &why))
     }
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::launcher::aborted;
+use super::launcher::{aborted, no_more};
 use super::{BootError, Launcher};
-use kw_core::pmi::text;
+use kw_core::pmi::{Spawn, text};
 
 /// The launcher of a process started by hand.
 #[derive(Debug)]
@@ -66,6 +66,11 @@ impl Launcher for Singleton {
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
         Some(vec![0])
+    }
+
+    fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
+        let why = "nobody launched it";
+        Err(no_more("this process", wanted, why))
     }
 
     /// Nobody else will say it.

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use super::detect::Wire;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
-use super::{Job, Joined, Launcher, Memory, join};
+use super::{Job, Joined, Launcher, Memory, Spawn, join};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_core::pmi::{Effect, Server};
@@ -98,6 +98,7 @@ fn pmi2_keeps_the_contract() {
                 assert_eq!((l.job(), l.universe_size()), ("kw-two", Some(8)));
                 assert_eq!(l.hosts(), Some(vec![0, 0, 1, 1]));
                 let passed = super::conformance::run(&mut l);
+                l.spawn(&nothing()).unwrap();
                 l.finalize().unwrap();
                 passed
             })
@@ -172,6 +173,29 @@ fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
         let said = told(answers, two);
         assert!(said.contains(sentence) && !said.contains('\n'), "{said}");
     }
+}
+
+fn nothing() -> Spawn {
+    Spawn {
+        program: "/bin/true".into(),
+        args: Vec::new(),
+        count: 1,
+    }
+}
+
+#[test]
+fn a_launcher_that_starts_no_more_processes_says_so_and_the_rank_goes_on() {
+    let said = with_ranks(2, |_, l| {
+        let why = l.spawn(&nothing()).unwrap_err().to_string();
+        l.fence().unwrap();
+        why
+    });
+    let sentence =
+        "Kittiwake's mpiexec starts no more processes ('/bin/true'): not offered by this launcher";
+    assert_eq!(said, [sentence; 2]);
+    let mut alone = super::singleton::Singleton::new().unwrap();
+    let why = alone.spawn(&nothing()).unwrap_err().to_string();
+    assert!(why.contains("nobody launched it"), "{why}");
 }
 
 #[test]

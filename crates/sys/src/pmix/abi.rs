@@ -110,6 +110,19 @@ pub struct Query {
     pub count: usize,
 }
 
+/// `pmix_app_t`
+#[repr(C)]
+pub struct App {
+    pub program: *mut c_char,
+    /// Begins with the program, ends with a null pointer.
+    pub args: *mut *mut c_char,
+    pub env: *mut *mut c_char,
+    pub directory: *mut c_char,
+    pub count: c_int,
+    pub infos: *mut Info,
+    pub info_count: usize,
+}
+
 /// What is called when something happens.
 pub type OnEvent = unsafe extern "C" fn(
     usize,
@@ -129,5 +142,6 @@ const _: () = {
     assert!(size_of::<Info>() == 552 && std::mem::offset_of!(Info, flags) == 512);
     assert!(std::mem::offset_of!(Info, value) == 520);
     assert!(size_of::<Array>() == 24 && std::mem::offset_of!(Array, at) == 16);
+    assert!(size_of::<App>() == 56 && std::mem::offset_of!(App, infos) == 40);
     assert!(size_of::<Query>() == 24 && size_of::<Bytes>() == 16);
 };

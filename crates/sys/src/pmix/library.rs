@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-use super::abi::{Info, OnEvent, Proc, Query, Value};
+use super::abi::{App, Info, OnEvent, Proc, Query, Value};
 use crate::dl::{self, Library};
 
 const NAME: &CStr = c"libpmix.so.2";
@@ -30,6 +30,7 @@ pub struct Calls {
         *mut *mut Value,
     ) -> c_int,
     pub abort: unsafe extern "C" fn(c_int, *const c_char, *mut Proc, usize) -> c_int,
+    pub spawn: unsafe extern "C" fn(*const Info, usize, *const App, usize, *mut c_char) -> c_int,
     pub query: unsafe extern "C" fn(*mut Query, usize, *mut *mut Info, *mut usize) -> c_int,
     pub register: unsafe extern "C" fn(
         *mut c_int,
@@ -96,6 +97,7 @@ fn calls(library: Library) -> Option<Calls> {
             fence: library.symbol(c"PMIx_Fence")?,
             get: library.symbol(c"PMIx_Get")?,
             abort: library.symbol(c"PMIx_Abort")?,
+            spawn: library.symbol(c"PMIx_Spawn")?,
             query: library.symbol(c"PMIx_Query_info")?,
             register: library.symbol(c"PMIx_Register_event_handler")?,
             error_text: library.symbol(c"PMIx_Error_string")?,

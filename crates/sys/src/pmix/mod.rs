@@ -9,7 +9,7 @@ mod library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
-use abi::{Info, Proc, Query, Value};
+use abi::{App, Info, Proc, Query, Value};
 use library::Calls;
 
 use abi::KEY_MAX;
@@ -124,6 +124,28 @@ impl Pmix {
         let key = word(key)?;
         let found = self.read(from, &key, &[flag(abi::IMMEDIATE)], bytes)?;
         Ok(found.flatten())
+    }
+
+    /// Starts processes of a program, as a job of their own.
+    pub fn spawn(&self, program: &str, args: &[String], count: u32) -> Result<(), Failure> {
+        let text = |t: &str| CString::new(t).map_err(|_| format!("'{t}' has a NUL in it"));
+        let words = std::iter::once(program).chain(args.iter().map(String::as_str));
+        let words: Vec<CString> = words.map(text).collect::<Result<_, _>>()?;
+        let mut args: Vec<*mut c_char> = words.iter().map(|w| w.as_ptr() as *mut c_char).collect();
+        args.push(ptr::null_mut());
+        let app = App {
+            program: args[0],
+            args: args.as_mut_ptr(),
+            env: ptr::null_mut(),
+            directory: ptr::null_mut(),
+            count: c_int::try_from(count).map_err(|_| format!("{count} are too many"))?,
+            infos: ptr::null_mut(),
+            info_count: 0,
+        };
+        let mut space = proc(0).space;
+        // SAFETY: no infos, one application whose texts and null-ended list are ours until the call returns; the name of the new
+        // job has room for the longest there is.
+        self.check(unsafe { (self.calls.spawn)(ptr::null(), 0, &app, 1, space.as_mut_ptr()) })
     }
 
     /// Ends the whole job; the launcher shows the message.
