@@ -278,7 +278,11 @@ impl Engine {
                     let Collectives {
                         desks, publisher, ..
                     } = &mut self.collectives;
-                    copy(run, from, to, desks, publisher)
+                    if combine(run, from, to, desks) {
+                        run.pc += 1;
+                    } else {
+                        copy(run, from, to, desks, publisher)
+                    }
                 }
                 Step::Await(slot) => {
                     if let Some((req, peer)) = self.landed(run, slot as usize) {
@@ -646,6 +650,26 @@ fn copy_any(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mu
         _ => {
             a.copy_to(0, &b, 0, a.len());
         }
+    }
+}
+
+/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do not wait for it.
+#[inline]
+fn combine(run: &Run, right: Slice, into: Slice, desks: &Desks) -> bool {
+    let Some(&Step::Reduce { left, right: to }) = run.schedule.steps.get(run.pc + 1) else {
+        return false;
+    };
+    let (true, Some(Combining::Kernel(kernel))) = (to == into && !on_shelf(into), run.combining)
+    else {
+        return false;
+    };
+    let at = |slice| run.plain(slice, desks);
+    match (at(left), at(right), at(into)) {
+        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
+            kernel.run_into(a, b, c, left.len);
+            true
+        }
+        _ => false,
     }
 }
 

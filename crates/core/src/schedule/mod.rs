@@ -285,6 +285,13 @@ impl Schedule {
         }
     }
 
+    /// `into = left op right`, where `into` is none of them: two steps, which are run as one where data lies in a row.
+    #[inline]
+    pub fn combine(&mut self, left: Slice, right: Slice, into: Slice) {
+        self.copy(right, into);
+        self.reduce(left, into);
+    }
+
     /// Waits for a slot.
     #[inline]
     pub fn wait(&mut self, slot: u32) {

@@ -1,7 +1,8 @@
 //! Reduction loops: every predefined operation on every representation it is defined for (MPI 5.0, 6.9.2 and 6.9.4).
 //!
-//! `b[i] = a[i] op b[i]` in memory laid out as C has it, aligned or not. A [`Kernel`] is found once and run many times;
-//! the loops are plain enough for the compiler to vectorise.
+//! `b[i] = a[i] op b[i]`, or `c[i] = a[i] op b[i]`, in memory laid out as C has it, aligned or not. A [`Kernel`] is found once
+//! and run many times; the loops are plain enough for the compiler to vectorise. There are two for each operation because one
+//! whose result may lie where an operand lies is not.
 
 #[cfg(target_arch = "x86_64")]
 mod extended;
@@ -65,23 +66,23 @@ impl Op {
 }
 
 type Run = unsafe fn(*const u8, *mut u8, usize);
+type Into = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
-/// The loop for one operation on one representation.
+/// The loops for one operation on one representation.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     run: Run,
+    into: Into,
 }
 
 impl Kernel {
     /// The kernel, if the operation is defined for the representation.
     #[inline]
     pub fn find(op: Op, basic: Basic) -> Option<Kernel> {
-        let run = match op {
-            Op::Replace => by_size(basic),
-            Op::NoOp => nothing,
-            _ => defined(op, basic)?,
-        };
-        Some(Kernel { run })
+        match op {
+            Op::Replace | Op::NoOp => Some(by_size(op, basic)),
+            _ => defined(op, basic),
+        }
     }
 
     /// `b[i] = a[i] op b[i]` for `count` elements. The two do not overlap unless they are the same.
@@ -90,15 +91,25 @@ impl Kernel {
         // SAFETY: the addresses promise `count` elements of the representation the kernel was found for.
         unsafe { (self.run)(a.bits() as *const u8, b.bits() as *mut u8, count as usize) }
     }
+
+    /// `c[i] = a[i] op b[i]` for `count` elements. `c` overlaps neither of the others.
+    #[inline]
+    pub fn run_into(self, a: Addr, b: Addr, c: Addr, count: u64) {
+        let (a, b, c) = (a.bits() as *const u8, b.bits() as *const u8, c.bits());
+        // SAFETY: as above.
+        unsafe { (self.into)(a, b, c as *mut u8, count as usize) }
+    }
 }
 
-/// The loop, with the widest vectors that the processor has.
-fn wide<T: Copy, C: Combine<T>>() -> Run {
+/// The loops, with the widest vectors that the processor has.
+fn wide<T: Copy, C: Combine<T>>() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        return fold_avx2::<T, C>;
+        let (run, into) = (fold_avx2::<T, C>, fold_into_avx2::<T, C>);
+        return Kernel { run, into };
     }
-    fold::<T, C>
+    let (run, into) = (fold::<T, C>, fold_into::<T, C>);
+    Kernel { run, into }
 }
 
 /// # Safety
@@ -108,6 +119,15 @@ fn wide<T: Copy, C: Combine<T>>() -> Run {
 unsafe fn fold_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
     // SAFETY: promised by the caller.
     unsafe { fold::<T, C>(a, b, n) }
+}
+
+/// # Safety
+/// As [`fold_into`], on a processor that has these vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn fold_into_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: *mut u8, n: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { fold_into::<T, C>(a, b, c, n) }
 }
 
 /// # Safety
@@ -125,26 +145,62 @@ unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
 }
 
 /// # Safety
+/// `a`, `b` and `c` are valid for `n` elements `T`, `c` for writing.
+#[inline(always)]
+unsafe fn fold_into<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: *mut u8, n: usize) {
+    let (a, b, c) = (a as *const T, b as *const T, c as *mut T);
+    for i in 0..n {
+        // SAFETY: promised by the caller; unaligned on purpose.
+        unsafe {
+            let both = C::combine(a.add(i).read_unaligned(), b.add(i).read_unaligned());
+            c.add(i).write_unaligned(both);
+        }
+    }
+}
+
+/// # Safety
 /// As [`fold`].
 unsafe fn replace<T: Copy>(a: *const u8, b: *mut u8, n: usize) {
     // SAFETY: promised by the caller; the two may be the same.
     unsafe { std::ptr::copy(a, b, n * size_of::<T>()) }
 }
 
+/// # Safety
+/// As [`fold_into`].
+unsafe fn replace_into<T: Copy>(a: *const u8, _: *const u8, c: *mut u8, n: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { replace::<T>(a, c, n) }
+}
+
 unsafe fn nothing(_: *const u8, _: *mut u8, _: usize) {}
 
-fn by_size(basic: Basic) -> Run {
+/// # Safety
+/// As [`fold_into`].
+unsafe fn keep<T: Copy>(_: *const u8, b: *const u8, c: *mut u8, n: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { replace::<T>(b, c, n) }
+}
+
+fn by_size(op: Op, basic: Basic) -> Kernel {
     match basic.extent() {
-        1 => replace::<u8>,
-        2 => replace::<u16>,
-        4 => replace::<u32>,
-        8 => replace::<u64>,
-        16 => replace::<u128>,
-        _ => replace::<[u128; 2]>,
+        1 => moves::<u8>(op),
+        2 => moves::<u16>(op),
+        4 => moves::<u32>(op),
+        8 => moves::<u64>(op),
+        16 => moves::<u128>(op),
+        _ => moves::<[u128; 2]>(op),
     }
 }
 
-fn defined(op: Op, basic: Basic) -> Option<Run> {
+fn moves<T: Copy>(op: Op) -> Kernel {
+    let (run, into): (Run, Into) = match op {
+        Op::NoOp => (nothing, keep::<T>),
+        _ => (replace::<T>, replace_into::<T>),
+    };
+    Kernel { run, into }
+}
+
+fn defined(op: Op, basic: Basic) -> Option<Kernel> {
     match basic.class() {
         Class::Signed | Class::Unsigned => integer(op, basic),
         Class::Byte => bits::<u8>(op),
@@ -156,7 +212,7 @@ fn defined(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn integer(op: Op, basic: Basic) -> Option<Run> {
+fn integer(op: Op, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::I8 => whole::<i8>(op),
         Basic::I16 => whole::<i16>(op),
@@ -171,7 +227,7 @@ fn integer(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn float(op: Op, basic: Basic) -> Option<Run> {
+fn float(op: Op, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::F16 => real::<half::f16>(op),
         Basic::F32 => real::<f32>(op),
@@ -182,7 +238,7 @@ fn float(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn complex(op: Op, basic: Basic) -> Option<Run> {
+fn complex(op: Op, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::ComplexF16 => arith::<Complex<half::f16>>(op),
         Basic::ComplexF32 => arith::<Complex<f32>>(op),
@@ -193,7 +249,7 @@ fn complex(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn logical(op: Op, basic: Basic) -> Option<Run> {
+fn logical(op: Op, basic: Basic) -> Option<Kernel> {
     match basic.size() {
         1 => truth::<u8>(op),
         2 => truth::<u16>(op),
@@ -203,7 +259,7 @@ fn logical(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn pair(op: Op, basic: Basic) -> Option<Run> {
+fn pair(op: Op, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::FloatInt => location::<f32, i32>(op),
         Basic::DoubleInt => location::<f64, i32>(op),
@@ -217,13 +273,15 @@ fn pair(op: Op, basic: Basic) -> Option<Run> {
     }
 }
 
-fn whole<T: number::Arith + number::Order + number::Bits + number::Truth>(op: Op) -> Option<Run> {
+fn whole<T: number::Arith + number::Order + number::Bits + number::Truth>(
+    op: Op,
+) -> Option<Kernel> {
     real::<T>(op)
         .or_else(|| bits::<T>(op))
         .or_else(|| truth::<T>(op))
 }
 
-fn real<T: number::Arith + number::Order>(op: Op) -> Option<Run> {
+fn real<T: number::Arith + number::Order>(op: Op) -> Option<Kernel> {
     match op {
         Op::Min => Some(wide::<T, number::Min>()),
         Op::Max => Some(wide::<T, number::Max>()),
@@ -231,7 +289,7 @@ fn real<T: number::Arith + number::Order>(op: Op) -> Option<Run> {
     }
 }
 
-fn arith<T: number::Arith>(op: Op) -> Option<Run> {
+fn arith<T: number::Arith>(op: Op) -> Option<Kernel> {
     match op {
         Op::Sum => Some(wide::<T, number::Sum>()),
         Op::Prod => Some(wide::<T, number::Prod>()),
@@ -239,7 +297,7 @@ fn arith<T: number::Arith>(op: Op) -> Option<Run> {
     }
 }
 
-fn bits<T: number::Bits>(op: Op) -> Option<Run> {
+fn bits<T: number::Bits>(op: Op) -> Option<Kernel> {
     match op {
         Op::Band => Some(wide::<T, number::And>()),
         Op::Bor => Some(wide::<T, number::Or>()),
@@ -248,7 +306,7 @@ fn bits<T: number::Bits>(op: Op) -> Option<Run> {
     }
 }
 
-fn truth<T: number::Truth>(op: Op) -> Option<Run> {
+fn truth<T: number::Truth>(op: Op) -> Option<Kernel> {
     match op {
         Op::Land => Some(wide::<T, number::Both>()),
         Op::Lor => Some(wide::<T, number::Either>()),
@@ -257,7 +315,7 @@ fn truth<T: number::Truth>(op: Op) -> Option<Run> {
     }
 }
 
-fn location<V: number::Order, I: number::Order>(op: Op) -> Option<Run> {
+fn location<V: number::Order, I: number::Order>(op: Op) -> Option<Kernel> {
     match op {
         Op::Minloc => Some(wide::<Pair<V, I>, number::Minloc>()),
         Op::Maxloc => Some(wide::<Pair<V, I>, number::Maxloc>()),

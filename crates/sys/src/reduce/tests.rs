@@ -1,31 +1,33 @@
 //! Every kernel against plain arithmetic, at every alignment; and the table of what is defined.
 
 use super::*;
+use crate::buf::Buf;
 use proptest::prelude::*;
 
+/// What an operation makes of `a` and `b`: in place of `b` if that lies at an even address, else elsewhere.
 fn run<T: Copy>(op: Op, basic: Basic, a: &[T], b: &[T], shift: usize) -> Vec<T> {
     let bytes = std::mem::size_of_val(a);
-    let (x, y) = (
-        crate::buf::Buf::alloc(bytes + shift),
-        crate::buf::Buf::alloc(bytes + shift),
-    );
-    let (x, y) = (
-        x.slice(shift as u64, bytes as u64),
-        y.slice(shift as u64, bytes as u64),
-    );
-    // SAFETY: plain numbers are bytes.
-    let raw =
-        |s: &[T]| unsafe { std::slice::from_raw_parts(s.as_ptr() as *const u8, bytes) }.to_vec();
-    x.write(0, &raw(a));
-    y.write(0, &raw(b));
-    Kernel::find(op, basic)
-        .unwrap()
-        .run(x.addr(), y.addr(), a.len() as u64);
-    let mut out = b.to_vec();
-    // SAFETY: as above.
-    let into = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr() as *mut u8, bytes) };
-    y.read(0, into);
-    out
+    let place = |shift: usize, data: &[T]| {
+        let place = Buf::alloc(bytes + shift).slice(shift as u64, bytes as u64);
+        // SAFETY: plain numbers are bytes.
+        place.write(0, unsafe {
+            std::slice::from_raw_parts(data.as_ptr() as *const u8, bytes)
+        });
+        place
+    };
+    let get = |place: &Buf| {
+        let mut out = b.to_vec();
+        // SAFETY: as above.
+        place.read(0, unsafe {
+            std::slice::from_raw_parts_mut(out.as_mut_ptr() as *mut u8, bytes)
+        });
+        out
+    };
+    let (x, y, z) = (place(shift, a), place(shift, b), place(1, a));
+    let kernel = Kernel::find(op, basic).unwrap();
+    kernel.run_into(x.addr(), y.addr(), z.addr(), a.len() as u64);
+    kernel.run(x.addr(), y.addr(), a.len() as u64);
+    get(if shift % 2 == 0 { &y } else { &z })
 }
 
 macro_rules! integer_oracle {
