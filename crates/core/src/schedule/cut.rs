@@ -4,6 +4,9 @@ use super::{Ask, Schedule, Shelf, Slice};
 
 /// Slots begin at multiples of so many units, if they are long enough.
 const ALIGN: u64 = 64;
+/// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its lines lie in the caches of
+/// those who have read it, and cost more to write than those of a long one (two ranks, 4 KB: 0.8 us, not 0.5).
+const RECENT: u64 = 2048;
 
 /// The shelves of all ranks, cut alike.
 #[derive(Clone, Copy, Debug)]
@@ -12,39 +15,80 @@ pub struct Cut<'a> {
     whole: u64,
     each: u64,
     slots: u64,
+    pieces: u64,
 }
 
 impl<'a> Cut<'a> {
     /// For data of `len` units: a short shelf as one slot, if it holds all, else as [`Cut::long`].
-    pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, room: u64) -> Cut<'a> {
-        if len > ask.shelf_units().0 {
-            return Cut::long(ask, s, len, least, room);
+    pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
+        Cut::short(ask, s, len).unwrap_or_else(|| Cut::long(ask, s, len, least))
+    }
+
+    /// A long shelf for data of `len` units, in slots of about as many kilobytes as the table's row says: the pieces are of
+    /// one length, as far as possible. There are `least` slots (3 at most), unless the data needs fewer; a long shelf is
+    /// longer than the caches of a core, if it can be, and a slot that comes again finds its lines in nobody's.
+    pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
+        let most = most(ask, least, 1);
+        Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
+    }
+
+    /// For so many blocks, `len` units together, of which every piece has a share each: [`Cut::share`] units, or, of blocks that
+    /// are not alike, as many as its length is of all data, rounded up.
+    pub fn blocks(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, blocks: u64) -> Cut<'a> {
+        if let Some(cut) = Cut::short(ask, s, len) {
+            return cut;
+        }
+        let most = most(ask, least, 2 * blocks);
+        // For rounding up.
+        let room = if most < 4 * blocks * ALIGN {
+            blocks
+        } else {
+            blocks * ALIGN
+        };
+        let pieces = if len <= most {
+            1
+        } else {
+            len.div_ceil(most - room)
+        };
+        Cut::slots_of(ask, s, pieces, len, room, most)
+    }
+
+    fn short(ask: &'a Ask, s: &mut Schedule, len: u64) -> Option<Cut<'a>> {
+        if len > ask.shelf_units().0 || len * unit(ask) > RECENT {
+            return None;
         }
         s.shelf = Shelf::Short;
-        Cut {
+        Some(Cut {
             ask,
             whole: len,
             each: len,
             slots: 1,
-        }
+            pieces: 1,
+        })
     }
 
-    /// A long shelf for data of `len` units, in slots of as many kilobytes as the table's row says, but with `room` units at
-    /// least (twice the ranks at most). There are `least` slots (3 at most), unless the data needs fewer; a long shelf is
-    /// longer than the caches of a core, if it can be, and a slot that comes again finds its lines in nobody's.
-    pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, room: u64) -> Cut<'a> {
-        s.shelf = Shelf::Long;
+    fn slots_of(
+        ask: &'a Ask,
+        s: &mut Schedule,
+        pieces: u64,
+        len: u64,
+        room: u64,
+        most: u64,
+    ) -> Cut<'a> {
         let (_, whole) = ask.shelf_units();
-        let wanted = ((ask.fan as u64) << 10) / ask.board.map_or(1, |b| b.unit.max(1));
-        let each = rounded(wanted.max(room).min(whole / least));
-        let slots = (whole / each).min(len.div_ceil(each));
-        let each = if slots == 1 { len } else { each };
+        let each = match pieces {
+            1 => len,
+            _ => raised(len.div_ceil(pieces) + room).min(most),
+        };
+        let slots = (whole / each).min(pieces);
+        s.shelf = Shelf::Long;
         s.long = s.long.max(slots * each);
         Cut {
             ask,
             whole,
             each,
             slots,
+            pieces,
         }
     }
 
@@ -55,7 +99,7 @@ impl<'a> Cut<'a> {
 
     /// Units of each of `n` equal parts of a slot.
     pub fn share(&self, n: u64) -> u64 {
-        match self.slots {
+        match self.pieces {
             1 => self.each / n,
             _ => rounded(self.each / n),
         }
@@ -72,9 +116,9 @@ impl<'a> Cut<'a> {
         shelf.part(i % self.slots * self.each, self.each)
     }
 
-    /// Number of pieces that data of `len` units makes.
-    pub fn pieces(&self, len: u64) -> u64 {
-        len.div_ceil(self.each)
+    /// Number of pieces.
+    pub fn pieces(&self) -> u64 {
+        self.pieces
     }
 
     /// Piece `i` of the data.
@@ -84,11 +128,36 @@ impl<'a> Cut<'a> {
     }
 }
 
+/// Units of the longest slot: an eighth more than the table's row says, so that data which is a little longer needs no further
+/// piece, but at least `room`.
+fn most(ask: &Ask, least: u64, room: u64) -> u64 {
+    let wanted = ((ask.fan as u64) << 10) / unit(ask);
+    rounded(
+        (wanted + wanted / 8)
+            .max(room)
+            .min(ask.shelf_units().1 / least),
+    )
+}
+
+/// Bytes of a unit.
+fn unit(ask: &Ask) -> u64 {
+    ask.board.map_or(1, |b| b.unit.max(1))
+}
+
 /// The next lower multiple of what memory is aligned to.
 fn rounded(units: u64) -> u64 {
     if units < ALIGN {
         units
     } else {
         units - units % ALIGN
+    }
+}
+
+/// The next higher such multiple.
+fn raised(units: u64) -> u64 {
+    if units < ALIGN {
+        units
+    } else {
+        units.next_multiple_of(ALIGN)
     }
 }

@@ -18,8 +18,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         return;
     }
-    let cut = Cut::new(ask, s, mine.len, 2, 1);
-    for i in 0..cut.pieces(mine.len) {
+    let cut = Cut::new(ask, s, mine.len, 2);
+    for i in 0..cut.pieces() {
         let (piece, stage) = (cut.piece(mine, i), i as u32 + 1);
         s.copy(piece, cut.slot(ask.rank, i).part(0, piece.len));
         s.raise(stage);

@@ -15,7 +15,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         return;
     }
-    let cut = Cut::new(ask, s, len * n, 2, n);
+    let cut = Cut::blocks(ask, s, len * n, 2, n);
     let each = cut.share(n);
     for i in 0..len.div_ceil(each) {
         let (from, stage) = (i * each, i as u32 + 1);

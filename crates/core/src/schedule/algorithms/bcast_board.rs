@@ -10,9 +10,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || data.is_empty() {
         return;
     }
-    let cut = Cut::new(ask, s, data.len, 2, 1);
+    let cut = Cut::new(ask, s, data.len, 2);
     let half = (cut.slots() / 2).max(1);
-    let pieces = cut.pieces(data.len);
+    let pieces = cut.pieces();
     for i in 0..pieces {
         let (piece, stage) = (cut.piece(data, i), i as u32 + 1);
         let slot = cut.slot(ask.root, i).part(0, piece.len);

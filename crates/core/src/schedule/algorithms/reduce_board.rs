@@ -1,41 +1,72 @@
-//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Nobody but the root waits; for
-//! short messages and not too many ranks.
+//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Long data goes through the long shelf
+//! in pieces: while the root combines what lies in one half of the shelf, the others fill the other. For short messages and not
+//! too many ranks, and for long ones with two, where the root of one call shows the pieces of the next while it is not needed.
 
-use super::reduce_board_parts;
-use crate::schedule::{Ask, Schedule, Shelf, Slice};
+use crate::schedule::cut::Cut;
+use crate::schedule::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
-        return reduce_board_parts::emit(ask, s);
-    }
-    s.shelf = Shelf::Short;
-    let shown = ask.shelf(ask.rank, ask.count);
-    if !ask.is_root() {
-        s.copy(ask.input(), shown);
-        s.raise(1);
+    let (input, home) = (ask.input(), ask.output());
+    if ask.size < 2 || ask.count == 0 {
+        if input != home && ask.count > 0 {
+            s.copy(input, home);
+        }
         return;
     }
-    let mine = if ask.in_place { shown } else { ask.input() };
-    if ask.in_place {
-        s.copy(ask.output(), shown);
+    let cut = Cut::new(ask, s, ask.count, 2);
+    let half = (cut.slots() / 2).max(1);
+    let pieces = cut.pieces();
+    // In place, the first operand would overwrite the input, unless that is the first operand.
+    let keeps = ask.is_root() && ask.in_place && !ask.commutative && ask.rank + 1 < ask.size;
+    let aside = keeps.then(|| s.elements(cut.each()));
+    for i in 0..pieces {
+        let (stage, ends_half) = (i as u32 + 1, (i + 1) % half == 0);
+        let mine = cut.piece(input, i);
+        if ask.is_root() {
+            let mine = match aside {
+                Some(aside) => {
+                    let kept = aside.part(0, mine.len);
+                    s.copy(mine, kept);
+                    kept
+                }
+                None => mine,
+            };
+            fold(ask, &cut, i, mine, cut.piece(home, i), s);
+            if ends_half && i + 1 < pieces {
+                s.raise(stage);
+            }
+        } else {
+            // The pieces that the next half of the shelf held before.
+            if i % half == 0 && i + half > cut.slots() {
+                s.watch(ask.root, (i + half - cut.slots()) as u32);
+            }
+            s.copy(mine, cut.slot(ask.rank, i).part(0, mine.len));
+            s.raise(stage);
+        }
     }
-    fold(ask, mine, ask.output(), s);
 }
 
-/// Combines what all show from stage 1 on, and `mine`, into `home`.
-pub fn fold(ask: &Ask, mine: Slice, home: Slice, s: &mut Schedule) {
-    for r in (0..ask.size).rev() {
-        let operand = if r == ask.rank {
-            mine
-        } else {
-            s.watch(r, 1);
-            ask.shelf(r, home.len)
-        };
-        if r == ask.size - 1 {
-            s.copy(operand, home);
-        } else {
-            s.reduce(operand, home);
+/// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If `mine` lies there already, it is
+/// the first operand.
+pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
+    let operand = |r: u32, s: &mut Schedule| {
+        if r == ask.rank {
+            return mine;
         }
+        s.watch(r, i as u32 + 1);
+        cut.slot(r, i).part(0, home.len)
+    };
+    let in_place = mine == home;
+    let mut others = (0..ask.size)
+        .rev()
+        .filter(|&r| !(in_place && r == ask.rank));
+    if !in_place && let Some((last, next)) = others.next().zip(others.next()) {
+        let (right, left) = (operand(last, s), operand(next, s));
+        s.combine(left, right, home);
+    }
+    for r in others {
+        let left = operand(r, s);
+        s.reduce(left, home);
     }
 }

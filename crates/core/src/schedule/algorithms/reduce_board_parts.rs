@@ -26,8 +26,8 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
         }
         return;
     }
-    let cut = Cut::long(ask, s, ask.count, 3, 1);
-    let pieces = cut.pieces(ask.count);
+    let cut = Cut::long(ask, s, ask.count, 3);
+    let pieces = cut.pieces();
     let collects = at_all || ask.is_root();
     // Where the sum may not begin with what lies at home, or there is no home.
     let aside = !collects || (ask.in_place && !ask.commutative);
@@ -97,19 +97,17 @@ impl Parts<'_> {
         let (own, home) = (self.part(piece, r), self.part(result, r));
         let sum = self.aside.map_or(home, |a| a.part(0, own.len));
         let shown = |q| self.shown(i, piece.len, q, r);
-        if self.ask.commutative {
-            if own != sum {
-                s.copy(own, sum);
-            }
+        if self.ask.commutative && own == sum {
             for q in (1..n).map(|by| self.ask.after(by)) {
                 s.reduce(shown(q), sum);
             }
         } else {
             let operand = |q| if q == r { own } else { shown(q) };
-            s.copy(operand(n - 1), sum);
-            for q in (0..n - 1).rev() {
-                s.reduce(operand(q), sum);
-            }
+            // From the last rank down, or, where order means nothing, from this rank down.
+            let turn = if self.ask.commutative { r } else { n - 1 };
+            let nth = |i: u32| operand((turn + n - i) % n);
+            s.combine(nth(1), nth(0), sum);
+            (2..n).for_each(|i| s.reduce(nth(i), sum));
         }
         if self.shows_sum {
             s.copy(sum, shown(r));

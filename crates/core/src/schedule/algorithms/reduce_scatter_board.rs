@@ -26,7 +26,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     } else {
         result
     };
-    let cut = Cut::new(ask, s, ask.count, 2, 2 * n as u64);
+    let cut = Cut::blocks(ask, s, ask.count, 2, n as u64);
     let shares = Shares::new(ask, &cut);
     for i in 0..shares.pieces {
         for to in (1..n).map(|by| ask.after(by)) {
@@ -48,18 +48,18 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Combines piece `i` of this rank's block.
 fn fold(ask: &Ask, shares: &Shares, i: u32, mine: Slice, home: Slice, s: &mut Schedule) {
     let sum = shares.of(home, i);
-    for q in (0..ask.size).rev() {
-        let operand = if q == ask.rank {
-            shares.of(mine, i)
-        } else {
-            s.watch(q, i + 1);
-            shares.shown(q, ask.rank, i)
-        };
-        if q == ask.size - 1 {
-            s.copy(operand, sum);
-        } else {
-            s.reduce(operand, sum);
+    let operand = |q: u32, s: &mut Schedule| {
+        if q == ask.rank {
+            return shares.of(mine, i);
         }
+        s.watch(q, i + 1);
+        shares.shown(q, ask.rank, i)
+    };
+    let (right, left) = (operand(ask.size - 1, s), operand(ask.size - 2, s));
+    s.combine(left, right, sum);
+    for q in (0..ask.size - 2).rev() {
+        let left = operand(q, s);
+        s.reduce(left, sum);
     }
 }
 
@@ -74,13 +74,7 @@ struct Shares<'a> {
 
 impl Shares<'_> {
     fn new<'a>(ask: &'a Ask, cut: &'a Cut) -> Shares<'a> {
-        let n = ask.size as u64;
-        // Every block's share may be one unit longer than the mean.
-        let pieces = if ask.count <= cut.each() {
-            1
-        } else {
-            ask.count.div_ceil(cut.each() - n)
-        };
+        let pieces = cut.pieces();
         let mut end = 0;
         let start = |b| {
             let start = end;
