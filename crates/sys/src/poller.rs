@@ -32,6 +32,8 @@ pub enum Interest {
     Write,
     /// Either.
     Both,
+    /// Only that the other side has closed, or that it failed.
+    End,
 }
 
 impl Interest {
@@ -39,6 +41,7 @@ impl Interest {
         match self {
             Interest::Read => epoll::EventFlags::IN | epoll::EventFlags::RDHUP,
             Interest::Write => epoll::EventFlags::OUT,
+            Interest::End => epoll::EventFlags::RDHUP,
             Interest::Both => {
                 epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::OUT
             }

@@ -583,7 +583,7 @@ impl TcpPath {
             let low = e.data & !tag::KINDS;
             moved |= match e.data & tag::KINDS {
                 tag::LINK => self.told_of(Peer(low as u32), e, inbound),
-                tag::STRAND => self.strand_ready(Peer(low as u32), inbound),
+                tag::STRAND => self.strand_ready(low, inbound),
                 tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
                 tag::KNOCK => self.advance_knock(low, inbound),

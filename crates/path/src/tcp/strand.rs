@@ -1,6 +1,6 @@
 //! A further connection to a peer: it carries pieces of long payloads and nothing else, both ways.
 //!
-//! A piece that comes before its payload has begun on the first connection waits in the socket; the strand is then not listened to.
+//! A piece that comes before its payload has begun on the first connection waits in the socket; the poller then tells of the strand's end only.
 
 use super::Tuning;
 use super::link::End;
@@ -8,6 +8,7 @@ use super::stream::Inflow;
 use super::stripe::{Stripes, head_of, nowhere, piece_of};
 use kw_core::stripe::{Carrier, Piece};
 use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
+use kw_sys::poller::Interest;
 use kw_sys::tcp::{Got, Sock};
 use std::io;
 use std::net::IpAddr;
@@ -24,14 +25,6 @@ struct Sending {
     done: u64,
 }
 
-/// What the poller tells of a strand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
-    Nothing,
-    Bytes,
-    BytesAndRoom,
-}
-
 /// One further connection.
 #[derive(Debug)]
 pub struct Strand {
@@ -39,7 +32,8 @@ pub struct Strand {
     pub id: Carrier,
     pub here: IpAddr,
     pub there: IpAddr,
-    pub heard: Heard,
+    /// What the poller tells of it.
+    pub heard: Interest,
     /// Payload bytes that went over it.
     pub sent: u64,
     /// Bytes that must have come for a sleep on the socket to end.
@@ -61,7 +55,7 @@ impl Strand {
             id,
             here,
             there,
-            heard: Heard::Bytes,
+            heard: Interest::Read,
             sent: 0,
             wake_at: 1,
             sending: None,

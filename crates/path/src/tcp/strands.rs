@@ -15,7 +15,7 @@
 //! Strands are read only while a payload comes in pieces, so that short messages cost nothing more.
 
 use super::door::Knock;
-use super::strand::{Heard, Strand};
+use super::strand::Strand;
 use super::stream::is_strand;
 use super::stripe::{NOBODY, Stripes, head_of};
 use super::*;
@@ -24,6 +24,9 @@ use kw_core::stripe::Carrier;
 
 /// How long no strand is tried after one could not be made.
 const REST: Duration = Duration::from_secs(20);
+
+/// Strands are numbered from one to here, and from one again: the number of one must fit beside a rank's.
+const MOST_IDS: Carrier = (1 << 24) - 1;
 
 /// Further connections of one peer.
 #[derive(Debug, Default)]
@@ -45,15 +48,24 @@ impl Bundle {
     }
 }
 
-/// What is known of a link's pieces, whatever its connection does.
+/// Number of a strand in the poller.
+fn number_of(peer: Peer, id: Carrier) -> u64 {
+    tag::STRAND | (id as u64) << 32 | peer.0 as u64
+}
+
+/// A link, whatever its connection does.
+fn stream(slot: &mut Slot) -> Option<&mut Stream> {
+    match slot {
+        Slot::Idle(stream) => stream.as_deref_mut(),
+        Slot::Dialing(dial) => Some(&mut dial.stream),
+        Slot::Up(link) => Some(&mut link.stream),
+        Slot::Gone(_) => None,
+    }
+}
+
+/// What of it is under way in pieces.
 fn stripes(slot: &mut Slot) -> Option<&mut Stripes> {
-    let stream = match slot {
-        Slot::Idle(Some(stream)) => stream,
-        Slot::Dialing(dial) => &mut dial.stream,
-        Slot::Up(link) => &mut link.stream,
-        _ => return None,
-    };
-    stream.stripes.as_deref_mut()
+    stream(slot)?.stripes.as_deref_mut()
 }
 
 impl TcpPath {
@@ -288,8 +300,8 @@ impl TcpPath {
             }
         }
         for (number, cookie) in landed {
-            if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-                link.stream.stop_writing(number);
+            if let Some(stream) = stream(&mut self.slots[peer.idx()]) {
+                stream.stop_writing(number);
             }
             inbound.on_landed(peer, cookie);
         }
@@ -317,8 +329,14 @@ impl TcpPath {
         !taken.is_empty()
     }
 
-    /// A strand can be read or written, or has ended.
-    pub(super) fn strand_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+    /// The poller tells of a strand: it can be read or written, or has ended. (Of one that waits for its payload to begin, only its end.)
+    pub(super) fn strand_ready<I: Inbound>(&mut self, number: u64, inbound: &mut I) -> bool {
+        let (peer, id) = (Peer(number as u32), (number >> 32) as Carrier);
+        let bundle = self.bundles[peer.idx()].iter();
+        let ended = |s: &Strand| s.id == id && s.heard == Interest::End;
+        if bundle.flat_map(|b| &b.strands).any(ended) {
+            self.drop_strand(peer, id);
+        }
         let moved = self.serve_strands(peer, true, inbound);
         self.listen_to_strands(peer);
         moved
@@ -326,27 +344,18 @@ impl TcpPath {
 
     /// Has the poller tell of what matters of the strands of a peer.
     fn listen_to_strands(&mut self, peer: Peer) {
-        let Some(bundle) = &mut self.bundles[peer.idx()] else {
-            return;
-        };
-        let number = tag::STRAND | peer.0 as u64;
-        for strand in &mut bundle.strands {
+        let bundle = self.bundles[peer.idx()].iter_mut();
+        for strand in bundle.flat_map(|b| &mut b.strands) {
             let want = match (strand.is_early(), strand.is_sending()) {
-                (true, _) => Heard::Nothing,
-                (_, true) => Heard::BytesAndRoom,
-                _ => Heard::Bytes,
+                (true, _) => Interest::End,
+                (_, true) => Interest::Both,
+                _ => Interest::Read,
             };
-            let poller = &self.poller;
-            // A descriptor of ours can be registered; one that is not is looked at whenever this rank polls.
-            let _ = match (strand.heard, want) {
-                (a, b) if a == b => Ok(()),
-                (_, Heard::Nothing) => poller.remove(&strand.sock),
-                (Heard::Nothing, Heard::Bytes) => poller.add(&strand.sock, number, Interest::Read),
-                (Heard::Nothing, _) => poller.add(&strand.sock, number, Interest::Both),
-                (_, Heard::Bytes) => poller.change(&strand.sock, number, Interest::Read),
-                _ => poller.change(&strand.sock, number, Interest::Both),
-            };
-            strand.heard = want;
+            let number = number_of(peer, strand.id);
+            // A descriptor of ours that is registered can be changed.
+            if strand.heard != want && self.poller.change(&strand.sock, number, want).is_ok() {
+                strand.heard = want;
+            }
         }
     }
 
@@ -514,13 +523,13 @@ impl TcpPath {
         };
         let other = self.is_other_link(peer, here, there);
         let bundle = self.bundles[peer.idx()].get_or_insert_default();
-        let number = tag::STRAND | peer.0 as u64;
+        bundle.next = bundle.next % MOST_IDS + 1;
+        let number = number_of(peer, bundle.next);
         if !other || self.poller.change(&sock, number, Interest::Read).is_err() {
             return;
         }
         // Where the system does not know these options, it finds out later that a link is gone.
         let _ = sock.watch(self.tuning.silence);
-        bundle.next += 1;
         let strand = Strand::new(sock, bundle.next, here, there, &self.tuning);
         bundle.strands.push(strand);
         // Perhaps there is a third link.
