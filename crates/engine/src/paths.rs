@@ -191,7 +191,8 @@ impl Paths {
     /// To be called before a thread sleeps.
     pub(crate) fn arm(&mut self, who: Asleep) {
         if let Some(tcp) = &mut self.tcp {
-            tcp.arm(who);
+            self.now = kw_sys::clock::now();
+            tcp.arm(who, self.now);
         }
         if let Some(udp) = &mut self.udp {
             udp.arm();

@@ -404,6 +404,11 @@ impl Link {
         self.stream.kept.as_ref().map_or(0, |k| k.sent())
     }
 
+    /// Bytes that lie where they were lent, and that somebody wants back.
+    pub fn owed(&self) -> u64 {
+        self.stream.kept.as_ref().map_or(0, |k| k.owed())
+    }
+
     /// Whether nothing is under way, as far as this side knows.
     pub fn is_idle(&self) -> bool {
         self.stream.is_flushed() && !self.owes() && self.stream.is_between_frames()

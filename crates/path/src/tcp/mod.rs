@@ -77,6 +77,7 @@ use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
 use link::{End, Link, Watch};
+use remake::Later;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -180,6 +181,10 @@ pub struct TcpPath {
     reliable: bool,
     /// Peers whose slot is `Up`, and that are to acknowledge what somebody lent.
     owing: Vec<Peer>,
+    /// When the event thread looks for acknowledgements.
+    later: Later,
+    /// When strangers and dials want to be looked at.
+    next: Tick,
     /// Connections that may be open at once (see `limit`).
     most: usize,
     /// Peers that want our connection closed, and did not get that yet.
@@ -262,6 +267,8 @@ impl TcpPath {
             striped_again: 0,
             reliable: config.reliable,
             owing: Vec::new(),
+            later: Later::default(),
+            next: Tick::NEVER,
             most: if config.reliable {
                 config.most.max(limit::LEAST)
             } else {
@@ -314,7 +321,7 @@ impl TcpPath {
 
     /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
     /// next `poll` look at everything.
-    pub fn arm(&mut self, who: Asleep) {
+    pub fn arm(&mut self, who: Asleep, now: Tick) {
         self.patience = 0;
         let batch = match who {
             Asleep::Waiting => 0,
@@ -336,8 +343,10 @@ impl TcpPath {
         if !self.striping.is_empty() {
             self.arm_strands(batch);
         }
-        if !self.owing.is_empty() {
-            self.own_all();
+        match who {
+            _ if self.owing.is_empty() => self.later = Later::default(),
+            Asleep::Waiting => self.own_all(),
+            Asleep::Serving => self.look_later(now),
         }
     }
 
@@ -615,6 +624,7 @@ impl TcpPath {
     /// Time-outs of strangers and of dials, and the alarm for the next ones.
     fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
         if self.is_settled() {
+            self.next = Tick::NEVER;
             return;
         }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
@@ -632,6 +642,7 @@ impl TcpPath {
                 Err(reason) => self.bury(peer, reason, inbound),
             }
         }
+        self.next = next;
         // Without the alarm the rank still sees the time-out at its next poll.
         let _ = self.poller.set_alarm(next);
     }

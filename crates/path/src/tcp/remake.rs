@@ -20,6 +20,28 @@ use super::stream::is_strand;
 use super::*;
 use kw_core::handshake::Verdict;
 
+/// The next look for acknowledgements.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Later {
+    at: Tick,
+    pause: Duration,
+}
+
+impl Later {
+    /// No pause is longer: a collective operation may wait for the end of a send.
+    const LONGEST: Duration = Duration::from_millis(1);
+
+    /// Chooses the next time; `owed`: bytes that are to be acknowledged, a nanosecond each at first.
+    fn put_off(&mut self, now: Tick, owed: u64) {
+        self.pause = match self.pause.is_zero() {
+            true => Duration::from_nanos(owed),
+            false => self.pause * 2,
+        };
+        self.pause = self.pause.clamp(Later::LONGEST / 20, Later::LONGEST);
+        self.at = now + self.pause;
+    }
+}
+
 impl TcpPath {
     /// A connection ended.
     #[cold]
@@ -207,6 +229,23 @@ impl TcpPath {
             }
         }
         before > self.owing.len()
+    }
+
+    /// Before a sleep of the event thread: no event tells of acknowledgements, but the program computes, and a look now and then costs it less
+    /// than a copy of what is on its way. The first after the time that a quick network takes, each later one after twice as long.
+    #[cold]
+    pub(super) fn look_later(&mut self, now: Tick) {
+        if now >= self.later.at {
+            let owed = |peer: &Peer| match &self.slots[peer.idx()] {
+                Slot::Up(link) => link.owed(),
+                _ => 0,
+            };
+            let owed = self.owing.iter().map(owed).sum();
+            self.later.put_off(now, owed);
+        }
+        if self.poller.set_alarm(self.later.at.min(self.next)).is_err() {
+            self.own_all();
+        }
     }
 
     /// Before a sleep: nothing wakes us when the peers' kernels have acknowledged, so what is lent is copied, and the sleep ends at once.

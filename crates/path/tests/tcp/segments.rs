@@ -3,11 +3,12 @@
 use super::*;
 use kw_path::tcp::{Asleep, Tuning};
 
-/// Two ranks with segments of so many bytes.
+/// Two ranks with segments of so many bytes, who never take each other for gone.
 fn pair_with(segment: u64) -> [TcpPath; 2] {
     let rank = |me| {
         let tuning = Tuning {
             segment_loopback: segment,
+            silence: Duration::from_secs(3600),
             ..Tuning::for_size(2)
         };
         TcpPath::tuned(config(me, 2), tuning).expect("loopback")
@@ -117,7 +118,7 @@ fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) 
     outer.add(&*path, 1, Interest::Read).unwrap();
     let mut events = Vec::new();
     until("serving", || {
-        path.arm(Asleep::Serving);
+        path.arm(Asleep::Serving, now());
         if done(path, log) {
             return true;
         }
@@ -171,4 +172,36 @@ fn a_server_that_waits_for_the_rest_of_a_segment_is_woken_by_the_end() {
     drop(a);
     serve_until(&mut b, &mut lb, |_, log| !log.down.is_empty());
     assert!(lb.came.is_empty() && !lb.down[0].1);
+}
+
+#[test]
+fn a_server_hears_that_what_it_lent_has_arrived_though_nothing_wakes_it() {
+    let [mut a, mut b] = pair_with(64 << 10);
+    let lengths = [8, 300 << 10];
+    send_all(&mut a, &lengths[..1]);
+    exchange(&mut a, &mut b, &lengths[..1]);
+    // More than the other side's kernel takes while nobody reads.
+    send_data(&mut a, 1, &filled(&body(1, lengths[1])));
+    let mut la = Log::default();
+    until("all is handed over", || {
+        a.poll(now(), &mut la);
+        !a.pending()
+    });
+    assert!(la.sent.is_empty(), "it has arrived already");
+    let (go, may_go) = std::sync::mpsc::channel();
+    let receiver = std::thread::spawn(move || {
+        may_go.recv().unwrap();
+        let mut lb = Log::default();
+        serve_until(&mut b, &mut lb, |_, log| log.came.len() == 1);
+        assert!(lb.came[0].1 == body(1, lengths[1]));
+    });
+    let looks = std::cell::Cell::new(0);
+    serve_until(&mut a, &mut la, |_, log| {
+        looks.set(looks.get() + 1);
+        if looks.get() == 4 {
+            go.send(()).unwrap();
+        }
+        log.sent == [1]
+    });
+    receiver.join().unwrap();
 }
