@@ -514,6 +514,10 @@ fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<Tcp
         single_host,
         reliable: knobs.flag(Id::Reliable),
         stripe: knobs.flag(Id::Stripe),
+        host: match knobs.text(Id::Host) {
+            "auto" => kw_sys::host::name(),
+            name => name.to_string(),
+        },
         most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
     TcpPath::new(config).map_err(sentence)

@@ -179,6 +179,7 @@ fn open(me: u32, tuning: &Tuning) -> TcpPath {
         single_host: true,
         reliable: true,
         stripe: true,
+        host: String::new(),
         most: usize::MAX,
     };
     TcpPath::tuned(config, tuning.clone()).expect("loopback")

@@ -120,10 +120,31 @@ pub fn to_text_by_interface(at: &[SocketAddr], all: &[Interface]) -> String {
     at.iter().map(word).collect::<Vec<_>>().join(",")
 }
 
+/// Puts a host's name before such a text, if it can stand there.
+pub fn with_host(name: &str, text: String) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    match !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+        true => format!("{name}={text}"),
+        false => text,
+    }
+}
+
+/// The host's name before such a text, and the rest.
+fn parts(text: &str) -> (&str, &str) {
+    text.split_once('=').unwrap_or(("", text))
+}
+
+/// The name of the host that such a text tells of; empty when it does not say.
+pub fn host_of(text: &str) -> &str {
+    parts(text).0
+}
+
 /// Which interface each address of such a text belongs to.
 pub fn interfaces_of(text: &str) -> Vec<u8> {
     let number = |word: &str| word.split_once('#').map_or("0", |w| w.1).parse();
-    text.split(',')
+    parts(text)
+        .1
+        .split(',')
         .take(MOST)
         .map(|word| number(word).unwrap_or(0))
         .collect()
@@ -136,7 +157,8 @@ pub fn from_text(text: &str) -> Result<Vec<SocketAddr>, String> {
         word.parse()
             .map_err(|_| format!("its address '{word}' is not an IP address with a port"))
     };
-    let list: Vec<_> = text
+    let list: Vec<_> = parts(text)
+        .1
         .split(',')
         .take(MOST)
         .map(read)
@@ -217,5 +239,10 @@ mod tests {
         assert_eq!(text, "10.0.0.5:99,10.1.0.5:98#1,[2001:db8::5]:97");
         assert_eq!(from_text(&text), Ok(at));
         assert_eq!(interfaces_of(&text), [0, 1, 0]);
+        let named = with_host("node-1.example", text.clone());
+        assert_eq!((host_of(&named), host_of(&text)), ("node-1.example", ""));
+        assert_eq!(interfaces_of(&named), [0, 1, 0]);
+        assert_eq!(from_text(&named), from_text(&text));
+        assert_eq!(with_host("a b,=", text.clone()), text);
     }
 }

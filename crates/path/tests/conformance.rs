@@ -71,6 +71,7 @@ impl Fixture for Tcp {
                 single_host: true,
                 reliable: true,
                 stripe: true,
+                host: String::new(),
                 most: usize::MAX,
             })
         };

@@ -108,6 +108,8 @@ impl From<String> for Why {
 #[derive(Debug)]
 pub struct Dial {
     peer: Peer,
+    /// Name of its host; empty: it is not known.
+    host: String,
     /// Number of its sockets in the poller.
     number: u64,
     addresses: Vec<SocketAddr>,
@@ -141,6 +143,7 @@ impl Dial {
         let remade = !stream.broke.is_empty();
         Dial {
             peer,
+            host: String::new(),
             number,
             addresses,
             ours_too,
@@ -155,6 +158,14 @@ impl Dial {
             again: Tick::NEVER,
             rounds: 0,
         }
+    }
+
+    /// The name of the peer's host, for people.
+    pub fn of_host(mut self, name: &str) -> Dial {
+        if !name.is_empty() {
+            self.host = format!(" {name}");
+        }
+        self
     }
 
     /// Whether no attempt is under way.
@@ -344,9 +355,9 @@ impl Dial {
         let ours = ours.map(|a| format!("{}: both hosts have this address", a.ip()));
         let list: Vec<_> = failed.chain(ours).collect();
         if self.remade {
-            let (broke, peer) = (&self.stream.broke, self.peer);
+            let (broke, peer, host) = (&self.stream.broke, self.peer, &self.host);
             return format!(
-                "{broke}; it could not be made again ({}): rank {peer} or its host has probably died, see its own messages",
+                "{broke}; it could not be made again ({}): rank {peer} or its host{host} has probably died, see its own messages",
                 list.join("; ")
             );
         }
@@ -355,8 +366,12 @@ impl Dial {
         } else {
             "check that a firewall lets the ranks talk, and KW_INTERFACES"
         };
+        let host = match self.host.as_str() {
+            "" => String::new(),
+            host => format!(" on host{host}"),
+        };
         format!(
-            "no address of it could be reached ({}); {advice}",
+            "no address of it{host} could be reached ({}); {advice}",
             list.join("; ")
         )
     }

@@ -3,6 +3,10 @@
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
+//! Whoever stands here has a poller of its own, which the rank's poller watches: strangers that are many must not keep the rank from its work. As
+//! soon as one was refused the door is looked at only every [`PAUSE`], and only so many of those who knock are heard each time ([`AT_ONCE`]); who
+//! belongs to the job waits as long. When none was refused for [`WARY`], all is as before.
+//!
 //! Strangers are bounded in number and time: when the room is full the oldest that has not shown the key is closed, and
 //! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
 //! since its rank may be computing. Closing is silent, and counted.
@@ -13,9 +17,10 @@ use kw_base::{Key, Peer, Slab, Tick};
 use kw_core::handshake::{
     Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
 };
-use kw_sys::poller::{Interest, Poller};
+use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How long a stranger may take to show the key.
@@ -24,8 +29,14 @@ const SILENT: Duration = Duration::from_secs(5);
 const SLOW: Duration = Duration::from_secs(120);
 /// Strangers at once, beyond one for every rank of the job.
 const SPARE: usize = 32;
-/// Connections accepted at one look, so that a flood does not keep the rank from its own work.
-const AT_ONCE: usize = 64;
+/// Connections accepted, and others that are heard, at one look.
+const AT_ONCE: usize = 16;
+/// Time between two looks while strangers are about.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long after one was refused they are.
+const WARY: Duration = Duration::from_secs(1);
+/// How long after somebody has come in a rank that polls looks at every turn: a peer's handshake is over by then.
+const FRESH: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 enum State {
@@ -77,15 +88,39 @@ pub struct Door {
     refused: u64,
     /// Nobody is let in, because there is no room; who comes waits in the system's queue.
     shut: bool,
+    poller: Poller,
+    events: Vec<Event>,
+    /// No look before this, while strangers are about.
+    rest: Tick,
+    wary: Tick,
+    fresh: Tick,
+    /// Refused at the last look.
+    before: u64,
+    /// The rank's poller does not watch the door.
+    pub muted: bool,
+    /// When somebody's time is over, at the earliest.
+    due: Tick,
+}
+
+/// What the door's own poller tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ring {
+    /// Somebody waits at this listening socket.
+    Waits(usize),
+    /// This stranger has said something.
+    Says(u64),
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
 }
 
 impl Door {
     /// Listens on every address; those that cannot be bound are left out unless none is left.
-    pub fn open(
-        addresses: &[IpAddr],
-        poller: &Poller,
-        size: u32,
-    ) -> Result<(Door, Vec<SocketAddr>), String> {
+    pub fn open(addresses: &[IpAddr], size: u32) -> Result<(Door, Vec<SocketAddr>), String> {
+        let poller = Poller::new().map_err(|e| format!("epoll failed ({e})"))?;
         let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for &addr in addresses {
             match Sock::listen(SocketAddr::new(addr, 0)) {
@@ -112,6 +147,14 @@ impl Door {
             most: size as usize + SPARE,
             refused: 0,
             shut: false,
+            poller,
+            events: Vec::new(),
+            rest: Tick(0),
+            wary: Tick(0),
+            fresh: Tick(0),
+            before: 0,
+            muted: false,
+            due: Tick::NEVER,
         };
         Ok((door, at))
     }
@@ -121,9 +164,42 @@ impl Door {
         self.refused
     }
 
-    /// Whether nobody stands at the door.
+    /// Whether nobody stands at the door, and it is watched.
     pub fn is_quiet(&self) -> bool {
-        self.strangers.is_empty() && !self.shut
+        self.strangers.is_empty() && !self.shut && !self.muted
+    }
+
+    /// Whether somebody has just come in, and no stranger is about: a rank that polls looks often.
+    /// Or somebody's time is over.
+    pub fn is_urgent(&self, now: Tick) -> bool {
+        let hopeful = now < self.fresh && now >= self.wary;
+        !self.strangers.is_empty() && (hopeful || now >= self.due) || self.shut
+    }
+
+    /// Who rings, a few at a time; nobody while it rests.
+    pub fn rings(&mut self, now: Tick) -> Vec<Ring> {
+        if now < self.rest {
+            return Vec::new();
+        }
+        // An epoll that fails leaves nobody to tell.
+        let _ = self.poller.wait(Some(Duration::ZERO), &mut self.events);
+        let ring = |e: &Event| match e.data & tag::KINDS {
+            tag::KNOCK => Ring::Says(e.data & !tag::KINDS),
+            _ => Ring::Waits(e.data as usize),
+        };
+        self.events.iter().take(AT_ONCE).map(ring).collect()
+    }
+
+    /// After a look: when the next one is due, if that is not at once.
+    pub fn rest(&mut self, now: Tick) -> Option<Tick> {
+        if self.refused > self.before {
+            self.before = self.refused;
+            self.wary = now + WARY;
+        }
+        if now < self.wary && now >= self.rest {
+            self.rest = now + PAUSE;
+        }
+        (now < self.rest).then_some(self.rest)
     }
 
     /// Connections that stand at the door.
@@ -132,11 +208,12 @@ impl Door {
     }
 
     /// Opens the door or shuts it: then the poller does not tell of those who wait outside.
-    pub fn set_shut(&mut self, shut: bool, poller: &Poller) {
+    pub fn set_shut(&mut self, shut: bool) {
         if shut == self.shut {
             return;
         }
         self.shut = shut;
+        let poller = &self.poller;
         for (i, sock) in self.listeners.iter().enumerate() {
             let number = tag::DOOR | i as u64;
             // A listener that the poller does not take back is one address less.
@@ -153,46 +230,41 @@ impl Door {
     }
 
     /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the door is shut.
-    pub fn accept(
-        &mut self,
-        listener: usize,
-        room: usize,
-        now: Tick,
-        identity: &Identity,
-        poller: &Poller,
-    ) -> bool {
+    pub fn accept(&mut self, listener: usize, room: usize, now: Tick, identity: &Identity) -> bool {
         let mut moved = false;
         for _ in 0..AT_ONCE.min(room) {
             let sock = match self.listeners.get(listener).map(Sock::accept) {
                 Some(Ok(Some(sock))) => sock,
                 Some(Err(e)) if kw_sys::tcp::is_out_of_files(&e) => {
-                    self.set_shut(true, poller);
+                    self.set_shut(true);
                     break;
                 }
                 _ => break,
             };
             moved = true;
-            self.seat(sock, now, identity, poller);
+            self.fresh = now + FRESH;
+            self.seat(sock, now, identity);
         }
         moved
     }
 
-    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity, poller: &Poller) {
+    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity) {
         if self.strangers.len() >= self.most {
             self.evict();
         }
         let Ok(nonce) = kw_sys::random::key() else {
             return;
         };
+        self.due = self.due.min(now + SILENT);
         let key = self.strangers.insert(Stranger {
             sock,
             state: State::Listening(identity.listen(nonce)),
             until: now + SILENT,
         });
-        let added = self
-            .strangers
-            .get(key)
-            .map(|s| poller.add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read));
+        let added = self.strangers.get(key).map(|s| {
+            self.poller
+                .add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read)
+        });
         if !matches!(added, Some(Ok(()))) {
             self.strangers.remove(key);
         }
@@ -238,10 +310,14 @@ impl Door {
     pub fn take(&mut self, bits: u64) -> Option<Knock> {
         let stranger = self.strangers.remove(Key::from_bits(bits))?;
         match stranger.state {
-            State::Parked(proven) => Some(Knock {
-                sock: stranger.sock,
-                proven,
-            }),
+            State::Parked(proven) => {
+                // Whoever takes it into use has another poller; a descriptor that is closed leaves by itself.
+                let _ = self.poller.remove(&stranger.sock);
+                Some(Knock {
+                    sock: stranger.sock,
+                    proven,
+                })
+            }
             _ => None,
         }
     }
@@ -262,6 +338,9 @@ impl Door {
 
     /// Closes those whose time is over; says when the next one's will be.
     pub fn expire(&mut self, now: Tick) -> Tick {
+        if now < self.due {
+            return self.due;
+        }
         let late: Vec<_> = self
             .strangers
             .iter()
@@ -272,7 +351,8 @@ impl Door {
             self.refuse(key);
         }
         let times = self.strangers.iter().map(|(_, s)| s.until);
-        times.min().unwrap_or(Tick::NEVER)
+        self.due = times.min().unwrap_or(Tick::NEVER);
+        self.due
     }
 }
 

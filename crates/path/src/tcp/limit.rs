@@ -47,11 +47,10 @@ impl TcpPath {
         let room = self.most.saturating_sub(self.connections());
         if room == 0 {
             self.make_room();
-            self.door.set_shut(true, &self.poller);
+            self.door.set_shut(true);
             return false;
         }
-        let (identity, poller) = (&self.identity, &self.poller);
-        let moved = self.door.accept(listener, room, now, identity, poller);
+        let moved = self.door.accept(listener, room, now, &self.identity);
         if self.door.is_shut() && self.most != usize::MAX {
             // The program has opened files itself: there is room for fewer than we thought.
             self.most = self.connections().max(LEAST);
@@ -147,7 +146,7 @@ impl TcpPath {
         }
         if self.door.is_shut() {
             match self.connections() < self.most {
-                true => self.door.set_shut(false, &self.poller),
+                true => self.door.set_shut(false),
                 false => self.make_room(),
             }
             waits |= self.door.is_shut();

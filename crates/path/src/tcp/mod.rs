@@ -13,6 +13,7 @@
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
 //!     reliable: true,                 // the knob KW_RELIABLE
+//!     host: "node1".to_string(),
 //!     stripe: true,                   // the knob KW_STRIPE
 //!     most: 1000,                     // connections at once
 //! };
@@ -69,7 +70,7 @@ pub use tune::Tuning;
 use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use dial::{Dial, Dialled};
-use door::Door;
+use door::{Door, Ring};
 use kw_base::{Peer, Tick};
 use kw_core::handshake::{Claim, Identity};
 use kw_core::wire::{Header, Kind};
@@ -103,6 +104,8 @@ pub struct Config {
     pub reliable: bool,
     /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
     pub stripe: bool,
+    /// Name of this host, for what others say of us.
+    pub host: String,
     /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted. Without `reliable`
     /// there must be room for all peers.
     pub most: usize,
@@ -161,6 +164,8 @@ pub struct TcpPath {
     slots: Vec<Slot>,
     /// Where each peer listens, as far as that was asked.
     addresses: Vec<Vec<SocketAddr>>,
+    /// The names of their hosts, as far as they said them.
+    hosts: Vec<String>,
     /// Which of the peer's interfaces has each of these.
     interfaces: Vec<Vec<u8>>,
     /// Long payloads go over all links (see `strands`).
@@ -246,16 +251,20 @@ impl TcpPath {
         let chosen =
             address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
         let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
-        let (door, at) = Door::open(&chosen, &poller, config.size).map_err(CannotOpen)?;
+        let (door, at) = Door::open(&chosen, config.size).map_err(CannotOpen)?;
+        poller
+            .add(&door, tag::DOOR, Interest::Read)
+            .map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
         let mut path = TcpPath {
             me: config.me,
             identity: Identity::new(config.key, &config.job, config.me.0, config.size),
             tuning,
-            address: address::to_text_by_interface(&at, &all),
+            address: address::with_host(&config.host, address::to_text_by_interface(&at, &all)),
             poller,
             door,
             slots: (0..config.size).map(|_| Slot::Idle(None)).collect(),
             addresses: vec![Vec::new(); config.size as usize],
+            hosts: vec![String::new(); config.size as usize],
             interfaces: vec![Vec::new(); config.size as usize],
             stripes: config.stripe,
             stripe_from: u64::MAX,
@@ -436,7 +445,7 @@ impl TcpPath {
         let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
         let addresses = self.addresses[to.idx()].clone();
         let tag = tag::DIAL | to.0 as u64;
-        let dial = Dial::new(to, tag, addresses, &own, stream);
+        let dial = Dial::new(to, tag, addresses, &own, stream).of_host(&self.hosts[to.idx()]);
         self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
         self.dialing.push(to);
         self.patience = 0;
@@ -595,8 +604,7 @@ impl TcpPath {
                 tag::STRAND => self.strand_ready(low, inbound),
                 tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
-                tag::KNOCK => self.advance_knock(low, inbound),
-                _ => self.let_in(low as usize, now),
+                _ => self.answer_door(now, inbound),
             };
         }
         self.events = events;
@@ -621,13 +629,41 @@ impl TcpPath {
         }
     }
 
+    /// Hears who stands at the door, and leaves it alone for a while when strangers are about.
+    fn answer_door<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        let mut moved = false;
+        for ring in self.door.rings(now) {
+            moved |= match ring {
+                Ring::Says(key) => self.advance_knock(key, inbound),
+                Ring::Waits(listener) => self.let_in(listener, now),
+            };
+        }
+        let rests = self.door.rest(now).is_some();
+        self.mute_door(rests);
+        moved
+    }
+
+    /// Whether our poller tells of the door.
+    fn mute_door(&mut self, mute: bool) {
+        let interest = if mute { Interest::End } else { Interest::Read };
+        if mute != self.door.muted && self.poller.change(&self.door, tag::DOOR, interest).is_ok() {
+            self.door.muted = mute;
+        }
+    }
+
     /// Time-outs of strangers and of dials, and the alarm for the next ones.
     fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
         if self.is_settled() {
             self.next = Tick::NEVER;
             return;
         }
+        if self.door.muted && self.door.rest(now).is_none() {
+            self.answer_door(now, inbound);
+        }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
+        if self.door.muted {
+            next = next.min(self.door.rest(now).unwrap_or(now));
+        }
         next = next.min(self.dial_strands(now, inbound));
         for i in (0..self.dialing.len()).rev() {
             let peer = self.dialing[i];
@@ -648,10 +684,17 @@ impl TcpPath {
     }
 
     fn is_settled(&self) -> bool {
-        self.dialing.is_empty()
-            && self.wanting.is_empty()
-            && self.door.is_quiet()
-            && self.yielding.is_empty()
+        !self.is_connecting() && self.door.is_quiet()
+    }
+
+    /// Whether connections of ours are being made or given up.
+    fn is_connecting(&self) -> bool {
+        !self.dialing.is_empty() || !self.wanting.is_empty() || !self.yielding.is_empty()
+    }
+
+    /// Whether the poller is asked at every turn.
+    fn is_urgent(&self, now: Tick) -> bool {
+        self.is_connecting() || self.door.is_urgent(now)
     }
 }
 
@@ -686,6 +729,7 @@ impl Path for TcpPath {
         if known.is_empty() {
             *known = addresses;
             self.interfaces[peer.idx()] = address::interfaces_of(text);
+            self.hosts[peer.idx()] = address::host_of(text).to_string();
         }
         self.go_on(peer);
         Ok(())
@@ -742,7 +786,7 @@ impl Path for TcpPath {
             }
             self.patience = self.patience.saturating_sub(1);
         }
-        if !few || self.patience == 0 || !self.is_settled() {
+        if !few || self.patience == 0 || self.is_urgent(now) {
             moved |= self.look(now, inbound);
         }
         if !self.striping.is_empty() {

@@ -153,7 +153,12 @@ impl TcpPath {
             ..stream.claim()
         };
         // When the connection breaks at the last moment the peer comes again, or our dial goes on.
-        if let Some(sock) = knock.answer(Verdict::Welcome, ours) {
+        if let Some(sock) = knock.answer(Verdict::Welcome, ours)
+            && self
+                .poller
+                .add(&sock, tag::LINK | peer.0 as u64, Interest::Read)
+                .is_ok()
+        {
             let stream = std::mem::take(stream);
             self.connected(peer, sock, stream, claim, inbound);
         }

@@ -95,6 +95,7 @@ pub fn config(me: u32, size: u32) -> Config {
         single_host: true,
         reliable: true,
         stripe: true,
+        host: String::new(),
         most: usize::MAX,
     }
 }
