@@ -21,6 +21,8 @@ pub struct Inflow {
     owed_bytes: u64,
     owed_since: Tick,
     at_once: bool,
+    /// When the packet of this number comes, those that were missing last are lost: the sender is to know it at once.
+    certain: u64,
     marked: u32,
 }
 
@@ -39,6 +41,7 @@ impl Inflow {
             owed_bytes: 0,
             owed_since: Tick::default(),
             at_once: false,
+            certain: u64::MAX,
             marked: 0,
         }
     }
@@ -57,7 +60,7 @@ impl Inflow {
         if end > self.next + params.window {
             return Err(TooMuch);
         }
-        self.note(now, number, body.len() as u64);
+        self.note(now, number, body.len() as u64, params);
         if offset > self.next {
             self.keep(offset, body);
             return Ok(());
@@ -70,12 +73,14 @@ impl Inflow {
         Ok(())
     }
 
-    /// What is to be acknowledged, and when (RFC 9000, 13.2.1: a gap or a repeated packet at once).
-    fn note(&mut self, now: Tick, number: u64, bytes: u64) {
+    /// What is to be acknowledged, and when (RFC 9000, 13.2.1: a gap or a repeated packet at once), and once more when the
+    /// sender may take what is missing for lost.
+    fn note(&mut self, now: Tick, number: u64, bytes: u64, params: &Params) {
         let expected = self.numbers.largest().map_or(0, |l| l + 1);
-        if number != expected {
-            self.at_once = true;
+        if number > expected {
+            self.certain = number - 1 + params.reordering;
         }
+        self.at_once |= number != expected || number == self.certain;
         if number >= expected {
             self.newest_at = now;
         }

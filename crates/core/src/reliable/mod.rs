@@ -18,7 +18,7 @@
 //! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says (RFC 9002, 6.2).
 //! - [`Congestion`] says how much may be under way, the pacer how much of it at once, the receiver how much it takes.
 //! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says that it waits, when
-//!   something is missing, after 16 packets or a millisecond.
+//!   something is missing and again when it is lost, after 64 packets or a millisecond.
 
 pub mod congestion;
 mod inflow;
@@ -305,11 +305,6 @@ impl Conn {
     pub fn next_timeout(&self) -> Tick {
         let out = self.out.timeout(&self.rtt, &self.params);
         out.min(self.inn.ack_due(&self.params)).min(self.paced)
-    }
-
-    /// Whether packets are to say that the network may mark them.
-    pub fn ecn(&self) -> bool {
-        self.params.ecn
     }
 }
 

@@ -24,6 +24,7 @@
 //! network has to guess 64 bits to have a datagram looked at.
 
 use super::Ranges;
+use crc_fast::{CrcAlgorithm, Digest};
 use std::time::Duration;
 
 /// Version of the datagram format; both sides must have the same.
@@ -192,10 +193,18 @@ pub fn sender(datagram: &[u8]) -> Option<(u32, u32)> {
     (datagram.len() >= HEAD_LEN).then(|| (u32_at(datagram, 4), u32_at(datagram, 8)))
 }
 
+/// CRC32C of `bytes`, begun with `seed` (the CRC of what goes before them, which is nothing but the seed).
+#[inline]
+fn sum(seed: u32, bytes: &[u8]) -> u32 {
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, !seed as u64);
+    digest.update(bytes);
+    digest.finalize() as u32
+}
+
 /// Puts the checksum into a finished datagram.
 #[inline]
 pub fn seal(datagram: &mut [u8], seed: u32) {
-    let crc = crc32c::crc32c_append(seed, &datagram[4..]);
+    let crc = sum(seed, &datagram[4..]);
     datagram[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
@@ -203,7 +212,7 @@ pub fn seal(datagram: &mut [u8], seed: u32) {
 #[inline]
 pub fn open(datagram: &[u8], seed: u32) -> Option<Packet<'_>> {
     let (head, mut body) = datagram.split_at_checked(HEAD_LEN)?;
-    if u32_at(head, 0) != crc32c::crc32c_append(seed, &datagram[4..]) {
+    if u32_at(head, 0) != sum(seed, &datagram[4..]) {
         return None;
     }
     let (kind, flags) = (Kind::from_byte(head[12])?, head[13]);
@@ -252,6 +261,13 @@ mod tests {
             delay,
             marked,
         }
+    }
+
+    /// The value that RFC 3720, B.4 and every list of checksums has.
+    #[test]
+    fn the_checksum_is_crc32c_and_goes_on_from_its_seed() {
+        assert_eq!(sum(0, b"123456789"), 0xe306_9283);
+        assert_eq!(sum(sum(0, b"1234"), b"56789"), 0xe306_9283);
     }
 
     proptest! {

@@ -12,7 +12,8 @@ pub struct Params {
     /// Bytes that may be sent before the receiver has said how many it takes.
     pub first_limit: u64,
     /// Packets after which an acknowledgement is due. RFC 9000, 13.2.2 says two; a sender here says which packet it waits
-    /// for, so the others only have to keep its list short.
+    /// for, so the others only have to keep its list short. More than a message of 64 KB has: its acknowledgement rides on the
+    /// answer.
     pub ack_every: u32,
     /// Longest time that an acknowledgement is held back (RFC 9000: `max_ack_delay`, 25 ms there): it may ride on an answer.
     pub ack_delay: Duration,
@@ -45,7 +46,7 @@ impl Default for Params {
             datagram: 1472,
             window: 1 << 20,
             first_limit: 128 << 10,
-            ack_every: 16,
+            ack_every: 64,
             ack_delay: Duration::from_millis(1),
             reordering: 3,
             granularity: Duration::from_micros(500),

@@ -1,5 +1,6 @@
 //! Two connections over a network that loses, repeats, damages, delays and reorders, in virtual time, from a seed.
 
+use super::inflow::Inflow;
 use super::*;
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -311,6 +312,19 @@ fn one_percent_loss_leaves_the_window_open() {
     .run();
     // With the window that CUBIC has at such a loss, 12 packets, it would be 48 ms.
     assert!(rough < Duration::from_millis(15), "{rough:?}");
+}
+
+#[test]
+fn a_lost_packet_is_told_of_at_the_gap_and_when_it_is_certain() {
+    let params = Params::default();
+    let mut inflow = Inflow::new();
+    for (number, at_once) in [(0, false), (2, true), (3, false), (4, true), (5, false)] {
+        let offset = 10 * number;
+        let taken = inflow.take(BEGIN, number, offset, &[0; 10], &params, &mut |_| ());
+        assert_eq!(taken, Ok(()));
+        assert_eq!(inflow.ack_due(&params) <= BEGIN, at_once, "{number}");
+        inflow.ack(BEGIN, &params);
+    }
 }
 
 #[test]

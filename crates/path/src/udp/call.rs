@@ -82,11 +82,11 @@ impl Call {
     }
 
     /// Says what is to be said now.
-    pub fn send(&mut self, now: Tick, socks: &[Sock], ecn: bool) {
+    pub fn send(&mut self, now: Tick, socks: &[Sock]) {
         while let Some(words) = self.caller.poll_transmit(now) {
             match self.way {
                 Some(way) => {
-                    socks[way.sock].send(way.to, &words, words.len(), ecn);
+                    socks[way.sock].send(way.to, &words, words.len());
                 }
                 None => self.shout(&words, socks),
             }
@@ -97,7 +97,7 @@ impl Call {
         for sock in socks {
             let same = |a: &&Address| a.at.is_ipv4() == sock.at().is_ipv4();
             for a in self.addresses.iter().filter(same) {
-                sock.send(a.at, words, words.len(), false);
+                sock.send(a.at, words, words.len());
             }
         }
     }

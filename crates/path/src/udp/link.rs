@@ -94,6 +94,12 @@ impl Link {
         sent
     }
 
+    /// The caller of the last [`Link::push`] goes on: see [`Queue::keep`].
+    #[inline]
+    pub fn keep(&mut self) {
+        self.queue.keep();
+    }
+
     /// A datagram of the other side came. The error is why the connection cannot go on.
     #[inline]
     pub fn receive<I: Inbound>(
@@ -137,7 +143,7 @@ impl Link {
     ) -> bool {
         let size = self.conn.datagram();
         if let Some(bytes) = self.held.take()
-            && !sock.send(self.way.to, &bytes, size, self.conn.ecn())
+            && !sock.send(self.way.to, &bytes, size)
         {
             self.held = Some(bytes);
             return false;
@@ -147,7 +153,7 @@ impl Link {
         while self.fill(now, batch, most, idle) {
             moved = true;
             let bytes = &batch.bytes[..batch.len];
-            if !sock.send(self.way.to, bytes, size, self.conn.ecn()) {
+            if !sock.send(self.way.to, bytes, size) {
                 self.held = Some(bytes.to_vec());
                 break;
             }

@@ -8,9 +8,9 @@
 //!
 //! # Frames
 //! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection cuts into datagrams. Small
-//! payload is copied into the queue; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or sent
-//! again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
-//! Up to 48 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
+//! payload is copied into the queue, from 2 KB on after it has been sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is
+//! read when it is sent, or sent again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
+//! Up to 64 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
 //!
 //! # Time
 //! A machine that measures round trips must know when a frame is sent, and `send` is not told; `poll` is told a time that may
@@ -131,6 +131,8 @@ pub struct UdpPath {
     held: Vec<Peer>,
     /// When some connection or call wants to be looked at.
     next: Tick,
+    /// The last look brought as much as it could.
+    flooded: bool,
     /// Taken out while it is read.
     inbox: Option<Box<Inbox>>,
     batch: Batch,
@@ -160,7 +162,7 @@ fn open(
 ) -> Result<(Vec<Sock>, usize), String> {
     let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
     for &addr in addresses {
-        match Sock::bind(addr, tuning.receive_buffer) {
+        match Sock::bind(addr, tuning.receive_buffer, tuning.params.ecn) {
             Ok(sock) => socks.push(sock),
             Err(e) => {
                 failures.push(format!("{addr}: {e}"));
@@ -193,7 +195,7 @@ impl UdpPath {
         let (socks, longest) = open(&chosen, &all, &tuning).map_err(CannotOpen)?;
         let scouts = chosen
             .iter()
-            .filter_map(|&a| Sock::bind(a, 0).ok())
+            .filter_map(|&a| Sock::bind(a, 0, false).ok())
             .collect();
         let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
         for (i, sock) in socks.iter().enumerate() {
@@ -226,6 +228,7 @@ impl UdpPath {
             heard: Vec::new(),
             held: Vec::new(),
             next: Tick::NEVER,
+            flooded: false,
             inbox: Some(Box::default()),
             batch: Batch::default(),
             tally: Tally::default(),
@@ -336,7 +339,8 @@ impl UdpPath {
         match &mut self.slots[to.idx()] {
             Slot::Calling(call) => {
                 let sent = call.queue.push(head, body, cookie, 0);
-                call.send((self.clock)(), &self.socks, self.tuning.params.ecn);
+                call.queue.keep();
+                call.send((self.clock)(), &self.socks);
                 self.next = self.next.min(call.next());
                 Ok(sent)
             }
@@ -400,29 +404,23 @@ impl UdpPath {
 
     /// Receives from every socket.
     fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = false;
+        let mut moved = 0;
         let mut inbox = self.inbox.take().unwrap_or_default();
+        // A look in vain costs as much as one that brings something: a second one is worth it only where much comes.
+        let turns = if self.flooded { self.tuning.turns } else { 1 };
         for sock in 0..self.socks.len() {
-            for _ in 0..self.tuning.turns {
-                let full = match self.socks[sock].recv(&mut inbox) {
-                    Ok(Some(full)) => full,
+            for _ in 0..turns {
+                match self.socks[sock].recv(&mut inbox) {
+                    Ok(Some(came)) => self.sort(now, sock, came, inbound),
                     Ok(None) => break,
-                    Err(_) => {
-                        self.complaints(now, sock);
-                        continue;
-                    }
-                };
-                moved = true;
-                for came in inbox.batches() {
-                    self.sort(now, sock, came, inbound);
+                    Err(_) => self.complaints(now, sock),
                 }
-                if !full {
-                    break;
-                }
+                moved += 1;
             }
         }
+        self.flooded = moved >= turns;
         self.inbox = Some(inbox);
-        moved
+        moved > 0
     }
 
     /// Datagrams of one sender: to their connection, or to the desk.
@@ -468,7 +466,7 @@ impl UdpPath {
         match &mut self.slots[peer.idx()] {
             Slot::Up(link) => {
                 if let Some(w) = link.welcome.as_ref().filter(|w| w.is_asked_for(datagram)) {
-                    self.socks[way.sock].send(way.to, w.datagram(), LONGEST, false);
+                    self.socks[way.sock].send(way.to, w.datagram(), LONGEST);
                 }
                 return;
             }
@@ -477,7 +475,7 @@ impl UdpPath {
                 Heard::Nothing => {}
                 Heard::Challenged => {
                     call.answered(way);
-                    call.send(now, &self.socks, self.tuning.params.ecn);
+                    call.send(now, &self.socks);
                     return;
                 }
                 Heard::Welcome(session, longest) => {
@@ -508,7 +506,7 @@ impl UdpPath {
                 }
             }
             Caught::Answer(words) => {
-                self.socks[way.sock].send(way.to, &words, LONGEST, false);
+                self.socks[way.sock].send(way.to, &words, LONGEST);
             }
             Caught::Proven(_) if mine => {}
             Caught::Proven(arrival) => self.welcome(*arrival, way, now),
@@ -518,7 +516,7 @@ impl UdpPath {
     fn welcome(&mut self, arrival: Arrival, way: Way, now: Tick) {
         let (peer, datagram) = (Peer(arrival.rank()), arrival.datagram);
         let (session, welcome) = arrival.welcome();
-        self.socks[way.sock].send(way.to, welcome.datagram(), LONGEST, false);
+        self.socks[way.sock].send(way.to, welcome.datagram(), LONGEST);
         self.adopt(peer, session, datagram, way, Some(welcome), now);
     }
 
@@ -561,7 +559,7 @@ impl UdpPath {
             .iter()
             .filter(|s| s.at().is_ipv4() == host.is_ipv4())
         {
-            s.send(to, &[0], 1, false);
+            s.send(to, &[0], 1);
         }
     }
 
@@ -605,7 +603,7 @@ impl UdpPath {
             };
             match call.turn(now) {
                 Ok(hosts) => {
-                    call.send(now, &self.socks, self.tuning.params.ecn);
+                    call.send(now, &self.socks);
                     self.next = self.next.min(call.next());
                     hosts.into_iter().for_each(|h| self.scout(h));
                 }
@@ -681,6 +679,9 @@ impl Path for UdpPath {
             self.busy.push(to);
         }
         self.push(to, (self.clock)(), false);
+        if let Slot::Up(link) = &mut self.slots[to.idx()] {
+            link.keep();
+        }
         Ok(sent)
     }
 

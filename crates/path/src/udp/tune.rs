@@ -13,7 +13,7 @@ pub struct Tuning {
     pub receive_buffer: usize,
     /// Smallest and largest window of one peer, whatever the system grants.
     pub window: (u64, u64),
-    /// Most bytes handed to the system in one call: a packet of the network layer is at most 64 KB.
+    /// Most bytes handed to the system in one call: a packet of the network layer is at most 64 KB with its headers (IPv6: 48 bytes).
     pub batch: usize,
     /// Calls for receiving before it is the turn of sending.
     pub turns: u32,
@@ -25,7 +25,7 @@ impl Default for Tuning {
             params: Params::default(),
             receive_buffer: 4 << 20,
             window: (128 << 10, 1 << 20),
-            batch: 48 << 10,
+            batch: 65_487,
             turns: 8,
         }
     }
