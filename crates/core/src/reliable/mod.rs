@@ -137,6 +137,13 @@ impl Conn {
         self.out.arrived()
     }
 
+    /// Datagrams that what was never sent fills.
+    pub fn unsent(&self) -> usize {
+        self.out
+            .unsent()
+            .div_ceil(room(self.params.datagram) as u64) as usize
+    }
+
     /// Whether something was written that has not arrived.
     pub fn is_busy(&self) -> bool {
         self.out.is_busy()

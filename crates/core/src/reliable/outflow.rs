@@ -154,6 +154,11 @@ impl Outflow {
         !self.lost.is_empty() || self.fresh < self.end.min(self.limit)
     }
 
+    /// Bytes that were never sent.
+    pub fn unsent(&self) -> u64 {
+        self.end - self.fresh
+    }
+
     /// Whether a question waits to be asked: it needs no window.
     pub fn is_asking(&self) -> bool {
         self.asking

@@ -46,6 +46,15 @@ pub struct Link {
     pub told: bool,
 }
 
+/// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than one call and not more
+/// than two, three quarters: the other side works on these while the rest is sent, and what it does last is short.
+fn train(left: usize, most: usize) -> usize {
+    match left > most && left <= 2 * most {
+        true => most.min(left * 3 / 4),
+        false => most,
+    }
+}
+
 impl Link {
     /// Takes a connection into use, with what is queued for it.
     pub fn new(
@@ -150,7 +159,7 @@ impl Link {
         }
         let most = (most / size).clamp(1, sock.most());
         let mut moved = false;
-        while self.fill(now, batch, most, idle) {
+        while self.fill(now, batch, train(self.conn.unsent(), most), idle) {
             moved = true;
             let bytes = &batch.bytes[..batch.len];
             if !sock.send(self.way.to, bytes, size) {
@@ -192,5 +201,30 @@ impl Link {
     /// When this connection wants to be looked at again.
     pub fn next(&self) -> Tick {
         self.conn.next_timeout().min(self.vigil.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::train;
+
+    #[test]
+    fn the_last_call_is_the_shorter_one_and_nothing_is_left_over() {
+        for (left, calls) in [
+            (1, vec![1]),
+            (44, vec![44]),
+            (46, vec![34, 12]),
+            (88, vec![44, 44]),
+            (100, vec![44, 42, 14]),
+        ] {
+            let (mut rest, mut seen) = (left, Vec::new());
+            while rest > 0 {
+                seen.push(train(rest, 44).min(rest));
+                rest -= seen[seen.len() - 1];
+            }
+            assert_eq!(seen, calls, "{left}");
+        }
+        assert_eq!(train(1, 1), 1);
+        assert_eq!(train(2, 1), 1);
     }
 }
