@@ -29,6 +29,8 @@ const SHORT_SLEEP: Duration = Duration::from_millis(1);
 const ROUNDS_OF_ONE: u32 = 32;
 /// Rounds of polling before the threads that wait for a board are looked after.
 const ROUNDS_FOR_OTHERS: u32 = 8;
+/// A wait that has slept and is not over polls for this part of the time before it sleeps again.
+const AFTER_SLEEP: u32 = 4;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
 /// Rounds of polling between two looks at the clock.
@@ -310,7 +312,8 @@ fn poll_until<T: Send + 'static>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T>) -> bool,
 ) {
-    let (spin, crowded) = (guard.spin, guard.crowded);
+    let (full, crowded) = (guard.spin, guard.crowded);
+    let (mut spin, mut woken) = (full, false);
     let mut idle = 0u32;
     let mut since = None;
     loop {
@@ -330,6 +333,10 @@ fn poll_until<T: Send + 'static>(
             guard.wake_waiters();
             idle = 0;
             since = None;
+            // What follows what woke it at once is a stream of pieces.
+            if !std::mem::take(&mut woken) {
+                spin = full;
+            }
             continue;
         }
         idle += 1;
@@ -355,6 +362,8 @@ fn poll_until<T: Send + 'static>(
                 if sleep_once(guard, on, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
+                // It woke for something else, after a long time: the next look in vain need not be as long.
+                (spin, woken) = (full / AFTER_SLEEP, true);
                 idle = 0;
                 since = None;
             }

@@ -10,7 +10,7 @@
 //! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection cuts into datagrams. Small
 //! payload is copied into the queue, from 2 KB on after it has been sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is
 //! read when it is sent, or sent again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
-//! Up to 64 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
+//! Up to 56 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
 //!
 //! # Time
 //! A machine that measures round trips must know when a frame is sent, and `send` is not told; `poll` is told a time that may
@@ -129,6 +129,8 @@ pub struct UdpPath {
     heard: Vec<Peer>,
     /// Peers for whom the socket had no room.
     held: Vec<Peer>,
+    /// When they are tried again, if nothing comes before.
+    retry: Tick,
     /// When some connection or call wants to be looked at.
     next: Tick,
     /// The last look brought as much as it could.
@@ -227,6 +229,7 @@ impl UdpPath {
             busy: Vec::new(),
             heard: Vec::new(),
             held: Vec::new(),
+            retry: Tick::default(),
             next: Tick::NEVER,
             flooded: false,
             inbox: Some(Box::default()),
@@ -689,8 +692,11 @@ impl Path for UdpPath {
         let now = now.max((self.clock)());
         let moved = self.drain(now, inbound);
         self.answer(now, inbound);
-        for peer in std::mem::take(&mut self.held) {
-            self.push(peer, now, false);
+        if !self.held.is_empty() && (moved || now >= self.retry) {
+            self.retry = now + self.tuning.retry;
+            for peer in std::mem::take(&mut self.held) {
+                self.push(peer, now, false);
+            }
         }
         if now >= self.next {
             self.timers(now, inbound);
