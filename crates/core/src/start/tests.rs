@@ -1,6 +1,6 @@
 //! The machines against a plain store, and whole starts in virtual time, for every number of ranks from 1 to 64 and some beyond.
 
-use super::sim::{self, Setting, Shape};
+use super::sim::{self, Knows, Setting, Shape};
 use super::{Agree, Ask, Heard, Hosts, Joins, Publish, Talk, Turn, Word};
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ fn blocks(setting: &Setting) -> Vec<u32> {
 fn all_learn_the_same_hosts_whatever_their_number() {
     for n in (1..=64).chain([65, 100, 127, 128, 129, 4096, 4097]) {
         for (per_host, shape) in [(1, Shape::Tree(2)), (3, Shape::Tree(32)), (5, Shape::One)] {
-            let setting = Setting::ethernet(n, per_host, shape, false);
+            let setting = Setting::ethernet(n, per_host, shape, Knows::Ranks);
             let maps = sim::hosts_of(&setting).unwrap();
             assert_eq!(maps.len(), n as usize);
             let wanted = blocks(&setting);
@@ -26,19 +26,25 @@ fn all_learn_the_same_hosts_whatever_their_number() {
 #[test]
 fn a_rank_asks_so_much_and_no_more() {
     for n in (1..=64u32).chain([65, 1000, 5000]) {
-        for maps in [true, false] {
-            let setting = Setting::ethernet(n, 4, Shape::Tree(8), maps);
+        for knows in [Knows::Ranks, Knows::Hosts, Knows::Key] {
+            let maps = knows != Knows::Ranks;
+            let setting = Setting::ethernet(n, 4, Shape::Tree(8), knows);
             let f = sim::run(&setting).unwrap();
             let levels = (1..).find(|l| 64u64.pow(*l) >= n.into()).unwrap_or(0) as u64;
-            let (fences, gets) = match maps {
-                true => (1, 2),
-                // at most 63 lists a level, one of them less for each level that is not full
-                false => (1 + levels, 2 + 63 * levels),
+            let (fences, gets) = match knows {
+                Knows::Key => (0, 1),
+                Knows::Hosts => (1, 2),
+                // at most 63 lists a level, and the map
+                Knows::Ranks => (1 + levels, 2 + 63 * levels),
             };
-            // on one host that the launcher knows, one fence is enough
-            let more = u64::from(n > 1 && !(maps && n <= 4));
-            assert_eq!(f.most.fences, fences + more, "{n} {maps}");
-            assert!(f.most.gets <= gets, "{n} {maps}: {f:?}");
+            // on one host that a launcher of others knows, one fence is enough
+            let more = u64::from(n > 1 && !(knows == Knows::Hosts && n <= 4));
+            assert_eq!(f.most.fences, fences + more, "{n} {knows:?}");
+            let greeting = u64::from(setting.greeting);
+            assert!(f.most.gets <= gets + greeting, "{n} {knows:?}: {f:?}");
+            // the word, the map and the memory at each rank; each list of hosts is read once
+            let once = u64::from(n) * (greeting + 5);
+            assert!(f.all.gets <= once, "{n} {knows:?}: {f:?}");
             let log = u64::from(n.div_ceil(4).next_power_of_two().ilog2());
             assert!(f.barrier.lookups <= log.max(1), "{n}: {f:?}");
             assert!(f.barrier.connections <= 2 * log.max(1), "{n}: {f:?}");
@@ -49,7 +55,7 @@ fn a_rank_asks_so_much_and_no_more() {
 
 #[test]
 fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
-    let of = |shape| sim::run(&Setting::ethernet(2048, 16, shape, true)).unwrap();
+    let of = |shape| sim::run(&Setting::ethernet(2048, 16, shape, Knows::Hosts)).unwrap();
     let (one, tree) = (of(Shape::One), of(Shape::Tree(32)));
     assert_eq!(one.all.asks, tree.all.asks);
     assert_eq!(one.busiest, 2 * one.all.asks);

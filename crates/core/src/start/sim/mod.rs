@@ -18,6 +18,17 @@ pub enum Shape {
     Tree(u32),
 }
 
+/// What the launcher knows of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knows {
+    /// Nothing but ranks.
+    Ranks,
+    /// Which rank is on which host.
+    Hosts,
+    /// That and the job's key: it is one of ours, and nothing has to be agreed on.
+    Key,
+}
+
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -27,8 +38,10 @@ pub struct Setting {
     pub per_host: u32,
     /// The launcher's servers.
     pub shape: Shape,
-    /// Whether the launcher says which rank is on which host.
-    pub maps: bool,
+    /// What the launcher knows.
+    pub knows: Knows,
+    /// Questions with which a rank opens the conversation.
+    pub greeting: u32,
     /// Nanoseconds of a message between a rank and the server of its host.
     pub near_ns: u64,
     /// Nanoseconds of a message between hosts, its bytes not counted.
@@ -40,13 +53,15 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Ordinary Ethernet: 50 us and 1 Gb/s between hosts, 10 us between processes of one, 5 us of a server for a message.
-    pub fn ethernet(ranks: u32, per_host: u32, shape: Shape, maps: bool) -> Setting {
+    /// Ordinary Ethernet: 50 us and 1 Gb/s between hosts, 10 us between processes of one, 5 us of a server for a message. The greeting
+    /// is that of PMI-1, the longest: version, limits, name of the job, number of the program, universe, key, map of hosts.
+    pub fn ethernet(ranks: u32, per_host: u32, shape: Shape, knows: Knows) -> Setting {
         Setting {
             ranks,
             per_host: per_host.max(1),
             shape,
-            maps,
+            knows,
+            greeting: 7,
             near_ns: 10_000,
             far_ns: 50_000,
             bandwidth: 125_000_000,

@@ -4,18 +4,22 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::servers::{HEAD, Servers};
-use super::{Barrier, Figures, Setting, Talked};
+use super::{Barrier, Figures, Knows, Setting, Talked};
 use crate::start::{
     Agree, Agreed, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word,
 };
 
 /// A listening address, as paths write it.
 const ADDRESS: &str = "10.11.12.13:45678";
+/// Stands for what is asked before the start proper.
+const GREETING: &str = "greeting";
 /// The name of a host's shared memory.
 const MEMORY: &str = "kittiwake-0123456789abcdef0123456789abcdef";
 
 /// Which conversation a rank is in.
 enum Rank {
+    /// So many questions of the greeting are left.
+    Greets(u32),
     Agrees(Agree),
     Publishes(Publishing),
     Ready,
@@ -55,26 +59,16 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(setting: &Setting) -> World {
         let n = setting.ranks;
-        let rank = |r| {
-            let name = format!("node{}-boot", r / setting.per_host);
-            let word = (r == 0).then_some(Word {
-                key: [7; 32],
-                named: false,
-                here: setting.hosts() == 1,
-            });
-            let memory = (setting.maps && setting.leads(r)).then(|| MEMORY.to_string());
-            Rank::Agrees(Agree::new((r, n), setting.maps, &name, word, memory))
-        };
         World {
             setting: *setting,
             servers: Servers::new(setting),
             queue: BinaryHeap::new(),
             events: 0,
-            ranks: (0..n).map(rank).collect(),
+            ranks: (0..n).map(|_| Rank::Greets(setting.greeting)).collect(),
             asked: vec![None; n as usize],
             heard: vec![Heard::Done; n as usize],
             talked: vec![Talked::default(); n as usize],
-            store: HashMap::new(),
+            store: HashMap::from([(GREETING.to_string(), String::new())]),
             fresh: Vec::new(),
             maps: Vec::new(),
             ready_ns: 0,
@@ -135,10 +129,24 @@ impl World {
         loop {
             let heard = std::mem::replace(&mut self.heard[r], Heard::Done);
             let ask = match &mut self.ranks[r] {
+                Rank::Greets(left) if *left > 0 => {
+                    *left -= 1;
+                    Some(Ask::Get {
+                        from: rank,
+                        key: GREETING.into(),
+                    })
+                }
+                Rank::Greets(_) => {
+                    self.greeted(rank);
+                    continue;
+                }
                 Rank::Agrees(talk) => match talk.next(heard)? {
                     Turn::Ask(ask) => Some(ask),
                     Turn::Over(agreed) => {
-                        self.agreed(rank, agreed);
+                        if let Hosts::Named(hosts) = &agreed.hosts {
+                            self.learned(hosts);
+                        }
+                        self.publishes(rank, agreed.here);
                         continue;
                     }
                 },
@@ -156,24 +164,42 @@ impl World {
         }
     }
 
-    fn agreed(&mut self, rank: u32, agreed: Agreed) {
+    /// The conversation is open: the ranks of our own launchers know the job now, others agree on it.
+    fn greeted(&mut self, rank: u32) {
         let s = &self.setting;
+        if s.knows == Knows::Key {
+            return self.publishes(rank, false);
+        }
+        let name = format!("node{}-boot", rank / s.per_host);
+        let word = (rank == 0).then_some(Word {
+            key: [7; 32],
+            named: false,
+            here: s.hosts() == 1,
+        });
+        let told = s.knows == Knows::Hosts;
+        let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
+        let agree = Agree::new((rank, s.ranks), told, &name, word, memory);
+        self.ranks[rank as usize] = Rank::Agrees(agree);
+    }
+
+    /// A rank that knows the job says where it is.
+    fn publishes(&mut self, rank: u32, here: bool) {
+        let s = &self.setting;
+        let said = s.knows == Knows::Hosts;
         let lead = rank / s.per_host * s.per_host;
-        let leads = (s.leads(rank) && !s.maps).then(|| MEMORY.to_string());
-        let joins = (rank != lead).then_some(Joins { lead, said: s.maps });
-        let wire = (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string()));
         let publish = Publish {
             rank,
-            fence: s.ranks > 1 && !agreed.here,
-            listens: wire,
-            leads,
-            joins,
+            fence: s.ranks > 1 && !here,
+            listens: (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string())),
+            leads: (s.leads(rank) && !said).then(|| MEMORY.to_string()),
+            joins: (rank != lead).then_some(Joins { lead, said }),
         };
         self.ranks[rank as usize] = Rank::Publishes(publish.plan());
-        if cfg!(test)
-            && let Hosts::Named(hosts) = agreed.hosts
-        {
-            self.maps.push(hosts);
+    }
+
+    fn learned(&mut self, hosts: &[u32]) {
+        if cfg!(test) {
+            self.maps.push(hosts.to_vec());
         }
     }
 
