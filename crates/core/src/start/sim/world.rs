@@ -5,9 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Knows, Setting, Talked};
-use crate::start::{
-    Agree, Agreed, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word,
-};
+use crate::start::{Agree, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word};
 
 /// A listening address, as paths write it.
 const ADDRESS: &str = "10.11.12.13:45678";
