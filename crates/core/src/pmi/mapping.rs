@@ -1,6 +1,7 @@
 //! `PMI_process_mapping`: `(vector,(first host,hosts,ranks each),...)`, repeated until every rank has a host.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Host number of each of `size` ranks; `None` when the text says something else.
 pub fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
@@ -70,12 +71,12 @@ pub fn write(hosts: &[u32]) -> String {
     format!("(vector,{})", blocks.join(","))
 }
 
-/// Numbers hosts by name, in the order of their first rank.
-pub fn number<S: AsRef<str>>(names: &[S]) -> Vec<u32> {
-    let mut known: HashMap<&str, u32> = HashMap::new();
-    let number = |name| {
+/// Numbers hosts by what tells them apart, in the order of their first rank.
+pub fn number<T: Eq + Hash>(hosts: &[T]) -> Vec<u32> {
+    let mut known: HashMap<&T, u32> = HashMap::new();
+    let number = |host| {
         let next = known.len() as u32;
-        *known.entry(name).or_insert(next)
+        *known.entry(host).or_insert(next)
     };
-    names.iter().map(AsRef::as_ref).map(number).collect()
+    hosts.iter().map(number).collect()
 }

@@ -3,7 +3,7 @@
 use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;
 use super::{BootError, Launcher, ProcessSet};
-use kw_core::pmi::{Spawn, text};
+use kw_core::pmi::{Spawn, mapping, text};
 use kw_sys::pmix::{self, Closed, Fact};
 
 /// An open conversation.
@@ -56,6 +56,20 @@ fn strange(why: String) -> BootError {
     ))
 }
 
+/// The host of each rank, when every rank is on one host.
+fn placed(hosts: &[Vec<u32>], size: u32) -> Option<Vec<u64>> {
+    let mut of = vec![None; size as usize];
+    for (ranks, host) in hosts.iter().zip(0..) {
+        for &rank in ranks {
+            let place = of.get_mut(rank as usize)?;
+            if place.replace(host).is_some() {
+                return None;
+            }
+        }
+    }
+    of.into_iter().collect()
+}
+
 impl Launcher for Pmix {
     fn rank(&self) -> u32 {
         self.inner.rank()
@@ -100,8 +114,17 @@ impl Launcher for Pmix {
         if self.inner.fact(Fact::LocalSize) == Some(self.size.into()) {
             return Some(vec![0; self.size as usize]);
         }
-        let host = |r| u32::try_from(self.inner.fact(Fact::NodeId(r))?).ok();
-        (0..self.size).map(host).collect()
+        let listed = self.inner.hosts().and_then(|h| placed(&h, self.size));
+        let one_by_one = || {
+            let host = |r| self.inner.fact(Fact::NodeId(r));
+            (0..self.size).map(host).collect::<Option<Vec<u64>>>()
+        };
+        let hosts = match listed {
+            Some(hosts) => hosts,
+            None => one_by_one()?,
+        };
+        // numbered by their first rank, whoever was asked: all ranks have the same numbers
+        Some(mapping::number(&hosts))
     }
 
     fn process_sets(&mut self) -> Vec<ProcessSet> {
@@ -132,5 +155,18 @@ impl Launcher for Pmix {
 
     fn finalize(&mut self) -> Result<(), BootError> {
         self.inner.finalize().map_err(strange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_that_does_not_place_each_rank_once_is_no_map() {
+        assert_eq!(placed(&[vec![0, 2], vec![1]], 3), Some(vec![0, 1, 0]));
+        assert_eq!(placed(&[vec![0], vec![1]], 3), None, "one is nowhere");
+        assert_eq!(placed(&[vec![0, 1], vec![1, 2]], 3), None, "one is twice");
+        assert_eq!(placed(&[vec![0, 1, 2, 3]], 3), None, "one is too many");
     }
 }

@@ -41,6 +41,12 @@ pub struct Calls {
         *mut c_void,
         *mut c_void,
     ) -> c_int,
+    /// Names of the hosts of a job, with commas between.
+    pub nodes: Option<unsafe extern "C" fn(*const c_char, *mut *mut c_char) -> c_int>,
+    /// The processes of a job on a host.
+    pub peers: Option<
+        unsafe extern "C" fn(*const c_char, *const c_char, *mut *mut Proc, *mut usize) -> c_int,
+    >,
     pub error_text: unsafe extern "C" fn(c_int) -> *const c_char,
     /// Frees what a value holds, not the value; versions before 4.1 have no such call.
     pub destruct: Option<unsafe extern "C" fn(*mut Value)>,
@@ -100,6 +106,8 @@ fn calls(library: Library) -> Option<Calls> {
             spawn: library.symbol(c"PMIx_Spawn")?,
             query: library.symbol(c"PMIx_Query_info")?,
             register: library.symbol(c"PMIx_Register_event_handler")?,
+            nodes: library.symbol(c"PMIx_Resolve_nodes"),
+            peers: library.symbol(c"PMIx_Resolve_peers"),
             error_text: library.symbol(c"PMIx_Error_string")?,
             destruct: library.symbol(c"PMIx_Value_destruct"),
         })

@@ -95,6 +95,41 @@ impl Pmix {
         self.read(rank, key, &[], number).ok()?.flatten()
     }
 
+    /// The ranks of each host of the job, host by host; a question for each host, not for each rank.
+    pub fn hosts(&self) -> Option<Vec<Vec<u32>>> {
+        let mut list = ptr::null_mut::<c_char>();
+        // SAFETY: the name of our job ends with NUL; the library sets `list` to a text that is ours to free.
+        let status = unsafe { (self.calls.nodes?)(self.me.space.as_ptr(), &mut list) };
+        if status != abi::SUCCESS || list.is_null() {
+            return None;
+        }
+        // SAFETY: a text of the library's, which ends with NUL; not used after it is freed.
+        let names = unsafe {
+            let names = CStr::from_ptr(list).to_string_lossy().into_owned();
+            libc::free(list.cast());
+            names
+        };
+        names.split(',').map(|name| self.ranks_on(name)).collect()
+    }
+
+    fn ranks_on(&self, host: &str) -> Option<Vec<u32>> {
+        let host = CString::new(host).ok()?;
+        let (mut at, mut count) = (ptr::null_mut::<Proc>(), 0usize);
+        let space = self.me.space.as_ptr();
+        // SAFETY: both texts end with NUL; the library sets an array of `count` processes that is ours to free.
+        let status = unsafe { (self.calls.peers?)(host.as_ptr(), space, &mut at, &mut count) };
+        if status != abi::SUCCESS || at.is_null() {
+            return None;
+        }
+        // SAFETY: as above; not used after it is freed.
+        unsafe {
+            let ranks = std::slice::from_raw_parts(at, count).iter();
+            let ranks = ranks.map(|p| p.rank).collect();
+            libc::free(at.cast());
+            Some(ranks)
+        }
+    }
+
     /// Stores bytes under a key; others see them after [`Pmix::fence`].
     pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Failure> {
         let key = word(key)?;
