@@ -27,7 +27,6 @@ fn all_learn_the_same_hosts_whatever_their_number() {
 fn a_rank_asks_so_much_and_no_more() {
     for n in (1..=64u32).chain([65, 1000, 5000]) {
         for knows in [Knows::Ranks, Knows::Hosts, Knows::Key] {
-            let maps = knows != Knows::Ranks;
             let setting = Setting::ethernet(n, 4, Shape::Tree(8), knows);
             let f = sim::run(&setting).unwrap();
             let levels = (1..).find(|l| 64u64.pow(*l) >= n.into()).unwrap_or(0) as u64;
