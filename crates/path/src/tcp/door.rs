@@ -190,8 +190,13 @@ impl Door {
         self.events.iter().take(AT_ONCE).map(ring).collect()
     }
 
-    /// After a look: when the next one is due, if that is not at once.
-    pub fn rest(&mut self, now: Tick) -> Option<Tick> {
+    /// When the next look is due, if that is not at once.
+    pub fn rests(&self, now: Tick) -> Option<Tick> {
+        (now < self.rest).then_some(self.rest)
+    }
+
+    /// After a look: whether the next one is not due at once.
+    pub fn rest(&mut self, now: Tick) -> bool {
         if self.refused > self.before {
             self.before = self.refused;
             self.wary = now + WARY;
@@ -199,7 +204,7 @@ impl Door {
         if now < self.wary && now >= self.rest {
             self.rest = now + PAUSE;
         }
-        (now < self.rest).then_some(self.rest)
+        now < self.rest
     }
 
     /// Connections that stand at the door.

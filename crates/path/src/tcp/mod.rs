@@ -638,7 +638,7 @@ impl TcpPath {
                 Ring::Waits(listener) => self.let_in(listener, now),
             };
         }
-        let rests = self.door.rest(now).is_some();
+        let rests = self.door.rest(now);
         self.mute_door(rests);
         moved
     }
@@ -657,12 +657,12 @@ impl TcpPath {
             self.next = Tick::NEVER;
             return;
         }
-        if self.door.muted && self.door.rest(now).is_none() {
+        if self.door.muted && self.door.rests(now).is_none() {
             self.answer_door(now, inbound);
         }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
         if self.door.muted {
-            next = next.min(self.door.rest(now).unwrap_or(now));
+            next = next.min(self.door.rests(now).unwrap_or(now));
         }
         next = next.min(self.dial_strands(now, inbound));
         for i in (0..self.dialing.len()).rev() {
