@@ -240,6 +240,7 @@ impl Engine {
             network: !self.paths.has_shm(),
         };
         self.collectives.crowded = self.job().crowded();
+        self.collectives.publisher = Publisher::new(self.collectives.crowded);
         // A faulty knob has stopped the start.
         self.collectives.table = Some(table(self.knobs()).unwrap_or_default());
     }
@@ -623,7 +624,7 @@ impl Engine {
 fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
     if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
         && n == m
-        && n < publish::LONG
+        && n < publisher.long()
     {
         return a.copy_to(b, n);
     }
@@ -639,7 +640,7 @@ fn copy_any(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mu
         let failure = mismatch(run, me, a.len(), b.len());
         return run.fail(failure);
     }
-    let long = a.len() >= publish::LONG;
+    let long = a.len() >= publisher.long();
     match (on_shelf(from), on_shelf(to)) {
         (_, true) if long && a.contiguous().is_some() => {
             publisher.copy(a.addr(), b.addr(), a.len())

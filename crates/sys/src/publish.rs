@@ -16,8 +16,14 @@ use crate::buf::Addr;
 use crate::clock;
 use kw_base::Tick;
 
-/// Shortest copy that is looked at, bytes: for a shorter one the clock would cost too much.
-pub const LONG: u64 = 8 << 10;
+/// Shortest copy that is streamed, bytes.
+const LONG: u64 = 2 << 10;
+/// The same where ranks share cores: what they copy lies in a cache that they share more often than not.
+const LONG_SHARED: u64 = 8 << 10;
+/// Of so many ordinary copies one is looked at: the clock costs as much as a kilobyte.
+const LOOK: u32 = 8;
+/// Bytes of a copy that is looked at every time.
+const LONG_ENOUGH: u64 = 32 << 10;
 /// An ordinary copy that takes longer is slow: nanoseconds for a kilobyte (5 GB/s).
 const SLOW: u64 = 200;
 /// One that takes even longer says nothing: the thread lost its core, or the memory was touched for the first time.
@@ -27,25 +33,50 @@ const PROOF: u32 = 4;
 /// While copies are streamed, the first bytes of every so many of them are copied in the ordinary way, to see whether that is
 /// slow still.
 const TRIAL: u32 = 32;
+/// So many first bytes.
+const TRIED: u64 = 8 << 10;
 
 /// See the module. One for each thread that copies.
 #[derive(Debug, Default)]
 pub struct Publisher {
+    /// Ranks share cores.
+    shared: bool,
     streams: bool,
-    /// Copies in a row that speak against the present way.
+    /// Copies in a row, of those looked at, that speak against the present way.
     against: u32,
-    /// Copies streamed since the last trial.
-    streamed: u32,
+    /// Copies since one was looked at.
+    unseen: u32,
 }
 
 impl Publisher {
-    /// Copies `len` bytes, at least [`LONG`], that do not overlap.
+    /// For a rank that shares its core with others, or does not.
+    pub fn new(shared: bool) -> Publisher {
+        Publisher {
+            shared,
+            ..Publisher::default()
+        }
+    }
+
+    /// Shortest copy that is worth [`Publisher::copy`] or [`fetch`], bytes.
+    #[inline]
+    pub fn long(&self) -> u64 {
+        if self.shared { LONG_SHARED } else { LONG }
+    }
+
+    /// Copies `len` bytes, at least [`Publisher::long`], that do not overlap.
     pub fn copy(&mut self, from: Addr, to: Addr, len: u64) {
+        self.unseen += 1;
         if !self.streams {
+            if self.unseen < LOOK && len < LONG_ENOUGH && !self.shared {
+                return plain(from, to, len);
+            }
             return self.try_ordinary(from, to, len);
         }
-        self.streamed += 1;
-        let tried = if self.streamed % TRIAL == 0 { LONG } else { 0 };
+        let tried = if self.unseen >= TRIAL {
+            len.min(TRIED)
+        } else {
+            0
+        };
         if tried > 0 {
             self.try_ordinary(from, to, tried);
         }
@@ -54,6 +85,7 @@ impl Publisher {
     }
 
     fn try_ordinary(&mut self, from: Addr, to: Addr, len: u64) {
+        self.unseen = 0;
         let begin = clock::now();
         plain(from, to, len);
         self.learn(begin, clock::now(), len);
@@ -170,7 +202,7 @@ mod tests {
     fn slow_copies_are_streamed_until_trials_are_quick() {
         let mut p = Publisher::default();
         let mut say = |each: u64| {
-            p.learn(Tick(1000), Tick(1000 + each * 8), LONG);
+            p.learn(Tick(1000), Tick(1000 + each * 8), 8 << 10);
             p.streams
         };
         // A slow copy now and then, or a thread that lost its core, means nothing.
@@ -183,7 +215,7 @@ mod tests {
 
     #[test]
     fn copies_are_whole_whichever_way_they_go() {
-        let len = 3 * LONG + 5;
+        let len = 12 * LONG + 5;
         let data: Vec<u8> = (0..len).map(|i| (i % 253) as u8).collect();
         let from = Buf::alloc(len as usize);
         from.write(0, &data);
@@ -192,13 +224,13 @@ mod tests {
                 streams,
                 ..Publisher::default()
             };
-            for _ in 0..2 * TRIAL {
+            for len in (0..2 * TRIAL).map(|i| len - i as u64 * 100) {
                 let (to, back) = (Buf::alloc(len as usize), Buf::alloc(len as usize));
                 p.copy(from.addr(), to.addr(), len);
                 fetch(to.addr(), back.addr(), len);
                 let mut got = vec![0; len as usize];
                 back.read(0, &mut got);
-                assert!(got == data);
+                assert!(got == data[..len as usize]);
             }
         }
     }

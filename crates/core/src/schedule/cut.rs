@@ -5,7 +5,8 @@ use super::{Ask, Schedule, Shelf, Slice};
 /// Slots begin at multiples of so many units, if they are long enough.
 const ALIGN: u64 = 64;
 /// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its lines lie in the caches of
-/// those who have read it, and cost more to write than those of a long one (two ranks, 4 KB: 0.8 us, not 0.5).
+/// those who have read it, and cost more to write than those of a long one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share
+/// cores share caches too: for them it holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one).
 const RECENT: u64 = 2048;
 
 /// The shelves of all ranks, cut alike.
@@ -54,7 +55,8 @@ impl<'a> Cut<'a> {
     }
 
     fn short(ask: &'a Ask, s: &mut Schedule, len: u64) -> Option<Cut<'a>> {
-        if len > ask.shelf_units().0 || len * unit(ask) > RECENT {
+        let shares_cores = ask.chooser.is_some_and(|c| c.site.shared);
+        if len > ask.shelf_units().0 || !shares_cores && len * unit(ask) > RECENT {
             return None;
         }
         s.shelf = Shelf::Short;
