@@ -165,9 +165,9 @@ impl Net {
         true
     }
 
-    /// What the owner of a machine does after each look at its paths.
+    /// What the owner of a machine does after each look at its paths, again and again while it brings something about.
     fn release(&mut self, me: usize) {
-        if self.machines[me].is_stalled() && self.machines[me].release_held() {
+        while self.machines[me].is_stalled() && self.machines[me].release_held() {
             self.act(me);
         }
     }
