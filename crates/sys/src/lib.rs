@@ -15,6 +15,7 @@ pub mod mem;
 pub mod memfd;
 pub mod nest;
 pub mod netif;
+mod option;
 mod pack;
 pub mod pmix;
 pub mod poller;

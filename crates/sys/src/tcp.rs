@@ -3,6 +3,7 @@
 //! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error.
 
 use crate::buf::Buf;
+use crate::option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
@@ -196,23 +197,8 @@ impl Sock {
         }
     }
 
-    fn set_int(&self, level: libc::c_int, option: libc::c_int, value: u32) -> io::Result<()> {
-        let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the pointer and size are those of an int, which the options that this is called with want.
-        let done = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                option,
-                (&raw const value).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+    fn set_int(&self, level: libc::c_int, name: libc::c_int, value: u32) -> io::Result<()> {
+        option::set(&self.fd, level, name, value.try_into().unwrap_or(i32::MAX))
     }
 
     /// Whether the other end is this machine's loopback interface.

@@ -2,6 +2,7 @@
 //!
 //! A socket is asked for nothing that is not used: every control message that the kernel adds to what it hands over costs time.
 
+use crate::option;
 use rustix::net::sockopt;
 use socket2::SockAddr;
 use std::cell::Cell;
@@ -94,29 +95,25 @@ impl Sock {
     /// Complaints, marks, no fragments, joined datagrams.
     fn set_options(&self, ecn: bool) -> io::Result<()> {
         let tos = if ecn { ECT_0 as i32 } else { 0 };
-        let options = match self.at {
-            SocketAddr::V4(_) => [
-                (libc::IPPROTO_IP, libc::IP_RECVERR, 1),
-                (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
-                (libc::IPPROTO_IP, libc::IP_TOS, tos),
-                (
-                    libc::IPPROTO_IP,
-                    libc::IP_MTU_DISCOVER,
-                    libc::IP_PMTUDISC_PROBE,
-                ),
-            ],
-            SocketAddr::V6(_) => [
-                (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
-                (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos),
-                (
-                    libc::IPPROTO_IPV6,
-                    libc::IPV6_MTU_DISCOVER,
-                    libc::IPV6_PMTUDISC_PROBE,
-                ),
-            ],
+        let (level, complaints, marks, class, fragments, none) = match self.at {
+            SocketAddr::V4(_) => (
+                libc::IPPROTO_IP,
+                libc::IP_RECVERR,
+                libc::IP_RECVTOS,
+                libc::IP_TOS,
+                libc::IP_MTU_DISCOVER,
+                libc::IP_PMTUDISC_PROBE,
+            ),
+            SocketAddr::V6(_) => (
+                libc::IPPROTO_IPV6,
+                libc::IPV6_RECVERR,
+                libc::IPV6_RECVTCLASS,
+                libc::IPV6_TCLASS,
+                libc::IPV6_MTU_DISCOVER,
+                libc::IPV6_PMTUDISC_PROBE,
+            ),
         };
-        for (level, name, value) in options {
+        for (name, value) in [(complaints, 1), (marks, 1), (class, tos), (fragments, none)] {
             self.set(level, name, value)?;
         }
         // A kernel that joins nothing hands over one datagram at a time.
@@ -125,21 +122,7 @@ impl Sock {
     }
 
     fn set(&self, level: i32, name: i32, value: i32) -> io::Result<()> {
-        let len = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the option's value is an int that lives during the call.
-        let done = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                level,
-                name,
-                (&raw const value).cast(),
-                len,
-            )
-        };
-        match done {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        option::set(&self.socket, level, name, value)
     }
 
     /// The address, with the port.
@@ -213,43 +196,27 @@ impl Sock {
     /// Receives what was joined, or one datagram. `None`: nothing is there. An error is one that the network told of an
     /// earlier datagram; [`Sock::complaint`] says more.
     pub fn recv<'a>(&self, inbox: &'a mut Inbox) -> io::Result<Option<Batch<'a>>> {
-        // SAFETY: all zeros is a valid address.
-        let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
         let mut control: Control = [0; 16];
-        let mut piece = libc::iovec {
-            iov_base: inbox.0.as_mut_ptr().cast(),
-            iov_len: inbox.0.len(),
+        let came = match self.receive(&mut inbox.0, &mut control, 0) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            came => came?,
         };
-        let mut message = header();
-        message.msg_name = (&raw mut name).cast();
-        message.msg_namelen = size_of_val(&name) as _;
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: the header points to memory of the sizes it names.
-        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
-        if got < 0 {
-            let why = io::Error::last_os_error();
-            return match why.kind() {
-                io::ErrorKind::WouldBlock => Ok(None),
-                _ => Err(why),
-            };
-        }
-        let bytes = &inbox.0[..got as usize];
+        let bytes = &inbox.0[..came.bytes];
         let (mut size, mut marked) = (bytes.len(), false);
-        for_each_control(&message, |c, data| match (c.cmsg_level, c.cmsg_type) {
-            (libc::SOL_UDP, libc::UDP_GRO) => {
-                // SAFETY: the kernel writes an int.
-                size = unsafe { data.cast::<i32>().read_unaligned() } as usize;
+        for_each_control(&mut control, came.control, |c, data| {
+            match (c.cmsg_level, c.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    // SAFETY: the kernel writes an int.
+                    size = unsafe { data.cast::<i32>().read_unaligned() } as usize;
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    // SAFETY: the kernel writes a byte, or an int of which the first byte is the lowest.
+                    marked = unsafe { *data } & CE == CE;
+                }
+                _ => {}
             }
-            (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                // SAFETY: the kernel writes a byte, or an int of which the first byte is the lowest.
-                marked = unsafe { *data } & CE == CE;
-            }
-            _ => {}
         });
-        Ok(address(&name).map(|from| Batch {
+        Ok(came.from.map(|from| Batch {
             from,
             bytes,
             size: size.max(1),
@@ -259,29 +226,11 @@ impl Sock {
 
     /// The next complaint.
     pub fn complaint(&self) -> Option<Complaint> {
-        // SAFETY: all zeros is a valid address.
-        let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
         let mut control = [0u64; 32];
-        let mut byte = [0u8; 1];
-        let mut piece = libc::iovec {
-            iov_base: byte.as_mut_ptr().cast(),
-            iov_len: byte.len(),
-        };
-        let mut message = header();
-        message.msg_name = (&raw mut name).cast();
-        message.msg_namelen = size_of_val(&name) as _;
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        // SAFETY: the header points to memory of the sizes it names.
-        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
-        if got < 0 {
-            return None;
-        }
-        let to = address(&name)?;
-        let error = extended_error(&message)?;
+        let came = self.receive(&mut [0], &mut control, flags).ok()?;
+        let to = came.from?;
+        let error = extended_error(&mut control, came.control)?;
         let (host, port) = match error.ee_origin {
             libc::SO_EE_ORIGIN_ICMP => (3, 3),
             libc::SO_EE_ORIGIN_ICMP6 => (1, 4),
@@ -290,6 +239,42 @@ impl Sock {
         let refused = error.ee_origin != 0 && (error.ee_type, error.ee_code) == (host, port);
         Some(Complaint { to, refused })
     }
+
+    /// One call for what waits.
+    fn receive(&self, into: &mut [u8], control: &mut [u64], flags: i32) -> io::Result<Came> {
+        // SAFETY: all zeros is a valid address.
+        let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let mut piece = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        let mut message = header();
+        message.msg_name = (&raw mut name).cast();
+        message.msg_namelen = size_of_val(&name) as _;
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(control) as _;
+        // SAFETY: the header points to memory of the sizes it names.
+        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
+        match got {
+            0.. => Ok(Came {
+                bytes: got as usize,
+                from: address(&name),
+                control: message.msg_controllen,
+            }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// What one call brought.
+struct Came {
+    bytes: usize,
+    /// Who it is from; whom it was for, where it is a complaint.
+    from: Option<SocketAddr>,
+    /// Bytes of control messages.
+    control: usize,
 }
 
 /// An empty message header.
@@ -298,23 +283,30 @@ fn header() -> libc::msghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// Calls `each` with every control message that the kernel has written, and where its data lie.
-fn for_each_control(message: &libc::msghdr, mut each: impl FnMut(&libc::cmsghdr, *const u8)) {
+/// Calls `each` with every control message among the first `len` bytes of `control`, which the kernel has written, and where its data lie.
+fn for_each_control(
+    control: &mut [u64],
+    len: usize,
+    mut each: impl FnMut(&libc::cmsghdr, *const u8),
+) {
+    let mut message = header();
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = len.min(size_of_val(control)) as _;
     // SAFETY: the header describes control messages that the kernel has written.
-    let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !next.is_null() {
         // SAFETY: the pointer is one that the macros of the C library gave for this message.
         unsafe {
             each(&*next, libc::CMSG_DATA(next));
-            next = libc::CMSG_NXTHDR(message, next);
+            next = libc::CMSG_NXTHDR(&raw const message, next);
         }
     }
 }
 
-/// The extended error among the control messages.
-fn extended_error(message: &libc::msghdr) -> Option<libc::sock_extended_err> {
+/// The extended error among them.
+fn extended_error(control: &mut [u64], len: usize) -> Option<libc::sock_extended_err> {
     let mut error = None;
-    for_each_control(message, |c, data| {
+    for_each_control(control, len, |c, data| {
         if matches!(
             (c.cmsg_level, c.cmsg_type),
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
