@@ -129,41 +129,50 @@ pub fn with_host(name: &str, text: String) -> String {
     }
 }
 
-/// The host's name before such a text, and the rest.
-fn parts(text: &str) -> (&str, &str) {
-    text.split_once('=').unwrap_or(("", text))
+/// What such a text tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Name of the rank's host; empty: it does not say.
+    pub host: String,
+    /// Where it listens, and which of its host's interfaces each of these is an address of. None: it was not asked yet.
+    at: Vec<(SocketAddr, u8)>,
 }
 
-/// The name of the host that such a text tells of; empty when it does not say.
-pub fn host_of(text: &str) -> &str {
-    parts(text).0
+impl Known {
+    /// Reads such a text.
+    pub fn read(text: &str) -> Result<Known, String> {
+        let (host, list) = text.split_once('=').unwrap_or(("", text));
+        let at = list.split(',').take(MOST).map(read_word);
+        Ok(Known {
+            host: host.to_string(),
+            at: at.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// All addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.at.iter().map(|a| a.0)
+    }
+
+    /// Number of the interface that has this address.
+    pub fn interface_of(&self, address: IpAddr) -> Option<u8> {
+        let found = self.at.iter().find(|a| a.0.ip() == address);
+        found.map(|a| a.1)
+    }
 }
 
-/// Which interface each address of such a text belongs to.
-pub fn interfaces_of(text: &str) -> Vec<u8> {
-    let number = |word: &str| word.split_once('#').map_or("0", |w| w.1).parse();
-    parts(text)
-        .1
-        .split(',')
-        .take(MOST)
-        .map(|word| number(word).unwrap_or(0))
-        .collect()
-}
-
-/// Reads such a text.
-pub fn from_text(text: &str) -> Result<Vec<SocketAddr>, String> {
-    let read = |word: &str| {
-        let word = word.split('#').next().unwrap_or(word);
-        word.parse()
-            .map_err(|_| format!("its address '{word}' is not an IP address with a port"))
-    };
-    let list: Vec<_> = parts(text)
-        .1
-        .split(',')
-        .take(MOST)
-        .map(read)
-        .collect::<Result<_, _>>()?;
-    Ok(list)
+/// Reads one address, with the number of its interface.
+fn read_word(word: &str) -> Result<(SocketAddr, u8), String> {
+    let (word, number) = word.split_once('#').unwrap_or((word, "0"));
+    let address = word.parse();
+    let address =
+        address.map_err(|_| format!("its address '{word}' is not an IP address with a port"))?;
+    Ok((address, number.parse().unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -216,8 +225,9 @@ mod tests {
             "10.0.0.5:99".parse().unwrap(),
             "[2001:db8::5]:7".parse().unwrap(),
         ];
-        assert_eq!(from_text(&to_text(&at)), Ok(at));
-        assert!(from_text("nonsense").is_err());
+        let known = Known::read(&to_text(&at)).unwrap();
+        assert!(known.addresses().eq(at));
+        assert!(Known::read("nonsense").is_err());
     }
 
     #[test]
@@ -237,12 +247,14 @@ mod tests {
             .to_vec();
         let text = to_text_by_interface(&at, &all);
         assert_eq!(text, "10.0.0.5:99,10.1.0.5:98#1,[2001:db8::5]:97");
-        assert_eq!(from_text(&text), Ok(at));
-        assert_eq!(interfaces_of(&text), [0, 1, 0]);
         let named = with_host("node-1.example", text.clone());
-        assert_eq!((host_of(&named), host_of(&text)), ("node-1.example", ""));
-        assert_eq!(interfaces_of(&named), [0, 1, 0]);
-        assert_eq!(from_text(&named), from_text(&text));
+        for (text, host) in [(&text, ""), (&named, "node-1.example")] {
+            let known = Known::read(text).unwrap();
+            assert_eq!(known.host, host);
+            assert!(known.addresses().eq(at.clone()));
+            let interfaces = at.iter().map(|a| known.interface_of(a.ip()));
+            assert_eq!(interfaces.collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
+        }
         assert_eq!(with_host("a b,=", text.clone()), text);
     }
 }

@@ -124,7 +124,7 @@ impl TcpPath {
     fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
         self.drop_strands(peer);
         self.part(peer, String::new());
-        if self.addresses[peer.idx()].is_empty() {
+        if self.known[peer.idx()].is_empty() {
             inbound.on_stray(peer);
         }
     }

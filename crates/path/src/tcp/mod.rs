@@ -67,7 +67,7 @@ mod tune;
 
 pub use tune::Tuning;
 
-use crate::address;
+use crate::address::{self, Known};
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use dial::{Dial, Dialled};
 use door::{Door, Ring};
@@ -163,11 +163,7 @@ pub struct TcpPath {
     door: Door,
     slots: Vec<Slot>,
     /// Where each peer listens, as far as that was asked.
-    addresses: Vec<Vec<SocketAddr>>,
-    /// The names of their hosts, as far as they said them.
-    hosts: Vec<String>,
-    /// Which of the peer's interfaces has each of these.
-    interfaces: Vec<Vec<u8>>,
+    known: Vec<Known>,
     /// Long payloads go over all links (see `strands`).
     stripes: bool,
     /// From so many bytes on, if there are several.
@@ -263,9 +259,7 @@ impl TcpPath {
             poller,
             door,
             slots: (0..config.size).map(|_| Slot::Idle(None)).collect(),
-            addresses: vec![Vec::new(); config.size as usize],
-            hosts: vec![String::new(); config.size as usize],
-            interfaces: vec![Vec::new(); config.size as usize],
+            known: vec![Known::default(); config.size as usize],
             stripes: config.stripe,
             stripe_from: u64::MAX,
             bundles: (0..config.size).map(|_| None).collect(),
@@ -315,8 +309,7 @@ impl TcpPath {
                 return None;
             };
             let (here, there) = (link.sock.here().ok()?.ip(), link.sock.there().ok()?.ip());
-            let device = self.own.iter().find(|i| i.addr == here);
-            let device = device.map_or("", |i| i.name.as_str());
+            let device = self.interface(here);
             let others = match others.is_empty() {
                 true => String::new(),
                 false => format!("; not {others}"),
@@ -415,7 +408,7 @@ impl TcpPath {
         if to == self.me || to.idx() >= self.slots.len() {
             return Err(down(to, "TCP does not reach this rank"));
         }
-        let known = !self.addresses[to.idx()].is_empty();
+        let known = !self.known[to.idx()].is_empty();
         if let Slot::Idle(stream) = &mut self.slots[to.idx()]
             && known
         {
@@ -442,13 +435,18 @@ impl TcpPath {
             let bytes = kw_sys::random::key().unwrap_or([1; 32]);
             stream.number = u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[1; 8]));
         }
-        let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
-        let addresses = self.addresses[to.idx()].clone();
-        let tag = tag::DIAL | to.0 as u64;
-        let dial = Dial::new(to, tag, addresses, &own, stream).of_host(&self.hosts[to.idx()]);
+        let addresses = self.known[to.idx()].addresses().collect();
+        let dial = self.new_dial(to, tag::DIAL, addresses, stream);
         self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
         self.dialing.push(to);
         self.patience = 0;
+    }
+
+    /// A dial that has not begun, of some addresses of a peer.
+    fn new_dial(&self, to: Peer, kind: u64, at: Vec<SocketAddr>, stream: Stream) -> Dial {
+        let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
+        let host = &self.known[to.idx()].host;
+        Dial::new(to, kind | to.0 as u64, at, &own, stream).of_host(host)
     }
 
     /// Takes an authenticated connection into use.
@@ -718,18 +716,16 @@ impl Path for TcpPath {
 
     fn wants_address(&self, peer: Peer) -> bool {
         let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
-        peer != self.me && idle && self.addresses[peer.idx()].is_empty()
+        peer != self.me && idle && self.known[peer.idx()].is_empty()
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let addresses = address::from_text(text).map_err(|why| down(peer, why))?;
-        let Some(known) = self.addresses.get_mut(peer.idx()) else {
+        let told = Known::read(text).map_err(|why| down(peer, why))?;
+        let Some(known) = self.known.get_mut(peer.idx()) else {
             return Err(down(peer, "there is no such rank"));
         };
         if known.is_empty() {
-            *known = addresses;
-            self.interfaces[peer.idx()] = address::interfaces_of(text);
-            self.hosts[peer.idx()] = address::host_of(text).to_string();
+            *known = told;
         }
         self.go_on(peer);
         Ok(())

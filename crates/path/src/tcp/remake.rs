@@ -62,7 +62,7 @@ impl TcpPath {
             return true;
         }
         self.part(peer, what);
-        if self.addresses[peer.idx()].is_empty() {
+        if self.known[peer.idx()].is_empty() {
             inbound.on_stray(peer);
         }
         self.go_on(peer);
@@ -86,7 +86,7 @@ impl TcpPath {
         let Slot::Idle(Some(stream)) = &mut self.slots[peer.idx()] else {
             return;
         };
-        if stream.broke.is_empty() && stream.is_flushed() || self.addresses[peer.idx()].is_empty() {
+        if stream.broke.is_empty() && stream.is_flushed() || self.known[peer.idx()].is_empty() {
             return;
         }
         let stream = std::mem::take(&mut **stream);

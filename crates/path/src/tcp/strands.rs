@@ -372,7 +372,7 @@ impl TcpPath {
     }
 
     /// Our interface with this address; an address of none stands for itself.
-    fn interface(&self, address: IpAddr) -> String {
+    pub(super) fn interface(&self, address: IpAddr) -> String {
         let found = self.own.iter().find(|i| i.addr == address);
         found.map_or_else(|| address.to_string(), |i| i.name.clone())
     }
@@ -389,18 +389,12 @@ impl TcpPath {
         if self.tuning.strands_anywhere {
             return bundle.is_none_or(|b| b.strands.is_empty());
         }
-        let (ours, theirs) = (self.interface(here), self.interface_of(peer, there));
+        let known = &self.known[peer.idx()];
+        let (ours, theirs) = (self.interface(here), known.interface_of(there));
         used.all(|(h, t)| {
-            let apart = theirs.is_none() || self.interface_of(peer, t) != theirs;
+            let apart = theirs.is_none() || known.interface_of(t) != theirs;
             self.interface(h) != ours && apart
         })
-    }
-
-    /// Number of the peer's interface with this address, as far as we were told.
-    fn interface_of(&self, peer: Peer, address: IpAddr) -> Option<u8> {
-        let all = &self.addresses[peer.idx()];
-        let at = all.iter().position(|a| a.ip() == address)?;
-        self.interfaces[peer.idx()].get(at).copied()
     }
 
     /// Whether our host has several interfaces that the ranks may use.
@@ -448,7 +442,7 @@ impl TcpPath {
         if !std::mem::take(&mut bundle.wanted) || now < bundle.rest || self.closed {
             return Tick::NEVER;
         }
-        if self.addresses[peer.idx()].is_empty() {
+        if self.known[peer.idx()].is_empty() {
             inbound.on_stray(peer);
             return Tick::NEVER;
         }
@@ -477,19 +471,16 @@ impl TcpPath {
         let bundle = self.bundles[peer.idx()].iter();
         let strands = bundle.flat_map(|b| &b.strands).map(|s| s.there);
         let used = strands.chain(link.addresses().map(|a| a.1));
-        let used: Vec<_> = used.map(|a| self.interface_of(peer, a)).collect();
+        let known = &self.known[peer.idx()];
+        let used: Vec<_> = used.map(|a| known.interface_of(a)).collect();
         let anywhere = self.tuning.strands_anywhere && used.len() < 2;
-        let elsewhere =
-            |a: &&SocketAddr| anywhere || !used.contains(&self.interface_of(peer, a.ip()));
-        let addresses = self.addresses[peer.idx()].iter();
-        let addresses: Vec<_> = addresses.filter(elsewhere).copied().collect();
+        let elsewhere = |a: &SocketAddr| anywhere || !used.contains(&known.interface_of(a.ip()));
+        let addresses: Vec<_> = known.addresses().filter(elsewhere).collect();
         let room = self.most == usize::MAX || self.connections() * 2 < self.most;
         if addresses.is_empty() || number == 0 || !room {
             return false;
         }
-        let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
-        let tag = tag::STRAND_DIAL | peer.0 as u64;
-        let mut dial = Dial::new(peer, tag, addresses, &own, Stream::strand(number));
+        let mut dial = self.new_dial(peer, tag::STRAND_DIAL, addresses, Stream::strand(number));
         dial.start(&self.identity, &self.poller, &[]);
         if let Some(bundle) = &mut self.bundles[peer.idx()] {
             bundle.dial = Some(Box::new(dial));

@@ -660,7 +660,8 @@ impl Path for UdpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let addresses = address::from_text(text).map_err(|why| down(peer, why))?;
+        let known = address::Known::read(text).map_err(|why| down(peer, why))?;
+        let addresses: Vec<_> = known.addresses().collect();
         if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
             *slot = Slot::Known(addresses);
         }
