@@ -66,6 +66,14 @@ pub enum Connect {
 #[derive(Debug)]
 pub struct Sock {
     fd: OwnedFd,
+    /// Bytes that must have come for a sleep on it to end.
+    wakes_at: u32,
+}
+
+impl From<OwnedFd> for Sock {
+    fn from(fd: OwnedFd) -> Sock {
+        Sock { fd, wakes_at: 1 }
+    }
 }
 
 impl AsFd for Sock {
@@ -99,7 +107,7 @@ impl Sock {
         net::bind(&fd, &addr)?;
         net::listen(&fd, 4096)?;
         let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
-        Ok((Sock { fd }, at))
+        Ok((fd.into(), at))
     }
 
     /// The next connection that waits on a listening socket.
@@ -126,7 +134,7 @@ impl Sock {
 
     fn tuned(fd: OwnedFd) -> io::Result<Sock> {
         sockopt::set_tcp_nodelay(&fd, true)?;
-        Ok(Sock { fd })
+        Ok(fd.into())
     }
 
     /// Our own end.
@@ -167,9 +175,19 @@ impl Sock {
     }
 
     /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or the system has no room for
-    /// so many). Receiving does not wait for them.
-    pub fn wake_at(&self, bytes: u32) -> io::Result<()> {
-        self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+    /// so many). Receiving does not wait for them. A system that refuses goes on as before.
+    pub fn wake_at(&mut self, bytes: u32) {
+        let bytes = bytes.max(1);
+        let set = || self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
+        if bytes != self.wakes_at && set().is_ok() {
+            self.wakes_at = bytes;
+        }
+    }
+
+    /// Bytes that end a sleep on this socket.
+    #[inline]
+    pub fn wakes_at(&self) -> u32 {
+        self.wakes_at
     }
 
     /// Has the system end the connection when the other side's kernel has not answered for `limit`: what was sent, or, after a silence

@@ -75,8 +75,6 @@ pub struct Link {
     pub stream: Stream,
     /// What the poller watches.
     pub watch: Watch,
-    /// Bytes that must have come for a sleep on the socket to end.
-    wake_at: u32,
     /// Bytes kept at which the system is asked what is acknowledged.
     look_at: u64,
     /// Polls since somebody waits for an acknowledgement.
@@ -107,7 +105,6 @@ impl Link {
         let kept = stream.kept.as_ref().map_or(0, |k| k.len());
         Link {
             watch: Watch::Nothing,
-            wake_at: 1,
             look_at: kept + tuning.keep,
             waited: 0,
             used: 0,
@@ -157,15 +154,7 @@ impl Link {
     /// soon as anything has come. More than the segment's rest is never waited for: nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.stream.inflow.as_ref().map_or(0, |f| f.stop - f.done);
-        self.set_wake_at(rest.min(most as u64) as u32);
-    }
-
-    fn set_wake_at(&mut self, bytes: u32) {
-        let bytes = bytes.max(1);
-        // A system that refuses goes on as before; what it goes on with is what we keep.
-        if bytes != self.wake_at && self.sock.wake_at(bytes).is_ok() {
-            self.wake_at = bytes;
-        }
+        self.sock.wake_at(rest.min(most as u64) as u32);
     }
 
     /// Sends one frame, or as much of it as goes, and queues the rest. An error ends the connection; of a link that can have another
@@ -475,8 +464,8 @@ impl Link {
                 break;
             }
         }
-        if self.wake_at > 1 {
-            self.wake_for(self.wake_at);
+        if self.sock.wakes_at() > 1 {
+            self.wake_for(self.sock.wakes_at());
         }
         Ok(moved)
     }

@@ -36,8 +36,6 @@ pub struct Strand {
     pub heard: Interest,
     /// Payload bytes that went over it.
     pub sent: u64,
-    /// Bytes that must have come for a sleep on the socket to end.
-    wake_at: u32,
     sending: Option<Sending>,
     head: [u8; HEADER_LEN],
     have: usize,
@@ -57,7 +55,6 @@ impl Strand {
             there,
             heard: Interest::Read,
             sent: 0,
-            wake_at: 1,
             sending: None,
             head: [0; HEADER_LEN],
             have: 0,
@@ -78,10 +75,7 @@ impl Strand {
     /// Has a sleep on the socket end when `most` bytes of the piece that is being received have come, or its end.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.receiving.as_ref().map_or(0, |(_, f)| f.stop - f.done);
-        let bytes = rest.min(most as u64).max(1) as u32;
-        if bytes != self.wake_at && self.sock.wake_at(bytes).is_ok() {
-            self.wake_at = bytes;
-        }
+        self.sock.wake_at(rest.min(most as u64) as u32);
     }
 
     /// Takes the next piece to send.
@@ -156,8 +150,8 @@ impl Strand {
                 landed.extend(cookie.map(|c| (piece.number, c)));
             }
         }
-        if self.wake_at > 1 {
-            self.wake_for(self.wake_at);
+        if self.sock.wakes_at() > 1 {
+            self.wake_for(self.sock.wakes_at());
         }
         Ok(moved)
     }
