@@ -25,10 +25,10 @@ impl TcpPath {
             Some(Slot::Dialing(dial)) => dial.sockets(),
             _ => 0,
         };
-        let dials: usize = self.dialing.iter().map(sockets).sum();
+        let dials: usize = self.lists.dialing.iter().map(sockets).sum();
         let bundles = self.bundles.iter().flatten();
         let strands: usize = bundles.map(|b| b.sockets()).sum();
-        self.live.len() + strands + dials + self.door.len()
+        self.lists.live.len() + strands + dials + self.door.len()
     }
 
     /// Begins a dial, if there is room.
@@ -69,7 +69,11 @@ impl TcpPath {
             Some(Slot::Up(link)) => Some(link),
             _ => None,
         };
-        let links = self.live.iter().filter_map(|p| up(&p).map(|l| (*p, l)));
+        let links = self
+            .lists
+            .live
+            .iter()
+            .filter_map(|p| up(&p).map(|l| (*p, l)));
         if links.clone().filter(|(_, l)| l.parting).count() >= AT_ONCE || self.closed {
             return;
         }
@@ -84,10 +88,9 @@ impl TcpPath {
         if let Slot::Up(link) = &mut self.slots[peer.idx()] {
             link.parting = true;
             // What the socket does not take is queued; what it refuses is noticed when it is read.
-            let _ = link.send(&bye, Body::None, 0, &self.tuning);
-            if !link.stream.is_flushed() {
-                self.backlog.push(peer);
-            }
+            let _ = self
+                .lists
+                .send(link, peer, (&bye, Body::None), 0, &self.tuning);
         }
     }
 
@@ -102,8 +105,7 @@ impl TcpPath {
         }
         if link.is_idle() && link.is_acknowledged() {
             self.rest(peer, inbound);
-        } else if !self.yielding.contains(&peer) {
-            self.yielding.push(peer);
+        } else if note(&mut self.lists.yielding, peer) {
             // Without the alarm it is looked at by the next poll.
             let _ = self.poller.set_alarm(Tick(1));
         }
@@ -132,12 +134,12 @@ impl TcpPath {
     /// Looks again at what waits for room; says when the next time is.
     pub(super) fn limits<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> Tick {
         let mut waits = false;
-        for peer in std::mem::take(&mut self.yielding) {
+        for peer in std::mem::take(&mut self.lists.yielding) {
             self.give_way(peer, inbound);
-            waits |= self.yielding.contains(&peer);
+            waits |= self.lists.yielding.contains(&peer);
         }
-        for i in 0..self.dialing.len() {
-            let peer = self.dialing[i];
+        for i in 0..self.lists.dialing.len() {
+            let peer = self.lists.dialing[i];
             let waiting = |s: &Slot| matches!(s, Slot::Dialing(d) if !d.begun);
             if waiting(&self.slots[peer.idx()]) {
                 self.start_dial(peer);

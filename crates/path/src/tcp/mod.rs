@@ -57,6 +57,7 @@ mod dial;
 mod door;
 mod limit;
 mod link;
+mod lists;
 mod outbox;
 mod remake;
 mod strand;
@@ -78,6 +79,7 @@ use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
 use link::{End, Link, Watch};
+use lists::{Lists, note};
 use remake::Later;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -180,26 +182,15 @@ pub struct TcpPath {
     striped_again: u64,
     /// Links end with their connections no sooner than their ranks.
     reliable: bool,
-    /// Peers whose slot is `Up`, and that are to acknowledge what somebody lent.
-    owing: Vec<Peer>,
     /// When the event thread looks for acknowledgements.
     later: Later,
     /// When strangers and dials want to be looked at.
     next: Tick,
     /// Connections that may be open at once (see `limit`).
     most: usize,
-    /// Peers that want our connection closed, and did not get that yet.
-    yielding: Vec<Peer>,
-    /// Counts uses of connections.
-    uses: u64,
     /// Who can have their payload back, and does not know.
     told: Vec<(Peer, u64)>,
-    /// Peers whose slot is `Up`.
-    live: Vec<Peer>,
-    /// Peers whose slot is `Up` and whose outbox holds something.
-    backlog: Vec<Peer>,
-    /// Peers whose slot is `Dialing`.
-    dialing: Vec<Peer>,
+    lists: Lists,
     /// Polls until the next look at the poller when few connections are read directly.
     patience: u32,
     events: Vec<Event>,
@@ -269,7 +260,6 @@ impl TcpPath {
             striped_bytes: 0,
             striped_again: 0,
             reliable: config.reliable,
-            owing: Vec::new(),
             later: Later::default(),
             next: Tick::NEVER,
             most: if config.reliable {
@@ -277,12 +267,8 @@ impl TcpPath {
             } else {
                 usize::MAX
             },
-            yielding: Vec::new(),
-            uses: 0,
             told: Vec::new(),
-            live: Vec::new(),
-            backlog: Vec::new(),
-            dialing: Vec::new(),
+            lists: Lists::default(),
             patience: 0,
             events: Vec::new(),
             closed: false,
@@ -330,7 +316,7 @@ impl TcpPath {
             Asleep::Serving => self.tuning.batch,
         };
         let how = self.way_to_watch();
-        for &peer in &self.live {
+        for &peer in &self.lists.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
                 link.wake_for(batch);
                 let interest = match link.stream.is_flushed() {
@@ -346,7 +332,7 @@ impl TcpPath {
             self.arm_strands(batch);
         }
         match who {
-            _ if self.owing.is_empty() => self.later = Later::default(),
+            _ if self.lists.owing.is_empty() => self.later = Later::default(),
             Asleep::Waiting => self.own_all(),
             Asleep::Serving => self.look_later(now),
         }
@@ -354,7 +340,7 @@ impl TcpPath {
 
     /// Where few connections are read directly the poller watches them for the next sleep only.
     fn way_to_watch(&self) -> fn(Interest) -> Watch {
-        match self.live.len() <= self.tuning.few_links {
+        match self.lists.live.len() <= self.tuning.few_links {
             true => Watch::Once,
             false => Watch::Always,
         }
@@ -363,7 +349,7 @@ impl TcpPath {
     /// There are more connections than are read directly: the poller tells of each from now on.
     #[cold]
     fn watch_all(&mut self) -> std::io::Result<()> {
-        for &peer in &self.live {
+        for &peer in &self.lists.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
                 let number = tag::LINK | peer.0 as u64;
                 link.be_watched(&self.poller, number, Watch::Always(Interest::Read))?;
@@ -374,7 +360,7 @@ impl TcpPath {
 
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let moved = !self.owing.is_empty() && self.settle(inbound);
+        let moved = !self.lists.owing.is_empty() && self.settle(inbound);
         let moved = self.look(now, inbound) | moved;
         moved | (!self.striping.is_empty() && self.serve_striping(inbound))
     }
@@ -438,7 +424,7 @@ impl TcpPath {
         let addresses = self.known[to.idx()].addresses().collect();
         let dial = self.new_dial(to, tag::DIAL, addresses, stream);
         self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
-        self.dialing.push(to);
+        self.lists.dialing.push(to);
         self.patience = 0;
     }
 
@@ -455,18 +441,16 @@ impl TcpPath {
             sock.set_buffers(bytes)?;
         }
         if !stream.is_flushed() {
-            self.backlog.push(peer);
+            note(&mut self.lists.backlog, peer);
         }
-        self.live.push(peer);
-        self.dialing.retain(|&p| p != peer);
+        note(&mut self.lists.live, peer);
+        self.lists.dialing.retain(|&p| p != peer);
         let mut link = Link::new(sock, stream, &self.tuning);
         let number = tag::LINK | peer.0 as u64;
         link.be_watched(&self.poller, number, self.way_to_watch()(Interest::Read))?;
-        if link.owes() {
-            self.owing.push(peer);
-        }
+        self.lists.note_owing(peer, &link);
         self.slots[peer.idx()] = Slot::Up(Box::new(link));
-        if self.live.len() == self.tuning.few_links + 1 {
+        if self.lists.live.len() == self.tuning.few_links + 1 {
             self.watch_all()?;
         }
         Ok(())
@@ -475,25 +459,12 @@ impl TcpPath {
     /// The end of a peer: tells it, unless a goodbye was told already.
     fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
-        self.forget(peer);
+        self.lists.forget(peer);
         self.bundles[peer.idx()] = None;
         self.striping.retain(|&p| p != peer);
         let told = matches!(&old, Slot::Up(link) if link.stream.bye);
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
-        }
-    }
-
-    /// Takes a peer from every list of connections.
-    fn forget(&mut self, peer: Peer) {
-        for list in [
-            &mut self.live,
-            &mut self.backlog,
-            &mut self.dialing,
-            &mut self.owing,
-            &mut self.yielding,
-        ] {
-            list.retain(|&p| p != peer);
         }
     }
 
@@ -506,8 +477,7 @@ impl TcpPath {
         match link.pull(peer, &self.tuning, inbound) {
             Ok(false) => false,
             Ok(true) => {
-                self.uses += 1;
-                link.used = self.uses;
+                self.lists.used(link);
                 let striping = link.stream.is_striping();
                 if link.stream.unwanted {
                     self.give_way(peer, inbound);
@@ -525,13 +495,13 @@ impl TcpPath {
     fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
         let mut moved = false;
         let mut i = 0;
-        while i < self.backlog.len() {
-            let (sent, left) = self.push(self.backlog[i], inbound);
+        while i < self.lists.backlog.len() {
+            let (sent, left) = self.push(self.lists.backlog[i], inbound);
             moved |= sent;
             if left {
                 i += 1;
             } else {
-                self.backlog.swap_remove(i);
+                self.lists.backlog.swap_remove(i);
             }
         }
         moved
@@ -549,9 +519,7 @@ impl TcpPath {
             }
             false
         });
-        if link.owes() && !self.owing.contains(&peer) {
-            self.owing.push(peer);
-        }
+        self.lists.note_owing(peer, link);
         if link.stream.is_flushed() && link.stream.is_striping() {
             self.share(peer);
         }
@@ -567,12 +535,12 @@ impl TcpPath {
 
     /// There is room to send to this peer.
     fn push_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        if !self.backlog.contains(&peer) {
+        if !self.lists.backlog.contains(&peer) {
             return false;
         }
         let (sent, left) = self.push(peer, inbound);
         if !left {
-            self.backlog.retain(|&p| p != peer);
+            self.lists.backlog.retain(|&p| p != peer);
         }
         sent
     }
@@ -663,8 +631,8 @@ impl TcpPath {
             next = next.min(self.door.rests(now).unwrap_or(now));
         }
         next = next.min(self.dial_strands(now, inbound));
-        for i in (0..self.dialing.len()).rev() {
-            let peer = self.dialing[i];
+        for i in (0..self.lists.dialing.len()).rev() {
+            let peer = self.lists.dialing[i];
             let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
                 continue;
             };
@@ -687,7 +655,9 @@ impl TcpPath {
 
     /// Whether connections of ours are being made or given up.
     fn is_connecting(&self) -> bool {
-        !self.dialing.is_empty() || !self.wanting.is_empty() || !self.yielding.is_empty()
+        !self.lists.dialing.is_empty()
+            || !self.wanting.is_empty()
+            || !self.lists.yielding.is_empty()
     }
 
     /// Whether the poller is asked at every turn.
@@ -745,38 +715,24 @@ impl Path for TcpPath {
         if self.closed || link.stream.bye {
             return Err(down(to, "goodbye has been said (MPI_Finalize)"));
         }
-        self.uses += 1;
-        link.used = self.uses;
-        let idle = link.stream.is_flushed();
-        let sent = match link.send(head, body, cookie, &self.tuning) {
-            Ok(sent) => sent,
-            Err(e) => {
-                let end = End::Failed(e);
-                let what = end.what(self.me, to, &link.way());
-                return Err(down(to, format!("{what}; {}", end.advice(to))));
-            }
-        };
-        if sent == Sent::Queued {
-            if idle && !link.stream.is_flushed() {
-                self.backlog.push(to);
-            }
-            if link.owes() && !self.owing.contains(&to) {
-                self.owing.push(to);
-            }
-        } else if idle && !link.stream.is_flushed() {
-            self.backlog.push(to);
-        }
-        Ok(sent)
+        let sent = self
+            .lists
+            .send(link, to, (head, body), cookie, &self.tuning);
+        sent.map_err(|e| {
+            let end = End::Failed(e);
+            let what = end.what(self.me, to, &link.way());
+            down(to, format!("{what}; {}", end.advice(to)))
+        })
     }
 
     fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = !self.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.owing.is_empty() && self.settle(inbound);
-        let few = self.live.len() <= self.tuning.few_links;
+        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
+        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
+        let few = self.lists.live.len() <= self.tuning.few_links;
         if few {
-            for i in (0..self.live.len()).rev() {
+            for i in (0..self.lists.live.len()).rev() {
                 // A pull may end a connection, and with it shorten the list.
-                if let Some(&peer) = self.live.get(i) {
+                if let Some(&peer) = self.lists.live.get(i) {
                     moved |= self.pull(peer, inbound);
                 }
             }
@@ -797,8 +753,8 @@ impl Path for TcpPath {
             return self.poll(now, inbound);
         }
         self.patience -= 1;
-        let mut moved = !self.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.owing.is_empty() && self.settle(inbound);
+        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
+        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
         moved |= self.pull(peer, inbound);
         if !self.striping.is_empty() {
             moved |= self.serve_striping(inbound);
@@ -809,7 +765,7 @@ impl Path for TcpPath {
     fn pending(&self) -> bool {
         let dialing =
             |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());
-        !self.backlog.is_empty() || self.dialing.iter().any(dialing)
+        !self.lists.backlog.is_empty() || self.lists.dialing.iter().any(dialing)
     }
 
     fn close(&mut self) {
@@ -821,14 +777,14 @@ impl Path for TcpPath {
         for i in 0..self.slots.len() {
             match &mut self.slots[i] {
                 Slot::Up(link) => {
-                    let idle = link.stream.is_flushed();
                     link.stream.outbox.seal();
+                    let to = Peer(i as u32);
                     // A connection that is broken needs no goodbye.
-                    let _ = link.send(&bye, Body::None, 0, &self.tuning);
-                    match (idle, link.stream.is_flushed()) {
-                        (true, false) => self.backlog.push(Peer(i as u32)),
-                        (_, true) => link.sock.shut_write(),
-                        _ => {}
+                    let _ = self
+                        .lists
+                        .send(link, to, (&bye, Body::None), 0, &self.tuning);
+                    if link.stream.is_flushed() {
+                        link.sock.shut_write();
                     }
                 }
                 Slot::Dialing(dial) if !dial.stream.is_flushed() => {

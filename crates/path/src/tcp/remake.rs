@@ -78,7 +78,7 @@ impl TcpPath {
             stream.broke = why;
             *slot = Slot::Idle(Some(Box::new(stream)));
         }
-        self.forget(peer);
+        self.lists.forget(peer);
     }
 
     /// Dials a peer whose connection broke, if it is known where it listens.
@@ -218,22 +218,22 @@ impl TcpPath {
     /// Tells those whose payload the peers' kernels have acknowledged, or who were told so in [`TcpPath::own_all`].
     #[cold]
     pub(super) fn settle<I: Inbound>(&mut self, inbound: &mut I) -> bool {
-        let before = self.owing.len() + self.told.len();
+        let before = self.lists.owing.len() + self.told.len();
         for (peer, cookie) in self.told.drain(..) {
             inbound.on_sent(peer, cookie);
         }
-        for i in (0..self.owing.len()).rev() {
-            let peer = self.owing[i];
+        for i in (0..self.lists.owing.len()).rev() {
+            let peer = self.lists.owing[i];
             let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-                self.owing.swap_remove(i);
+                self.lists.owing.swap_remove(i);
                 continue;
             };
             link.settle(peer, &self.tuning, inbound);
             if !link.owes() {
-                self.owing.swap_remove(i);
+                self.lists.owing.swap_remove(i);
             }
         }
-        before > self.owing.len()
+        before > self.lists.owing.len()
     }
 
     /// Before a sleep of the event thread: no event tells of acknowledgements, but the program computes, and a look now and then costs it less
@@ -245,7 +245,7 @@ impl TcpPath {
                 Slot::Up(link) => link.owed(),
                 _ => 0,
             };
-            let owed = self.owing.iter().map(owed).sum();
+            let owed = self.lists.owing.iter().map(owed).sum();
             self.later.put_off(now, owed);
         }
         if self.poller.set_alarm(self.later.at.min(self.next)).is_err() {
@@ -256,7 +256,7 @@ impl TcpPath {
     /// Before a sleep: nothing wakes us when the peers' kernels have acknowledged, so what is lent is copied, and the sleep ends at once.
     #[cold]
     pub(super) fn own_all(&mut self) {
-        for &peer in &self.owing {
+        for &peer in &self.lists.owing {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
                 let done = link.own();
                 self.told.extend(done.into_iter().map(|c| (peer, c)));

@@ -117,23 +117,14 @@ impl TcpPath {
         let Slot::Up(link) = &mut self.slots[to.idx()] else {
             return;
         };
-        self.uses += 1;
-        link.used = self.uses;
-        let idle = link.stream.is_flushed();
-        let _ = link.send(head, body, NOBODY, &self.tuning);
-        if idle && !link.stream.is_flushed() && !self.backlog.contains(&to) {
-            self.backlog.push(to);
-        }
-        if link.owes() && !self.owing.contains(&to) {
-            self.owing.push(to);
-        }
+        let _ = self
+            .lists
+            .send(link, to, (head, body), NOBODY, &self.tuning);
     }
 
     /// Something is under way in pieces with this peer.
     pub(super) fn note_striping(&mut self, peer: Peer) {
-        if !self.striping.contains(&peer) {
-            self.striping.push(peer);
-        }
+        note(&mut self.striping, peer);
     }
 
     /// Deals out pieces to every connection that has room.
@@ -278,9 +269,7 @@ impl TcpPath {
         for &(cookie, end) in &given {
             link.give_back(peer, cookie, end, inbound);
         }
-        if link.owes() && !self.owing.contains(&peer) {
-            self.owing.push(peer);
-        }
+        self.lists.note_owing(peer, link);
         !given.is_empty()
     }
 
@@ -419,8 +408,7 @@ impl TcpPath {
 
     /// A further connection to this peer is to be made.
     fn want(&mut self, peer: Peer) {
-        if !self.wanting.contains(&peer) {
-            self.wanting.push(peer);
+        if note(&mut self.wanting, peer) {
             self.patience = 0;
         }
     }

@@ -1,0 +1,85 @@
+//! Peers by what is to be done with them, and sending over a connection, which puts them there.
+
+use super::Tuning;
+use super::link::Link;
+use crate::contract::{Body, Sent};
+use kw_base::Peer;
+use kw_core::wire::Header;
+use std::io;
+
+/// Which peers a turn visits. Nobody is in a list twice.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// Those with a connection.
+    pub live: Vec<Peer>,
+    /// Of these, those whose connection has something left to send.
+    pub backlog: Vec<Peer>,
+    /// Of these, those that are to acknowledge what somebody lent.
+    pub owing: Vec<Peer>,
+    /// Those that are being called.
+    pub dialing: Vec<Peer>,
+    /// Those that want our connection closed, and did not get that yet.
+    pub yielding: Vec<Peer>,
+    /// Counts uses of connections.
+    uses: u64,
+}
+
+/// Puts a peer into a list. Whether it was not there.
+pub fn note(list: &mut Vec<Peer>, peer: Peer) -> bool {
+    let new = !list.contains(&peer);
+    if new {
+        list.push(peer);
+    }
+    new
+}
+
+impl Lists {
+    /// Sends a frame over a connection (see [`Link::send`]), and notes what is left to be done.
+    #[inline]
+    pub fn send(
+        &mut self,
+        link: &mut Link,
+        to: Peer,
+        (head, body): (&Header, Body<'_>),
+        cookie: u64,
+        tuning: &Tuning,
+    ) -> io::Result<Sent> {
+        self.used(link);
+        let idle = link.stream.is_flushed();
+        let sent = link.send(head, body, cookie, tuning)?;
+        if idle && !link.stream.is_flushed() {
+            note(&mut self.backlog, to);
+        }
+        self.note_owing(to, link);
+        Ok(sent)
+    }
+
+    /// A connection is used.
+    #[inline]
+    pub fn used(&mut self, link: &mut Link) {
+        self.uses += 1;
+        link.used = self.uses;
+    }
+
+    /// Whether a connection waits for an acknowledgement may have changed.
+    #[inline]
+    pub fn note_owing(&mut self, peer: Peer, link: &Link) {
+        if link.owes() {
+            note(&mut self.owing, peer);
+        }
+    }
+
+    /// A peer has a connection no more, nor is one being made.
+    pub fn forget(&mut self, peer: Peer) {
+        let lists = [
+            &mut self.live,
+            &mut self.backlog,
+            &mut self.owing,
+            &mut self.dialing,
+            &mut self.yielding,
+        ];
+        for list in lists {
+            list.retain(|&p| p != peer);
+        }
+    }
+}
