@@ -3,17 +3,15 @@
 //! pair of addresses of the two hosts takes part. Addresses that this host has too (a container bridge has the same on
 //! every host) lead to ourselves and are left out.
 //!
-//! ```text
-//! Attempt:  Connecting --made: hello--> Offered --challenge: proof--> Answered --verdict--> Welcome | Duplicate
-//! ```
 //! An attempt that fails is noted with its reason. When all have failed, they are made again after a pause that doubles,
 //! until [`PATIENCE`] is over; an address that has taken our hello may take its time, since its rank may be computing.
 
+use super::attempt::{Attempt, Pair, Step, Why};
 use super::stream::Stream;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::{Answered, CHALLENGE_LEN, Claim, Identity, Offered, Progress, Verdict};
-use kw_sys::poller::{Interest, Poller};
-use kw_sys::tcp::{Connect, Got, Sock};
+use kw_core::handshake::{Claim, Identity};
+use kw_sys::poller::Poller;
+use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -30,38 +28,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Rounds that are made at least, however rarely this rank polls.
 const ROUNDS: u32 = 4;
 
-#[derive(Debug)]
-enum State {
-    Connecting,
-    Offered(Offered),
-    Answered(Answered),
-}
-
-/// An address of ours, if the kernel has found one that leads there, and one of the peer's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pair {
-    from: Option<IpAddr>,
-    to: SocketAddr,
-}
-
-impl std::fmt::Display for Pair {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.from {
-            Some(from) => write!(f, "{from} to {}", self.to),
-            None => write!(f, "{}", self.to),
-        }
-    }
-}
-
-/// One pair of addresses that is being tried.
-#[derive(Debug)]
-struct Attempt {
-    pair: Pair,
-    sock: Sock,
-    state: State,
-    offer: Option<(Offered, [u8; kw_core::handshake::HELLO_LEN])>,
-}
-
 /// What became of the attempts.
 #[derive(Debug)]
 pub enum Dialled {
@@ -71,37 +37,6 @@ pub enum Dialled {
     Connected(Sock, Claim, String),
     /// None is left for now.
     Exhausted,
-}
-
-/// Why an attempt failed.
-#[derive(Clone, Debug)]
-struct Why {
-    text: String,
-    /// Nobody listens there.
-    refused: bool,
-    /// This process may open no more files.
-    no_files: bool,
-}
-
-impl From<std::io::Error> for Why {
-    fn from(e: std::io::Error) -> Why {
-        let refused = e.kind() == std::io::ErrorKind::ConnectionRefused;
-        Why {
-            text: e.to_string(),
-            refused,
-            no_files: kw_sys::tcp::is_out_of_files(&e),
-        }
-    }
-}
-
-impl From<String> for Why {
-    fn from(text: String) -> Why {
-        Why {
-            text,
-            refused: false,
-            no_files: false,
-        }
-    }
 }
 
 /// All attempts to reach one peer, and the link that the connection shall carry.
@@ -217,28 +152,10 @@ impl Dial {
     }
 
     fn try_pair(&mut self, pair: Pair, identity: &Identity, poller: &Poller) {
-        match self.attempt(pair, identity, poller) {
+        match Attempt::begin(pair, self.peer, self.number, identity, poller) {
             Ok(a) => self.attempts.push(a),
             Err(e) => self.failures.push((pair, e.into())),
         }
-    }
-
-    fn attempt(
-        &self,
-        pair: Pair,
-        identity: &Identity,
-        poller: &Poller,
-    ) -> std::io::Result<Attempt> {
-        let offer = identity.offer(self.peer.0, kw_sys::random::key()?);
-        let sock = Sock::connect(pair.from, pair.to)?;
-        poller.add(&sock, self.number, Interest::Write)?;
-        let from = sock.here().ok().map(|a| a.ip());
-        Ok(Attempt {
-            pair: Pair { from, ..pair },
-            sock,
-            state: State::Connecting,
-            offer: Some(offer),
-        })
     }
 
     /// Moves every attempt on.
@@ -326,10 +243,9 @@ impl Dial {
 
     /// After the deadline no address that has not even answered is waited for.
     fn give_up_connecting(&mut self) {
-        let silent = |a: &Attempt| matches!(a.state, State::Connecting);
         let (gone, going) = std::mem::take(&mut self.attempts)
             .into_iter()
-            .partition::<Vec<_>, _>(silent);
+            .partition::<Vec<_>, _>(Attempt::is_connecting);
         self.attempts = going;
         let patience = if self.remade { AGAIN } else { PATIENCE };
         let why = Why::from(format!("no answer in {} s", patience.as_secs()));
@@ -384,85 +300,6 @@ fn foreign(addresses: Vec<SocketAddr>, own: &[IpAddr]) -> (Vec<SocketAddr>, Vec<
     match others.is_empty() {
         true => (others, ours),
         false => (ours, others),
-    }
-}
-
-/// An attempt after a step. It lives on the stack for one step.
-#[allow(clippy::large_enum_variant)]
-enum Step {
-    On(Attempt),
-    Welcome(Sock, Claim),
-}
-
-impl Attempt {
-    fn step(mut self, number: u64, claim: Claim, poller: &Poller) -> Result<Step, Why> {
-        loop {
-            self.state = match self.state {
-                State::Connecting => {
-                    match self.sock.connecting()? {
-                        Connect::Pending => return Ok(Step::On(self)),
-                        Connect::Made => {}
-                    }
-                    let Some((offered, hello)) = self.offer.take() else {
-                        return Err("the handshake was begun twice".to_string().into());
-                    };
-                    say(&self.sock, &hello)?;
-                    let _ = poller.change(&self.sock, number, Interest::Read);
-                    State::Offered(offered)
-                }
-                State::Offered(offered) => {
-                    let mut bytes = [0; CHALLENGE_LEN];
-                    let Some(mut input) = hear(&self.sock, &mut bytes[..offered.wants()])? else {
-                        self.state = State::Offered(offered);
-                        return Ok(Step::On(self));
-                    };
-                    match offered.handle_with(&mut input, claim) {
-                        Progress::More(s) => State::Offered(s),
-                        Progress::Next((answered, proof)) => {
-                            say(&self.sock, &proof)?;
-                            State::Answered(answered)
-                        }
-                        Progress::Refuse(why) => return Err(why.to_string().into()),
-                    }
-                }
-                State::Answered(answered) => {
-                    let mut bytes = [0; CHALLENGE_LEN];
-                    let Some(mut input) = hear(&self.sock, &mut bytes[..answered.wants()])? else {
-                        self.state = State::Answered(answered);
-                        return Ok(Step::On(self));
-                    };
-                    match answered.handle_with(&mut input) {
-                        Progress::More(s) => State::Answered(s),
-                        Progress::Next((Verdict::Welcome, theirs)) => {
-                            return Ok(Step::Welcome(self.sock, theirs));
-                        }
-                        Progress::Next((Verdict::Duplicate, _)) => {
-                            return Err("the peer uses another connection".to_string().into());
-                        }
-                        Progress::Refuse(why) => return Err(why.to_string().into()),
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Sends a message of the handshake; a fresh socket has room for it.
-pub fn say(sock: &Sock, bytes: &[u8]) -> Result<(), String> {
-    match sock.send(bytes) {
-        Ok(n) if n == bytes.len() => Ok(()),
-        Ok(_) => Err("the socket had no room for the handshake".to_string()),
-        Err(e) => Err(e.to_string()),
-    }
-}
-
-/// Receives into `bytes` what has come of a message of the handshake.
-pub fn hear<'a>(sock: &Sock, bytes: &'a mut [u8]) -> Result<Option<&'a [u8]>, String> {
-    match sock.recv(bytes) {
-        Ok(Got::Bytes(n)) => Ok(Some(&bytes[..n])),
-        Ok(Got::Nothing) => Ok(None),
-        Ok(Got::End) => Err("closed during the handshake".to_string()),
-        Err(e) => Err(e.to_string()),
     }
 }
 

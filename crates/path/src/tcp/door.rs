@@ -11,7 +11,7 @@
 //! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
 //! since its rank may be computing. Closing is silent, and counted.
 
-use super::dial::{hear, say};
+use super::attempt::{hear, say};
 use super::tag;
 use kw_base::{Key, Peer, Slab, Tick};
 use kw_core::handshake::{

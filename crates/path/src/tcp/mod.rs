@@ -52,40 +52,62 @@
 //! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`. After an end without one
 //! another connection carries the link on, and nothing is lost, repeated or reordered (`KW_RELIABLE`, see `remake`); where
 //! none can be made `on_down(clean = false)` says what happened. Bye frames are the path's own and are not handed on.
+//!
+//! # Where what is
+//! | file | what |
+//! | --- | --- |
+//! | `path`, `turn`, `lists` | what the engine calls; a turn of reading and sending; whom it visits |
+//! | `link` (`sending`, `owing`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
+//! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
+//! | `callers`, `door` | being called: who is taken, who stands at the door |
+//! | `remake`, `limit` | connections that break; more peers than connections |
+//! | `strands`, `further`, `pieces`, `strand`, `stripe` | several links: what there is, how it is made, long payloads over it |
+//! | `tune` | the numbers |
 
+mod attempt;
+mod callers;
+mod connect;
 mod dial;
 mod door;
+mod end;
+mod further;
 mod limit;
 mod link;
 mod lists;
 mod outbox;
+mod owing;
+mod path;
+mod pieces;
 mod remake;
+mod sending;
 mod strand;
 mod strands;
 mod stream;
 mod stripe;
 mod tune;
+mod turn;
 
 pub use tune::Tuning;
 
 use crate::address::{self, Known};
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
-use dial::{Dial, Dialled};
-use door::{Door, Ring};
+use dial::Dial;
+use door::Door;
 use kw_base::{Peer, Tick};
 use kw_core::handshake::{Claim, Identity};
 use kw_core::wire::{Header, Kind};
 use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
-use link::{End, Link, Watch};
+use link::Link;
 use lists::{Lists, note};
-use remake::Later;
+use owing::Later;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use strands::Bundle;
 use stream::Stream;
+use stripe::Stripes;
 
 /// What a path must know to open.
 #[derive(Clone)]
@@ -138,6 +160,23 @@ enum Slot {
     Gone(String),
 }
 
+impl Slot {
+    /// The link, whatever its connection does.
+    fn stream(&mut self) -> Option<&mut Stream> {
+        match self {
+            Slot::Idle(stream) => stream.as_deref_mut(),
+            Slot::Dialing(dial) => Some(&mut dial.stream),
+            Slot::Up(link) => Some(&mut link.stream),
+            Slot::Gone(_) => None,
+        }
+    }
+
+    /// What of it is under way in pieces.
+    fn stripes(&mut self) -> Option<&mut Stripes> {
+        self.stream()?.stripes.as_deref_mut()
+    }
+}
+
 /// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see the order.
 fn segmented(kind: Kind) -> bool {
     matches!(kind, Kind::Data | Kind::Write)
@@ -152,6 +191,11 @@ mod tag {
     pub const STRAND: u64 = 4 << 56;
     pub const STRAND_DIAL: u64 = 5 << 56;
     pub const KINDS: u64 = 0xff << 56;
+
+    /// Number of a strand.
+    pub fn strand(peer: kw_base::Peer, id: kw_core::stripe::Carrier) -> u64 {
+        STRAND | (id as u64) << 32 | peer.0 as u64
+    }
 }
 
 /// The TCP path of one rank.
@@ -307,64 +351,6 @@ impl TcpPath {
         lines.chain(self.network_of_strands()).collect()
     }
 
-    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
-    /// next `poll` look at everything.
-    pub fn arm(&mut self, who: Asleep, now: Tick) {
-        self.patience = 0;
-        let batch = match who {
-            Asleep::Waiting => 0,
-            Asleep::Serving => self.tuning.batch,
-        };
-        let how = self.way_to_watch();
-        for &peer in &self.lists.live {
-            if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-                link.wake_for(batch);
-                let interest = match link.stream.is_flushed() {
-                    true => Interest::Read,
-                    false => Interest::Both,
-                };
-                let number = tag::LINK | peer.0 as u64;
-                // Where the system refuses, the alarm or the next poll still finds what comes.
-                let _ = link.be_watched(&self.poller, number, how(interest));
-            }
-        }
-        if !self.striping.is_empty() {
-            self.arm_strands(batch);
-        }
-        match who {
-            _ if self.lists.owing.is_empty() => self.later = Later::default(),
-            Asleep::Waiting => self.own_all(),
-            Asleep::Serving => self.look_later(now),
-        }
-    }
-
-    /// Where few connections are read directly the poller watches them for the next sleep only.
-    fn way_to_watch(&self) -> fn(Interest) -> Watch {
-        match self.lists.live.len() <= self.tuning.few_links {
-            true => Watch::Once,
-            false => Watch::Always,
-        }
-    }
-
-    /// There are more connections than are read directly: the poller tells of each from now on.
-    #[cold]
-    fn watch_all(&mut self) -> std::io::Result<()> {
-        for &peer in &self.lists.live {
-            if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-                let number = tag::LINK | peer.0 as u64;
-                link.be_watched(&self.poller, number, Watch::Always(Interest::Read))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
-    pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let moved = !self.lists.owing.is_empty() && self.settle(inbound);
-        let moved = self.look(now, inbound) | moved;
-        moved | (!self.striping.is_empty() && self.serve_striping(inbound))
-    }
-
     /// Breaks the further connections of a peer. Whether there were any. For tests.
     pub fn cut_strands(&mut self, peer: Peer) -> bool {
         let strands = self.bundles[peer.idx()].iter().flat_map(|b| &b.strands);
@@ -380,419 +366,5 @@ impl TcpPath {
 
     fn slot(&self, peer: Peer) -> Option<&Slot> {
         self.slots.get(peer.idx())
-    }
-
-    /// The first frame to a peer we are not connected to.
-    #[cold]
-    fn send_unconnected(
-        &mut self,
-        to: Peer,
-        head: &Header,
-        body: Body<'_>,
-        cookie: u64,
-    ) -> Result<Sent, Down> {
-        if to == self.me || to.idx() >= self.slots.len() {
-            return Err(down(to, "TCP does not reach this rank"));
-        }
-        let known = !self.known[to.idx()].is_empty();
-        if let Slot::Idle(stream) = &mut self.slots[to.idx()]
-            && known
-        {
-            let stream = stream.take().map(|s| *s);
-            self.dial(to, stream.unwrap_or_else(|| Stream::new(self.reliable)));
-        }
-        match &mut self.slots[to.idx()] {
-            Slot::Dialing(dial) => {
-                let sent = dial.stream.outbox.push(head, body, 0, cookie);
-                self.start_dial(to);
-                Ok(sent)
-            }
-            // It was there, and where it listens is being asked.
-            Slot::Idle(Some(stream)) => Ok(stream.outbox.push(head, body, 0, cookie)),
-            Slot::Gone(why) => Err(down(to, why.clone())),
-            _ => Err(down(to, "its address is not known yet")),
-        }
-    }
-
-    /// Begins to connect to a peer whose addresses are known.
-    fn dial(&mut self, to: Peer, mut stream: Stream) {
-        while stream.number == 0 {
-            // Without random numbers no handshake begins either; the attempts say so.
-            let bytes = kw_sys::random::key().unwrap_or([1; 32]);
-            stream.number = u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[1; 8]));
-        }
-        let addresses = self.known[to.idx()].addresses().collect();
-        let dial = self.new_dial(to, tag::DIAL, addresses, stream);
-        self.slots[to.idx()] = Slot::Dialing(Box::new(dial));
-        self.lists.dialing.push(to);
-        self.patience = 0;
-    }
-
-    /// A dial that has not begun, of some addresses of a peer.
-    fn new_dial(&self, to: Peer, kind: u64, at: Vec<SocketAddr>, stream: Stream) -> Dial {
-        let own: Vec<IpAddr> = self.own.iter().map(|i| i.addr).collect();
-        let host = &self.known[to.idx()].host;
-        Dial::new(to, kind | to.0 as u64, at, &own, stream).of_host(host)
-    }
-
-    /// Takes an authenticated connection into use.
-    fn adopt(&mut self, peer: Peer, sock: Sock, stream: Stream) -> std::io::Result<()> {
-        if let Some(bytes) = self.tuning.socket_buffer {
-            sock.set_buffers(bytes)?;
-        }
-        if !stream.is_flushed() {
-            note(&mut self.lists.backlog, peer);
-        }
-        note(&mut self.lists.live, peer);
-        self.lists.dialing.retain(|&p| p != peer);
-        let mut link = Link::new(sock, stream, &self.tuning);
-        let number = tag::LINK | peer.0 as u64;
-        link.be_watched(&self.poller, number, self.way_to_watch()(Interest::Read))?;
-        self.lists.note_owing(peer, &link);
-        self.slots[peer.idx()] = Slot::Up(Box::new(link));
-        if self.lists.live.len() == self.tuning.few_links + 1 {
-            self.watch_all()?;
-        }
-        Ok(())
-    }
-
-    /// The end of a peer: tells it, unless a goodbye was told already.
-    fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
-        let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
-        self.lists.forget(peer);
-        self.bundles[peer.idx()] = None;
-        self.striping.retain(|&p| p != peer);
-        let told = matches!(&old, Slot::Up(link) if link.stream.bye);
-        if !told && !self.closed {
-            inbound.on_down(down(peer, reason), false);
-        }
-    }
-
-    /// Reads from one connection.
-    #[inline]
-    fn pull<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-            return false;
-        };
-        match link.pull(peer, &self.tuning, inbound) {
-            Ok(false) => false,
-            Ok(true) => {
-                self.lists.used(link);
-                let striping = link.stream.is_striping();
-                if link.stream.unwanted {
-                    self.give_way(peer, inbound);
-                }
-                if striping {
-                    self.note_striping(peer);
-                }
-                true
-            }
-            Err(end) => self.ended(peer, end, inbound),
-        }
-    }
-
-    /// Sends what is queued.
-    fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
-        let mut moved = false;
-        let mut i = 0;
-        while i < self.lists.backlog.len() {
-            let (sent, left) = self.push(self.lists.backlog[i], inbound);
-            moved |= sent;
-            if left {
-                i += 1;
-            } else {
-                self.lists.backlog.swap_remove(i);
-            }
-        }
-        moved
-    }
-
-    /// Sends what is queued for one peer. Whether some went, and whether some is left.
-    fn push<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> (bool, bool) {
-        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-            return (false, false);
-        };
-        // The reading side finds out what happened, after all that came before the end.
-        let sent = link.push(peer, &self.tuning, inbound).unwrap_or_else(|_| {
-            if link.stream.kept.is_none() {
-                link.stream.outbox.clear();
-            }
-            false
-        });
-        self.lists.note_owing(peer, link);
-        if link.stream.is_flushed() && link.stream.is_striping() {
-            self.share(peer);
-        }
-        let Slot::Up(link) = &self.slots[peer.idx()] else {
-            return (sent, false);
-        };
-        let left = !link.stream.is_flushed();
-        if !left && self.closed {
-            link.sock.shut_write();
-        }
-        (sent, left)
-    }
-
-    /// There is room to send to this peer.
-    fn push_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        if !self.lists.backlog.contains(&peer) {
-            return false;
-        }
-        let (sent, left) = self.push(peer, inbound);
-        if !left {
-            self.lists.backlog.retain(|&p| p != peer);
-        }
-        sent
-    }
-
-    /// The poller has told of a connection. What is told once counts as something that moved, so that nobody sleeps before it is
-    /// watched again.
-    fn told_of<I: Inbound>(&mut self, peer: Peer, event: &Event, inbound: &mut I) -> bool {
-        let once = match &mut self.slots[peer.idx()] {
-            Slot::Up(link) => link.was_told(),
-            _ => false,
-        };
-        once | (event.read && self.pull(peer, inbound))
-            | (event.write && self.push_ready(peer, inbound))
-    }
-
-    /// Asks the poller and serves what it names.
-    fn look<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        self.patience = self.tuning.look_every;
-        let mut events = std::mem::take(&mut self.events);
-        // An epoll that fails leaves the direct reads; there is nobody to tell.
-        let _ = self.poller.wait(Some(Duration::ZERO), &mut events);
-        let mut moved = false;
-        for e in &events {
-            let low = e.data & !tag::KINDS;
-            moved |= match e.data & tag::KINDS {
-                tag::LINK => self.told_of(Peer(low as u32), e, inbound),
-                tag::STRAND => self.strand_ready(low, inbound),
-                tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
-                tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
-                _ => self.answer_door(now, inbound),
-            };
-        }
-        self.events = events;
-        self.timers(now, inbound);
-        moved
-    }
-
-    fn advance_dial<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
-        let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
-            return false;
-        };
-        match dial.advance(now, &self.poller) {
-            Dialled::Waiting => false,
-            Dialled::Connected(sock, claim, others) => {
-                let stream = std::mem::take(&mut dial.stream);
-                self.made.retain(|(p, _)| *p != peer);
-                self.made.push((peer, others));
-                self.connected(peer, sock, stream, claim, inbound);
-                true
-            }
-            Dialled::Exhausted => self.fall_back(peer, inbound),
-        }
-    }
-
-    /// Hears who stands at the door, and leaves it alone for a while when strangers are about.
-    fn answer_door<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = false;
-        for ring in self.door.rings(now) {
-            moved |= match ring {
-                Ring::Says(key) => self.advance_knock(key, inbound),
-                Ring::Waits(listener) => self.let_in(listener, now),
-            };
-        }
-        let rests = self.door.rest(now);
-        self.mute_door(rests);
-        moved
-    }
-
-    /// Whether our poller tells of the door.
-    fn mute_door(&mut self, mute: bool) {
-        let interest = if mute { Interest::End } else { Interest::Read };
-        if mute != self.door.muted && self.poller.change(&self.door, tag::DOOR, interest).is_ok() {
-            self.door.muted = mute;
-        }
-    }
-
-    /// Time-outs of strangers and of dials, and the alarm for the next ones.
-    fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
-        if self.is_settled() {
-            self.next = Tick::NEVER;
-            return;
-        }
-        if self.door.muted && self.door.rests(now).is_none() {
-            self.answer_door(now, inbound);
-        }
-        let mut next = self.door.expire(now).min(self.limits(now, inbound));
-        if self.door.muted {
-            next = next.min(self.door.rests(now).unwrap_or(now));
-        }
-        next = next.min(self.dial_strands(now, inbound));
-        for i in (0..self.lists.dialing.len()).rev() {
-            let peer = self.lists.dialing[i];
-            let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
-                continue;
-            };
-            if !dial.begun {
-                continue;
-            }
-            match dial.tick(now, &self.identity, &self.poller, &self.sources) {
-                Ok(at) => next = next.min(at),
-                Err(reason) => self.bury(peer, reason, inbound),
-            }
-        }
-        self.next = next;
-        // Without the alarm the rank still sees the time-out at its next poll.
-        let _ = self.poller.set_alarm(next);
-    }
-
-    fn is_settled(&self) -> bool {
-        !self.is_connecting() && self.door.is_quiet()
-    }
-
-    /// Whether connections of ours are being made or given up.
-    fn is_connecting(&self) -> bool {
-        !self.lists.dialing.is_empty()
-            || !self.wanting.is_empty()
-            || !self.lists.yielding.is_empty()
-    }
-
-    /// Whether the poller is asked at every turn.
-    fn is_urgent(&self, now: Tick) -> bool {
-        self.is_connecting() || self.door.is_urgent(now)
-    }
-}
-
-impl Path for TcpPath {
-    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and to move.
-    fn caps(&self, _peer: Peer) -> Caps {
-        let line = |t0, tb| CostLine { t0, tb };
-        Caps {
-            name: "tcp",
-            stream: line(4_200.0, 0.12),
-            copy: line(60.0, 0.06),
-            control: line(4_200.0, 0.0),
-            get: None,
-            put: None,
-        }
-    }
-
-    fn address(&self) -> String {
-        self.address.clone()
-    }
-
-    fn wants_address(&self, peer: Peer) -> bool {
-        let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
-        peer != self.me && idle && self.known[peer.idx()].is_empty()
-    }
-
-    fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let told = Known::read(text).map_err(|why| down(peer, why))?;
-        let Some(known) = self.known.get_mut(peer.idx()) else {
-            return Err(down(peer, "there is no such rank"));
-        };
-        if known.is_empty() {
-            *known = told;
-        }
-        self.go_on(peer);
-        Ok(())
-    }
-
-    #[inline]
-    fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
-        debug_assert_eq!(body.len(), head.body_len(), "body of {head:?}");
-        if body.len() >= self.stripe_from
-            && let Some(sent) = self.send_striped(to, head, body, cookie)?
-        {
-            return Ok(sent);
-        }
-        let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
-            return self.send_unconnected(to, head, body, cookie);
-        };
-        if self.closed || link.stream.bye {
-            return Err(down(to, "goodbye has been said (MPI_Finalize)"));
-        }
-        let sent = self
-            .lists
-            .send(link, to, (head, body), cookie, &self.tuning);
-        sent.map_err(|e| {
-            let end = End::Failed(e);
-            let what = end.what(self.me, to, &link.way());
-            down(to, format!("{what}; {}", end.advice(to)))
-        })
-    }
-
-    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
-        let few = self.lists.live.len() <= self.tuning.few_links;
-        if few {
-            for i in (0..self.lists.live.len()).rev() {
-                // A pull may end a connection, and with it shorten the list.
-                if let Some(&peer) = self.lists.live.get(i) {
-                    moved |= self.pull(peer, inbound);
-                }
-            }
-            self.patience = self.patience.saturating_sub(1);
-        }
-        if !few || self.patience == 0 || self.is_urgent(now) {
-            moved |= self.look(now, inbound);
-        }
-        if !self.striping.is_empty() {
-            moved |= self.serve_striping(inbound);
-        }
-        moved
-    }
-
-    #[inline]
-    fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
-        if self.patience == 0 || !matches!(self.slot(peer), Some(Slot::Up(_))) {
-            return self.poll(now, inbound);
-        }
-        self.patience -= 1;
-        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
-        moved |= self.pull(peer, inbound);
-        if !self.striping.is_empty() {
-            moved |= self.serve_striping(inbound);
-        }
-        moved
-    }
-
-    fn pending(&self) -> bool {
-        let dialing =
-            |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());
-        !self.lists.backlog.is_empty() || self.lists.dialing.iter().any(dialing)
-    }
-
-    fn close(&mut self) {
-        if self.closed {
-            return;
-        }
-        self.closed = true;
-        let bye = Header::bare(Kind::Bye);
-        for i in 0..self.slots.len() {
-            match &mut self.slots[i] {
-                Slot::Up(link) => {
-                    link.stream.outbox.seal();
-                    let to = Peer(i as u32);
-                    // A connection that is broken needs no goodbye.
-                    let _ = self
-                        .lists
-                        .send(link, to, (&bye, Body::None), 0, &self.tuning);
-                    if link.stream.is_flushed() {
-                        link.sock.shut_write();
-                    }
-                }
-                Slot::Dialing(dial) if !dial.stream.is_flushed() => {
-                    dial.stream.outbox.seal();
-                    dial.stream.outbox.push(&bye, Body::None, 0, 0);
-                }
-                _ => {}
-            }
-        }
     }
 }

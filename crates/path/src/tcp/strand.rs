@@ -3,7 +3,7 @@
 //! A piece that comes before its payload has begun on the first connection waits in the socket; the poller then tells of the strand's end only.
 
 use super::Tuning;
-use super::link::End;
+use super::end::End;
 use super::stream::Inflow;
 use super::stripe::{Stripes, head_of, nowhere, piece_of};
 use kw_core::stripe::{Carrier, Piece};

@@ -2,7 +2,7 @@
 //!
 //! See [`kw_core::kept`] for why nothing is lost, repeated or reordered when a connection breaks.
 
-use super::link::End;
+use super::end::End;
 use super::outbox::{COPIED, Outbox};
 use super::stripe::{Stripes, nowhere, piece_of};
 use super::{Tuning, segmented};

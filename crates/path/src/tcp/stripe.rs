@@ -1,6 +1,6 @@
 //! What two ranks have under way in pieces (see [`kw_core::stripe`]), as the link between them knows it. It outlives connections.
 
-use super::link::End;
+use super::end::End;
 use crate::contract::Landing;
 use kw_core::stripe::{Incoming, Outgoing, Piece, Place};
 use kw_core::wire::{Header, Kind, WireError};

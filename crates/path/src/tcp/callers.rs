@@ -1,0 +1,118 @@
+//! Those who call us: hearing who stands at the [door](super::door), and which of their connections is taken.
+
+use super::door::{Knock, Ring};
+use super::stream::is_strand;
+use super::*;
+use kw_core::handshake::Verdict;
+
+impl TcpPath {
+    /// Hears who stands at the door, and leaves it alone for a while when strangers are about.
+    pub(super) fn answer_door<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        let mut moved = false;
+        for ring in self.door.rings(now) {
+            moved |= match ring {
+                Ring::Says(key) => self.advance_knock(key, inbound),
+                Ring::Waits(listener) => self.let_in(listener, now),
+            };
+        }
+        let rests = self.door.rest(now);
+        self.mute_door(rests);
+        moved
+    }
+
+    /// Whether our poller tells of the door.
+    fn mute_door(&mut self, mute: bool) {
+        let interest = if mute { Interest::End } else { Interest::Read };
+        if mute != self.door.muted && self.poller.change(&self.door, tag::DOOR, interest).is_ok() {
+            self.door.muted = mute;
+        }
+    }
+
+    /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.
+    pub(super) fn fall_back<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+        let Some(knock) = self.door.parked(peer) else {
+            return false;
+        };
+        self.welcome(peer, knock, inbound);
+        true
+    }
+
+    fn welcome<I: Inbound>(&mut self, peer: Peer, knock: Knock, inbound: &mut I) {
+        let slot = &mut self.slots[peer.idx()];
+        let mut fresh = Stream::new(self.reliable);
+        let stream = match slot {
+            Slot::Dialing(dial) => &mut dial.stream,
+            Slot::Idle(Some(stream)) => stream,
+            _ => &mut fresh,
+        };
+        let claim = knock.claim();
+        if !stream.allows(&claim) {
+            return;
+        }
+        let ours = Claim {
+            link: claim.link,
+            ..stream.claim()
+        };
+        // When the connection breaks at the last moment the peer comes again, or our dial goes on.
+        if let Some(sock) = knock.answer(Verdict::Welcome, ours)
+            && self
+                .poller
+                .add(&sock, tag::LINK | peer.0 as u64, Interest::Read)
+                .is_ok()
+        {
+            let stream = std::mem::take(stream);
+            self.connected(peer, sock, stream, claim, inbound);
+        }
+    }
+
+    /// A stranger said something.
+    fn advance_knock<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
+        let Some(rank) = self.door.advance(key) else {
+            return false;
+        };
+        let peer = Peer(rank);
+        if self.door.claim(key).is_some_and(|c| is_strand(&c)) {
+            return self.strand_knock(peer, key);
+        }
+        self.leave(peer, key, inbound);
+        match self.slot(peer) {
+            Some(Slot::Idle(_)) => {}
+            Some(Slot::Dialing(dial)) if self.me > peer || dial.is_idle() => {}
+            Some(Slot::Dialing(_)) => return true,
+            _ => {
+                if let Some(knock) = self.door.take(key) {
+                    knock.answer(Verdict::Duplicate, Claim::default());
+                }
+                return true;
+            }
+        }
+        if let Some(knock) = self.door.take(key) {
+            self.welcome(peer, knock, inbound);
+        }
+        true
+    }
+
+    /// A connected peer calls. If it knows of the connection that we have, that one is over: what it has brought is read, and it is
+    /// left. If not, ours is looked at: it may be over without our knowledge.
+    fn leave<I: Inbound>(&mut self, peer: Peer, key: u64, inbound: &mut I) {
+        let Slot::Up(link) = &self.slots[peer.idx()] else {
+            return;
+        };
+        let Some(claim) = self.door.claim(key) else {
+            return;
+        };
+        if link.stream.kept.is_none() || link.stream.bye || !link.stream.allows(&claim) {
+            return;
+        }
+        let knows = claim.connections >= link.stream.claim().connections;
+        let why = format!(
+            "the connection of ranks {} and {peer} ({}) was ended by rank {peer}",
+            self.me,
+            link.way()
+        );
+        while matches!(self.slots[peer.idx()], Slot::Up(_)) && self.pull(peer, inbound) {}
+        if knows && matches!(self.slots[peer.idx()], Slot::Up(_)) {
+            self.part(peer, why);
+        }
+    }
+}

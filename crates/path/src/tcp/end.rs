@@ -1,0 +1,47 @@
+//! Why connections end.
+
+use kw_base::Peer;
+use kw_core::wire::WireError;
+use std::io;
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub enum End {
+    /// The other side closed it.
+    Closed,
+    /// The system says so.
+    Failed(io::Error),
+    /// What came is not a frame.
+    Nonsense(WireError),
+}
+
+impl End {
+    /// What happened, for people; `way`: the two addresses, ours first.
+    pub fn what(&self, me: Peer, peer: Peer, way: &str) -> String {
+        let which = format!("the connection of ranks {me} and {peer} ({way})");
+        match self {
+            End::Closed => format!("{which} was closed without a goodbye"),
+            End::Failed(e) => format!("{which} broke ({e})"),
+            End::Nonsense(e) => format!("on {which} came what is not a frame ({e})"),
+        }
+    }
+
+    /// What to make of it, when that is all.
+    pub fn advice(&self, peer: Peer) -> String {
+        match self {
+            End::Nonsense(_) => "check that all ranks load the same library".to_string(),
+            _ => format!("rank {peer} or its host has probably died, see its own messages"),
+        }
+    }
+
+    /// Whether another connection may carry the link on.
+    pub fn may_go_on(&self) -> bool {
+        !matches!(self, End::Nonsense(_))
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(e: io::Error) -> End {
+        End::Failed(e)
+    }
+}
