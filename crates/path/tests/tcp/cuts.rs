@@ -1,91 +1,24 @@
 //! Connections that are cut in the middle of messages: nothing is lost, repeated or reordered.
 
+use super::soak::Soak;
 use super::*;
 use kw_path::tcp::Tuning;
 use std::process::Command;
 
-/// Numbers that look random.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-}
-
 const SIZES: [usize; 9] = [0, 8, 100, 2_049, 9_000, 60_000, 70_000, 300_000, 2_500_000];
 
-/// One side of the exchange.
-struct Side {
-    path: TcpPath,
-    log: Log,
-    sizes: Vec<usize>,
-    /// Cookies of what was queued.
-    queued: Vec<u64>,
-}
-
-impl Side {
-    fn say(&mut self, to: u32, n: usize) {
-        let tag = self.sizes.len() as i32;
-        self.sizes.push(n);
-        match send(&mut self.path, to, tag, &filled(&body(tag, n))) {
-            Ok(Sent::Queued) => self.queued.push(tag as u64),
-            Ok(Sent::Done) => {}
-            Err(down) => panic!("{down}"),
-        }
-    }
-
-    fn poll(&mut self) {
-        self.path.poll(now(), &mut self.log);
-        assert!(self.log.down.is_empty(), "{:?}", self.log.down);
-    }
-}
-
-/// Both ranks send each other `count` messages of all sizes, while `cut` does harm now and then.
-fn soak(seed: u64, count: usize, segment: u64, mut cut: impl FnMut(&mut [Side; 2], u64)) {
-    println!("seed {seed}");
-    let mut dice = Dice(seed);
-    let tuning = Tuning {
-        segment_loopback: segment,
-        ..Tuning::for_size(2)
-    };
-    let paths = [0, 1].map(|me| TcpPath::tuned(config(me, 2), tuning.clone()).expect("loopback"));
-    let mut paths = introduced(paths.into()).into_iter();
-    let mut sides = [0, 1].map(|_| Side {
-        path: paths.next().expect("two"),
-        log: Log::default(),
-        sizes: Vec::new(),
-        queued: Vec::new(),
-    });
-    until("all messages on both sides", || {
-        let me = dice.below(2) as usize;
-        let fine = sides[me].sizes.len() - sides[1 - me].log.came.len() < 12;
-        if sides[me].sizes.len() < count && fine {
-            let n = SIZES[dice.below(SIZES.len() as u64) as usize];
-            sides[me].say(1 - me as u32, n);
-        }
-        for _ in 0..dice.below(3) {
-            sides[dice.below(2) as usize].poll();
-        }
-        if dice.below(8) == 0 {
-            cut(&mut sides, dice.below(1 << 20));
-        }
-        let through = |s: &Side| s.log.sent.len() == s.queued.len();
-        (0..2).all(|i| sides[i].log.came.len() == count) && sides.iter().all(through)
-    });
-    for me in 0..2 {
-        let came = &sides[1 - me].log.came;
-        for (k, (tag, bytes)) in came.iter().enumerate() {
-            assert_eq!(*tag, k as i32, "order");
-            assert!(*bytes == body(*tag, sides[me].sizes[k]), "message {k}");
-        }
-        let mut told = sides[me].log.sent.clone();
-        told.sort_unstable();
-        assert_eq!(told, sides[me].queued, "each sender is told once");
+/// Messages of all sizes, all in order, in segments of so many bytes.
+fn in_segments(segment_loopback: u64, count: usize) -> Soak {
+    Soak {
+        sizes: &SIZES,
+        data_from: usize::MAX,
+        count,
+        window: 12,
+        harm: 8,
+        tuning: Tuning {
+            segment_loopback,
+            ..Tuning::for_size(2)
+        },
     }
 }
 
@@ -94,7 +27,7 @@ fn a_connection_that_is_closed_again_and_again_loses_nothing() {
     let mut cuts = 0;
     for seed in 0..4 {
         let segment = [u64::MAX, 64 << 10][seed as usize % 2];
-        soak(seed, 40, segment, |sides, dice| {
+        in_segments(segment, 40).run(seed, |sides, dice| {
             cuts += 1;
             let me = dice as usize % 2;
             sides[me].path.cut(Peer(1 - me as u32));
@@ -116,7 +49,7 @@ fn reset(address: &str) -> bool {
 fn a_connection_that_is_reset_in_the_middle_of_messages_loses_nothing() {
     let mut cuts = 0;
     for seed in 10..13 {
-        soak(seed, 30, 64 << 10, |sides, dice| {
+        in_segments(64 << 10, 30).run(seed, |sides, dice| {
             let at = sides[dice as usize % 2].path.address();
             cuts += reset(&at) as u32;
         });

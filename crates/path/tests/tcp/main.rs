@@ -9,6 +9,7 @@ mod cuts;
 mod ends;
 mod limit;
 mod segments;
+mod soak;
 mod strands;
 mod trust;
 mod typed;
@@ -145,13 +146,15 @@ pub fn filled(bytes: &[u8]) -> Buf {
 
 /// Sends a buffer as message `tag`.
 pub fn send(path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> Result<Sent, Down> {
+    send_as(Kind::Eager, path, to, tag, buf)
+}
+
+/// The same, as a frame of this kind.
+pub fn send_as(kind: Kind, path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> Result<Sent, Down> {
     let head = Header {
-        kind: Kind::Eager,
-        context: 0,
-        source: 0,
         tag,
         len: buf.len(),
-        token: 0,
+        ..Header::bare(kind)
     };
     let payload = Body::Payload {
         buf,
