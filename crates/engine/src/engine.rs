@@ -81,6 +81,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
+/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: about as
+/// long as an answer that comes at once takes (a look takes 3 ns).
+const LOOKS: u32 = 128;
+
 /// One rank's engine.
 pub struct Engine {
     pub(crate) machine: Machine<Buf>,
@@ -98,6 +102,8 @@ pub struct Engine {
     /// This machine's cores, once somebody asked where ranks sit.
     pub(crate) tree: Option<kw_sys::topology::Tree>,
     actions: Vec<Action<Buf>>,
+    /// How often [`Engine::recv_at_once`] looks.
+    looks: u32,
     /// `arrivals` when the program last asked in vain, and since when it has been so.
     quiet: (u64, Tick),
 }
@@ -135,6 +141,7 @@ impl Engine {
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
         let mut machine = Machine::new(job.size as usize, crate::paths::UNROUTED);
         machine.set_mark(mark(&knobs));
+        let looks = if job.crowded() { 1 } else { LOOKS };
         Engine {
             machine,
             paths,
@@ -147,6 +154,7 @@ impl Engine {
             counters: Counters::default(),
             tree: None,
             actions: Vec::new(),
+            looks,
             quiet: (0, kw_sys::clock::now()),
         }
     }
@@ -275,6 +283,27 @@ impl Engine {
         let key = self.machine.recv(want.pattern(), from, buf);
         self.flush_some();
         ReqId(key)
+    }
+
+    /// Receives a message that is there, or comes within a moment, without a request, where that is as good as
+    /// [`Engine::recv`]; otherwise nothing has happened.
+    #[inline]
+    pub fn recv_at_once(&mut self, want: Want, buf: &Buf) -> Option<Found> {
+        let (_, from) = want.source?;
+        if !self.machine.may_take(from, buf.len()) {
+            return None;
+        }
+        let (machine, pattern) = (&mut self.machine, want.pattern());
+        let mut found = None;
+        self.paths.offer_from(from, self.looks, |head, body| {
+            found = machine.take_direct(from, pattern, buf, head, body);
+            found.is_some()
+        });
+        if found.is_some() {
+            self.arrivals += 1;
+            self.counters.hit(Counter::WaitsSpun);
+        }
+        found
     }
 
     /// Starts a receive of what `from` sends as [`SendMode::Fetched`].

@@ -402,6 +402,20 @@ impl Paths {
         }
     }
 
+    /// Shows the next frame of a peer to `wants`, where memory is shared with it (see [`ShmPath::offer_from`]).
+    #[inline]
+    pub fn offer_from(
+        &mut self,
+        peer: Peer,
+        looks: u32,
+        wants: impl FnOnce(&Header, &[u8]) -> bool,
+    ) -> bool {
+        match (self.routes[peer.idx()], &mut self.shm) {
+            (Route::Shm, Some(p)) => p.offer_from(peer, looks, wants),
+            _ => false,
+        }
+    }
+
     /// Out of line, as [`Paths::send_elsewhere`].
     #[inline(never)]
     fn poll_from_elsewhere<I: Inbound>(

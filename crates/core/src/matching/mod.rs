@@ -76,8 +76,9 @@ impl Envelope {
     }
 }
 
+/// Whether a receive with that tag, or any, takes a message.
 #[inline]
-fn accepts(pattern: Option<i32>, tag: i32) -> bool {
+pub(crate) fn accepts(pattern: Option<i32>, tag: i32) -> bool {
     match pattern {
         Some(t) => t == tag,
         // Negative tags are the library's own; a wildcard never sees them.
@@ -105,6 +106,12 @@ impl Matching {
     /// Receives that no message has come for.
     pub fn posted(&self) -> u64 {
         self.posted.len() as u64
+    }
+
+    /// Whether no message waits and no receive is posted.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.arrived.len() == 0 && self.posted.len() == 0
     }
 
     /// Posts a receive. Call [`Matching::claim`] first: a receive must not be posted while a message that it accepts is

@@ -126,6 +126,12 @@ impl PeerState {
         self.way == Way::Own
     }
 
+    /// Whether a path was chosen and nothing is in the way of messages.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// Decides anew whether messages may go straight to the path.
     pub fn set_plain(&mut self) {
         self.plain = self.open && (!self.brake.stalled() || self.is_self());

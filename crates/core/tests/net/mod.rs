@@ -1,8 +1,10 @@
 //! Machines over a network of the tests: frames of each pair arrive in order but otherwise when the test likes, in pieces or whole.
 
 use kw_base::Peer;
+use kw_base::counters::Way;
+use kw_core::matching::Pattern;
 use kw_core::p2p::table::Choice;
-use kw_core::p2p::{Action, FrameBody, Machine, Memory};
+use kw_core::p2p::{Action, Found, FrameBody, Machine, Memory};
 use kw_core::wire::{Header, Kind};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -75,6 +77,32 @@ impl Net {
             slow: false,
             sources: Vec::new(),
         }
+    }
+
+    /// The next frame of a pair, taken as the message of a receive past the queues, where the receiver may and it fits.
+    pub fn take_next(&mut self, me: usize, from: usize, want: Pattern, buf: &Mem) -> Option<Found> {
+        let (wire, peer) = (from * self.n + me, Peer(from as u32));
+        if self.landing[wire].is_some() || !self.machines[me].may_take(peer, buf.len()) {
+            return None;
+        }
+        let frame = self.wires[wire].front()?;
+        let found = self.machines[me].take_direct(peer, want, buf, &frame.head, &frame.body)?;
+        if let Some(cookie) = frame.cookie {
+            self.machines[from].on_sent(cookie);
+            self.release(from);
+        }
+        self.wires[wire].pop_front();
+        Some(found)
+    }
+
+    /// Knows a path to every peer.
+    pub fn open(mut self, choice: Choice) -> Net {
+        for m in &mut self.machines {
+            for peer in 0..self.n {
+                m.set_choice(Peer(peer as u32), Way::Other, choice);
+            }
+        }
+        self
     }
 
     pub fn act(&mut self, me: usize) {

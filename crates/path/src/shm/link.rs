@@ -344,35 +344,65 @@ impl Link {
         moved
     }
 
-    /// Handles one frame of the ring. Says whether space was given back.
+    /// Shows the next frame, looking up to `looks` times for it, and takes it if `wants` has read it. `None`: none that
+    /// somebody took; otherwise whether space was given back.
     #[inline]
-    fn take<I: Inbound>(&mut self, found: Found, inbound: &mut I) -> bool {
+    pub fn offer(
+        &mut self,
+        looks: u32,
+        wants: impl FnOnce(&Header, &[u8]) -> bool,
+    ) -> Option<bool> {
+        if self.arriving.is_some() {
+            return None;
+        }
+        let found = (0..looks).find_map(|_| self.inn.peek())?;
+        let (head, body) = self.frame(&found);
+        match Header::decode(&head) {
+            Ok(head) if found.mark == WHOLE && wants(&head, body) => {
+                let cells = cells(body.len());
+                Some(self.inn.release(cells))
+            }
+            _ => None,
+        }
+    }
+
+    /// Header and body of a frame of the ring.
+    #[inline]
+    fn frame(&self, found: &Found) -> ([u8; HEADER_LEN], &[u8]) {
         let cell = self.inn.memory().cell(found.cell);
-        // SAFETY: published cells lie in a row inside the ring and are ours until released; the sender, a rank of our
-        // own job, keeps `len` within what a frame may have.
-        let (head, body) = unsafe {
+        // SAFETY: published cells lie in a row inside the ring and are ours until released, which takes the link for
+        // itself; the sender, a rank of our own job, keeps `len` within what a frame may have.
+        unsafe {
             (
                 cell.add(8).cast::<[u8; HEADER_LEN]>().read(),
                 std::slice::from_raw_parts(cell.add(FRONT), found.len.min(INLINE)),
             )
-        };
+        }
+    }
+
+    /// Handles one frame of the ring. Says whether space was given back.
+    #[inline]
+    fn take<I: Inbound>(&mut self, found: Found, inbound: &mut I) -> bool {
+        let (head, body) = self.frame(&found);
         match (found.mark, Header::decode(&head)) {
             (WHOLE, Ok(head)) => {
+                let cells = cells(body.len());
                 inbound.on_frame(self.peer, &head, body);
-                self.inn.release(cells(body.len()))
+                self.inn.release(cells)
             }
-            (LONG, Ok(head)) => self.arrive(&head, body, inbound),
+            (LONG, Ok(head)) => {
+                let len = body.first_chunk().copied().map_or(0, u64::from_ne_bytes);
+                self.arrive(&head, len, inbound)
+            }
             _ => self.end(found.mark, inbound),
         }
     }
 
-    fn arrive<I: Inbound>(&mut self, head: &Header, body: &[u8], inbound: &mut I) -> bool {
-        let mut len = [0; 8];
-        len.copy_from_slice(&body[..8]);
+    fn arrive<I: Inbound>(&mut self, head: &Header, len: u64, inbound: &mut I) -> bool {
         self.arriving = Some(Arriving {
             landing: inbound.on_head(self.peer, head),
             done: 0,
-            len: u64::from_ne_bytes(len),
+            len,
         });
         self.inn.release(1)
     }

@@ -231,6 +231,29 @@ impl ShmPath {
         moved.any
     }
 
+    /// Shows the next frame of a peer, looking up to `looks` times for it, to `wants`, which says whether it has read it.
+    /// Says whether it was taken; everything else that may come is left to [`Path::poll_from`].
+    #[inline]
+    pub fn offer_from(
+        &mut self,
+        peer: Peer,
+        looks: u32,
+        wants: impl FnOnce(&Header, &[u8]) -> bool,
+    ) -> bool {
+        let i = self.local(peer) as usize;
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        let link = self.links.get_mut(i).filter(|l| l.active);
+        let Some(freed) = link.and_then(|l| l.offer(looks, wants)) else {
+            return false;
+        };
+        if freed {
+            self.ring(i);
+        }
+        true
+    }
+
     fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
         let mut any = false;
         let mut k = 0;

@@ -1,0 +1,56 @@
+//! Direct: the message of a blocking receive that has come, or comes in a moment, is taken from the path past the queues.
+//!
+//! A receive that names its source, on a rank where no other receive is posted and no message waits, matches the first message
+//! of that source that fits it and follows no other one. So where the very next frame of the source's path is that message, a
+//! request, an entry in the queues and the search for it would change nothing; they cost more than the message itself.
+//!
+//! The owner asks [`Machine::may_take`], looks at the next frame, and offers it to [`Machine::take_direct`]. Whatever is not a
+//! whole eager message that fits goes the ordinary way: then the owner starts the receive with [`Machine::recv`].
+
+use super::machine::Machine;
+use super::{Found, Memory};
+use crate::matching::{Pattern, accepts};
+use crate::wire::{Header, Kind};
+use kw_base::Peer;
+use kw_base::counters::Counter;
+
+impl<B: Memory> Machine<B> {
+    /// Whether a receive of `len` bytes from a peer may take its message past the queues.
+    #[inline]
+    pub fn may_take(&self, from: Peer, len: u64) -> bool {
+        let peer = &self.peers[from.idx()];
+        self.matching.is_empty()
+            && peer.is_plain()
+            && len < peer.choice.announce_min
+            && !self.is_holding()
+    }
+
+    /// Takes a frame of `from` as the message of a receive, after [`Machine::may_take`] said so and before anything else
+    /// happened. `None`: it is none, and the frame stays where it is.
+    #[inline]
+    pub fn take_direct(
+        &mut self,
+        from: Peer,
+        want: Pattern,
+        buf: &B,
+        head: &Header,
+        body: &[u8],
+    ) -> Option<Found> {
+        let fits = head.kind == Kind::Eager
+            && head.context == want.context
+            && Some(head.source) == want.source
+            && accepts(want.tag, head.tag)
+            && head.len <= buf.len();
+        if !fits {
+            return None;
+        }
+        self.peers[from.idx()].flow.seen += 1;
+        self.counters.hit(Counter::Expected);
+        buf.write(0, body);
+        Some(Found {
+            source: head.source,
+            tag: head.tag,
+            len: head.len,
+        })
+    }
+}
