@@ -97,10 +97,21 @@ fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
+/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a timer between any two packets of a long
+/// message. Reno does not, and every system has it. To be said before there is a connection (pacing stays when the control changes), also by
+/// who listens: what is accepted has the same.
+fn leave_unpaced(fd: &OwnedFd) {
+    // A system that refuses goes on as it would have.
+    let _ = sockopt::set_tcp_congestion(fd, "reno");
+}
+
 impl Sock {
     /// Listens on an address; port zero lets the system choose. Returns the address with its port.
     pub fn listen(addr: SocketAddr) -> io::Result<(Sock, SocketAddr)> {
         let fd = socket(&addr)?;
+        if addr.ip().is_loopback() {
+            leave_unpaced(&fd);
+        }
         if addr.is_ipv6() {
             sockopt::set_ipv6_v6only(&fd, true)?;
         }
@@ -123,6 +134,9 @@ impl Sock {
     /// Begins to connect, from an address of ours or from the one that the kernel chooses.
     pub fn connect(from: Option<IpAddr>, addr: SocketAddr) -> io::Result<Sock> {
         let fd = socket(&addr)?;
+        if addr.ip().is_loopback() {
+            leave_unpaced(&fd);
+        }
         if let Some(from) = from {
             net::bind(&fd, &SocketAddr::new(from, 0))?;
         }
@@ -464,6 +478,14 @@ mod tests {
         drop(a);
         while b.recv(&mut head).unwrap() == Got::Nothing {}
         assert_eq!(b.recv(&mut head).unwrap(), Got::End);
+    }
+
+    #[test]
+    fn within_a_machine_neither_end_is_paced() {
+        let (a, b) = pair();
+        for end in [&a, &b] {
+            assert_eq!(sockopt::tcp_congestion(end).unwrap(), "reno");
+        }
     }
 
     #[test]
