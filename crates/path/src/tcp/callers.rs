@@ -1,33 +1,11 @@
 //! Those who call us: hearing who stands at the [door](super::door), and which of their connections is taken.
 
-use super::door::{Knock, Ring};
+use super::door::Knock;
 use super::stream::is_strand;
 use super::*;
 use kw_core::handshake::Verdict;
 
 impl TcpPath {
-    /// Hears who stands at the door, and leaves it alone for a while when strangers are about.
-    pub(super) fn answer_door<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = false;
-        for ring in self.door.rings(now) {
-            moved |= match ring {
-                Ring::Says(key) => self.advance_knock(key, inbound),
-                Ring::Waits(listener) => self.let_in(listener, now),
-            };
-        }
-        let rests = self.door.rest(now);
-        self.mute_door(rests);
-        moved
-    }
-
-    /// Whether our poller tells of the door.
-    fn mute_door(&mut self, mute: bool) {
-        let interest = if mute { Interest::End } else { Interest::Read };
-        if mute != self.door.muted && self.poller.change(&self.door, tag::DOOR, interest).is_ok() {
-            self.door.muted = mute;
-        }
-    }
-
     /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.
     pub(super) fn fall_back<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
         let Some(knock) = self.door.parked(peer) else {
@@ -57,7 +35,7 @@ impl TcpPath {
         if let Some(sock) = knock.answer(Verdict::Welcome, ours)
             && self
                 .poller
-                .add(&sock, tag::LINK | peer.0 as u64, Interest::Read)
+                .change(&sock, tag::LINK | peer.0 as u64, Interest::Read)
                 .is_ok()
         {
             let stream = std::mem::take(stream);
@@ -66,7 +44,7 @@ impl TcpPath {
     }
 
     /// A stranger said something.
-    fn advance_knock<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
+    pub(super) fn advance_knock<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
         let Some(rank) = self.door.advance(key) else {
             return false;
         };

@@ -3,9 +3,8 @@
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
-//! Whoever stands here has a poller of its own, which the rank's poller watches: strangers that are many must not keep the rank from its work. As
-//! soon as one was refused the door is looked at only every [`PAUSE`], and only so many of those who knock are heard each time ([`AT_ONCE`]); who
-//! belongs to the job waits as long. When none was refused for [`WARY`], all is as before.
+//! A rank that polls looks here no more often than at anything else that the poller tells of (`Tuning::look_every`), however many stand here: what is
+//! done for each is all that strangers cost it. A peer that connects waits as long at each step of its handshake, or until the rank sleeps.
 //!
 //! Strangers are bounded in number and time: when the room is full the oldest that has not shown the key is closed, and
 //! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
@@ -17,10 +16,9 @@ use kw_base::{Key, Peer, Slab, Tick};
 use kw_core::handshake::{
     Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
 };
-use kw_sys::poller::{Event, Interest, Poller};
+use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How long a stranger may take to show the key.
@@ -29,14 +27,8 @@ const SILENT: Duration = Duration::from_secs(5);
 const SLOW: Duration = Duration::from_secs(120);
 /// Strangers at once, beyond one for every rank of the job.
 const SPARE: usize = 32;
-/// Connections accepted, and others that are heard, at one look.
+/// Connections accepted at one look.
 const AT_ONCE: usize = 16;
-/// Time between two looks while strangers are about.
-const PAUSE: Duration = Duration::from_millis(20);
-/// How long after one was refused they are.
-const WARY: Duration = Duration::from_secs(1);
-/// How long after somebody has come in a rank that polls looks at every turn: a peer's handshake is over by then.
-const FRESH: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 enum State {
@@ -88,39 +80,17 @@ pub struct Door {
     refused: u64,
     /// Nobody is let in, because there is no room; who comes waits in the system's queue.
     shut: bool,
-    poller: Poller,
-    events: Vec<Event>,
-    /// No look before this, while strangers are about.
-    rest: Tick,
-    wary: Tick,
-    fresh: Tick,
-    /// Refused at the last look.
-    before: u64,
-    /// The rank's poller does not watch the door.
-    pub muted: bool,
     /// When somebody's time is over, at the earliest.
     due: Tick,
 }
 
-/// What the door's own poller tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ring {
-    /// Somebody waits at this listening socket.
-    Waits(usize),
-    /// This stranger has said something.
-    Says(u64),
-}
-
-impl AsFd for Door {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.poller.as_fd()
-    }
-}
-
 impl Door {
     /// Listens on every address; those that cannot be bound are left out unless none is left.
-    pub fn open(addresses: &[IpAddr], size: u32) -> Result<(Door, Vec<SocketAddr>), String> {
-        let poller = Poller::new().map_err(|e| format!("epoll failed ({e})"))?;
+    pub fn open(
+        addresses: &[IpAddr],
+        size: u32,
+        poller: &Poller,
+    ) -> Result<(Door, Vec<SocketAddr>), String> {
         let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for &addr in addresses {
             match Sock::listen(SocketAddr::new(addr, 0)) {
@@ -147,13 +117,6 @@ impl Door {
             most: size as usize + SPARE,
             refused: 0,
             shut: false,
-            poller,
-            events: Vec::new(),
-            rest: Tick(0),
-            wary: Tick(0),
-            fresh: Tick(0),
-            before: 0,
-            muted: false,
             due: Tick::NEVER,
         };
         Ok((door, at))
@@ -164,47 +127,14 @@ impl Door {
         self.refused
     }
 
-    /// Whether nobody stands at the door, and it is watched.
+    /// Whether nobody stands at the door.
     pub fn is_quiet(&self) -> bool {
-        self.strangers.is_empty() && !self.shut && !self.muted
+        self.strangers.is_empty() && !self.shut
     }
 
-    /// Whether somebody has just come in, and no stranger is about: a rank that polls looks often.
-    /// Or somebody's time is over.
+    /// Whether somebody's time is over, or the door could be opened again: a rank that polls looks at every turn.
     pub fn is_urgent(&self, now: Tick) -> bool {
-        let hopeful = now < self.fresh && now >= self.wary;
-        !self.strangers.is_empty() && (hopeful || now >= self.due) || self.shut
-    }
-
-    /// Who rings, a few at a time; nobody while it rests.
-    pub fn rings(&mut self, now: Tick) -> Vec<Ring> {
-        if now < self.rest {
-            return Vec::new();
-        }
-        // An epoll that fails leaves nobody to tell.
-        let _ = self.poller.wait(Some(Duration::ZERO), &mut self.events);
-        let ring = |e: &Event| match e.data & tag::KINDS {
-            tag::KNOCK => Ring::Says(e.data & !tag::KINDS),
-            _ => Ring::Waits(e.data as usize),
-        };
-        self.events.iter().take(AT_ONCE).map(ring).collect()
-    }
-
-    /// When the next look is due, if that is not at once.
-    pub fn rests(&self, now: Tick) -> Option<Tick> {
-        (now < self.rest).then_some(self.rest)
-    }
-
-    /// After a look: whether the next one is not due at once.
-    pub fn rest(&mut self, now: Tick) -> bool {
-        if self.refused > self.before {
-            self.before = self.refused;
-            self.wary = now + WARY;
-        }
-        if now < self.wary && now >= self.rest {
-            self.rest = now + PAUSE;
-        }
-        now < self.rest
+        !self.strangers.is_empty() && now >= self.due || self.shut
     }
 
     /// Connections that stand at the door.
@@ -213,12 +143,11 @@ impl Door {
     }
 
     /// Opens the door or shuts it: then the poller does not tell of those who wait outside.
-    pub fn set_shut(&mut self, shut: bool) {
+    pub fn set_shut(&mut self, shut: bool, poller: &Poller) {
         if shut == self.shut {
             return;
         }
         self.shut = shut;
-        let poller = &self.poller;
         for (i, sock) in self.listeners.iter().enumerate() {
             let number = tag::DOOR | i as u64;
             // A listener that the poller does not take back is one address less.
@@ -235,25 +164,30 @@ impl Door {
     }
 
     /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the door is shut.
-    pub fn accept(&mut self, listener: usize, room: usize, now: Tick, identity: &Identity) -> bool {
+    pub fn accept(
+        &mut self,
+        listener: usize,
+        room: usize,
+        now: Tick,
+        (identity, poller): (&Identity, &Poller),
+    ) -> bool {
         let mut moved = false;
         for _ in 0..AT_ONCE.min(room) {
             let sock = match self.listeners.get(listener).map(Sock::accept) {
                 Some(Ok(Some(sock))) => sock,
                 Some(Err(e)) if kw_sys::tcp::is_out_of_files(&e) => {
-                    self.set_shut(true);
+                    self.set_shut(true, poller);
                     break;
                 }
                 _ => break,
             };
             moved = true;
-            self.fresh = now + FRESH;
-            self.seat(sock, now, identity);
+            self.seat(sock, now, identity, poller);
         }
         moved
     }
 
-    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity) {
+    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity, poller: &Poller) {
         if self.strangers.len() >= self.most {
             self.evict();
         }
@@ -266,10 +200,10 @@ impl Door {
             state: State::Listening(identity.listen(nonce)),
             until: now + SILENT,
         });
-        let added = self.strangers.get(key).map(|s| {
-            self.poller
-                .add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read)
-        });
+        let added = self
+            .strangers
+            .get(key)
+            .map(|s| poller.add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read));
         if !matches!(added, Some(Ok(()))) {
             self.strangers.remove(key);
         }
@@ -315,14 +249,10 @@ impl Door {
     pub fn take(&mut self, bits: u64) -> Option<Knock> {
         let stranger = self.strangers.remove(Key::from_bits(bits))?;
         match stranger.state {
-            State::Parked(proven) => {
-                // Whoever takes it into use has another poller; a descriptor that is closed leaves by itself.
-                let _ = self.poller.remove(&stranger.sock);
-                Some(Knock {
-                    sock: stranger.sock,
-                    proven,
-                })
-            }
+            State::Parked(proven) => Some(Knock {
+                sock: stranger.sock,
+                proven,
+            }),
             _ => None,
         }
     }

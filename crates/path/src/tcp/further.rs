@@ -182,7 +182,10 @@ impl TcpPath {
         let claim = knock.claim();
         if let Some(sock) = knock.answer(answer, claim)
             && answer == Verdict::Welcome
-            && self.poller.add(&sock, tag::STRAND, Interest::Read).is_ok()
+            && self
+                .poller
+                .change(&sock, tag::STRAND, Interest::Read)
+                .is_ok()
         {
             let bundle = self.bundles[peer.idx()].get_or_insert_default();
             bundle.dial = None;

@@ -47,10 +47,12 @@ impl TcpPath {
         let room = self.most.saturating_sub(self.connections());
         if room == 0 {
             self.make_room();
-            self.door.set_shut(true);
+            self.door.set_shut(true, &self.poller);
             return false;
         }
-        let moved = self.door.accept(listener, room, now, &self.identity);
+        let moved = self
+            .door
+            .accept(listener, room, now, (&self.identity, &self.poller));
         if self.door.is_shut() && self.most != usize::MAX {
             // The program has opened files itself: there is room for fewer than we thought.
             self.most = self.connections().max(LEAST);
@@ -148,7 +150,7 @@ impl TcpPath {
         }
         if self.door.is_shut() {
             match self.connections() < self.most {
-                true => self.door.set_shut(false),
+                true => self.door.set_shut(false, &self.poller),
                 false => self.make_room(),
             }
             waits |= self.door.is_shut();

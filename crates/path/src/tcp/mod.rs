@@ -282,10 +282,7 @@ impl TcpPath {
         let chosen =
             address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
         let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
-        let (door, at) = Door::open(&chosen, config.size).map_err(CannotOpen)?;
-        poller
-            .add(&door, tag::DOOR, Interest::Read)
-            .map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
+        let (door, at) = Door::open(&chosen, config.size, &poller).map_err(CannotOpen)?;
         let mut path = TcpPath {
             me: config.me,
             identity: Identity::new(config.key, &config.job, config.me.0, config.size),

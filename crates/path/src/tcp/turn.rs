@@ -167,7 +167,8 @@ impl TcpPath {
                 tag::STRAND => self.strand_ready(low, inbound),
                 tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
-                _ => self.answer_door(now, inbound),
+                tag::KNOCK => self.advance_knock(low, inbound),
+                _ => self.let_in(low as usize, now),
             };
         }
         self.events = events;
@@ -181,13 +182,7 @@ impl TcpPath {
             self.next = Tick::NEVER;
             return;
         }
-        if self.door.muted && self.door.rests(now).is_none() {
-            self.answer_door(now, inbound);
-        }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
-        if self.door.muted {
-            next = next.min(self.door.rests(now).unwrap_or(now));
-        }
         next = next.min(self.dial_strands(now, inbound));
         for i in (0..self.lists.dialing.len()).rev() {
             let peer = self.lists.dialing[i];
