@@ -1,5 +1,5 @@
 /* soak SECONDS [WAIT]: every pair of ranks exchanges messages of all sizes, several under way at once, each checked: its bytes, its order, its
- * length. Rank 0 says whether all was right, and how many there were. For networks that break connections meanwhile.
+ * length. Rank 0 says whether all was right, how many there were, and what its longest round took. For networks that break connections meanwhile.
  * With WAIT, rank 0 then waits for a message of rank 1, which sleeps for so many seconds first. */
 #include <mpi.h>
 #include <stdio.h>
@@ -72,13 +72,16 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int k = 0; k < WINDOW; k++)
         out[k] = malloc(LARGEST), in[k] = malloc(LARGEST);
-    double begin = MPI_Wtime();
+    double begin = MPI_Wtime(), last = begin, longest = 0;
     for (unsigned round = 0; going; round++) {
         for (int partner = 0; partner < size; partner++)
             if (partner != rank)
                 exchange(partner, round, out, in);
         going = MPI_Wtime() - begin < seconds;
         MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        double now = MPI_Wtime();
+        longest = now - last > longest ? now - last : longest;
+        last = now;
     }
     if (argc > 2 && rank == 1) {
         for (unsigned left = atoi(argv[2]); left; left = sleep(left))
@@ -92,7 +95,7 @@ int main(int argc, char **argv)
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&messages, &total, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("%s: %ld messages\n", all == 0 ? "right" : "WRONG", total);
+        printf("%s: %ld messages, longest round %.2f s\n", all == 0 ? "right" : "WRONG", total, longest);
     MPI_Finalize();
     return all != 0;
 }

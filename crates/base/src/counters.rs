@@ -81,6 +81,7 @@ counters! {
     StripedSent = "striped_sent", "messages", "Long messages sent over several links of two hosts at once (KW_STRIPE).", Paths, Count, User;
     StripedBytes = "striped_bytes", "bytes", "Payload of these that did not go over the first link.", Paths, Sum, User;
     StripedAgain = "striped_again", "pieces", "Pieces of them (256 KB) that went again, because the link that carried them had ended.", Paths, Count, Tuner;
+    SilentLeft = "silent_left", "connections", "Connections left because nothing was answered over them for a second, while there was another link.", Paths, Count, User;
     UdpSent = "udp_sent", "messages", "Messages sent over UDP.", Paths, Count, User;
     UdpBytes = "udp_bytes", "bytes", "Payload sent over UDP.", Paths, Sum, User;
     UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, without bare acknowledgements.", Paths, Count, Tuner;

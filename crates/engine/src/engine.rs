@@ -563,6 +563,7 @@ impl Engine {
             Counter::StripedSent => self.paths.striped()[0],
             Counter::StripedBytes => self.paths.striped()[1],
             Counter::StripedAgain => self.paths.striped()[2],
+            Counter::SilentLeft => self.paths.silent_left(),
             Counter::UdpPackets => self.paths.udp_tally().packets,
             Counter::UdpRepeated => self.paths.udp_tally().again,
             Counter::Doorbells => self.paths.doorbells_rung(),

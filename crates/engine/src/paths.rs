@@ -217,6 +217,11 @@ impl Paths {
         self.tcp.as_ref().map_or([0; 3], |t| t.striped())
     }
 
+    /// Connections that were left for another link because nothing was answered over them.
+    pub fn silent_left(&self) -> u64 {
+        self.tcp.as_ref().map_or(0, |t| t.silent_left())
+    }
+
     /// What the path over UDP has counted.
     pub fn udp_tally(&self) -> udp::Tally {
         self.udp.as_ref().map(|u| u.tally()).unwrap_or_default()

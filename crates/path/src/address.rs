@@ -159,6 +159,11 @@ impl Known {
         self.at.iter().map(|a| a.0)
     }
 
+    /// Whether it listens on several interfaces.
+    pub fn has_links(&self) -> bool {
+        self.at.iter().any(|a| a.1 != self.at[0].1)
+    }
+
     /// Number of the interface that has this address.
     pub fn interface_of(&self, address: IpAddr) -> Option<u8> {
         let found = self.at.iter().find(|a| a.0.ip() == address);

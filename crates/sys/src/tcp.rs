@@ -229,6 +229,31 @@ impl Sock {
         }
     }
 
+    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what was sent was sent again twice. `None`: it has
+    /// acknowledged everything that it was sent (what it has no room for was not), or the system does not say.
+    pub fn unanswered(&self) -> Option<Duration> {
+        // SAFETY: a tcp_info of zeros is one.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let mut len = size_of_val(&info) as libc::socklen_t;
+        let (fd, level) = (self.fd.as_raw_fd(), libc::IPPROTO_TCP);
+        // SAFETY: the pointer and length are those of `info`; the kernel writes no more than that.
+        let done = unsafe {
+            libc::getsockopt(
+                fd,
+                level,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut len,
+            )
+        };
+        if done != 0 || info.tcpi_unacked == 0 {
+            return None;
+        }
+        let again = info.tcpi_retransmits >= 2;
+        let silent = if again { info.tcpi_last_ack_recv } else { 0 };
+        Some(Duration::from_millis(silent.into()))
+    }
+
     fn set_int(&self, level: libc::c_int, name: libc::c_int, value: u32) -> io::Result<()> {
         option::set(&self.fd, level, name, value.try_into().unwrap_or(i32::MAX))
     }

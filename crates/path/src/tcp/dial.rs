@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(9);
 const AGAIN: Duration = Duration::from_secs(5);
 /// So many rounds in which all addresses refuse say that nobody listens there any more: the rank has ended.
 const REFUSED: u32 = 3;
+/// The same when the connection was left before the kernel would have ended it.
+const LONGER: Duration = Duration::from_secs(12);
 /// How long the kernel's choice of our own address is the only one.
 const WIDEN: Duration = Duration::from_millis(250);
 /// First pause before all addresses are tried again.
@@ -199,7 +201,7 @@ impl Dial {
         poller: &Poller,
         sources: &[IpAddr],
     ) -> Result<Tick, String> {
-        let patience = if self.remade { AGAIN } else { PATIENCE };
+        let patience = self.patience();
         let deadline = *self.deadline.get_or_insert(now + patience);
         let widen = *self.widen.get_or_insert(now + WIDEN);
         if now >= widen && !self.wide {
@@ -235,6 +237,15 @@ impl Dial {
         Ok(next)
     }
 
+    /// How long the peer may stay unreachable.
+    fn patience(&self) -> Duration {
+        match (self.remade, self.stream.silent) {
+            (false, _) => PATIENCE,
+            (true, false) => AGAIN,
+            (true, true) => LONGER,
+        }
+    }
+
     /// Whether a peer that was there listens no more.
     fn is_refused(&self) -> bool {
         let all = || self.failures.iter().all(|(_, why)| why.refused);
@@ -247,7 +258,7 @@ impl Dial {
             .into_iter()
             .partition::<Vec<_>, _>(Attempt::is_connecting);
         self.attempts = going;
-        let patience = if self.remade { AGAIN } else { PATIENCE };
+        let patience = self.patience();
         let why = Why::from(format!("no answer in {} s", patience.as_secs()));
         self.failures
             .extend(gone.into_iter().map(|a| (a.pair, why.clone())));

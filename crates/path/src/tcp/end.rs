@@ -9,6 +9,8 @@ use std::io;
 pub enum End {
     /// The other side closed it.
     Closed,
+    /// We have closed it: what was sent over it was not answered.
+    Silent,
     /// The system says so.
     Failed(io::Error),
     /// What came is not a frame.
@@ -21,6 +23,7 @@ impl End {
         let which = format!("the connection of ranks {me} and {peer} ({way})");
         match self {
             End::Closed => format!("{which} was closed without a goodbye"),
+            End::Silent => format!("{which} left unanswered what was sent over it"),
             End::Failed(e) => format!("{which} broke ({e})"),
             End::Nonsense(e) => format!("on {which} came what is not a frame ({e})"),
         }

@@ -60,7 +60,7 @@
 //! | `link` (`sending`, `owing`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
 //! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
 //! | `callers`, `door` | being called: who is taken, who stands at the door |
-//! | `remake`, `limit` | connections that break; more peers than connections |
+//! | `remake`, `silence`, `limit` | connections that break; that are left because another link is there; more peers than connections |
 //! | `strands`, `further`, `pieces`, `strand`, `stripe` | several links: what there is, how it is made, long payloads over it |
 //! | `tune` | the numbers |
 
@@ -80,6 +80,7 @@ mod path;
 mod pieces;
 mod remake;
 mod sending;
+mod silence;
 mod strand;
 mod strands;
 mod stream;
@@ -224,6 +225,12 @@ pub struct TcpPath {
     /// Bytes and pieces of strands that are no more.
     striped_bytes: u64,
     striped_again: u64,
+    /// Our host has several interfaces that the ranks may use.
+    linked: bool,
+    /// When kernels are asked next what is unanswered, and whether anything was (see `silence`).
+    listen_at: Tick,
+    waiting: bool,
+    silent_left: u64,
     /// Links end with their connections no sooner than their ranks.
     reliable: bool,
     /// When the event thread looks for acknowledgements.
@@ -300,6 +307,10 @@ impl TcpPath {
             striped_payloads: 0,
             striped_bytes: 0,
             striped_again: 0,
+            linked: false,
+            listen_at: Tick(0),
+            waiting: false,
+            silent_left: 0,
             reliable: config.reliable,
             later: Later::default(),
             next: Tick::NEVER,
@@ -317,7 +328,8 @@ impl TcpPath {
             own: all,
             made: Vec::new(),
         };
-        path.stripes &= path.has_links();
+        path.linked = path.has_links();
+        path.stripes &= path.linked;
         if path.stripes {
             path.stripe_from = path.tuning.stripe_from;
         }
@@ -327,6 +339,11 @@ impl TcpPath {
     /// Connections that were closed because they could not prove the key, or took too long to.
     pub fn strangers_refused(&self) -> u64 {
         self.door.refused()
+    }
+
+    /// Connections that were left because nothing was answered over them while there was another link.
+    pub fn silent_left(&self) -> u64 {
+        self.silent_left
     }
 
     /// Which addresses the connections use that this rank made and that are still there, and what became of the others.

@@ -24,6 +24,7 @@ impl TcpPath {
         let Slot::Up(link) = &self.slots[peer.idx()] else {
             return true;
         };
+        let end = silence::why(end, &link.stream);
         let what = end.what(self.me, peer, &link.way());
         if link.parting && end.may_go_on() && self.parted(peer, inbound) {
             return true;

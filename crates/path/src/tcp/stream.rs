@@ -88,6 +88,8 @@ pub struct Stream {
     connections: u64,
     /// What happened to the last connection.
     pub broke: String,
+    /// It was left, because nothing was answered over it.
+    pub silent: bool,
 }
 
 /// Kinds whose body is payload and may be received in place.
@@ -195,6 +197,7 @@ impl Stream {
         self.number = claim.link;
         self.unwanted = false;
         self.broke.clear();
+        self.silent = false;
         self.connections = self.connections.max(claim.connections) + 1;
         self.kept
             .as_mut()

@@ -178,11 +178,16 @@ impl TcpPath {
 
     /// Time-outs of strangers and of dials, and the alarm for the next ones.
     fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
-        if self.is_settled() {
+        let listen = match self.linked {
+            true => self.leave_silent(now, inbound),
+            false => Tick::NEVER,
+        };
+        if self.is_settled() && listen == Tick::NEVER {
             self.next = Tick::NEVER;
             return;
         }
         let mut next = self.door.expire(now).min(self.limits(now, inbound));
+        next = next.min(listen);
         next = next.min(self.dial_strands(now, inbound));
         for i in (0..self.lists.dialing.len()).rev() {
             let peer = self.lists.dialing[i];
