@@ -54,13 +54,23 @@ impl Addr {
     #[inline]
     pub fn copy_to(self, to: Addr, len: u64) {
         let (from, to) = (self.0 as *const u8, to.0 as *mut u8);
-        // SAFETY: both addresses promise that many bytes. A single number is worth more than a call.
-        unsafe {
-            match len {
-                8 => std::ptr::copy_nonoverlapping(from, to, 8),
-                4 => std::ptr::copy_nonoverlapping(from, to, 4),
-                _ => std::ptr::copy_nonoverlapping(from, to, len as usize),
-            }
+        // SAFETY: both addresses promise that many bytes.
+        unsafe { copy(from, to, len as usize) }
+    }
+}
+
+/// Copies bytes in a row; a single number is worth more than a call.
+///
+/// # Safety
+/// `from` is valid for reading `n` bytes and `to` for writing them, and they do not overlap.
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match n {
+            8 => std::ptr::copy_nonoverlapping(from, to, 8),
+            4 => std::ptr::copy_nonoverlapping(from, to, 4),
+            _ => std::ptr::copy_nonoverlapping(from, to, n),
         }
     }
 }
@@ -258,7 +268,7 @@ impl Buf {
             Shape::Contiguous => {
                 let p = self.base.wrapping_add(from as usize) as *const u8;
                 // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller promises `out`.
-                unsafe { std::ptr::copy_nonoverlapping(p, out, n as usize) }
+                unsafe { copy(p, out, n as usize) }
             }
             Shape::Typed {
                 layout,
@@ -296,7 +306,7 @@ impl Buf {
             Shape::Contiguous => {
                 let p = self.base.wrapping_add(from as usize) as *mut u8;
                 // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right to write here.
-                unsafe { std::ptr::copy_nonoverlapping(data, p, n as usize) }
+                unsafe { copy(data, p, n as usize) }
             }
             Shape::Typed {
                 layout,

@@ -43,18 +43,17 @@ fn nonnegative(count: i64) -> Res {
     Ok(())
 }
 
+#[cold]
+fn bad_tag<T>(tag: i32, but: &str) -> Res<T> {
+    fail(Class::Tag, format!("tag is {tag}, but {but}"))
+}
+
 /// The send that the arguments describe; `None` when it goes to MPI_PROC_NULL.
-#[inline]
+#[inline(always)]
 pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Outgoing>> {
     let c = tables.comm(comm)?;
     if end.tag < 0 {
-        return fail(
-            Class::Tag,
-            format!(
-                "tag is {}, but the tag of a send must not be negative",
-                end.tag
-            ),
-        );
+        return bad_tag(end.tag, "the tag of a send must not be negative");
     }
     let Some(to) = c.peer(end.rank)? else {
         return nonnegative(end.count).map(|()| None);
@@ -69,13 +68,10 @@ pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Ou
 }
 
 /// What a receive or probe wants; `None` when it is from MPI_PROC_NULL.
-#[inline]
+#[inline(always)]
 pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
     if tag < 0 && tag != ANY_TAG {
-        return fail(
-            Class::Tag,
-            format!("tag is {tag}, but a receive takes a tag of 0 or more, or MPI_ANY_TAG"),
-        );
+        return bad_tag(tag, "a receive takes a tag of 0 or more, or MPI_ANY_TAG");
     }
     let source = match source {
         ANY_SOURCE => None,
@@ -90,7 +86,7 @@ pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
 }
 
 /// The receive that the arguments describe; `None` when it is from MPI_PROC_NULL.
-#[inline]
+#[inline(always)]
 pub(crate) fn incoming(tables: &Tables, comm: CommH, end: &End) -> Res<Option<(Want, Buf)>> {
     match want(tables.comm(comm)?, end.rank, end.tag)? {
         Some(want) => Ok(Some((want, tables.buf(end.buf, end.count, end.datatype)?))),

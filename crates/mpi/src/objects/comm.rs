@@ -150,16 +150,21 @@ impl Comm {
         }
         let group = self.target();
         if rank < 0 || rank as u32 >= group.size() {
-            return fail(
-                Class::Rank,
-                format!(
-                    "rank is {rank}, but the communicator has ranks 0 to {}",
-                    group.size() as i64 - 1
-                ),
-            );
+            return no_such_rank(rank, group.size());
         }
         Ok(Some(group.peer(rank as u32)))
     }
+}
+
+#[cold]
+fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
+    fail(
+        Class::Rank,
+        format!(
+            "rank is {rank}, but the communicator has ranks 0 to {}",
+            size as i64 - 1
+        ),
+    )
 }
 
 impl Tables {

@@ -68,6 +68,8 @@ pub struct Control {
 pub struct Segment {
     map: Mapping,
     n: usize,
+    /// Bytes of a rank's block.
+    block: usize,
 }
 
 fn block(n: usize) -> usize {
@@ -121,6 +123,7 @@ impl Segment {
         Ok(Segment {
             map: Mapping::of(fd, size(n))?,
             n,
+            block: block(n),
         })
     }
 
@@ -148,7 +151,7 @@ impl Segment {
     #[inline]
     fn rank(&self, i: usize) -> usize {
         assert!(i < self.n, "local rank {i} of {}", self.n);
-        RANKS + i * block(self.n)
+        RANKS + i * self.block
     }
 
     /// Doorbell of a rank.
