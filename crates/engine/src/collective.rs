@@ -123,10 +123,13 @@ impl Collectives {
     }
 }
 
-/// The table that the knobs ask for, or a sentence.
-pub(crate) fn table(knobs: &Knobs) -> Result<Table, String> {
-    let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
-    Table::with_files(knobs.text(Id::Coll), read).map_err(|e| format!("KW_COLL: {e}"))
+fn file(name: &str) -> Result<String, String> {
+    std::fs::read_to_string(name).map_err(|e| e.to_string())
+}
+
+/// Whether the rows that the knobs put in front of the table can be read, or a sentence.
+pub(crate) fn check_rows(knobs: &Knobs) -> Result<(), String> {
+    Table::check(knobs.text(Id::Coll), file).map_err(|e| format!("KW_COLL: {e}"))
 }
 
 impl Engine {
@@ -242,7 +245,8 @@ impl Engine {
         self.collectives.crowded = self.job().crowded();
         self.collectives.publisher = Publisher::new(self.collectives.crowded);
         // A faulty knob has stopped the start.
-        self.collectives.table = Some(table(self.knobs()).unwrap_or_default());
+        let rows = self.knobs().text(Id::Coll);
+        self.collectives.table = Some(Table::with_files(rows, file).unwrap_or_default());
     }
 
     /// Goes on with a run as far as it can without waiting.

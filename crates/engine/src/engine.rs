@@ -126,7 +126,7 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        crate::collective::table(&knobs).map_err(BootError)?;
+        crate::collective::check_rows(&knobs).map_err(BootError)?;
         let Joined { job, memory } = joined;
         let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
@@ -596,7 +596,7 @@ impl Engine {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text).map_err(|e| e.to_string())?;
         if position == Id::Coll as usize {
-            crate::collective::table(&knobs)?;
+            crate::collective::check_rows(&knobs)?;
             self.collectives.forget_table();
         }
         self.knobs = knobs;
@@ -663,7 +663,7 @@ pub(crate) enum Say {
 
 /// Whether an engine could start with these knobs, as far as one process can tell.
 pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    crate::collective::table(knobs)?;
+    crate::collective::check_rows(knobs)?;
     crate::paths::check_knobs(knobs)
 }
 

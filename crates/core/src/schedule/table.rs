@@ -72,6 +72,22 @@ pub struct Table {
     rows: Vec<Vec<Row>>,
 }
 
+/// Rows, one a line; those of a file for `@FILE`.
+fn expanded(rows: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
+    let expand = |row: &str| match row.trim().strip_prefix('@') {
+        None => Ok(row.to_string()),
+        Some(file) => {
+            let named = |e| format!("{file}: {e}");
+            let text = read(file).map_err(named)?;
+            // Read alone first, so that a fault is told by the file's own line.
+            Table::parse(&text).map_err(named)?;
+            Ok(text)
+        }
+    };
+    let rows: Result<Vec<String>, String> = rows.split(';').map(expand).collect();
+    Ok(rows?.join("\n"))
+}
+
 impl Default for Table {
     fn default() -> Self {
         // The built-in text is read by a test.
@@ -90,18 +106,13 @@ impl Table {
         rows: &str,
         read: impl Fn(&str) -> Result<String, String>,
     ) -> Result<Table, String> {
-        let expand = |row: &str| match row.trim().strip_prefix('@') {
-            None => Ok(row.to_string()),
-            Some(file) => {
-                let named = |e| format!("{file}: {e}");
-                let text = read(file).map_err(named)?;
-                // Read alone first, so that a fault is told by the file's own line.
-                Table::parse(&text).map_err(named)?;
-                Ok(text)
-            }
-        };
-        let rows: Result<Vec<String>, String> = rows.split(';').map(expand).collect();
-        Table::parse(&format!("{}\n{BUILT_IN}", rows?.join("\n")))
+        let rows = expanded(rows, read)?;
+        Table::parse(&format!("{rows}\n{BUILT_IN}"))
+    }
+
+    /// Whether [`Table::with_files`] could read the rows; what is built in is not read for it.
+    pub fn check(rows: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
+        Table::parse(&expanded(rows, read)?).map(drop)
     }
 
     /// Reads a table; says line and fault when it cannot.
