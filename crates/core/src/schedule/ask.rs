@@ -2,7 +2,7 @@
 
 use super::algorithms::Algorithm;
 use super::table::{Site, fallback};
-use super::{Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Slice};
+use super::{Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -237,6 +237,15 @@ impl<'a> Ask<'a> {
     #[inline]
     pub fn input(&self) -> Slice {
         Slice::whole(if self.in_place { RECV } else { SEND }, self.count)
+    }
+
+    /// A reduction of nothing, or by one rank, whose result is its input: lays out what there is to do. Says whether it was one.
+    pub fn is_idle(&self, s: &mut Schedule) -> bool {
+        let idle = self.size < 2 || self.count == 0;
+        if idle && self.count > 0 && self.input() != self.output() {
+            s.copy(self.input(), self.output());
+        }
+        idle
     }
 
     /// Where the result of a reduction goes: `count` elements.

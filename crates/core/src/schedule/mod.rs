@@ -292,6 +292,16 @@ impl Schedule {
         self.reduce(left, into);
     }
 
+    /// Combines `n` operands (two at least) into `sum`, which is none of them: `nth(n-1, _) op ... op nth(0, _)`.
+    pub fn fold(&mut self, n: u32, sum: Slice, mut nth: impl FnMut(u32, &mut Schedule) -> Slice) {
+        let (right, left) = (nth(0, self), nth(1, self));
+        self.combine(left, right, sum);
+        for i in 2..n {
+            let left = nth(i, self);
+            self.reduce(left, sum);
+        }
+    }
+
     /// Waits for a slot.
     #[inline]
     pub fn wait(&mut self, slot: u32) {

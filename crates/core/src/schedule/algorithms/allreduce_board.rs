@@ -9,10 +9,7 @@ use crate::schedule::{Ask, Schedule};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
-    if ask.size < 2 || ask.count == 0 {
-        if input != home && ask.count > 0 {
-            s.copy(input, home);
-        }
+    if ask.is_idle(s) {
         return;
     }
     let cut = Cut::new(ask, s, ask.count, 2);

@@ -8,10 +8,7 @@ use crate::schedule::{Ask, Schedule, Slice};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
-    if ask.size < 2 || ask.count == 0 {
-        if input != home && ask.count > 0 {
-            s.copy(input, home);
-        }
+    if ask.is_idle(s) {
         return;
     }
     let cut = Cut::new(ask, s, ask.count, 2);
@@ -57,15 +54,10 @@ pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Sche
         s.watch(r, i as u32 + 1);
         cut.slot(r, i).part(0, home.len)
     };
-    let in_place = mine == home;
-    let mut others = (0..ask.size)
-        .rev()
-        .filter(|&r| !(in_place && r == ask.rank));
-    if !in_place && let Some((last, next)) = others.next().zip(others.next()) {
-        let (right, left) = (operand(last, s), operand(next, s));
-        s.combine(left, right, home);
+    if mine != home {
+        return s.fold(ask.size, home, |nth, s| operand(ask.size - 1 - nth, s));
     }
-    for r in others {
+    for r in (0..ask.size).rev().filter(|&r| r != ask.rank) {
         let left = operand(r, s);
         s.reduce(left, home);
     }

@@ -17,13 +17,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Combines everybody's data at the root, or at all ranks.
 pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
-    if ask.count == 0 {
-        return;
-    }
-    if ask.size < 2 {
-        if input != home {
-            s.copy(input, home);
-        }
+    if ask.is_idle(s) {
         return;
     }
     let cut = Cut::long(ask, s, ask.count, 3);
@@ -105,9 +99,7 @@ impl Parts<'_> {
             let operand = |q| if q == r { own } else { shown(q) };
             // From the last rank down, or, where order means nothing, from this rank down.
             let turn = if self.ask.commutative { r } else { n - 1 };
-            let nth = |i: u32| operand((turn + n - i) % n);
-            s.combine(nth(1), nth(0), sum);
-            (2..n).for_each(|i| s.reduce(nth(i), sum));
+            s.fold(n, sum, |i, _| operand((turn + n - i) % n));
         }
         if self.shows_sum {
             s.copy(sum, shown(r));

@@ -48,19 +48,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Combines piece `i` of this rank's block.
 fn fold(ask: &Ask, shares: &Shares, i: u32, mine: Slice, home: Slice, s: &mut Schedule) {
     let sum = shares.of(home, i);
-    let operand = |q: u32, s: &mut Schedule| {
+    s.fold(ask.size, sum, |nth, s| {
+        let q = ask.size - 1 - nth;
         if q == ask.rank {
             return shares.of(mine, i);
         }
         s.watch(q, i + 1);
         shares.shown(q, ask.rank, i)
-    };
-    let (right, left) = (operand(ask.size - 1, s), operand(ask.size - 2, s));
-    s.combine(left, right, sum);
-    for q in (0..ask.size - 2).rev() {
-        let left = operand(q, s);
-        s.reduce(left, sum);
-    }
+    });
 }
 
 /// How the blocks share the slots.
