@@ -138,6 +138,20 @@ impl Ints {
         }
     }
 
+    /// Adds the first `n` elements to a list; negative ones become numbers above `i64::MAX`.
+    pub fn add_to(self, list: &mut Vec<u64>, n: usize) {
+        match self.width {
+            Width::Long => list.extend((0..n).map(|i| {
+                // SAFETY: promised in `new`; `n` is not more than the length the caller gave.
+                unsafe { (self.p as *const i64).add(i).read_unaligned() as u64 }
+            })),
+            Width::Int => list.extend((0..n).map(|i| {
+                // SAFETY: as above.
+                unsafe { (self.p as *const c_int).add(i).read_unaligned() as i64 as u64 }
+            })),
+        }
+    }
+
     /// Writes element `i` of an output array; `false` when it does not fit (MPI_UNDEFINED is written).
     pub fn set(self, i: usize, value: i64) -> bool {
         let size = if self.width == Width::Long { 8 } else { 4 };

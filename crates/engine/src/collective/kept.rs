@@ -108,7 +108,7 @@ impl Run {
     #[inline]
     pub(super) fn suits(&self, caller: &Caller, call: &Call, counts: &[u64]) -> bool {
         self.call.as_ref() == Some(call)
-            && self.counts.iter().eq(counts)
+            && self.counts == counts
             && self.circle.as_ref().is_some_and(|c| caller.is(c))
     }
 }

@@ -277,20 +277,25 @@ impl Lists {
     /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists that were.
     pub fn in_a_row(mut self, size: u64, counts: Ints, n: u32) -> Res<Lists> {
         not_null(|| "recvcounts".into(), counts.is_null(), n)?;
-        let units = Units { size, layout: None };
-        let lists = &mut self;
-        (lists.bytes, _, _) = (0, lists.counts.clear(), lists.at.clear());
-        let mut at = 0i64;
-        for i in 0..n as usize {
-            let bytes = units
-                .bytes(counts.get(i))
-                .map_err(|f| rename(f, &format!("recvcounts[{i}]")))?;
-            let count = if bytes == 0 { 0 } else { counts.get(i) };
-            lists.bytes = lists.bytes.saturating_add(bytes);
-            lists.counts.push(count as u64);
-            lists.at.push(at);
-            at = at.saturating_add(count);
+        self.counts.clear();
+        counts.add_to(&mut self.counts, n as usize);
+        // As an unsigned number, a negative count is too large as well.
+        let most = i64::MAX as u64 / size.max(1);
+        if let Some(i) = self.counts.iter().position(|&c| c > most) {
+            let fault = bad_count(counts.get(i));
+            return fault.map_err(|f| rename(f, &format!("recvcounts[{i}]")));
         }
+        if size == 0 {
+            self.counts.fill(0);
+        }
+        self.at.clear();
+        let mut end = 0i64;
+        self.at.extend(self.counts.iter().map(|&count| {
+            let at = end;
+            end = end.saturating_add(count as i64);
+            at
+        }));
+        self.bytes = (end as u64).saturating_mul(size);
         Ok(self)
     }
 }
