@@ -14,7 +14,7 @@ use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
-use kw_path::tcp::{self, Asleep, TcpPath};
+use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
 use kw_path::udp::{self, UdpPath};
 use kw_path::{Body, Caps, Down, Inbound, Landing, Path, Sent};
 use kw_sys::buf::Buf;
@@ -539,7 +539,11 @@ fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<Tcp
         },
         most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
-    TcpPath::new(config).map_err(sentence)
+    let tuning = match job.crowded() {
+        true => Tuning::for_size(job.size).on_shared_cores(),
+        false => Tuning::for_size(job.size),
+    };
+    TcpPath::tuned(config, tuning).map_err(sentence)
 }
 
 fn open_udp(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<UdpPath, BootError> {

@@ -288,15 +288,10 @@ impl<P> Kept<P> {
             let n = piece.len();
             at += n;
             if let Piece::Lent { from, at, len } = piece {
-                let mut data = vec![0; *len as usize];
-                read(from, *at, &mut data);
-                let end = data.len();
+                let mut chunk = self.spare.take().unwrap_or_default();
+                read(from, *at, chunk.room(*len as usize));
                 self.lent -= *len;
-                *piece = Piece::Copied(Chunk {
-                    data,
-                    start: 0,
-                    end,
-                });
+                *piece = Piece::Copied(chunk);
             }
         }
         self.lenders.drain(..).for_each(|l| done(l.1));

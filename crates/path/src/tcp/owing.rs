@@ -130,7 +130,10 @@ impl Link {
         let mut done = |cookie| inbound.on_sent(peer, cookie);
         forget(kept, &self.sock, &mut done);
         self.waited += 1;
-        if kept.owes() && (self.waited >= tuning.patient_polls || kept.owed() <= tuning.copied) {
+        let long = self.waited >= tuning.patient_polls;
+        if kept.owes()
+            && (long || self.waited >= tuning.hasty_polls && kept.owed() <= tuning.little)
+        {
             kept.own(read, done);
         }
         if !kept.owes() {
