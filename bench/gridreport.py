@@ -130,12 +130,34 @@ class Grid:
                  for group, ops in groups.items()]
         return "Failed:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
-    def keep(self, path, where):
-        """The rounds' figures as one JSON file: cell -> library -> one figure a round."""
-        cells = {"/".join(map(str, key)): {lib: list(rounds.values()) for lib, rounds in cell.rounds.items()}
-                 for key, cell in self.cells.items()}
+    def keep(self, file, made):
+        """The rounds' figures as one JSON file: cell -> library -> one figure a round, and which failed; `made`: path -> where its figures are from."""
+        name = "/".join
+        cells = {name(map(str, key)): {lib: list(rounds.values()) for lib, rounds in cell.rounds.items()} for key, cell in self.cells.items()}
+        failed = {name(map(str, key)): cell.failed for key, cell in self.cells.items() if cell.failed}
         lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in cells.items())
-        path.write_text(f'{{"made": {json.dumps(where)}, "unit": "us", "key": "path/ranks/op/bytes", "cells": {{\n{lines}\n}}}}\n')
+        lost = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in failed.items())
+        file.write_text(f'{{"made": {json.dumps(made)}, "unit": "us", "key": "path/ranks/op/bytes", "cells": {{\n{lines}\n}}, "failed": {{\n{lost}\n}}}}\n')
+
+
+def kept(file):
+    """The lines of results that Grid.keep wrote, and path -> where they are from."""
+    book = json.loads(file.read_text())
+    lines = []
+    for name, figures in book["cells"].items():
+        path, ranks, op, size = name.split("/")
+        cell = {"path": path, "ranks": int(ranks), "op": op, "bytes": int(size)}
+        lines += [{**cell, "library": lib, "round": r, "us": {"median": us}} for lib, all_us in figures.items() for r, us in enumerate(all_us)]
+        lines += [{**cell, "library": lib, "round": 0, "failed": why} for lib, why in book["failed"].get(name, {}).items()]
+    return lines, book["made"]
+
+
+def joined(old, new):
+    """Lines of results, old ones only of cells that are not among the new."""
+    cell = lambda line: (line["path"], line["ranks"], line["op"], line["bytes"])
+    measured = {cell(line) for line in new}
+    lines = [line for line in old if cell(line) not in measured] + new
+    return sorted(lines, key=lambda line: line["path"])
 
 
 def row(cells):
