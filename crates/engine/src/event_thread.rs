@@ -3,7 +3,8 @@
 
 use crate::engine::Engine;
 use crate::events::{self, Safety};
-use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, sleeps_in_full};
+use crate::lane::{Core, Inner, LONGEST_SLEEP, Role};
+use crate::sleeper::Sleeper;
 use kw_base::counters::Counter;
 use kw_base::events::Event as News;
 use kw_base::sync::{Arc, MutexGuard, thread};
@@ -33,6 +34,9 @@ fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
         if inner.closing || inner.engine.is_none() {
             return;
         }
+        let Some(sleeper) = inner.sleeper.clone() else {
+            return;
+        };
         match inner.duty {
             Duty::Off => {
                 // Switched off: nobody waits for this thread any more.
@@ -41,12 +45,12 @@ fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
             }
             Duty::Idle => {
                 drop(inner);
-                thread::park();
+                sleeper.rest(None);
                 look = Look::default();
             }
-            Duty::Watching => watch(inner, &mut look),
+            Duty::Watching => watch(inner, &sleeper, &mut look),
             Duty::Serving => {
-                serve(core, inner);
+                serve(core, inner, &sleeper);
                 events::deliver(core, Safety::ThreadSafe);
             }
             Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
@@ -62,13 +66,16 @@ struct Look {
     factor: u32,
 }
 
-fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, look: &mut Look) {
+fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper, look: &mut Look) {
     let event = look.judge(&inner);
+    if event == Event::Quiet {
+        inner.habit.stayed_away();
+    }
     inner.duty = inner.duty.on(event).0;
     if inner.duty == Duty::Watching {
         let pause = inner.watch * look.factor.max(1);
         drop(inner);
-        thread::park_timeout(pause);
+        sleeper.rest(Some(pause));
     }
 }
 
@@ -95,22 +102,14 @@ impl Look {
     }
 }
 
-fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
-    let fresh = inner.role == Role::Free;
-    if fresh {
-        inner.role = Role::Event;
-        count(&mut inner, Counter::EventTakeovers, 1);
-        if let Some(e) = &mut inner.engine {
-            let active = e.machine.active() as i64;
-            e.notice(News::EventTakeover, [active, 0, 0, 0]);
-        }
-    }
-    let Some(sleeper) = inner.sleeper.clone() else {
-        return;
-    };
-    if fresh {
+/// One stretch of duty: what there is to do, then a sleep.
+fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper) {
+    if inner.role == Role::Free {
+        inner.take_over();
         while progress(&mut inner, Engine::progress) {}
     } else {
+        sleeper.wake_up();
+        inner.awake();
         progress(&mut inner, Engine::progress_ready);
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
@@ -118,26 +117,53 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>) {
         inner.duty = Duty::Idle;
         return;
     }
-    if let Some(e) = &mut inner.engine {
-        e.make_ready_to_sleep();
+    if inner.can_sleep_on_duty(sleeper) {
+        drop(inner);
+        doze(core, sleeper);
     }
-    sleeper.arm();
-    if progress(&mut inner, Engine::progress_before_serving_asleep)
-        || inner.has_news(Safety::ThreadSafe)
-    {
-        sleeper.disarm();
-        inner.awake();
-        return;
-    }
-    drop(inner);
-    let full = sleeps_in_full(&sleeper, LONGEST_SLEEP);
-    let mut inner = core.lock();
-    if inner.role == Role::Event {
-        sleeper.disarm();
-        inner.awake();
-        if full {
+}
+
+fn doze<T>(core: &Core<T>, sleeper: &Sleeper) {
+    let before = kw_sys::clock::now();
+    sleeper.doze(LONGEST_SLEEP);
+    if kw_sys::clock::now().since(before) >= LONGEST_SLEEP {
+        let mut inner = core.lock();
+        if inner.role == Role::Event {
             inner.note_lost_wakeup(Engine::progress_ready);
         }
+    }
+}
+
+impl<T> Inner<T> {
+    /// The event thread has the duty from now on.
+    pub(crate) fn take_over(&mut self) {
+        self.role = Role::Event;
+        count(self, Counter::EventTakeovers, 1);
+        if let Some(e) = &mut self.engine {
+            let active = e.machine.active() as i64;
+            e.notice(News::EventTakeover, [active, 0, 0, 0]);
+        }
+    }
+
+    /// Arms everything for the event thread's sleep on duty, and drains once more. `false`: there is something to do first.
+    pub(crate) fn can_sleep_on_duty(&mut self, sleeper: &Sleeper) -> bool {
+        if let Some(e) = &mut self.engine {
+            e.make_ready_to_sleep();
+        }
+        sleeper.arm();
+        let moved = match self.role {
+            Role::Event => progress(self, Engine::progress_before_serving_asleep),
+            _ => self
+                .engine
+                .as_mut()
+                .is_some_and(Engine::progress_before_serving_asleep),
+        };
+        let can = !moved && !self.has_news(Safety::ThreadSafe);
+        if !can {
+            sleeper.disarm();
+            self.awake();
+        }
+        can
     }
 }
 

@@ -17,7 +17,7 @@ use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
-use kw_core::duty::{Duty, Event};
+use kw_core::duty::{Duty, Habit};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(crate) enum Role {
 }
 
 #[derive(Debug)]
-struct Waiter {
+pub(crate) struct Waiter {
     id: u64,
     thread: thread::Thread,
     requests: Vec<ReqId>,
@@ -82,15 +82,16 @@ pub struct Inner<T> {
     pub(crate) duty: Duty,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
-    waiters: Vec<Waiter>,
+    pub(crate) waiters: Vec<Waiter>,
     next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
-    told: u64,
+    pub(crate) told: u64,
     spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
+    pub(crate) habit: Habit,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
     /// Who hears of events.
@@ -123,8 +124,8 @@ pub struct Lane<T> {
 
 /// Ownership of the lane.
 pub struct Guard<'a, T: Send + 'static> {
-    core: &'a Arc<Core<T>>,
-    /// `None` only inside [`Guard::apart`].
+    pub(crate) core: &'a Arc<Core<T>>,
+    /// `None` only inside [`Guard::apart`], and at the end.
     held: Option<MutexGuard<'a, Inner<T>>>,
 }
 
@@ -164,6 +165,7 @@ impl<T: Send + 'static> Lane<T> {
             crowded: false,
             watch: Duration::ZERO,
             sleeper: None,
+            habit: Habit::default(),
             event_thread: None,
             closing: false,
             tools: Tools::default(),
@@ -255,6 +257,9 @@ impl<T: Send + 'static> Lane<T> {
                 Role::Caller | Role::CallerAsleep => self.park(guard, on, ready),
                 Role::Event | Role::Free => {
                     guard.role = Role::Caller;
+                    if let Some(s) = &guard.sleeper {
+                        s.take_back();
+                    }
                     poll_until(guard, on, ready);
                     guard.role = Role::Free;
                     true
@@ -402,7 +407,7 @@ fn sleep_once<T: Send + 'static>(
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
     let full = guard.apart(|| sleeps_in_full(&sleeper, longest));
-    sleeper.disarm();
+    sleeper.wake_up();
     guard.awake();
     guard.role = Role::Caller;
     if full {
@@ -470,18 +475,6 @@ impl<T> Inner<T> {
         Ok(())
     }
 
-    /// Has the event thread end by itself, wherever it sleeps.
-    fn dismiss(&mut self) {
-        self.duty = Duty::Off;
-        if let Some(t) = &self.event_thread {
-            t.thread().unpark();
-        }
-        if let Some(s) = &self.sleeper {
-            s.arm();
-            s.ring();
-        }
-    }
-
     /// The value of a counter; zero before the start and after the end.
     pub fn counter(&self, c: Counter) -> u64 {
         match (c, &self.engine) {
@@ -489,17 +482,6 @@ impl<T> Inner<T> {
             (_, Some(engine)) => engine.counter(c),
             (_, None) => 0,
         }
-    }
-
-    /// The event thread has the role, but a thread in MPI wants it.
-    #[cold]
-    fn displace(&mut self) {
-        self.duty = self.duty.on(Event::Entered).0;
-        self.role = Role::Free;
-        if let Some(s) = &self.sleeper {
-            s.disarm();
-        }
-        self.awake();
     }
 
     /// Whatever this thread, parked ones and schedules wait for on boards shall wake us.
@@ -565,7 +547,7 @@ impl<T> Inner<T> {
     }
 
     #[cold]
-    fn wake_parked(&mut self) {
+    pub(crate) fn wake_parked(&mut self) {
         let Some(engine) = &self.engine else { return };
         for w in self.waiters.iter().filter(|w| w.hit(engine)) {
             w.thread.unpark();
@@ -580,26 +562,11 @@ impl<T> Inner<T> {
             w.thread.unpark();
         }
     }
-
-    /// What must be done when a thread lets go of the lane.
-    #[inline]
-    fn needs_attention(&self) -> bool {
-        match &self.engine {
-            None => false,
-            Some(e) => {
-                self.role == Role::CallerAsleep && e.collectives.unwatched
-                    || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                        && e.machine.ended != self.told
-                    || self.duty.needs_kick() && self.role == Role::Free && e.busy()
-                    || !e.noticed.is_empty() && !self.tools.busy
-            }
-        }
-    }
 }
 
 impl<T: Send + 'static> Guard<'_, T> {
     /// Does something without the lane.
-    fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
         self.held = None;
         let r = f();
         self.held = Some(self.core.lock());
@@ -624,45 +591,6 @@ impl<T: Send + 'static> Guard<'_, T> {
         });
     }
 
-    #[cold]
-    fn attend(&mut self) {
-        self.wake_parked();
-        let inner = &mut **self;
-        inner.told = inner.engine.as_ref().map_or(0, |e| e.machine.ended);
-        let asleep = inner.role == Role::CallerAsleep;
-        let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
-        let sleeper = inner.sleeper.clone();
-        if asleep && let Some(s) = &sleeper {
-            s.ring();
-        }
-        if inner.role == Role::Free && inner.waiters.is_empty() && busy {
-            let before = inner.duty;
-            let (next, kick) = before.on(Event::Left);
-            inner.duty = next;
-            if kick {
-                self.kick(before);
-            }
-        }
-    }
-
-    fn kick(&mut self, before: Duty) {
-        let core = self.core.clone();
-        let inner = &mut **self;
-        match &inner.event_thread {
-            None => inner.event_thread = crate::event_thread::spawn(core),
-            Some(t) if before == Duty::Idle => t.thread().unpark(),
-            Some(_) => {
-                if let Some(s) = &inner.sleeper {
-                    s.arm();
-                    s.ring();
-                }
-            }
-        }
-        if inner.event_thread.is_none() {
-            inner.duty = Duty::Off;
-        }
-    }
-
     /// Lets go of the lane, and has the tools hear of what happened.
     #[cold]
     fn hand_out(&mut self) {
@@ -670,22 +598,6 @@ impl<T: Send + 'static> Guard<'_, T> {
             self.held = None;
             events::deliver(self.core, Safety::None);
         }
-    }
-
-    /// Ends the event thread. Call before the engine is taken out.
-    pub fn stop_event_thread(&mut self) {
-        self.closing = true;
-        let Some(t) = self.event_thread.take() else {
-            return;
-        };
-        t.thread().unpark();
-        if let Some(s) = self.sleeper.clone() {
-            s.arm();
-            s.ring();
-        }
-        // A panic of the event thread was printed by it; there is nothing left to tell.
-        let _ = self.apart(|| t.join());
-        self.duty = Duty::Off;
     }
 }
 
@@ -710,8 +622,12 @@ impl<T: Send + 'static> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.needs_attention() {
-            self.attend();
+            let call = self.attend();
             self.hand_out();
+            if let Some(call) = call {
+                self.held = None;
+                call.now();
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod collective;
 mod engine;
 mod event_thread;
 mod events;
+mod handover;
 mod lane;
 pub mod paths;
 mod seats;

@@ -382,7 +382,11 @@ impl Paths {
     /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets.
     pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
-        self.poll_memory(now, port)
+        let moved = self.poll_memory(now, port);
+        match &mut self.tcp {
+            Some(tcp) if tcp.is_due(now) => tcp.poll_ready(now, port) | moved,
+            _ => moved,
+        }
     }
 
     #[inline]

@@ -1,10 +1,14 @@
 //! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in epoll when sockets can.
 //!
-//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed.
+//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread sleeps by itself: off duty
+//! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`Bed`]), so that whoever gives it the duty
+//! need not wake it for that.
 
+use kw_base::sync::thread::{self, Thread};
+use kw_core::duty::Duty;
 use kw_path::shm;
 use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
-use kw_sys::nest::Nest;
+use kw_sys::nest::{Bed, Nest};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -23,8 +27,8 @@ pub(crate) enum Bell {
 #[derive(Debug)]
 pub struct Sleeper {
     bell: Bell,
-    /// Doorbell and sockets, when there are sockets.
-    nest: Option<Nest>,
+    /// Doorbell and sockets, when there are sockets, and the event thread's place above them.
+    nest: Option<(Nest, Bed)>,
 }
 
 impl Sleeper {
@@ -32,7 +36,11 @@ impl Sleeper {
     pub(crate) fn new(bell: Bell, sockets: Option<OwnedFd>) -> io::Result<Sleeper> {
         let nest = match sockets {
             None => None,
-            Some(sockets) => Some(bell.nest(sockets)?),
+            Some(sockets) => {
+                let nest = bell.nest(sockets)?;
+                let bed = Bed::new(&nest)?;
+                Some((nest, bed))
+            }
         };
         Ok(Sleeper { bell, nest })
     }
@@ -58,15 +66,72 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until rung, until a socket is ready, or until `timeout`.
+    /// Sleeps until rung, until a socket is ready, or until `timeout`. Then, with the lane: `wake_up`.
     pub fn sleep(&self, timeout: Duration) {
         match (&self.nest, &self.bell) {
             (None, Bell::Own(b)) => b.sleep(Some(timeout)),
             (None, Bell::Shared(b)) => b.sleep(Some(timeout)),
-            (Some(n), bell) => {
-                n.sleep(timeout);
-                bell.clear();
-            }
+            (Some((nest, _)), _) => nest.sleep(timeout),
+        }
+    }
+
+    /// Whoever is armed has woken: takes the announcement back, and what rang.
+    pub fn wake_up(&self) {
+        match &self.nest {
+            Some(_) => self.bell.clear(),
+            None => self.disarm(),
+        }
+    }
+
+    /// Whether the event thread sleeps where anybody can hand it what comes.
+    pub fn is_shared(&self) -> bool {
+        self.nest.is_some()
+    }
+
+    /// Hands what comes to the event thread, which sleeps, after `arm`. For those that are shared.
+    pub fn hand_over(&self) {
+        if let Some((nest, bed)) = &self.nest
+            && !bed.watch(nest)
+        {
+            bed.ring();
+        }
+    }
+
+    /// What comes is no longer the event thread's. With the lane held.
+    pub fn take_back(&self) {
+        if let Some((nest, bed)) = &self.nest {
+            bed.unwatch(nest);
+        }
+    }
+
+    /// The event thread's sleep off duty: until it is roused, or `timeout`.
+    pub fn rest(&self, timeout: Option<Duration>) {
+        match (&self.nest, timeout) {
+            (Some((_, bed)), timeout) => bed.sleep(timeout),
+            (None, None) => thread::park(),
+            (None, Some(timeout)) => thread::park_timeout(timeout),
+        }
+    }
+
+    /// Its sleep on duty, after `arm`. Then, with the lane and if it is still on duty: `wake_up`.
+    pub fn doze(&self, timeout: Duration) {
+        match &self.nest {
+            Some((nest, bed)) if bed.watch(nest) => bed.sleep(Some(timeout)),
+            _ => self.sleep(timeout),
+        }
+    }
+
+    /// Wakes the event thread, which has this duty.
+    pub fn rouse(&self, event_thread: &Thread, duty: Duty) {
+        if let Some((_, bed)) = &self.nest {
+            return bed.ring();
+        }
+        if !matches!(duty, Duty::Serving | Duty::Displaced) {
+            event_thread.unpark();
+        }
+        if duty != Duty::Idle {
+            self.arm();
+            self.ring();
         }
     }
 
@@ -82,7 +147,7 @@ impl Sleeper {
 impl Bell {
     /// A bell that only threads of this rank can ring.
     pub(crate) fn own() -> Bell {
-        Bell::Own(Box::new(Doorbell::new(Own::default())))
+        Bell::Own(Box::new(Doorbell::alone()))
     }
 
     fn nest(&self, sockets: OwnedFd) -> io::Result<Nest> {

@@ -150,8 +150,20 @@ impl Ringer {
 #[derive(Debug)]
 pub struct Doorbell<K: AsRef<Post>> {
     post: K,
+    /// Only threads of this process ring.
+    alone: bool,
     socket: OnceLock<OwnedFd>,
     ringer: Ringer,
+}
+
+impl Doorbell<Own> {
+    /// A doorbell for threads of this process.
+    pub fn alone() -> Doorbell<Own> {
+        Doorbell {
+            alone: true,
+            ..Doorbell::new(Own::default())
+        }
+    }
 }
 
 impl<K: AsRef<Post>> Doorbell<K> {
@@ -159,6 +171,7 @@ impl<K: AsRef<Post>> Doorbell<K> {
     pub fn new(post: K) -> Doorbell<K> {
         Doorbell {
             post,
+            alone: false,
             socket: OnceLock::new(),
             ringer: Ringer::new(),
         }
@@ -176,8 +189,12 @@ impl<K: AsRef<Post>> Doorbell<K> {
             .word
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
-        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same for all who may ring.
-        barrier::fence_all();
+        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same for all who may ring; threads of
+        // our own fence by themselves.
+        match self.alone {
+            true => fence(Ordering::SeqCst),
+            false => barrier::fence_all(),
+        }
         armed
     }
 
@@ -191,7 +208,8 @@ impl<K: AsRef<Post>> Doorbell<K> {
         self.post().word.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain). Awake afterwards.
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain). Who is still the one that sleeps disarms afterwards:
+    /// another thread may have armed meanwhile.
     pub fn sleep(&self, timeout: Option<Duration>) {
         let word = &self.post().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
@@ -200,7 +218,6 @@ impl<K: AsRef<Post>> Doorbell<K> {
                 break;
             }
         }
-        self.disarm();
     }
 
     /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].
@@ -249,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_armed_sleeper_is_woken_by_either_means() {
-        let bell = Arc::new(Doorbell::new(Own::default()));
+        let bell = Arc::new(Doorbell::alone());
         assert!(!bell.ring_self(), "nobody sleeps");
         assert!(bell.arm(Mode::Futex));
         assert!(!bell.arm(Mode::Futex), "one sleeper at a time");

@@ -1,6 +1,7 @@
-//! Sleeping on a few descriptors at once, from any thread: an epoll set that never changes.
+//! Sleeping on a few descriptors at once, from any thread: an epoll set that never changes, and a second place to sleep above it.
 
-use rustix::event::{Timespec, epoll};
+use kw_base::sync::atomic::{AtomicBool, Ordering};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -28,15 +29,116 @@ impl Nest {
 
     /// Sleeps until one of them is ready, a signal comes, or `timeout`.
     pub fn sleep(&self, timeout: Duration) {
-        let mut events = [epoll::Event {
-            flags: epoll::EventFlags::empty(),
-            data: epoll::EventData::new_u64(0),
-        }; 4];
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: timeout.subsec_nanos() as _,
-        };
         // Whatever ended the sleep, the caller looks at everything next.
-        let _ = epoll::wait(&self.epoll, &mut events[..], Some(&timeout));
+        let _ = wait(&self.epoll, Some(timeout));
+    }
+}
+
+/// Where a thread sleeps that others may have wake up for a [`Nest`], without waking it first: `watch` says, from any thread, that the next thing
+/// that happens in the nest is to end its sleep. Whoever sleeps in the nest itself meanwhile is woken as ever.
+#[derive(Debug)]
+pub struct Bed {
+    epoll: OwnedFd,
+    bell: OwnedFd,
+    /// The nest would end the sleep.
+    watching: AtomicBool,
+}
+
+/// Numbers of the two in a bed's epoll set.
+const NEST: u64 = 0;
+const BELL: u64 = 1;
+
+impl Bed {
+    /// Above this nest, which it does not watch yet.
+    pub fn new(nest: &Nest) -> io::Result<Bed> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let never = epoll::EventFlags::ONESHOT;
+        epoll::add(&epoll, &nest.epoll, epoll::EventData::new_u64(NEST), never)?;
+        let always = epoll::EventFlags::IN;
+        epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), always)?;
+        Ok(Bed {
+            epoll,
+            bell,
+            watching: AtomicBool::new(false),
+        })
+    }
+
+    /// The next thing that happens in the nest, or has happened and not been looked at, ends the sleep. Who finds it watched already may find
+    /// the sleeper on its way out of bed, so the sleeper looks for work before it sleeps again. `false`: the system refuses.
+    pub fn watch(&self, nest: &Nest) -> bool {
+        self.watching.swap(true, Ordering::AcqRel) || self.set(nest, epoll::EventFlags::IN)
+    }
+
+    /// Nothing that happens in the nest ends the sleep any more. Not at the same time as another `unwatch` or a `watch` that counts.
+    pub fn unwatch(&self, nest: &Nest) {
+        if self.watching.load(Ordering::Relaxed) && self.watching.swap(false, Ordering::AcqRel) {
+            self.set(nest, epoll::EventFlags::empty());
+        }
+    }
+
+    fn set(&self, nest: &Nest, what: epoll::EventFlags) -> bool {
+        let what = what | epoll::EventFlags::ONESHOT;
+        let number = epoll::EventData::new_u64(NEST);
+        let done = epoll::modify(&self.epoll, &nest.epoll, number, what).is_ok();
+        if !done {
+            self.watching.store(false, Ordering::Release);
+        }
+        done
+    }
+
+    /// Sleeps until something happens in the nest that was asked for, until rung, or until `timeout`.
+    pub fn sleep(&self, timeout: Option<Duration>) {
+        let (count, events) = wait(&self.epoll, timeout);
+        for event in &events[..count] {
+            match event.data.u64() {
+                NEST => drop(self.watching.swap(false, Ordering::AcqRel)),
+                // What is left in it would only end the next sleep.
+                _ => drop(rustix::io::read(&self.bell, &mut [0; 8])),
+            }
+        }
+    }
+
+    /// Ends the sleep, or the next one.
+    pub fn ring(&self) {
+        // It cannot be full, and a bell that rings already need not ring again.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+fn wait(epoll: &OwnedFd, timeout: Option<Duration>) -> (usize, [epoll::Event; 4]) {
+    let mut events = [epoll::Event {
+        flags: epoll::EventFlags::empty(),
+        data: epoll::EventData::new_u64(0),
+    }; 4];
+    let timeout = timeout.map(|t| Timespec {
+        tv_sec: t.as_secs() as _,
+        tv_nsec: t.subsec_nanos() as _,
+    });
+    let count = epoll::wait(epoll, &mut events[..], timeout.as_ref()).unwrap_or(0);
+    (count, events)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bed_is_woken_by_its_nest_once_and_only_when_asked() {
+        let (r, w) = rustix::pipe::pipe().unwrap();
+        let nest = Nest::new(&[&r]).unwrap();
+        let bed = Bed::new(&nest).unwrap();
+        let slept_through = |bed: &Bed| wait(&bed.epoll, Some(Duration::ZERO)).0 == 0;
+        rustix::io::write(&w, b"x").unwrap();
+        assert!(slept_through(&bed), "nobody asked");
+        assert!(bed.watch(&nest), "what lies there already counts");
+        bed.sleep(None);
+        assert!(slept_through(&bed), "once");
+        assert!(bed.watch(&nest));
+        bed.unwatch(&nest);
+        assert!(slept_through(&bed), "not any more");
+        bed.ring();
+        bed.sleep(None);
+        assert!(slept_through(&bed), "a ring is heard once");
     }
 }

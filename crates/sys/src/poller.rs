@@ -135,6 +135,11 @@ impl Poller {
         Ok(())
     }
 
+    /// Whether the alarm has gone off at `now`, and nobody has waited since.
+    pub fn is_due(&self, now: Tick) -> bool {
+        self.alarm <= now
+    }
+
     /// What happened, at most 64 events; waits as long as `timeout` says (`None`: until something happens). An alarm
     /// ends the wait and gives no event. A signal ends it too.
     pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Event>) -> io::Result<()> {

@@ -147,8 +147,10 @@ pub enum Asleep {
     /// A thread that waits: whatever comes may be what it waits for.
     Waiting,
     /// The event thread, while the program computes: every time that it wakes, the computation stands still, so it sleeps until a segment of
-    /// a long payload has come.
+    /// a long payload has come. Nobody hears before the next call that a send has ended.
     Serving,
+    /// The same, while an operation goes on whose next step may wait for the end of a send.
+    Stepping,
 }
 
 /// What is known of a peer.

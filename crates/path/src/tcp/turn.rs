@@ -20,7 +20,7 @@ impl TcpPath {
         self.patience = 0;
         let batch = match who {
             Asleep::Waiting => 0,
-            Asleep::Serving => self.tuning.batch,
+            Asleep::Serving | Asleep::Stepping => self.tuning.batch,
         };
         let how = self.way_to_watch();
         for &peer in &self.lists.live {
@@ -41,8 +41,14 @@ impl TcpPath {
         match who {
             _ if self.lists.owing.is_empty() => self.later = Later::default(),
             Asleep::Waiting => self.own_all(),
-            Asleep::Serving => self.look_later(now),
+            Asleep::Serving => {}
+            Asleep::Stepping => self.look_later(now),
         }
+    }
+
+    /// Whether the alarm has gone off, and would end a sleep at once.
+    pub fn is_due(&self, now: Tick) -> bool {
+        self.poller.is_due(now)
     }
 
     /// Where few connections are read directly the poller watches them for the next sleep only.
