@@ -382,7 +382,8 @@ impl<P: Place> Rank<P> {
 
 fn model<P: Place>(program: impl Fn(&Rank<P>) + Send + Sync + Copy + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
+    builder.preemption_bound = Some(3);
     builder.check(move || {
         let rank = Arc::new(Rank::<P>::default());
         let (event, peer) = (rank.clone(), rank.clone());
