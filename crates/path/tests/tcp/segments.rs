@@ -111,14 +111,14 @@ fn a_goodbye_does_not_pass() {
     assert!(log.came.len() == 1 && log.came[0].1 == bytes);
 }
 
-/// Serves as the event thread does: arms, sleeps, looks at what is ready, and at nothing else.
+/// Serves as the event thread does while an operation goes on: arms, sleeps, looks at what is ready, and at nothing else.
 fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) -> bool) {
     use kw_sys::poller::{Interest, Poller};
     let mut outer = Poller::new().unwrap();
     outer.add(&*path, 1, Interest::Read).unwrap();
     let mut events = Vec::new();
     until("serving", || {
-        path.arm(Asleep::Serving, now());
+        path.arm(Asleep::Stepping, now());
         if done(path, log) {
             return true;
         }
