@@ -61,7 +61,7 @@ static struct sockaddr_in decoy(const char *namespace)
         fcntl(s, F_SETFL, O_NONBLOCK);
         while (getppid() == parent) {
             int fd;
-            sleep_until(now() + 0.02); /* as the door does */
+            sleep_until(now() + 0.02); /* so that it costs little */
             while ((fd = accept(s, NULL, NULL)) >= 0)
                 close(fd);
         }
@@ -110,7 +110,7 @@ static void talk(struct stranger *s, int turns)
         done = send(s->fd, words, 1 + rand() % (HELLO - 1), MSG_NOSIGNAL);
     if (turns == 1 && s->kind == 4)
         done = send(s->fd, words, HELLO, MSG_NOSIGNAL);
-    if (turns == 30 && s->kind == 4) /* 0.1 s later: the door looks every 20 ms */
+    if (turns == 30 && s->kind == 4) /* 0.1 s later: every look at a door has come by then */
         done = send(s->fd, words + HELLO, SAID - HELLO, MSG_NOSIGNAL);
     if ((turns == 2 && s->kind == 0) || (turns == 40 && s->kind != 1) || done < 0) {
         close(s->fd);

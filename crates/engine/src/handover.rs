@@ -86,7 +86,7 @@ impl<T> Inner<T> {
 }
 
 impl<T: Send + 'static> Guard<'_, T> {
-    /// Does what [`Inner::needs_attention`]; what is left is to be done with the lane free.
+    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane free: that is returned.
     #[cold]
     pub(crate) fn attend(&mut self) -> Option<Call> {
         self.wake_parked();

@@ -91,6 +91,7 @@ pub struct Inner<T> {
     pub(crate) crowded: bool,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
+    /// Whether the program stays away when it leaves.
     pub(crate) habit: Habit,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,

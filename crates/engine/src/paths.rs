@@ -379,7 +379,8 @@ impl Paths {
         moved
     }
 
-    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets.
+    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets; an alarm that has gone off already
+    /// would only end the sleep, so that is seen to as well.
     pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
         let moved = self.poll_memory(now, port);

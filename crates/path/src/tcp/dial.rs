@@ -19,10 +19,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(9);
 /// The same when there was a connection: with the silence that ended it (see `Tuning::silence`) less than 15 s.
 const AGAIN: Duration = Duration::from_secs(5);
-/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank has ended.
-const REFUSED: u32 = 3;
 /// The same when the connection was left before the kernel would have ended it.
 const LONGER: Duration = Duration::from_secs(12);
+/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank has ended.
+const REFUSED: u32 = 3;
 /// How long the kernel's choice of our own address is the only one.
 const WIDEN: Duration = Duration::from_millis(250);
 /// First pause before all addresses are tried again.

@@ -4,7 +4,6 @@
 
 use super::link::Watch;
 use super::*;
-use kw_sys::poller::Event;
 
 impl TcpPath {
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
