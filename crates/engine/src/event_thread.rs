@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::events::{self, Safety};
-use crate::lane::{Core, Inner, LONGEST_SLEEP, Role};
+use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, lasts_in_full};
 use crate::sleeper::Sleeper;
 use kw_base::counters::Counter;
 use kw_base::events::Event as News;
@@ -124,9 +124,7 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleep
 }
 
 fn doze<T>(core: &Core<T>, sleeper: &Sleeper) {
-    let before = kw_sys::clock::now();
-    sleeper.doze(LONGEST_SLEEP);
-    if kw_sys::clock::now().since(before) >= LONGEST_SLEEP {
+    if lasts_in_full(LONGEST_SLEEP, |t| sleeper.doze(t)) {
         let mut inner = core.lock();
         if inner.role == Role::Event {
             inner.note_lost_wakeup(Engine::progress_ready);

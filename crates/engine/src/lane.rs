@@ -407,7 +407,7 @@ fn sleep_once<T: Send + 'static>(
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    let full = guard.apart(|| sleeps_in_full(&sleeper, longest));
+    let full = guard.apart(|| lasts_in_full(longest, |t| sleeper.sleep(t)));
     sleeper.wake_up();
     guard.awake();
     guard.role = Role::Caller;
@@ -417,10 +417,10 @@ fn sleep_once<T: Send + 'static>(
     ready(guard)
 }
 
-/// Sleeps; whether nothing woke it for all of the longest time.
-pub(crate) fn sleeps_in_full(sleeper: &Sleeper, longest: Duration) -> bool {
+/// Sleeps; whether nothing ended that for all of the longest time.
+pub(crate) fn lasts_in_full(longest: Duration, sleep: impl FnOnce(Duration)) -> bool {
     let before = kw_sys::clock::now();
-    sleeper.sleep(longest);
+    sleep(longest);
     longest == LONGEST_SLEEP && kw_sys::clock::now().since(before) >= longest
 }
 
