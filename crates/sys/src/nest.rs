@@ -1,7 +1,8 @@
 //! Sleeping on a few descriptors at once, from any thread: an epoll set that never changes, and a second place to sleep above it.
 
+use crate::poller::{NO_EVENT, happened};
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -30,7 +31,7 @@ impl Nest {
     /// Sleeps until one of them is ready, a signal comes, or `timeout`.
     pub fn sleep(&self, timeout: Duration) {
         // Whatever ended the sleep, the caller looks at everything next.
-        let _ = wait(&self.epoll, Some(timeout));
+        let _ = happened(&self.epoll, &mut [NO_EVENT; 4], Some(timeout));
     }
 }
 
@@ -89,8 +90,9 @@ impl Bed {
 
     /// Sleeps until something happens in the nest that was asked for, until rung, or until `timeout`.
     pub fn sleep(&self, timeout: Option<Duration>) {
-        let (count, events) = wait(&self.epoll, timeout);
-        for event in &events[..count] {
+        let mut list = [NO_EVENT; 2];
+        // Whoever is woken by a failure looks at everything.
+        for event in happened(&self.epoll, &mut list, timeout).unwrap_or_default() {
             match event.data.u64() {
                 NEST => drop(self.watching.swap(false, Ordering::AcqRel)),
                 // What is left in it would only end the next sleep.
@@ -106,19 +108,6 @@ impl Bed {
     }
 }
 
-fn wait(epoll: &OwnedFd, timeout: Option<Duration>) -> (usize, [epoll::Event; 4]) {
-    let mut events = [epoll::Event {
-        flags: epoll::EventFlags::empty(),
-        data: epoll::EventData::new_u64(0),
-    }; 4];
-    let timeout = timeout.map(|t| Timespec {
-        tv_sec: t.as_secs() as _,
-        tv_nsec: t.subsec_nanos() as _,
-    });
-    let count = epoll::wait(epoll, &mut events[..], timeout.as_ref()).unwrap_or(0);
-    (count, events)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -128,7 +117,12 @@ mod tests {
         let (r, w) = rustix::pipe::pipe().unwrap();
         let nest = Nest::new(&[&r]).unwrap();
         let bed = Bed::new(&nest).unwrap();
-        let slept_through = |bed: &Bed| wait(&bed.epoll, Some(Duration::ZERO)).0 == 0;
+        let slept_through = |bed: &Bed| {
+            let now = Some(Duration::ZERO);
+            happened(&bed.epoll, &mut [NO_EVENT; 2], now)
+                .unwrap()
+                .is_empty()
+        };
         rustix::io::write(&w, b"x").unwrap();
         assert!(slept_through(&bed), "nobody asked");
         assert!(bed.watch(&nest), "what lies there already counts");

@@ -144,20 +144,8 @@ impl Poller {
     /// ends the wait and gives no event. A signal ends it too.
     pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Event>) -> io::Result<()> {
         out.clear();
-        let limit = timeout.map(|d| Timespec {
-            tv_sec: d.as_secs() as _,
-            tv_nsec: d.subsec_nanos() as _,
-        });
-        let mut list = [epoll::Event {
-            flags: epoll::EventFlags::empty(),
-            data: epoll::EventData::new_u64(0),
-        }; 64];
-        let n = match epoll::wait(&self.epoll, &mut list, limit.as_ref()) {
-            Ok(n) => n,
-            Err(rustix::io::Errno::INTR) => 0,
-            Err(e) => return Err(e.into()),
-        };
-        for e in &list[..n] {
+        let mut list = [NO_EVENT; 64];
+        for e in happened(&self.epoll, &mut list, timeout)? {
             if e.data.u64() == TIMER {
                 self.ring()?;
                 continue;
@@ -180,6 +168,29 @@ impl Poller {
         let _ = rustix::io::read(&self.timer, &mut count);
         self.alarm = Tick::NEVER;
         Ok(())
+    }
+}
+
+/// A place for an event.
+pub(crate) const NO_EVENT: epoll::Event = epoll::Event {
+    flags: epoll::EventFlags::empty(),
+    data: epoll::EventData::new_u64(0),
+};
+
+/// What happened in an epoll set, as many events as `list` has places; waits as long as `timeout` says, or until a signal comes.
+pub(crate) fn happened<'a>(
+    epoll: &OwnedFd,
+    list: &'a mut [epoll::Event],
+    timeout: Option<Duration>,
+) -> io::Result<&'a [epoll::Event]> {
+    let limit = timeout.map(|d| Timespec {
+        tv_sec: d.as_secs() as _,
+        tv_nsec: d.subsec_nanos() as _,
+    });
+    match epoll::wait(epoll, &mut *list, limit.as_ref()) {
+        Ok(n) => Ok(&list[..n]),
+        Err(rustix::io::Errno::INTR) => Ok(&[]),
+        Err(e) => Err(e.into()),
     }
 }
 
