@@ -293,9 +293,10 @@ impl Engine {
         if !self.machine.may_take(from, buf.len()) {
             return None;
         }
+        let memory = self.paths.memory_to(from)?;
         let (machine, pattern) = (&mut self.machine, want.pattern());
         let mut found = None;
-        self.paths.offer_from(from, self.looks, |head, body| {
+        memory.offer_from(from, self.looks, |head, body| {
             found = machine.take_direct(from, pattern, buf, head, body);
             found.is_some()
         });

@@ -412,18 +412,12 @@ impl Paths {
         }
     }
 
-    /// Shows the next frame of a peer to `wants`, where memory is shared with it (see [`ShmPath::offer_from`]).
+    /// The path to a peer with whom memory is shared.
     #[inline]
-    pub fn offer_from(
-        &mut self,
-        peer: Peer,
-        looks: u32,
-        wants: impl FnOnce(&Header, &[u8]) -> bool,
-    ) -> bool {
-        match (self.routes[peer.idx()], &mut self.shm) {
-            (Route::Shm, Some(p)) => p.offer_from(peer, looks, wants),
-            _ => false,
-        }
+    pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {
+        self.shm
+            .as_mut()
+            .filter(|_| self.routes[peer.idx()] == Route::Shm)
     }
 
     /// Out of line, as [`Paths::send_elsewhere`].
