@@ -239,8 +239,8 @@ impl<'a> Ask<'a> {
         Slice::whole(if self.in_place { RECV } else { SEND }, self.count)
     }
 
-    /// A reduction of nothing, or by one rank, whose result is its input: lays out what there is to do. Says whether it was one.
-    pub fn is_idle(&self, s: &mut Schedule) -> bool {
+    /// Emits the copy that is all of a reduction of nothing, or by one rank. Whether this is one.
+    pub fn only_copies(&self, s: &mut Schedule) -> bool {
         let idle = self.size < 2 || self.count == 0;
         if idle && self.count > 0 && self.input() != self.output() {
             s.copy(self.input(), self.output());

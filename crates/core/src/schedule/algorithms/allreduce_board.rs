@@ -9,7 +9,7 @@ use crate::schedule::{Ask, Schedule};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
-    if ask.is_idle(s) {
+    if ask.only_copies(s) {
         return;
     }
     let cut = Cut::new(ask, s, ask.count, 2);

@@ -17,7 +17,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Combines everybody's data at the root, or at all ranks.
 pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
-    if ask.is_idle(s) {
+    if ask.only_copies(s) {
         return;
     }
     let cut = Cut::long(ask, s, ask.count, 3);
