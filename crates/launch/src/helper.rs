@@ -95,7 +95,11 @@ pub fn run() -> Result<(), Verdict> {
 }
 
 impl Helper {
+    /// Says what is due (at first: that we are there), then waits for what comes.
     fn turn(&mut self) -> Result<(), Over> {
+        self.pass_input();
+        self.push()?;
+        self.steer();
         let mut events = Vec::with_capacity(64);
         // soon when rank 0's pipe is full: it is not watched
         let (secs, nanos) = match self.input_waits.is_empty() {
@@ -123,9 +127,6 @@ impl Helper {
                 _ => {}
             }
         }
-        self.pass_input();
-        self.push()?;
-        self.steer();
         match self.held || clock::now().since(self.heard) < SILENT {
             true => Ok(()),
             false => Err(Over::Alone),
