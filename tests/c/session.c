@@ -10,7 +10,11 @@ int main(int argc, char **argv) {
     int n, rank, size, len, flag, got = -1;
     char name[256];
     (void)argc; (void)argv;
-    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
+    // The handler that a call is given for what it makes is also asked when the call fails.
+    CHECK_CLASS(MPI_Session_init((MPI_Info)(intptr_t)0x7ffff0, MPI_ERRORS_RETURN, &s), MPI_ERR_INFO);
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s));
+    CHECK_CLASS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c), MPI_ERR_GROUP);
+    OK(MPI_Session_set_errhandler(s, MPI_ERRORS_RETURN));
     OK(MPI_Session_get_num_psets(s, MPI_INFO_NULL, &n));
     CHECK(n >= 2);
     for (int i = 0; i < n; i++) {

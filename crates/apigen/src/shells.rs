@@ -73,7 +73,8 @@ fn runner(f: &Function) -> &'static str {
     }
 }
 
-/// Whose error handler is asked: the first communicator, window, file or session among the arguments.
+/// Whose error handler is asked: that of the first communicator, window, file or session among the arguments, or the one that a
+/// new communicator or session is to have (MPI 5.0, 7.4.2 and 11.3.1).
 fn scope(f: &Function) -> String {
     for p in f.fixed_params() {
         for (c, variant) in [
@@ -83,6 +84,14 @@ fn scope(f: &Function) -> String {
             ("MPI_Session", "Session"),
         ] {
             if p.c_type == c {
+                return format!("Scope::{variant}({})", ident(&p.name));
+            }
+        }
+    }
+    let given = f.fixed_params().find(|p| p.c_type == "MPI_Errhandler");
+    if let Some(p) = given {
+        for (made, variant) in [("MPI_Comm *", "NewComm"), ("MPI_Session *", "NewSession")] {
+            if f.fixed_params().any(|p| p.c_type == made) {
                 return format!("Scope::{variant}({})", ident(&p.name));
             }
         }

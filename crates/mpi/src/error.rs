@@ -1,6 +1,6 @@
 //! What goes wrong, in one sentence and with the standard's class.
 
-use crate::handle::{CommH, FileH, SessionH, WinH};
+use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
 use kw_sys::callback::ErrorHandler;
 
 /// Result of an MPI call.
@@ -122,6 +122,10 @@ pub enum Scope {
     File(FileH),
     /// This session's.
     Session(SessionH),
+    /// The one that a call was given for the communicator it makes.
+    NewComm(ErrhandlerH),
+    /// Likewise, for the session.
+    NewSession(ErrhandlerH),
 }
 
 /// What an error handler does.

@@ -4,7 +4,7 @@
 //! MPI_*_get_errhandler each give one, MPI_Errhandler_free takes one) and the objects it is attached to.
 
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
-use crate::handle::{CommH, ErrhandlerH};
+use crate::handle::{CommH, ErrhandlerH, SessionH};
 use crate::state::{Mpi, Tables};
 use kw_sys::callback::ErrorHandler;
 
@@ -127,6 +127,10 @@ impl Tables {
                 s.0,
             ),
             Scope::File(f) => (self.file_errhandler.0, f.0),
+            Scope::NewComm(e) if self.check_errhandler(e, Kind::Comm).is_ok() => (e, CommH::NULL.0),
+            Scope::NewSession(e) if self.check_errhandler(e, Kind::Session).is_ok() => {
+                (e, SessionH::NULL.0)
+            }
             _ => (
                 self.comm(CommH::SELF)
                     .map_or(self.early_errhandler(), |c| c.errhandler),
