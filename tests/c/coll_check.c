@@ -93,6 +93,37 @@ static void groups(MPI_Comm comm, MPI_Group all) {
     OK(MPI_Group_free(&own));
 }
 
+/* Groups without a communicator of their own: who is in the other's group hears that it is another one, and so does rank 0, of whom the last
+ * rank says nothing. */
+static void bare_groups(MPI_Comm comm, MPI_Group all) {
+    static const char other[] = "processes (";
+    MPI_Group some, turned, own, rest;
+    MPI_Comm c = MPI_COMM_NULL;
+    int zero = 0, back[64];
+    for (int i = 0; i < size; i++) back[i] = size - 1 - i;
+    OK(MPI_Group_excl(all, 1, &zero, &some));
+    OK(MPI_Group_incl(all, size, back, &turned));
+    OK(MPI_Group_incl(all, 1, &zero, &own));
+    OK(MPI_Group_difference(all, own, &rest));
+    if (size > 2) HEARS(MPI_Comm_create_group(comm, last ? some : all, 3, &c), MPI_ERR_GROUP, "MPI_Comm_create_group with a group of", other);
+    HEARS(MPI_Comm_create_group(comm, last ? turned : all, 4, &c), MPI_ERR_GROUP, "(0, 1", ", 0)");
+    HEARS(MPI_Comm_create_from_group(last ? turned : all, "five", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c), MPI_ERR_GROUP, "MPI_Comm_create_from_group with", "(0, 1");
+    if (size > 2 && rank) HEARS(MPI_Intercomm_create_from_groups(rest, last ? 1 : 0, own, 0, "six", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c), MPI_ERR_ARG, "and leaders 1 and 0", "and leaders 0 and 0");
+    OK(MPI_Comm_create_group(comm, all, 7, &c));
+    works(c);
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Comm_create_from_group(all, "eight", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
+    works(c);
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Intercomm_create_from_groups(rank ? rest : own, 0, rank ? own : rest, 0, "nine", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
+    OK(MPI_Barrier(c));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Group_free(&some));
+    OK(MPI_Group_free(&turned));
+    OK(MPI_Group_free(&own));
+    OK(MPI_Group_free(&rest));
+}
+
 /* Calls that make communicators, change them, or take them away. */
 static void makers(MPI_Comm comm) {
     int other = last ? 1 : 0, kind = last ? MPI_COMM_TYPE_SHARED : MPI_COMM_TYPE_HW_GUIDED;
@@ -109,6 +140,7 @@ static void makers(MPI_Comm comm) {
     HEARS(last ? MPI_Comm_set_info(comm, info) : MPI_Comm_dup_with_info(comm, info, &c), MPI_ERR_OTHER, "MPI_Comm_set_info", "MPI_Comm_dup_with_info");
     HEARS(last ? MPI_Comm_create(comm, group, &c) : MPI_Barrier(comm), MPI_ERR_OTHER, "MPI_Comm_create", "MPI_Barrier");
     if (size > 1) groups(comm, group);
+    if (size > 1) bare_groups(comm, group);
     HEARS(MPI_Comm_split_type(comm, kind, 0, info, &c), MPI_ERR_ARG, "MPI_Comm_split_type of type", "rank 0");
     HEARS(MPI_Intercomm_create(comm, 0, comm, 1, 5 + other, &c), MPI_ERR_ARG, "with local leader 0 and tag 6", "and tag 5");
     works(comm);

@@ -4,6 +4,7 @@
 //! apart by their ranks in a group that does not change from call to call, so that a message which runs ahead is never
 //! taken for another's. Whoever calls these must have let go of the lane.
 
+mod compare;
 mod route;
 
 pub(crate) use route::{Words, route};
@@ -386,12 +387,16 @@ fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut 
     let buf = Buf::alloc(bytes.len());
     let id = start_recv(mpi, source, what, &buf)?;
     let outcome = finish(mpi, id, Some(source.1))?;
+    received(source.1, outcome, &buf, bytes)
+}
+
+/// The bytes that came, which must be as many as were expected.
+fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
     if outcome.len != bytes.len() as u64 {
         return fail(
             Class::Intern,
             format!(
-                "process {} said {} bytes where {} were expected; do all processes make the same communicator?",
-                source.1,
+                "process {from} said {} bytes where {} were expected; do all processes make the same communicator?",
                 outcome.len,
                 bytes.len()
             ),

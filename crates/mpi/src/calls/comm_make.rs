@@ -273,6 +273,12 @@ pub fn comm_create_group(
     };
     let mut local = parent.circle.part(group, rank);
     local.purpose = Purpose::User(tag);
+    check::among(
+        &local,
+        "comm_create_group",
+        &[&local.group],
+        Said::default(),
+    )?;
     let made = parent.make(local, None)?;
     parent.give(made, newcomm)
 }
@@ -297,6 +303,12 @@ pub fn comm_create_from_group(
         return Ok(());
     }
     let local = bootstrap(mpi, group, "group", tag)?;
+    check::among(
+        &local,
+        "comm_create_from_group",
+        &[&local.group],
+        Said::default(),
+    )?;
     let parent = Parent {
         circle: local.clone(),
         remote: None,

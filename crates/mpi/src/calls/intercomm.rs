@@ -114,6 +114,15 @@ pub fn intercomm_create_from_groups(
     check_leader(remote_leader, &theirs, "remote_leader")?;
     check_disjoint(&ours, &theirs)?;
     let circle = bootstrap(mpi, ours.clone(), "local_group", tag)?;
+    let leaders = [local_leader as i64, remote_leader as i64];
+    let text = format!(" and leaders {local_leader} and {remote_leader}");
+    let said = Said::same(&leaders, text);
+    check::among(
+        &circle,
+        "intercomm_create_from_groups",
+        &[&ours, &theirs],
+        said,
+    )?;
     let leader = ours.peer(local_leader as u32);
     let other = theirs.peer(remote_leader as u32);
     let rank = circle.rank;

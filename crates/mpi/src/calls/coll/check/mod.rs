@@ -2,8 +2,8 @@
 //! `judge` finds two who contradict each other, `say` turns the arguments of a call into a record.
 //!
 //! Every collective call on a communicator is compared, those too that make, change or free one; persistent ones when they
-//! are started. Calls of a group without a communicator of its own (MPI_Comm_create_group, ..._from_group(s)) are not: nobody
-//! knows who else takes part before it has succeeded.
+//! are started. In calls of a group without a communicator of its own (MPI_Comm_create_group, ..._from_group(s)) its members
+//! compare which group they mean, each with each (`among`); another tag makes another call, which is waited for.
 
 mod judge;
 mod record;
@@ -17,6 +17,7 @@ use super::plan::Plan;
 use crate::calls::p2p::running;
 use crate::error::{Fault, Res};
 use crate::handle::CommH;
+use crate::internal;
 use crate::objects::Group;
 use crate::objects::comm::Comm;
 use crate::state::{Mpi, State, Tables};
@@ -177,6 +178,55 @@ pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Pl
         run.begin_with(Preface::new(record.to_bytes(), judge::judge));
     }
     Ok(Box::new(run))
+}
+
+/// The members of a group that has no communicator yet: all mean the same groups, and say the same.
+pub(crate) fn among(circle: &internal::Circle, name: &str, groups: &[&Group], said: Said) -> Res {
+    if !circle.mpi.lock().above.checking {
+        return Ok(());
+    }
+    let members = groups.iter().flat_map(|g| {
+        let peers = g.iter().map(|p| p.0 as i64);
+        std::iter::once(-1).chain(peers)
+    });
+    let meant = Amount::together(record::mix(&members.collect::<Vec<_>>()));
+    let who = format!("process {} of the job", circle.group.peer(circle.rank));
+    let mut record = Record::new(name, who, 2);
+    record.pairs.fill((meant, meant));
+    record.args = said.args;
+    record.detail = format!(" with {}{}", listed(groups), said.text);
+    let mine = record.to_bytes();
+    let objection = circle.compare(&mine, |theirs| {
+        let other = Record::from_bytes(theirs);
+        let (refused, detail) = match other.refused {
+            0 => judge::judge(&[theirs, &mine].concat(), 2)?,
+            class => (class, other.detail),
+        };
+        let objection = Record {
+            refused,
+            detail,
+            ..record.clone()
+        };
+        Some(objection.to_bytes())
+    })?;
+    match objection.map(|words| Record::from_bytes(&words)) {
+        None => Ok(()),
+        Some(said) => Err(Fault::of_code(said.refused, said.detail)),
+    }
+}
+
+/// Groups by the processes in them.
+fn listed(groups: &[&Group]) -> String {
+    let one = |group: &&Group| {
+        let some: Vec<String> = group.iter().take(8).map(|p| p.to_string()).collect();
+        let more = if group.size() > 8 { ", ..." } else { "" };
+        format!(
+            "a group of {} processes ({}{more})",
+            group.size(),
+            some.join(", ")
+        )
+    };
+    groups.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
 /// A run of all ranks of the communicator that does nothing but compare.

@@ -1,0 +1,110 @@
+//! What members of a group say to each other where no tree can be trusted yet, because they may not mean the same group.
+
+use super::{Circle, finish, received, start_recv};
+use crate::error::Res;
+use kw_engine::{ReqId, WaitOn};
+use kw_sys::buf::Buf;
+
+/// A message that another member owes.
+struct Owed {
+    from: u32,
+    /// It is the other's first.
+    first: bool,
+    id: ReqId,
+    buf: Buf,
+}
+
+impl Circle<'_> {
+    /// Every member says `mine` to every other, and says it again when it has heard all of them and agrees. The first
+    /// objection that `objects` makes to another's words (all have the same length) is passed on to everybody in place of that, and ends
+    /// the comparison: a member whose group holds somebody who does not mean it would wait for that one in vain.
+    pub(crate) fn compare(
+        &self,
+        mine: &[u8],
+        objects: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Res<Option<Vec<u8>>> {
+        let mut owed = Vec::new();
+        for first in [true, false] {
+            for from in self.others() {
+                owed.push(self.listen(from, first, mine.len())?);
+            }
+        }
+        self.tell_others(mine)?;
+        while !owed.is_empty() {
+            let (first, words) = self.hear(&mut owed, mine.len())?;
+            if let Some(objection) = objects(&words) {
+                self.tell_others(&objection)?;
+                self.stop_listening(owed);
+                return Ok(Some(objection));
+            }
+            if first && !owed.iter().any(|o| o.first) {
+                self.tell_others(mine)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let me = self.rank;
+        (0..self.size()).filter(move |&r| r != me)
+    }
+
+    fn tell_others(&self, bytes: &[u8]) -> Res {
+        for to in self.others() {
+            if let Some(id) = self.send(to, bytes)? {
+                self.release(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self, id: ReqId) {
+        if let Some(engine) = &mut self.mpi.lock().engine {
+            engine.release(id);
+        }
+    }
+
+    fn listen(&self, from: u32, first: bool, len: usize) -> Res<Owed> {
+        let buf = Buf::alloc(len);
+        let what = (self.context, self.purpose);
+        let id = start_recv(self.mpi, self.member(from), what, &buf)?;
+        Ok(Owed {
+            from,
+            first,
+            id,
+            buf,
+        })
+    }
+
+    /// Waits for one of them.
+    fn hear(&self, owed: &mut Vec<Owed>, len: usize) -> Res<(bool, Vec<u8>)> {
+        let ids: Vec<ReqId> = owed.iter().map(|o| o.id).collect();
+        let on = WaitOn {
+            requests: &ids,
+            ..WaitOn::default()
+        };
+        let come = |id: &ReqId, engine: &kw_engine::Engine| engine.is_done(*id);
+        let guard = self.mpi.lane.wait(self.mpi.lock(), on, |inner| {
+            let engine = inner.engine.as_ref();
+            engine.is_none_or(|e| ids.iter().any(|id| come(id, e)))
+        });
+        let engine = guard.engine.as_ref();
+        let at = engine.and_then(|e| ids.iter().position(|id| come(id, e)));
+        drop(guard);
+        let o = owed.swap_remove(at.unwrap_or(0));
+        let peer = self.member(o.from).1;
+        let outcome = finish(self.mpi, o.id, Some(peer))?;
+        let mut words = vec![0; len];
+        received(peer, outcome, &o.buf, &mut words)?;
+        Ok((o.first, words))
+    }
+
+    fn stop_listening(&self, owed: Vec<Owed>) {
+        for o in owed {
+            if let Some(engine) = &mut self.mpi.lock().engine {
+                engine.cancel(o.id);
+            }
+            self.release(o.id);
+        }
+    }
+}
