@@ -221,6 +221,7 @@ impl Remote {
                 env!("CARGO_PKG_VERSION")
             ));
         }
+        self.hear_all_complaints();
         self.state = State::Ready;
         self.ask_at = now + ASK;
         self.complained.clear();
@@ -245,13 +246,17 @@ impl Remote {
         Vec::new()
     }
 
-    /// Why the connection ended, in the command's own last words if it had any.
-    pub fn why_ended(&mut self) -> String {
-        // they were written before the end, so they are in the pipe
+    /// What was written before something that has just come on the other pipe is in this one.
+    fn hear_all_complaints(&mut self) {
         while self.complaint.as_ref().is_some_and(readable) {
             let late = self.hear_complaint();
             self.complained.extend(late);
         }
+    }
+
+    /// Why the connection ended, in the command's own last words if it had any.
+    pub fn why_ended(&mut self) -> String {
+        self.hear_all_complaints();
         let text = String::from_utf8_lossy(&self.complained).into_owned();
         let last = text.lines().map(str::trim).rfind(|l| !l.is_empty());
         match (last, self.state) {
