@@ -59,6 +59,10 @@ pub struct Request {
     pub ssh: Option<String>,
     /// Where the library is installed on other hosts.
     pub prefix: Option<OsString>,
+    /// Where rank 0 of a job is that is started elsewhere, `NAME:PORT`.
+    pub rendezvous: Option<OsString>,
+    /// Which of its ranks this is.
+    pub rank: Option<u32>,
 }
 
 /// One program.
@@ -93,6 +97,9 @@ pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
             Step::App(app) => request.apps.push(app),
             Step::Print(text) => return Ok(Command::Print(text)),
         }
+    }
+    if request.rank.is_some() && request.rendezvous.is_none() {
+        return misuse("--rank goes with --rendezvous".into());
     }
     Ok(Command::Run(request))
 }
@@ -198,6 +205,8 @@ impl Reader<'_> {
             Opt::MapBy => request.order = order(&name, &self.text(&name, inline)?)?,
             Opt::Ssh => request.ssh = Some(self.text(&name, inline)?),
             Opt::Prefix => request.prefix = Some(self.value(&name, inline)?),
+            Opt::Rendezvous => request.rendezvous = Some(self.value(&name, inline)?),
+            Opt::Rank => request.rank = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::Dir => app.dir = Some(self.value(&name, inline)?),
             Opt::Bind => request.bind = binding(&name, &self.value(&name, inline)?)?,
             Opt::Env => app.env.push(self.variable(&name, inline)?),
@@ -272,6 +281,15 @@ fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     }
 }
 
+fn rank(name: &str, value: &OsStr) -> Result<u32, Verdict> {
+    let text = value.to_string_lossy();
+    let rank = text.parse().ok().filter(|r| *r < MOST);
+    rank.map_or_else(
+        || misuse(format!("{name} takes a rank of the job, not '{text}'")),
+        Ok,
+    )
+}
+
 fn order(name: &str, text: &str) -> Result<Order, Verdict> {
     match text {
         "slot" => Ok(Order::Slot),
@@ -342,6 +360,8 @@ mod tests {
                 "'/no/such/file' cannot be read",
             ),
             ("-ppn 0 ./a", "at least 1"),
+            ("--rank x ./a", "not 'x'"),
+            ("--rank 0 ./a", "goes with --rendezvous"),
         ] {
             let e = run(line).unwrap_err();
             assert!(e.contains(part) && !e.contains('\n'), "{line}: {e}");

@@ -10,6 +10,7 @@
 //! | [`slurm`] | the hosts of an allocation of Slurm |
 //! | [`bind`] | which processors each rank gets |
 //! | [`ranks`] | the processes of ranks on this machine |
+//! | [`join`] | one rank of a job whose others are started elsewhere |
 //! | [`job`] | the event loop that runs a plan |
 //! | [`remote`] | another host, as mpiexec sees it: the command that reaches it, the conversation with the helper there |
 //! | [`helper`] | that helper |
@@ -27,6 +28,7 @@ pub mod collectives;
 pub mod helper;
 pub mod hosts;
 pub mod job;
+pub mod join;
 pub mod options;
 pub mod output;
 pub mod plan;

@@ -27,6 +27,10 @@ pub enum Opt {
     Ssh,
     /// Installation on other hosts.
     Prefix,
+    /// Join a job that is started elsewhere.
+    Rendezvous,
+    /// As which rank.
+    Rank,
     /// Label output lines.
     Label,
     /// Binding.
@@ -141,6 +145,18 @@ pub const ALL: &[Row] = &[
         &["--prefix"],
         &["DIR"],
         "Where Kittiwake is installed on other hosts (default: where this mpiexec is).",
+    ),
+    row(
+        Opt::Rendezvous,
+        &["--rendezvous"],
+        &["NAME:PORT"],
+        "Starts one rank of a job whose other ranks are started elsewhere, each by such a command; rank 0 is found at NAME:PORT, -n says how many ranks the job has, KW_KEY_FILE or KW_KEY holds the secret of the job.",
+    ),
+    row(
+        Opt::Rank,
+        &["--rank"],
+        &["R"],
+        "With --rendezvous: which rank this is (default: KW_RANK, JOB_COMPLETION_INDEX, or the number at the end of the host's name).",
     ),
     row(
         Opt::Env,

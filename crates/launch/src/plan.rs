@@ -177,6 +177,15 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
     })
 }
 
+/// The one program of a request, to be run here.
+pub fn single(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
+    let base = environment(&request, ours);
+    match request.apps.pop() {
+        Some(app) => app_plan(app, &base, true, false, &request.pass),
+        None => Err(Verdict::misuse("no program was named".into())),
+    }
+}
+
 /// In an allocation of Slurm its nodes are the hosts, unless hosts were named.
 fn use_allocation(request: &mut Request, env: &Env) -> Result<bool, Verdict> {
     let read = |name: &str| {

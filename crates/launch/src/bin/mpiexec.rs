@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{bind, helper, job, plan};
+use kw_launch::{bind, helper, job, join, plan};
 
 fn main() -> ExitCode {
     match run() {
@@ -25,7 +25,11 @@ fn run() -> Result<Option<Verdict>, Verdict> {
         Command::Print(text) => return print(&text),
         Command::Help => return helper::run().map(|()| None),
     };
-    let mut plan = plan::plan(request, std::env::vars_os().collect())?;
+    let environment = std::env::vars_os().collect();
+    if request.rendezvous.is_some() {
+        return Err(join::join(request, environment));
+    }
+    let mut plan = plan::plan(request, environment)?;
     let usable = kw_sys::cpus::usable();
     let here = plan.here();
     let shares = bind::bind(plan.bind, here.len(), usable, kw_sys::topology::cores)?;
