@@ -29,13 +29,26 @@
 //! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
 //! sends. A rank that is silent is not taken for dead: see [`kw_core::reliable::vigil`]. A datagram that proves nothing is
 //! dropped and counted.
+//!
+//! # Files
+//! | file | what |
+//! | --- | --- |
+//! | `open`, `tune` | the sockets; numbers that were measured |
+//! | `call` | a peer that is being called |
+//! | `link` (`queue`, `frames`) | a connection in use: what waits to be sent or to arrive; frames put into place as their bytes come |
+//! | `incoming` | datagrams to their connections, or to the desk of handshakes |
+//! | `timers` | what is due by time |
 
 mod call;
 mod frames;
+mod incoming;
 mod link;
+mod open;
 mod queue;
+mod timers;
 mod tune;
 
+pub use open::{CannotOpen, Config};
 pub use tune::Tuning;
 
 use crate::address;
@@ -43,45 +56,15 @@ use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use call::Call;
 use kw_base::{Peer, Tick};
 use kw_core::handshake::Identity;
-use kw_core::reliable::packet::sender;
-use kw_core::reliable::setup::{Arrival, Caller, Caught, Desk, Heard, SHORTEST, Welcome};
-use kw_core::reliable::vigil::Turn;
-use kw_core::reliable::{Conn, Params, Received, Session};
+use kw_core::reliable::setup::{Caller, Desk, Welcome};
+use kw_core::reliable::{Conn, Params, Session};
 use kw_core::wire::{Header, Kind};
-use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
-use kw_sys::udp::{Batch as Came, Complaint, Inbox, LONGEST, Sock};
+use kw_sys::udp::{Inbox, Sock};
 use link::{Batch, Link, Way};
 use queue::Queue;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_core::reliable::vigil`]).
-const NOBODYS_PORT: u16 = 1;
-
-/// What a path must know to open.
-#[derive(Clone)]
-pub struct Config {
-    /// This rank.
-    pub me: Peer,
-    /// Ranks of the job.
-    pub size: u32,
-    /// Name of the job.
-    pub job: String,
-    /// Key of the job.
-    pub key: [u8; 32],
-    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
-    pub interfaces: String,
-    /// All ranks share this machine: `auto` is loopback only.
-    pub single_host: bool,
-    /// The clock that `poll` is told, too.
-    pub clock: fn() -> Tick,
-}
-
-/// Why the path could not open.
-#[derive(Debug, thiserror::Error)]
-#[error("path udp cannot open: {0}")]
-pub struct CannotOpen(pub String);
 
 /// What has been counted.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -156,90 +139,7 @@ fn down(peer: Peer, reason: impl Into<String>) -> Down {
     }
 }
 
-/// The sockets, and the bytes of the longest datagram that all of them can send.
-fn open(
-    addresses: &[IpAddr],
-    all: &[netif::Interface],
-    tuning: &Tuning,
-) -> Result<(Vec<Sock>, usize), String> {
-    let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
-    for &addr in addresses {
-        match Sock::bind(addr, tuning.receive_buffer, tuning.params.ecn) {
-            Ok(sock) => socks.push(sock),
-            Err(e) => {
-                failures.push(format!("{addr}: {e}"));
-                continue;
-            }
-        }
-        let name = all.iter().find(|i| i.addr == addr).map(|i| i.name.as_str());
-        let headers = if addr.is_ipv4() { 28 } else { 48 };
-        let mtu = name.and_then(netif::mtu).unwrap_or(SHORTEST + headers);
-        longest = longest.min(mtu.saturating_sub(headers)).max(SHORTEST);
-    }
-    if socks.is_empty() {
-        return Err(format!("no address can be bound ({})", failures.join("; ")));
-    }
-    Ok((socks, longest))
-}
-
 impl UdpPath {
-    /// Opens the sockets, and calls nobody yet.
-    pub fn new(config: Config) -> Result<UdpPath, CannotOpen> {
-        UdpPath::tuned(config, Tuning::default())
-    }
-
-    /// As `new`, with other numbers than the measured ones.
-    pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
-        let all = netif::interfaces()
-            .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
-        let chosen =
-            address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
-        let (socks, longest) = open(&chosen, &all, &tuning).map_err(CannotOpen)?;
-        let scouts = chosen
-            .iter()
-            .filter_map(|&a| Sock::bind(a, 0, false).ok())
-            .collect();
-        let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
-        for (i, sock) in socks.iter().enumerate() {
-            let added = poller.add(sock, i as u64, Interest::Read);
-            added.map_err(|e| CannotOpen(format!("epoll refused a socket ({e})")))?;
-        }
-        let granted = socks
-            .iter()
-            .filter_map(|s| s.recv_buffer().ok())
-            .min()
-            .unwrap_or(0) as u64;
-        tuning.params.window = (granted / 4).clamp(tuning.window.0, tuning.window.1);
-        tuning.params.datagram = longest;
-        let at: Vec<_> = socks.iter().map(Sock::at).collect();
-        let identity = Identity::new(config.key, &config.job, config.me.0, config.size);
-        Ok(UdpPath {
-            me: config.me,
-            desk: Desk::new(identity.clone(), config.me.0, config.size, longest),
-            identity,
-            clock: config.clock,
-            poller,
-            armed: vec![false; socks.len()],
-            socks,
-            scouts,
-            address: address::to_text(&at),
-            slots: (0..config.size).map(|_| Slot::Unknown).collect(),
-            live: Vec::new(),
-            calling: Vec::new(),
-            busy: Vec::new(),
-            heard: Vec::new(),
-            held: Vec::new(),
-            retry: Tick::default(),
-            next: Tick::NEVER,
-            flooded: false,
-            inbox: Some(Box::default()),
-            batch: Batch::default(),
-            tally: Tally::default(),
-            tuning,
-            closed: false,
-        })
-    }
-
     /// Datagrams that were dropped: damaged, or by somebody who could not prove the key.
     pub fn strangers_refused(&self) -> u64 {
         self.tally.dropped
@@ -402,238 +302,6 @@ impl UdpPath {
         }
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
-        }
-    }
-
-    /// Receives from every socket.
-    fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        let mut moved = 0;
-        let mut inbox = self.inbox.take().unwrap_or_default();
-        // A look in vain costs as much as one that brings something: a second one is worth it only where much comes.
-        let turns = if self.flooded { self.tuning.turns } else { 1 };
-        for sock in 0..self.socks.len() {
-            for _ in 0..turns {
-                match self.socks[sock].recv(&mut inbox) {
-                    Ok(Some(came)) => self.sort(now, sock, came, inbound),
-                    Ok(None) => break,
-                    Err(_) => self.complaints(now, sock),
-                }
-                moved += 1;
-            }
-        }
-        self.flooded = moved >= turns;
-        self.inbox = Some(inbox);
-        moved > 0
-    }
-
-    /// Datagrams of one sender: to their connection, or to the desk.
-    fn sort<I: Inbound>(&mut self, now: Tick, sock: usize, came: Came<'_>, inbound: &mut I) {
-        for datagram in came.bytes.chunks(came.size) {
-            let Some((rank, session)) = sender(datagram) else {
-                self.tally.dropped += 1;
-                continue;
-            };
-            let peer = Peer(rank);
-            match self.slots.get_mut(peer.idx()) {
-                Some(Slot::Up(link)) if session != 0 => {
-                    match link.receive(peer, now, datagram, came.marked, inbound) {
-                        Ok(Received::Taken) => self.note(peer),
-                        Ok(Received::Dropped) => self.tally.dropped += 1,
-                        Err(reason) => self.bury(peer, reason, inbound),
-                    }
-                }
-                // What a session that is over, or not begun, still has under way.
-                Some(_) if session != 0 => {}
-                Some(_) if peer != self.me => {
-                    let way = Way {
-                        sock,
-                        to: came.from,
-                    };
-                    self.shake(peer, now, way, datagram);
-                }
-                _ => self.tally.dropped += 1,
-            }
-        }
-    }
-
-    #[inline]
-    fn note(&mut self, peer: Peer) {
-        if self.heard.last() != Some(&peer) && !self.heard.contains(&peer) {
-            self.heard.push(peer);
-        }
-    }
-
-    /// A word of a handshake.
-    #[cold]
-    fn shake(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
-        match &mut self.slots[peer.idx()] {
-            Slot::Up(link) => {
-                if let Some(w) = link.welcome.as_ref().filter(|w| w.is_asked_for(datagram)) {
-                    self.socks[way.sock].send(way.to, w.datagram(), LONGEST);
-                }
-                return;
-            }
-            Slot::Gone(_) => return,
-            Slot::Calling(call) => match call.caller().receive(datagram) {
-                Heard::Nothing => {}
-                Heard::Challenged => {
-                    call.answered(way);
-                    call.send(now, &self.socks);
-                    return;
-                }
-                Heard::Welcome(session, longest) => {
-                    let way = call.way().unwrap_or(way);
-                    self.adopt(peer, session, longest, way, None, now);
-                    return;
-                }
-            },
-            Slot::Unknown | Slot::Known(_) => {}
-        }
-        self.knock(peer, now, way, datagram);
-    }
-
-    /// Somebody says to be a peer that we have no connection with.
-    fn knock(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
-        // Without random bytes nobody can be let in; the peer comes again.
-        let Ok(nonce) = kw_sys::random::key() else {
-            return;
-        };
-        let caught = self.desk.receive(now, datagram, nonce);
-        let mine = matches!(self.slot(peer), Some(Slot::Calling(_))) && self.me < peer;
-        match caught {
-            Caught::Nothing(stranger) => self.tally.dropped += stranger as u64,
-            // The lower rank's call counts; but it may be that only this address leads to the peer.
-            Caught::Answer(_) if mine => {
-                if let Slot::Calling(call) = &mut self.slots[peer.idx()] {
-                    call.learn(way.to);
-                }
-            }
-            Caught::Answer(words) => {
-                self.socks[way.sock].send(way.to, &words, LONGEST);
-            }
-            Caught::Proven(_) if mine => {}
-            Caught::Proven(arrival) => self.welcome(*arrival, way, now),
-        }
-    }
-
-    fn welcome(&mut self, arrival: Arrival, way: Way, now: Tick) {
-        let (peer, datagram) = (Peer(arrival.rank()), arrival.datagram);
-        let (session, welcome) = arrival.welcome();
-        self.socks[way.sock].send(way.to, welcome.datagram(), LONGEST);
-        self.adopt(peer, session, datagram, way, Some(welcome), now);
-    }
-
-    /// What kernels answered to our datagrams.
-    #[cold]
-    fn complaints(&mut self, now: Tick, sock: usize) {
-        while let Some(Complaint { to, refused }) = self.socks[sock].complaint() {
-            self.next = now;
-            for slot in &mut self.slots {
-                match slot {
-                    Slot::Up(link) if link.way.to == to && refused => link.vigil.on_refusal(now),
-                    Slot::Calling(call) => call.on_complaint(now, to, refused),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// Hosts that have answered the scouts.
-    fn signs_of_life(&mut self, now: Tick) {
-        for scout in &self.scouts {
-            while let Some(Complaint { to, refused }) = scout.complaint() {
-                for slot in &mut self.slots {
-                    match slot {
-                        Slot::Up(link) if link.way.to.ip() == to.ip() && refused => {
-                            link.vigil.on_host(now)
-                        }
-                        Slot::Calling(call) => call.on_complaint(now, to, refused),
-                        _ => {}
-                    }
-                }
-            }
-        }
-    }
-
-    fn scout(&self, host: IpAddr) {
-        let to = SocketAddr::new(host, NOBODYS_PORT);
-        for s in self
-            .scouts
-            .iter()
-            .filter(|s| s.at().is_ipv4() == host.is_ipv4())
-        {
-            s.send(to, &[0], 1);
-        }
-    }
-
-    /// Goes on with whoever was heard: tells what has arrived, sends what may be sent.
-    fn answer<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
-        while let Some(peer) = self.heard.pop() {
-            let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-                continue;
-            };
-            link.vigil.on_rank(now);
-            link.release(peer, inbound);
-            if link.has_bye() && !link.told {
-                link.told = true;
-                inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
-            }
-            if !link.is_busy() {
-                self.busy.retain(|&p| p != peer);
-            }
-            self.push(peer, now, false);
-        }
-    }
-
-    /// The timers of connections and calls.
-    #[cold]
-    fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
-        self.next = Tick::NEVER;
-        self.signs_of_life(now);
-        for i in (0..self.live.len()).rev() {
-            let peer = self.live[i];
-            match self.watch(peer, now) {
-                Some(reason) => self.bury(peer, reason, inbound),
-                None => {
-                    self.push(peer, now, false);
-                }
-            }
-        }
-        for i in (0..self.calling.len()).rev() {
-            let peer = self.calling[i];
-            let Slot::Calling(call) = &mut self.slots[peer.idx()] else {
-                continue;
-            };
-            match call.turn(now) {
-                Ok(hosts) => {
-                    call.send(now, &self.socks);
-                    self.next = self.next.min(call.next());
-                    hosts.into_iter().for_each(|h| self.scout(h));
-                }
-                Err(reason) => self.bury(peer, reason, inbound),
-            }
-        }
-    }
-
-    /// Whether a peer is still there; the reason when it is not.
-    fn watch(&mut self, peer: Peer, now: Tick) -> Option<String> {
-        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-            return None;
-        };
-        if link.has_bye() {
-            // Its silence means nothing any more.
-            link.vigil.on_rank(now);
-            return None;
-        }
-        match link.vigil.turn(now) {
-            Turn::Rest => None,
-            Turn::Over(loss) => Some(loss.to_string()),
-            Turn::Ask => {
-                link.conn.ask();
-                let host = link.way.to.ip();
-                self.scout(host);
-                None
-            }
         }
     }
 }

@@ -1,0 +1,121 @@
+//! Opening the path: which sockets, and how long a datagram may be.
+
+use super::link::Batch;
+use super::{Slot, Tally, Tuning, UdpPath};
+use crate::address;
+use kw_base::{Peer, Tick};
+use kw_core::handshake::Identity;
+use kw_core::reliable::setup::{Desk, SHORTEST};
+use kw_sys::netif;
+use kw_sys::poller::{Interest, Poller};
+use kw_sys::udp::{LONGEST, Sock};
+use std::net::IpAddr;
+
+/// What a path must know to open.
+#[derive(Clone)]
+pub struct Config {
+    /// This rank.
+    pub me: Peer,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Key of the job.
+    pub key: [u8; 32],
+    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
+    pub interfaces: String,
+    /// All ranks share this machine: `auto` is loopback only.
+    pub single_host: bool,
+    /// The clock that `poll` is told, too.
+    pub clock: fn() -> Tick,
+}
+
+/// Why the path could not open.
+#[derive(Debug, thiserror::Error)]
+#[error("path udp cannot open: {0}")]
+pub struct CannotOpen(pub String);
+
+/// The sockets, and the bytes of the longest datagram that all of them can send.
+fn open(
+    addresses: &[IpAddr],
+    all: &[netif::Interface],
+    tuning: &Tuning,
+) -> Result<(Vec<Sock>, usize), String> {
+    let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
+    for &addr in addresses {
+        match Sock::bind(addr, tuning.receive_buffer, tuning.params.ecn) {
+            Ok(sock) => socks.push(sock),
+            Err(e) => {
+                failures.push(format!("{addr}: {e}"));
+                continue;
+            }
+        }
+        let name = all.iter().find(|i| i.addr == addr).map(|i| i.name.as_str());
+        let headers = if addr.is_ipv4() { 28 } else { 48 };
+        let mtu = name.and_then(netif::mtu).unwrap_or(SHORTEST + headers);
+        longest = longest.min(mtu.saturating_sub(headers)).max(SHORTEST);
+    }
+    if socks.is_empty() {
+        return Err(format!("no address can be bound ({})", failures.join("; ")));
+    }
+    Ok((socks, longest))
+}
+
+impl UdpPath {
+    /// Opens the sockets, and calls nobody yet.
+    pub fn new(config: Config) -> Result<UdpPath, CannotOpen> {
+        UdpPath::tuned(config, Tuning::default())
+    }
+
+    /// As `new`, with other numbers than the measured ones.
+    pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
+        let all = netif::interfaces()
+            .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
+        let chosen =
+            address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
+        let (socks, longest) = open(&chosen, &all, &tuning).map_err(CannotOpen)?;
+        let scouts = chosen
+            .iter()
+            .filter_map(|&a| Sock::bind(a, 0, false).ok())
+            .collect();
+        let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
+        for (i, sock) in socks.iter().enumerate() {
+            let added = poller.add(sock, i as u64, Interest::Read);
+            added.map_err(|e| CannotOpen(format!("epoll refused a socket ({e})")))?;
+        }
+        let granted = socks
+            .iter()
+            .filter_map(|s| s.recv_buffer().ok())
+            .min()
+            .unwrap_or(0) as u64;
+        tuning.params.window = (granted / 4).clamp(tuning.window.0, tuning.window.1);
+        tuning.params.datagram = longest;
+        let at: Vec<_> = socks.iter().map(Sock::at).collect();
+        let identity = Identity::new(config.key, &config.job, config.me.0, config.size);
+        Ok(UdpPath {
+            me: config.me,
+            desk: Desk::new(identity.clone(), config.me.0, config.size, longest),
+            identity,
+            clock: config.clock,
+            poller,
+            armed: vec![false; socks.len()],
+            socks,
+            scouts,
+            address: address::to_text(&at),
+            slots: (0..config.size).map(|_| Slot::Unknown).collect(),
+            live: Vec::new(),
+            calling: Vec::new(),
+            busy: Vec::new(),
+            heard: Vec::new(),
+            held: Vec::new(),
+            retry: Tick::default(),
+            next: Tick::NEVER,
+            flooded: false,
+            inbox: Some(Box::default()),
+            batch: Batch::default(),
+            tally: Tally::default(),
+            tuning,
+            closed: false,
+        })
+    }
+}
