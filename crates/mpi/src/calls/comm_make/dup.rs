@@ -1,0 +1,148 @@
+//! Duplicates of communicators (MPI 5.0, 7.4.2).
+
+use super::Parent;
+use crate::calls::attr::{copy_all, delete_all};
+use crate::calls::coll::check::{self, Said};
+use crate::calls::comm::{forget, hints};
+use crate::calls::p2p::running;
+use crate::error::{Class, Fault, Res};
+use crate::handle::{CommH, InfoH, RequestH};
+use crate::internal::Circle;
+use crate::objects::Comm;
+use crate::objects::attributes::Owner;
+use crate::objects::info::Info;
+use crate::objects::request::{self, Flight, Then};
+use crate::state::{Mpi, State};
+use kw_base::ContextId;
+use kw_core::comm::UNKNOWN;
+use kw_sys::args::Out;
+use kw_sys::buf::Buf;
+
+/// MPI_Comm_dup
+pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
+    check::agree(mpi, comm, "comm_dup")?;
+    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    duplicate(mpi, comm, hints, newcomm)
+}
+
+/// MPI_Comm_dup_with_info
+pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
+    let guard = mpi.lock();
+    guard.above.comm(comm)?;
+    let hints = guard.above.info_or_null(info).map(hints);
+    drop(guard);
+    let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
+    duplicate(mpi, comm, hints, newcomm)
+}
+
+fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let mut made = parent.make(parent.circle.clone(), parent.remote.clone())?;
+    made.info = hints;
+    let guard = mpi.lock();
+    let old = guard.above.comm(comm)?;
+    (made.topology, made.nodes) = (old.topology.clone(), old.nodes.clone());
+    drop(guard);
+    adopt(mpi, comm, made, newcomm)
+}
+
+/// Puts a duplicate into the table and copies the attributes; without them there is no duplicate.
+pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> Res {
+    let new = mpi.lock().above.add_comm(made);
+    let copied = copy_all(mpi, Owner::Comm(old), Owner::Comm(new));
+    if copied.is_err() {
+        // The copy function's code is what the caller must hear of; that of a delete function would hide it.
+        let _ = delete_all(mpi, Owner::Comm(new));
+        forget(mpi, new)?;
+        newcomm.set(CommH::NULL);
+        return copied;
+    }
+    newcomm.set(new);
+    Ok(())
+}
+
+/// MPI_Comm_idup
+pub fn comm_idup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>, request: Out<RequestH>) -> Res {
+    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    duplicate_later(mpi, (comm, "comm_idup"), hints, newcomm, request)
+}
+
+/// MPI_Comm_idup_with_info
+pub fn comm_idup_with_info(
+    mpi: &Mpi,
+    comm: CommH,
+    info: InfoH,
+    newcomm: Out<CommH>,
+    request: Out<RequestH>,
+) -> Res {
+    let guard = mpi.lock();
+    guard.above.comm(comm)?;
+    let hints = hints(guard.above.info_or_null(info)?);
+    drop(guard);
+    let call = (comm, "comm_idup_with_info");
+    duplicate_later(mpi, call, hints, newcomm, request)
+}
+
+/// One process chooses a fresh context id and tells every other, which posts a receive for it: nobody needs to be in MPI
+/// at any time for the others to go on.
+fn duplicate_later(
+    mpi: &Mpi,
+    (comm, name): (CommH, &str),
+    hints: Option<Box<Info>>,
+    newcomm: Out<CommH>,
+    request: Out<RequestH>,
+) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let Circle { group, rank, .. } = parent.circle.clone();
+    let first = group.peer(0);
+    let chooser = match &parent.remote {
+        Some(remote) if remote.peer(0) < first => remote.peer(0),
+        _ => first,
+    };
+    let chooses = group.peer(rank) == chooser;
+    let id = if chooses { fresh(mpi)? } else { UNKNOWN };
+    let mut made = Comm::new(id, group, parent.remote.clone(), rank);
+    made.errhandler = parent.errhandler;
+    made.info = hints;
+    made.topology = mpi.lock().above.comm(comm)?.topology.clone();
+    adopt(mpi, comm, made, newcomm)?;
+    let word = Buf::alloc(4);
+    word.write(0, &id.0.to_ne_bytes());
+    let mut guard = mpi.lock();
+    let run = check::tell(&mut guard, comm, name, &word)?;
+    let (engine, tables) = running(&mut guard)?;
+    let flight = Flight {
+        id: engine.launch(run),
+        comm,
+        from: None,
+        receives: false,
+    };
+    let then = learn_context(newcomm.get(), word);
+    request.set(tables.new_request(request::Kind::Then(flight, Some(then))));
+    Ok(())
+}
+
+/// What the request does when the id has come.
+fn learn_context(comm: CommH, word: Buf) -> Then {
+    Box::new(move |state: &mut State| {
+        let mut id = [0; 4];
+        word.read(0, &mut id);
+        state.above.comm_mut(comm)?.context = ContextId(u32::from_ne_bytes(id));
+        Ok(())
+    })
+}
+
+fn fresh(mpi: &Mpi) -> Res<ContextId> {
+    let mut guard = mpi.lock();
+    let id = guard
+        .above
+        .contexts
+        .as_mut()
+        .and_then(|p| p.propose_fresh());
+    id.ok_or_else(|| {
+        Fault::new(
+            Class::Other,
+            "every context id was used before; use MPI_Comm_dup",
+        )
+    })
+}

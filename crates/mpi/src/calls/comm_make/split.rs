@@ -1,0 +1,165 @@
+//! Parts of communicators by color, and by what processes share (MPI 5.0, 7.4.2).
+
+use super::Parent;
+use crate::calls::coll::check::{self, Said};
+use crate::calls::comm::hints;
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, InfoH};
+use crate::objects::comm::UNDEFINED;
+use crate::objects::info::Info;
+use crate::objects::{Comm, Group, Topology};
+use crate::state::Mpi;
+use kw_base::Peer;
+use kw_core::comm::{Choice, members};
+use kw_sys::args::Out;
+use std::sync::Arc;
+
+/// MPI_Comm_split
+pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<CommH>) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let valid = if color < 0 && color != UNDEFINED {
+        fail(
+            Class::Arg,
+            format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
+        )
+    } else {
+        Ok(())
+    };
+    check::agree_on(mpi, comm, "comm_split", valid, |()| Said::default())?;
+    parent.split_into(color, key, None, newcomm)
+}
+
+impl Parent<'_> {
+    /// Everybody says color and key; those of a color agree on a context id among themselves. `None`: of this process's
+    /// color there is no communicator.
+    fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
+        // Whoever may come to lead a part offers its context id with its choice.
+        let offer = match &self.remote {
+            None if color != UNDEFINED => self.circle.offer(),
+            _ => u32::MAX,
+        };
+        let said = [color as u32, key as u32, offer].map(u32::to_ne_bytes);
+        let all = self.circle.allgather(said.as_flattened())?;
+        let local = chosen(&self.circle.group, &all, color);
+        let remote = match &self.remote {
+            None => None,
+            Some(remote) => {
+                let whole = self.bridge(self.circle.clone(), remote);
+                let theirs = whole.swap(&all, SAID * remote.size() as usize)?;
+                Some(Arc::new(chosen(remote, &theirs, color)))
+            }
+        };
+        let me = self.circle.group.peer(self.circle.rank);
+        let Some(rank) = local.rank_of(me) else {
+            return Ok(None);
+        };
+        if remote.as_ref().is_some_and(|r| r.is_empty()) {
+            return Ok(None);
+        }
+        let local = self.circle.part(Arc::new(local), rank);
+        if remote.is_some() {
+            return self.make(local, remote).map(Some);
+        }
+        let leader = self.circle.group.rank_of(local.group.peer(0)).unwrap_or(0) as usize;
+        let word = &all[SAID * leader + 8..][..4];
+        let context = local.accept(offer, word_of(word))?;
+        Ok(Some(self.named(context, local, None)))
+    }
+
+    /// A split whose parts have a topology.
+    pub(crate) fn split_into(
+        &self,
+        color: i32,
+        key: i32,
+        topology: Option<Arc<Topology>>,
+        newcomm: Out<CommH>,
+    ) -> Res {
+        newcomm.set(CommH::NULL);
+        let Some(mut made) = self.split(color, key)? else {
+            return Ok(());
+        };
+        made.topology = topology;
+        self.give(made, newcomm)
+    }
+}
+
+/// Bytes that a process says in a split: color, key, offer.
+const SAID: usize = 12;
+
+fn word_of(b: &[u8]) -> u32 {
+    u32::from_ne_bytes([b[0], b[1], b[2], b[3]])
+}
+
+/// Those of `group` whose words say this color, in order.
+fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
+    let choices: Vec<Choice> = words
+        .chunks_exact(SAID)
+        .map(|w| Choice {
+            color: word_of(w) as i32,
+            key: word_of(&w[4..]) as i32,
+        })
+        .collect();
+    let ranks = members(&choices, color);
+    Group::new(ranks.into_iter().map(|r| group.peer(r)).collect())
+}
+
+/// MPI_Comm_split_type
+pub fn comm_split_type(
+    mpi: &Mpi,
+    comm: CommH,
+    split_type: i32,
+    key: i32,
+    info: InfoH,
+    newcomm: Out<CommH>,
+) -> Res {
+    let parent = Parent::new(mpi, comm)?;
+    let guard = mpi.lock();
+    let info = guard.above.info_or_null(info)?.cloned();
+    drop(guard);
+    let color = type_color(&parent, split_type, info.as_ref());
+    let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
+        UNDEFINED => Said::default(),
+        _ => Said::same(&[split_type as i64], format!(" of type {split_type}")),
+    })?;
+    newcomm.set(CommH::NULL);
+    let Some(mut made) = parent.split(color, key)? else {
+        return Ok(());
+    };
+    made.info = hints(info.as_ref());
+    parent.give(made, newcomm)
+}
+
+/// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for what we do not know.
+fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32> {
+    const SHARED: i32 = 221;
+    const HW_UNGUIDED: i32 = 222;
+    const HW_GUIDED: i32 = 223;
+    const RESOURCE_GUIDED: i32 = 224;
+    let me = parent.circle.group.peer(parent.circle.rank);
+    let guard = parent.mpi().lock();
+    let hosts = guard.engine.as_ref().map(|e| e.hosts()).unwrap_or_default();
+    let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(0);
+    let here = host(me) as i32;
+    let resource = info.and_then(|i| i.get("mpi_hw_resource_type"));
+    let set = info.and_then(|i| i.get("mpi_pset_name"));
+    match split_type {
+        UNDEFINED => Ok(UNDEFINED),
+        SHARED => Ok(here),
+        HW_UNGUIDED => {
+            let remote = parent.remote.iter().flat_map(|g| g.iter());
+            let mut all = parent.circle.group.iter().chain(remote);
+            let parted = all.any(|p| host(p) != host(me));
+            Ok(if parted { here } else { UNDEFINED })
+        }
+        HW_GUIDED | RESOURCE_GUIDED => Ok(match (resource, set) {
+            (Some("mpi_shared_memory"), _) => here,
+            (None, Some("mpi://WORLD")) if split_type == RESOURCE_GUIDED => 0,
+            (None, Some("mpi://SELF")) if split_type == RESOURCE_GUIDED => me.0 as i32,
+            _ => UNDEFINED,
+        }),
+        _ => fail(
+            Class::Arg,
+            format!("split_type is {split_type}, which is no split type"),
+        ),
+    }
+}
