@@ -229,6 +229,19 @@ impl Sock {
         }
     }
 
+    /// Bytes that this side's kernel was given and has not sent yet.
+    pub fn unsent(&self) -> io::Result<u32> {
+        /// Number of the request (`linux/sockios.h`).
+        const SIOCOUTQNSD: libc::Ioctl = 0x894b;
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQNSD writes one int.
+        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCOUTQNSD, &raw mut bytes) };
+        match done {
+            0 => Ok(bytes.max(0) as u32),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// How long the other side's kernel has answered nothing, as far as it counts: zero until what was sent was sent again twice. `None`: it has
     /// acknowledged everything that it was sent (what it has no room for was not), or the system does not say.
     pub fn unanswered(&self) -> Option<Duration> {

@@ -2,6 +2,7 @@
 
 use super::Tuning;
 use super::end::End;
+use super::mix::Mix;
 use super::stream::Stream;
 use crate::contract::Inbound;
 use kw_base::Peer;
@@ -37,17 +38,22 @@ pub struct Link {
     pub used: u64,
     /// We have asked the peer to close it.
     pub parting: bool,
+    /// What we send over it.
+    pub leaves: Mix,
+    /// Most bytes that the kernel may hold unsent; zero: as it likes (loopback).
+    pub unsent: u32,
     /// Our address and the peer's.
     way: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl Link {
     pub fn new(sock: Sock, mut stream: Stream, tuning: &Tuning) -> Link {
-        let segment = if sock.is_loopback() {
+        let near = sock.is_loopback();
+        let segment = if near {
             tuning.segment_loopback
         } else {
             // Where the kernel does not know this option, answers wait behind what it holds.
-            let _ = sock.limit_unsent(tuning.unsent);
+            let _ = sock.limit_unsent(tuning.part);
             tuning.segment
         };
         stream.open(segment, tuning);
@@ -58,6 +64,8 @@ impl Link {
             waited: 0,
             used: 0,
             parting: false,
+            leaves: Mix::default(),
+            unsent: if near { 0 } else { tuning.part },
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,
@@ -99,10 +107,10 @@ impl Link {
         })
     }
 
-    /// Has a sleep on the socket end when `most` bytes of the segment that is being received have come, or its end; with zero, as
-    /// soon as anything has come. More than the segment's rest is never waited for: nothing else is certain to come.
+    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its end; with zero, as soon as anything has
+    /// come. More than the rest is never waited for: nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
-        let rest = self.stream.inflow.as_ref().map_or(0, |f| f.stop - f.done);
+        let rest = self.stream.awaited();
         self.sock.wake_at(rest.min(most as u64) as u32);
     }
 

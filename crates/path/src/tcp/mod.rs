@@ -57,7 +57,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `path`, `turn`, `lists` | what the engine calls; a turn of reading and sending; whom it visits |
-//! | `link` (`sending`, `owing`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
+//! | `link` (`sending`, `owing`, `mix`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
 //! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
 //! | `callers`, `door` | being called: who is taken, who stands at the door |
 //! | `remake`, `silence`, `limit` | connections that break; that are left because another link is there; more peers than connections |
@@ -74,6 +74,7 @@ mod further;
 mod limit;
 mod link;
 mod lists;
+mod mix;
 mod outbox;
 mod owing;
 mod path;

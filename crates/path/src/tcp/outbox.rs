@@ -97,6 +97,12 @@ impl Outbox {
         self.items.is_empty()
     }
 
+    /// Whether a payload waits.
+    pub fn has_payload(&self) -> bool {
+        let payload = |item: &Item| matches!(item, Item::Payload(_));
+        self.items.front().is_some_and(payload) || self.items.back().is_some_and(payload)
+    }
+
     pub fn clear(&mut self) {
         self.items.clear();
     }

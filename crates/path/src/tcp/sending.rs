@@ -2,7 +2,7 @@
 
 use super::Tuning;
 use super::link::Link;
-use super::outbox::Went;
+use super::outbox::{COPIED, Went};
 use super::owing::forget;
 use super::stream::Stream;
 use super::stripe::NOBODY;
@@ -31,7 +31,11 @@ impl Link {
         tuning: &Tuning,
     ) -> io::Result<Sent> {
         if !self.stream.is_flushed() {
+            self.note_mix(head, &body, tuning);
             return Ok(self.stream.outbox.push(head, body, 0, cookie));
+        }
+        if self.may_wait(&body, tuning) {
+            self.note_mix(head, &body, tuning);
         }
         if self.stream.outbox.first_segment(head.kind, body.len()) < body.len() {
             return self.send_segments(head, body, cookie, tuning);
@@ -63,6 +67,7 @@ impl Link {
         cookie: u64,
         tuning: &Tuning,
     ) -> io::Result<Sent> {
+        self.note_mix(head, &body, tuning);
         let mut sent = self.stream.outbox.push(head, body, 0, cookie);
         match self.send_queued(tuning, |_| sent = Sent::Done) {
             Err(e) if self.stream.kept.is_none() => {
@@ -70,6 +75,31 @@ impl Link {
                 Err(e)
             }
             _ => Ok(sent),
+        }
+    }
+
+    /// Whether the kernel may hold so much of a long payload that a short frame has to wait.
+    #[inline]
+    fn may_wait(&self, body: &Body<'_>, tuning: &Tuning) -> bool {
+        let kept = self.stream.kept.as_ref().map_or(0, |k| k.len());
+        kept > tuning.part as u64 && body.len() <= COPIED
+    }
+
+    /// Notes what is to be sent, behind what is queued or in the kernel, and what the kernel may hold from now on.
+    #[cold]
+    fn note_mix(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
+        if self.stream.outbox.first_segment(head.kind, body.len()) < body.len() {
+            self.leaves.payload();
+        } else if body.len() <= COPIED {
+            let many = |n: u32| n >= tuning.part / 2;
+            let waits = self.may_wait(body, tuning) && self.sock.unsent().is_ok_and(many);
+            if waits || self.stream.outbox.has_payload() {
+                self.leaves.short_frame();
+            }
+        }
+        let most = self.leaves.part(tuning);
+        if self.unsent != 0 && self.unsent != most && self.sock.limit_unsent(most).is_ok() {
+            self.unsent = most;
         }
     }
 

@@ -46,7 +46,7 @@ impl Strand {
     pub fn new(sock: Sock, id: Carrier, here: IpAddr, there: IpAddr, tuning: &Tuning) -> Strand {
         if !sock.is_loopback() {
             // Where the kernel does not know this option it takes more than its share.
-            let _ = sock.limit_unsent(tuning.unsent);
+            let _ = sock.limit_unsent(tuning.part);
         }
         Strand {
             sock,

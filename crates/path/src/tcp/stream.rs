@@ -3,6 +3,7 @@
 //! See [`kw_core::kept`] for why nothing is lost, repeated or reordered when a connection breaks.
 
 use super::end::End;
+use super::mix::Mix;
 use super::outbox::{COPIED, Outbox};
 use super::stripe::{Stripes, nowhere, piece_of};
 use super::{Tuning, segmented};
@@ -72,6 +73,8 @@ pub struct Stream {
     pub inflow: Option<Inflow>,
     /// A payload of which more segments are to come, while frames between them are received.
     paused: Option<Inflow>,
+    /// What the peer sends.
+    pub arrives: Mix,
     /// Payloads that come or go in pieces over several connections.
     pub stripes: Option<Box<Stripes>>,
     /// The piece of such a payload that `inflow` is.
@@ -162,6 +165,15 @@ impl Stream {
         }
     }
 
+    /// Bytes of a payload that are certain to come: where short frames may pass it, up to the end of its segment.
+    pub fn awaited(&self) -> u64 {
+        let end = |f: &Inflow| match self.arrives.is_bulk() {
+            true => f.len,
+            false => f.stop,
+        };
+        self.inflow.as_ref().map_or(0, |f| end(f) - f.done)
+    }
+
     /// Whether no frame has come in part.
     pub fn is_between_frames(&self) -> bool {
         let empty = self.inflow.is_none() && self.paused.is_none() && self.start == self.end;
@@ -233,6 +245,9 @@ impl Stream {
             };
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
             let len = head.body_len();
+            if self.paused.is_some() && head.kind != Kind::More {
+                self.arrives.short_frame();
+            }
             if head.kind == Kind::Piece {
                 self.start += HEADER_LEN;
                 self.inflow = Some(self.begin_piece(&head)?);
@@ -255,6 +270,9 @@ impl Stream {
                 self.start += HEADER_LEN;
                 let landing = inbound.on_head(peer, &head);
                 let stop = if whole { len } else { self.segment };
+                if !whole {
+                    self.arrives.payload();
+                }
                 self.inflow = Some(Inflow {
                     landing,
                     len,

@@ -19,13 +19,13 @@
 //! Between hosts (host lab, 1 Gb/s, a processor for each host): processor time of the event thread while both sides exchange 1 MB and compute,
 //! microseconds; two threads that do the same with plain sockets and sleep in `recv` and `send` use 300 to 440:
 //!
-//! | `segment` and `unsent` | woken by every packet | once a segment (`batch`) |
+//! | `segment` and `part` (of both kinds) | woken by every packet | once a segment |
 //! | --- | --- | --- |
 //! | 128 KB | 790 to 1050 | 680 to 900 |
 //! | 256 KB | | 520 to 670 |
 //! | 512 KB | | 430 to 570 |
 //!
-//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms.
+//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`mix`).
 //!
 //! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each takes 250 for 1 MB and 980 for 4 MB, one for all
 //! segments up to 2 MB (`send_chunk`) 194 and 630; a loop over `send` and `recv` 135 and 510. The first segment in the same call: 1 MB 150 instead of
@@ -64,10 +64,11 @@ pub struct Tuning {
     pub stripe_from: u64,
     /// Further connections of a peer may use the same interfaces as the first one (for tests, on loopback).
     pub strands_anywhere: bool,
-    /// Most bytes that the kernel may hold unsent between hosts: the other thing that an answer may have to wait for.
-    pub unsent: u32,
-    /// Most bytes of a segment that wait in the socket while the event thread sleeps; less is left to the usual wake-up.
-    pub batch: u32,
+    /// Between two wake-ups of the event thread for a long payload, where short frames pass it: bytes that the kernel may hold unsent (between hosts;
+    /// the other thing that an answer may have to wait for), and bytes of the segment that wait in the socket while the event thread sleeps.
+    pub part: u32,
+    /// The same where long payloads go alone (see `mix`).
+    pub part_alone: u32,
     /// Payloads up to this size are copied when they are sent, because they may be wanted again; longer ones stay where they are.
     pub copied: u64,
     /// So much is kept before the system is asked what has been acknowledged.
@@ -104,8 +105,8 @@ impl Default for Tuning {
             piece: 256 << 10,
             stripe_from: 1 << 20,
             strands_anywhere: false,
-            unsent: 256 << 10,
-            batch: 256 << 10,
+            part: 256 << 10,
+            part_alone: 1 << 20,
             copied: 64 << 10,
             keep: 16 << 10,
             patient_polls: 32,

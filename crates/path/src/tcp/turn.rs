@@ -17,14 +17,12 @@ impl TcpPath {
     /// next `poll` look at everything.
     pub fn arm(&mut self, who: Asleep, now: Tick) {
         self.patience = 0;
-        let batch = match who {
-            Asleep::Waiting => 0,
-            Asleep::Serving | Asleep::Stepping => self.tuning.batch,
-        };
+        let patient = who != Asleep::Waiting;
         let how = self.way_to_watch();
         for &peer in &self.lists.live {
             if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-                link.wake_for(batch);
+                let part = link.stream.arrives.part(&self.tuning);
+                link.wake_for(if patient { part } else { 0 });
                 let interest = match link.stream.is_flushed() {
                     true => Interest::Read,
                     false => Interest::Both,
@@ -35,7 +33,7 @@ impl TcpPath {
             }
         }
         if !self.striping.is_empty() {
-            self.arm_strands(batch);
+            self.arm_strands(if patient { self.tuning.part } else { 0 });
         }
         match who {
             _ if self.lists.owing.is_empty() => self.later = Later::default(),
