@@ -106,6 +106,11 @@ impl Collectives {
         }
     }
 
+    /// Whether a schedule that nobody drives can only go on when a send has ended.
+    pub(crate) fn is_held_by_send(&self) -> bool {
+        self.running.iter().any(|(_, run)| run.held_by_send)
+    }
+
     /// Schedules that have not ended and that nobody drives.
     #[inline]
     pub(crate) fn active(&self) -> usize {
@@ -582,6 +587,10 @@ impl Engine {
         run.waits = match drive {
             Drive::Board(watch) => Some(watch),
             _ => None,
+        };
+        run.held_by_send = match drive {
+            Drive::Waiting(req, _) => run.goes_on_after_send(req),
+            _ => false,
         };
         self.collectives.unwatched |= run.waits.is_some();
         self.collectives.running.push((req, run));

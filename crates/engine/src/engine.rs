@@ -421,9 +421,9 @@ impl Engine {
 
     /// The event thread is about to sleep: every path wakes it from now on. Whether one of those moved that had to be looked at once more.
     pub(crate) fn progress_before_serving_asleep(&mut self) -> bool {
-        self.paths.arm(match self.collectives.active() {
-            0 => Asleep::Serving,
-            _ => Asleep::Stepping,
+        self.paths.arm(match self.collectives.is_held_by_send() {
+            false => Asleep::Serving,
+            true => Asleep::Stepping,
         });
         let mut port = Port::new(&mut self.machine);
         let moved = self.paths.poll_unwatched(&mut port);

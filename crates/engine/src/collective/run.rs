@@ -8,7 +8,7 @@ use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_core::comm::Group;
 use kw_core::schedule::Table;
-use kw_core::schedule::{SEND, SHELVES, Schedule, Slice, TEMPS};
+use kw_core::schedule::{SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::callback::{UserOp, UserOpCount};
 use kw_sys::reduce::Kernel;
@@ -147,6 +147,8 @@ pub struct Run {
     pub(super) come: u32,
     /// What it waits for on a board, when nobody drives it.
     pub(super) waits: Option<Watch>,
+    /// It waits for the end of a send, when nobody drives it, and has something to do after that.
+    pub(super) held_by_send: bool,
     /// Some thread is in the user's function for this schedule.
     pub(super) with_user: bool,
     pub(super) wants_user: bool,
@@ -282,7 +284,25 @@ impl Run {
         (self.with_user, self.wants_user) = (false, false);
         (self.combining, self.element, self.preface) = (None, None, None);
         (self.berth, self.waits) = (None, None);
+        self.held_by_send = false;
         (self.raised, self.come) = (false, 0);
+    }
+
+    /// Whether this transfer, for which it waits, is a send, and steps follow that do something: with the end of the last sends it ends, which
+    /// nobody hears before the next call.
+    #[cold]
+    pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
+        let rest = self.schedule.steps.get(self.pc..).unwrap_or_default();
+        let only_waits = rest
+            .iter()
+            .all(|s| matches!(s, Step::Await(_) | Step::Fence));
+        let of = |f: &&Flight| f.req == Some(req);
+        let send = self
+            .flights
+            .iter()
+            .find(of)
+            .is_some_and(|f| f.expects.is_none());
+        send && !only_waits
     }
 
     /// Gives back the memory of lists longer than that, which they had for another schedule.

@@ -6,25 +6,57 @@ use super::*;
 use kw_core::kept::Kept;
 use kw_sys::buf::Buf;
 
-/// The next look for acknowledgements.
+/// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what
+/// comes meanwhile wakes the event thread anyway.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Later {
     at: Tick,
-    pause: Duration,
+    /// The last look, and bytes that were owed then.
+    last: Option<(Tick, u64)>,
+    /// Picoseconds for a byte, as seen last; zero before the first time.
+    pace: u64,
+    /// Looks since that saw nothing new.
+    vain: u32,
 }
 
 impl Later {
-    /// No pause is longer: a collective operation may wait for the end of a send.
-    const LONGEST: Duration = Duration::from_millis(1);
+    /// No pause is longer: a collective operation waits for the end of a send.
+    const LONGEST: Duration = Duration::from_millis(10);
+    /// None is shorter: what a wake-up costs should be worth it.
+    const SHORTEST: Duration = Duration::from_micros(50);
+    /// What is guessed before the first time: a quick network.
+    const QUICK: u64 = 1000;
 
-    /// Chooses the next time; `owed`: bytes that are to be acknowledged, a nanosecond each at first.
+    /// Nobody has to look any more. Whether somebody was going to.
+    fn rest(&mut self) -> bool {
+        (self.last, self.vain) = (None, 0);
+        std::mem::take(&mut self.at) != Tick(0)
+    }
+
+    /// Chooses the next time; `owed`: bytes that are to be acknowledged.
     fn put_off(&mut self, now: Tick, owed: u64) {
-        self.pause = match self.pause.is_zero() {
-            true => Duration::from_nanos(owed),
-            false => self.pause * 2,
+        self.learn(now, owed);
+        self.pace = match self.pace {
+            0 => Later::QUICK,
+            pace => pace.clamp(Later::QUICK / 10, Later::QUICK * 100),
         };
-        self.pause = self.pause.clamp(Later::LONGEST / 20, Later::LONGEST);
-        self.at = now + self.pause;
+        let all = self.pace.saturating_mul(owed) / 1000;
+        // A little later than expected, because a look that comes too early is followed by another one.
+        let pause = Duration::from_nanos(all + all / 16) * (1 << self.vain.min(8));
+        self.at = now + pause.clamp(Later::SHORTEST, Later::LONGEST);
+        self.last = Some((now, owed));
+    }
+
+    /// How quickly they come, from what has come since the last look.
+    fn learn(&mut self, now: Tick, owed: u64) {
+        match self.last {
+            Some((then, before)) if before > owed => {
+                let picos = now.since(then).as_nanos() as u64 * 1000;
+                (self.pace, self.vain) = (picos / (before - owed), 0);
+            }
+            Some(_) => self.vain += 1,
+            None => {}
+        }
     }
 }
 
@@ -50,8 +82,8 @@ impl TcpPath {
         before > self.lists.owing.len()
     }
 
-    /// Before a sleep of the event thread: no event tells of acknowledgements, but the program computes, and a look now and then costs it less
-    /// than a copy of what is on its way. The first after the time that a quick network takes, each later one after twice as long.
+    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended: no event tells of acknowledgements, but the
+    /// program computes, and a look costs it less than a copy of what is on its way.
     #[cold]
     pub(super) fn look_later(&mut self, now: Tick) {
         if now >= self.later.at {
@@ -64,6 +96,14 @@ impl TcpPath {
         }
         if self.poller.set_alarm(self.later.at.min(self.next)).is_err() {
             self.own_all();
+        }
+    }
+
+    /// Before a sleep of the event thread while nothing depends on acknowledgements.
+    pub(super) fn look_no_more(&mut self) {
+        if self.later.rest() {
+            // An alarm that stays costs a wake-up.
+            let _ = self.poller.set_alarm(self.next);
         }
     }
 
@@ -163,4 +203,68 @@ pub fn forget(kept: &mut Kept<Buf>, sock: &Sock, done: impl FnMut(u64)) {
 
 fn read(buf: &Buf, from: u64, to: &mut [u8]) {
     buf.read(from, to);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn micros(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how many there were.
+    fn looks(later: &mut Later, from: Tick, nanos: u64) -> u32 {
+        let (mut now, mut looks) = (from, 0);
+        loop {
+            let gone = now.since(from).as_nanos() as u64 / nanos;
+            if gone >= MB {
+                later.rest();
+                return looks;
+            }
+            later.put_off(now, MB - gone);
+            assert!(later.at > now);
+            (now, looks) = (later.at, looks + 1);
+        }
+    }
+
+    #[test]
+    fn one_look_is_enough_once_the_pace_is_known() {
+        let mut later = Later::default();
+        let guesses = looks(&mut later, Tick(0), 8);
+        assert!((2..=4).contains(&guesses), "{guesses} looks");
+        assert_eq!(looks(&mut later, Tick(1 << 30), 8), 1);
+        // The network has become slower: the pace is found again.
+        let more = looks(&mut later, Tick(2 << 30), 24);
+        assert!(more <= 4, "{more} looks");
+        assert_eq!(
+            looks(&mut later, Tick(3 << 30), 24),
+            3,
+            "at most 10 ms each"
+        );
+    }
+
+    #[test]
+    fn pauses_grow_while_nothing_comes_and_have_an_end() {
+        let mut later = Later::default();
+        let mut last = Duration::ZERO;
+        let mut now = Tick(0);
+        for _ in 0..100 {
+            later.put_off(now, 64 << 10);
+            let pause = later.at.since(now);
+            assert!(pause >= last && pause <= Later::LONGEST);
+            (last, now) = (pause, later.at);
+        }
+        assert_eq!(last, Later::LONGEST);
+        assert!(later.rest(), "it was going to look");
+        assert!(!later.rest());
+        later.put_off(now, 1);
+        assert_eq!(
+            later.at.since(now),
+            micros(50),
+            "no less than a wake-up is worth"
+        );
+    }
 }

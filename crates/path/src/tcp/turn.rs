@@ -36,9 +36,9 @@ impl TcpPath {
             self.arm_strands(if patient { self.tuning.part } else { 0 });
         }
         match who {
-            _ if self.lists.owing.is_empty() => self.later = Later::default(),
+            _ if self.lists.owing.is_empty() => self.look_no_more(),
             Asleep::Waiting => self.own_all(),
-            Asleep::Serving => {}
+            Asleep::Serving => self.look_no_more(),
             Asleep::Stepping => self.look_later(now),
         }
     }
