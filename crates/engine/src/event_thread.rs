@@ -14,8 +14,9 @@ use kw_core::duty::{Duty, Event};
 const STACK: usize = 256 << 10;
 /// Quiet ticks with nothing going on before the thread sleeps for good.
 const NOTHING_TICKS: u32 = 20;
-/// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI.
-const LIVELY_FACTOR: u32 = 8;
+/// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI: each costs it 20 us and more. Only the first time that it then
+/// stays away is noticed so late ([`kw_core::duty::Habit`]).
+const LIVELY_FACTOR: u32 = 64;
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::JoinHandle<()>> {
