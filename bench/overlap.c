@@ -1,7 +1,7 @@
 /* Overlap of communication and computation: one JSON line an operation and size.
  *
  *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, ibcast, ireduce, iallreduce, iallgather,
- *                                                      igather, iscatter, ialltoall, ireduce_scatter, iscan, raw
+ *                                                      igather, iscatter, ialltoall, ireduce_scatter, iscan, raw, kernel
  *
  * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
  * turn, so that a network whose speed drifts treats them alike:
@@ -13,7 +13,8 @@
  * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
  * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
  * iallreduce, iscan and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
- * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. Data is checked after each kind of batch, outside the timing. */
+ * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. kernel is the same without any thread: the sockets have
+ * room for everything, start puts it there and wait takes it out, so that nobody wakes while the program computes. Data is checked after each kind of batch, outside the timing. */
 #define PROGRAM "overlap"
 #include "measure.h"
 #include "options.h"
@@ -94,6 +95,31 @@ static void block_raw(void)
     wait_raw();
 }
 
+/* The exchange by the two kernels alone. */
+static int roomy = -1, roomy_awaits;
+
+static void start_kernel(void)
+{
+    if (roomy < 0)
+        roomy = raw_connect_with_room(rank, 8 << 20);
+    requests[0] = requests[1] = MPI_REQUEST_NULL;
+    roomy_awaits = 1;
+    raw_send(roomy, (const char *)given, sizeof(double) * count, 0);
+}
+
+static void wait_kernel(void)
+{
+    if (roomy_awaits)
+        raw_receive_asleep(roomy, (char *)got, sizeof(double) * count);
+    roomy_awaits = 0;
+}
+
+static void block_kernel(void)
+{
+    start_kernel();
+    wait_kernel();
+}
+
 /* A collective by its arguments, started and blocking; the second request is for exchange only. */
 #define COLLECTIVE(name, Name, ...)                                                                                                 \
     static void start_i##name(void) { requests[1] = MPI_REQUEST_NULL, MPI_I##name(__VA_ARGS__, all, &requests[0]); }                \
@@ -139,6 +165,7 @@ static const struct operation {
     {"iscatter", start_iscatter, block_iscatter, block, from_root},
     {"ialltoall", start_ialltoall, block_ialltoall, blocks, from_last},
     {"raw", start_raw, block_raw, block, from_neighbour},
+    {"kernel", start_kernel, block_kernel, block, from_neighbour},
     {"ireduce_scatter", start_ireduce_scatter_block, block_ireduce_scatter_block, share, sum_of_all},
     {"iscan", start_iscan, block_iscan, block, sum_to_me},
 };
@@ -168,6 +195,7 @@ static void iteration(const struct operation *op, enum kind kind, long steps)
     if (kind == ALONE || kind == TOTAL) {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         wait_raw();
+        wait_kernel();
     }
 }
 
