@@ -81,9 +81,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: about as
-/// long as an answer that comes at once takes (a look takes 3 ns).
-const LOOKS: u32 = 128;
+/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: two
+/// microseconds (a look takes 1 ns). With 128 the answer of a ping-pong came too late where the processors share no cache, and the request cost half as much again
+/// as the message (docs/benchmarks.md, "What a short message costs").
+const LOOKS: u32 = 2048;
 
 /// One rank's engine.
 pub struct Engine {
@@ -227,6 +228,38 @@ impl Engine {
         self.send_slow(to, env, mode, buf)
     }
 
+    /// Sends a short message of `len` bytes, which `fill` writes, over shared memory and without a request, where that is all there is to a
+    /// standard send; otherwise nothing has happened, and the message is one for [`Engine::send`].
+    #[inline(always)]
+    pub fn send_at_once(
+        &mut self,
+        to: Peer,
+        (context, source, tag): (ContextId, u32, i32),
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if !self.machine.is_plain_eager(to, len as u64) {
+            return false;
+        }
+        let Some(memory) = self.paths.memory_to(to) else {
+            return false;
+        };
+        let head = Header {
+            kind: Kind::Eager,
+            context: context.0,
+            source,
+            tag,
+            len: len as u64,
+            token: 0,
+        };
+        if !memory.put_at_once(to, &head, len, fill) {
+            return false;
+        }
+        self.machine.sent_eager(to, len as u64, None);
+        self.look_after_sending();
+        true
+    }
+
     #[cold]
     fn send_gone(&mut self, to: Peer, env: Envelope, buf: &Buf, why: &str) -> p2p::Started {
         self.machine.on_gone(to, why);
@@ -285,26 +318,30 @@ impl Engine {
         ReqId(key)
     }
 
-    /// Receives a message that is there, or comes within a moment, without a request, where that is as good as
-    /// [`Engine::recv`]; otherwise nothing has happened.
-    #[inline]
-    pub fn recv_at_once(&mut self, want: Want, buf: &Buf) -> Option<Found> {
+    /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a request, where that is as good as
+    /// [`Engine::recv`]; `put` puts its bytes into place. Otherwise nothing has happened.
+    #[inline(always)]
+    pub fn recv_at_once(
+        &mut self,
+        want: Want,
+        room: u64,
+        put: impl FnOnce(&[u8]),
+    ) -> Option<Found> {
         let (_, from) = want.source?;
-        if !self.machine.may_take(from, buf.len()) {
+        if !self.machine.may_take(from, room) {
             return None;
         }
         let memory = self.paths.memory_to(from)?;
-        let (machine, pattern) = (&mut self.machine, want.pattern());
-        let mut found = None;
-        memory.offer_from(from, self.looks, |head, body| {
-            found = machine.take_direct(from, pattern, buf, head, body);
-            found.is_some()
-        });
-        if found.is_some() {
-            self.arrivals += 1;
-            self.counters.hit(Counter::WaitsSpun);
-        }
-        found
+        let (head, body) = memory.next_from(from, self.looks)?;
+        let found = self
+            .machine
+            .take_direct(from, want.pattern(), room, &head)?;
+        put(body);
+        let len = body.len();
+        memory.accept_from(from, len);
+        self.arrivals += 1;
+        self.counters.hit(Counter::WaitsSpun);
+        Some(found)
     }
 
     /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
@@ -448,11 +485,17 @@ impl Engine {
     }
 
     /// After a send: looks at what comes, where much was sent without a look. Not for use inside progress.
-    #[inline]
+    #[inline(always)]
     pub fn look_after_sending(&mut self) {
         if self.machine.owes_a_look() {
-            self.progress();
+            self.look();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self) {
+        self.progress();
     }
 
     /// Sends of what was kept back what may go.

@@ -413,7 +413,7 @@ impl Paths {
     }
 
     /// The path to a peer with whom memory is shared.
-    #[inline]
+    #[inline(always)]
     pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {
         self.shm
             .as_mut()

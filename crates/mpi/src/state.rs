@@ -88,15 +88,20 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The communicator of a handle.
-    #[inline]
-    pub fn comm(&self, handle: CommH) -> Res<&Comm> {
-        let found = match handle {
+    /// The communicator of a handle, if it names one.
+    #[inline(always)]
+    pub(crate) fn find_comm(&self, handle: CommH) -> Option<&Comm> {
+        match handle {
             CommH::WORLD => self.world.as_ref(),
             CommH::SELF => self.itself.as_ref(),
             _ => handle.key().and_then(|k| self.comms.get(k)),
-        };
-        found.ok_or_else(|| unknown_comm(handle))
+        }
+    }
+
+    /// The communicator of a handle.
+    #[inline]
+    pub fn comm(&self, handle: CommH) -> Res<&Comm> {
+        self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
     }
 
     /// The communicator of a handle, to change.
@@ -152,7 +157,7 @@ impl Mpi {
     }
 
     /// Takes the lane.
-    #[inline]
+    #[inline(always)]
     pub fn lock(&self) -> Guard<'_> {
         self.lane.lock()
     }

@@ -63,8 +63,8 @@ impl Addr {
 ///
 /// # Safety
 /// `from` is valid for reading `n` bytes and `to` for writing them, and they do not overlap.
-#[inline]
-unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
+#[inline(always)]
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: promised by the caller.
     unsafe {
         match n {

@@ -89,7 +89,7 @@ impl Party {
 
     /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell. `members`:
     /// how many there will be.
-    #[inline]
+    #[inline(always)]
     pub fn fence(&self, members: u32) {
         // SYNC: doorbell.
         if self.light.load(Ordering::Relaxed) == members {
@@ -121,7 +121,7 @@ impl Ringer {
     }
 
     /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by it. Says whether it slept.
-    #[inline]
+    #[inline(always)]
     pub fn ring(&self, post: &Post) -> bool {
         if post.word.load(Ordering::Relaxed) == AWAKE {
             return false;

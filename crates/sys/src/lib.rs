@@ -9,6 +9,7 @@ pub mod cpus;
 mod dl;
 pub mod doorbell;
 pub mod fd;
+pub mod flat;
 pub mod futex;
 pub mod host;
 pub mod mem;

@@ -77,7 +77,7 @@ impl Mapping {
     ///
     /// # Panics
     /// When it lies outside (a fault of our own).
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "offset {offset} of {}", self.len);
         self.base.wrapping_add(offset)

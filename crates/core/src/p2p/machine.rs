@@ -260,7 +260,7 @@ impl<B: Memory> Machine<B> {
 
     /// Whether a standard send of `len` bytes is a plain eager frame: the owner may then hand `Header` and payload to
     /// the path directly, and report it with [`Machine::sent_eager`].
-    #[inline]
+    #[inline(always)]
     pub fn is_plain_eager(&self, to: Peer, len: u64) -> bool {
         let p = &self.peers[to.idx()];
         p.plain && len <= p.choice.eager_max && p.flow.idle()
@@ -268,7 +268,7 @@ impl<B: Memory> Machine<B> {
 
     /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
     /// made for it).
-    #[inline]
+    #[inline(always)]
     pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
         let peer = &mut self.peers[to.idx()];
         peer.flow.sent += 1;

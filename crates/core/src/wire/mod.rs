@@ -169,7 +169,7 @@ impl Header {
     }
 
     /// Reads 32 bytes from the wire.
-    #[inline]
+    #[inline(always)]
     pub fn decode(b: &[u8; HEADER_LEN]) -> Result<Header, WireError> {
         let kind = Kind::from_byte(b[0]).ok_or(WireError::Kind(b[0]))?;
         let version = u16::from_le_bytes([b[2], b[3]]);

@@ -86,7 +86,8 @@ impl Net {
             return None;
         }
         let frame = self.wires[wire].front()?;
-        let found = self.machines[me].take_direct(peer, want, buf, &frame.head, &frame.body)?;
+        let found = self.machines[me].take_direct(peer, want, buf.len(), &frame.head)?;
+        buf.write(0, &frame.body);
         if let Some(cookie) = frame.cookie {
             self.machines[from].on_sent(cookie);
             self.release(from);

@@ -1,6 +1,8 @@
 //! Point-to-point communication (MPI 5.0, 3.2 to 3.7 and 3.10): sends, receives, and both at once.
 //!
-//! A blocking call that can end at once touches the lane once and allocates nothing.
+//! A blocking call that can end at once touches the lane once and allocates nothing; [`short`] is what it does then.
+
+mod short;
 
 use crate::calls::coll::wait_serving;
 use crate::error::{Class, Res, fail};
@@ -122,11 +124,10 @@ pub(crate) fn settle<'a>(
     Ok((guard, status, fault.map_or(Ok(()), Err)))
 }
 
-#[inline]
-fn blocking_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode) -> Res {
-    let mut guard = mpi.lock();
+#[inline(never)]
+fn blocking_send(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, mode: SendMode) -> Res {
     let (engine, tables) = running(&mut guard)?;
-    let Some(out) = outgoing(tables, comm, &end)? else {
+    let Some(out) = outgoing(tables, comm, end)? else {
         return Ok(());
     };
     match out.start(engine, mode) {
@@ -174,7 +175,7 @@ macro_rules! end {
 pub(crate) use end;
 
 /// MPI_Send
-#[inline]
+#[inline(always)]
 pub fn send(
     mpi: &Mpi,
     buf: Addr,
@@ -185,7 +186,12 @@ pub fn send(
     comm: CommH,
 ) -> Res {
     let end = end!(buf, count, datatype, dest, tag);
-    blocking_send(mpi, comm, end, SendMode::Standard)
+    let mut guard = mpi.lock();
+    if short::send(&mut guard, comm, &end) {
+        guard.leave();
+        return Ok(());
+    }
+    blocking_send(mpi, guard, comm, &end, SendMode::Standard)
 }
 
 /// MPI_Rsend: a ready send is a standard send (MPI 5.0, 3.4 permits it).
@@ -212,7 +218,7 @@ pub fn ssend(
     comm: CommH,
 ) -> Res {
     let end = end!(buf, count, datatype, dest, tag);
-    blocking_send(mpi, comm, end, SendMode::Synchronous)
+    blocking_send(mpi, mpi.lock(), comm, &end, SendMode::Synchronous)
 }
 
 /// MPI_Bsend
@@ -304,7 +310,7 @@ fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight
 }
 
 /// MPI_Recv
-#[inline]
+#[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn recv(
     mpi: &Mpi,
@@ -317,13 +323,23 @@ pub fn recv(
     status: StatusOut,
 ) -> Res {
     let mut guard = mpi.lock();
-    let (engine, tables) = running(&mut guard)?;
     let end = end!(buf, count, datatype, source, tag);
-    let Some((want, buf)) = incoming(tables, comm, &end)? else {
+    if let Some(found) = short::recv(&mut guard, comm, &end) {
+        guard.leave();
+        status.set_keeping_error(received(found.source, found.tag, found.len));
+        return Ok(());
+    }
+    recv_slow(mpi, guard, comm, &end, status)
+}
+
+#[inline(never)]
+fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: StatusOut) -> Res {
+    let (engine, tables) = running(&mut guard)?;
+    let Some((want, buf)) = incoming(tables, comm, end)? else {
         status.set_keeping_error(FROM_PROC_NULL);
         return Ok(());
     };
-    if let Some(found) = engine.recv_at_once(want, &buf) {
+    if let Some(found) = short::recv_typed(engine, want, end, &buf) {
         status.set_keeping_error(received(found.source, found.tag, found.len));
         return Ok(());
     }

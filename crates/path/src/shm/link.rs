@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use kw_base::Peer;
 use kw_core::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
+use kw_sys::doorbell::Post;
 
 use super::bulk::{Drainer, Filler};
 use super::ring::{Consumer, Found, Producer, longest};
@@ -112,6 +113,12 @@ impl Link {
         }
     }
 
+    /// The peer's doorbell.
+    #[inline(always)]
+    pub fn post(&self) -> &Post {
+        self.out.memory().post()
+    }
+
     /// Whether frames wait.
     #[inline]
     pub fn is_waiting(&self) -> bool {
@@ -138,6 +145,23 @@ impl Link {
     #[inline]
     fn put_whole(&mut self, head: &Header, body: &Body<'_>) -> bool {
         let len = body.len() as usize;
+        self.put(head, len, |out| match body {
+            Body::None => {}
+            Body::Bytes(b) => out.copy_from_slice(b),
+            Body::Payload { buf, from, .. } => {
+                buf.read(*from, out);
+            }
+        })
+    }
+
+    /// Sends a frame whose body of up to [`INLINE`] bytes `fill` writes, unless others wait or there is no space; nothing has happened then.
+    #[inline(always)]
+    pub fn put_at_once(&mut self, head: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.queue.is_empty() && len <= INLINE && self.put(head, len, fill)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, head: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let Some(slot) = self.out.reserve(cells(len)) else {
             return false;
         };
@@ -147,13 +171,7 @@ impl Link {
             cell.add(8).cast::<[u8; HEADER_LEN]>().write(head.encode());
             std::slice::from_raw_parts_mut(cell.add(FRONT), len)
         };
-        match body {
-            Body::None => {}
-            Body::Bytes(b) => out.copy_from_slice(b),
-            Body::Payload { buf, from, .. } => {
-                buf.read(*from, out);
-            }
-        }
+        fill(out);
         self.out.publish(slot, len, WHOLE);
         true
     }
@@ -344,30 +362,33 @@ impl Link {
         moved
     }
 
-    /// Shows the next frame, looking up to `looks` times for it, and takes it if `wants` has read it. `None`: none that
-    /// somebody took; otherwise whether space was given back.
-    #[inline]
-    pub fn offer(
-        &mut self,
-        looks: u32,
-        wants: impl FnOnce(&Header, &[u8]) -> bool,
-    ) -> Option<bool> {
+    /// The next frame, looking up to `looks` times for it, if it is a whole one and nothing must be done before. It stays where it is until
+    /// [`Link::accept`].
+    #[inline(always)]
+    pub fn next(&mut self, looks: u32) -> Option<(Header, &[u8])> {
         if self.arriving.is_some() {
             return None;
         }
-        let found = (0..looks).find_map(|_| self.inn.peek())?;
-        let (head, body) = self.frame(&found);
-        match Header::decode(&head) {
-            Ok(head) if found.mark == WHOLE && wants(&head, body) => {
-                let cells = cells(body.len());
-                Some(self.inn.release(cells))
+        let mut left = looks;
+        let found = loop {
+            left = left.checked_sub(1)?;
+            if let Some(found) = self.inn.peek() {
+                break found;
             }
-            _ => None,
-        }
+        };
+        let (head, body) = self.frame(&found);
+        let head = Header::decode(&head).ok()?;
+        (found.mark == WHOLE).then_some((head, body))
+    }
+
+    /// The frame that [`Link::next`] has shown, with a body of `len` bytes, was read. Says whether space was given back.
+    #[inline(always)]
+    pub fn accept(&mut self, len: usize) -> bool {
+        self.inn.release(cells(len))
     }
 
     /// Header and body of a frame of the ring.
-    #[inline]
+    #[inline(always)]
     fn frame(&self, found: &Found) -> ([u8; HEADER_LEN], &[u8]) {
         let cell = self.inn.memory().cell(found.cell);
         // SAFETY: published cells lie in a row inside the ring and are ours until released, which takes the link for

@@ -179,10 +179,10 @@ impl ShmPath {
         self.index.get(peer.idx()).copied().unwrap_or(STRANGER)
     }
 
-    #[inline]
+    #[inline(always)]
     fn ring(&mut self, i: usize) {
         self.segment.fence();
-        if self.ringer.ring(self.segment.post(i)) {
+        if self.ringer.ring(self.links[i].post()) {
             self.rings += 1;
         }
     }
@@ -231,27 +231,44 @@ impl ShmPath {
         moved.any
     }
 
-    /// Shows the next frame of a peer, looking up to `looks` times for it, to `wants`, which says whether it has read it.
-    /// Says whether it was taken; everything else that may come is left to [`Path::poll_from`].
-    #[inline]
-    pub fn offer_from(
+    /// Sends a frame with a body of `len` bytes that `fill` writes, where it is short and can go at once; otherwise nothing has happened, and
+    /// the frame is one for [`Path::send`].
+    #[inline(always)]
+    pub fn put_at_once(
         &mut self,
-        peer: Peer,
-        looks: u32,
-        wants: impl FnOnce(&Header, &[u8]) -> bool,
+        to: Peer,
+        head: &Header,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
     ) -> bool {
+        let i = self.local(to) as usize;
+        let link = self.links.get_mut(i).filter(|l| l.announced);
+        if self.closed || !link.is_some_and(|l| l.put_at_once(head, len, fill)) {
+            return false;
+        }
+        self.ring(i);
+        true
+    }
+
+    /// The next frame of a peer, looking up to `looks` times for it, where it is a whole one; [`ShmPath::accept_from`] takes it away.
+    /// Everything else that may come is left to [`Path::poll_from`].
+    #[inline(always)]
+    pub fn next_from(&mut self, peer: Peer, looks: u32) -> Option<(Header, &[u8])> {
         let i = self.local(peer) as usize;
         if !self.waiting.is_empty() {
-            return false;
+            return None;
         }
-        let link = self.links.get_mut(i).filter(|l| l.active);
-        let Some(freed) = link.and_then(|l| l.offer(looks, wants)) else {
-            return false;
-        };
-        if freed {
+        let link = self.links.get_mut(i).filter(|l| l.active)?;
+        link.next(looks)
+    }
+
+    /// The frame that [`ShmPath::next_from`] has shown, with a body of `len` bytes, was read.
+    #[inline(always)]
+    pub fn accept_from(&mut self, peer: Peer, len: usize) {
+        let i = self.local(peer) as usize;
+        if self.links.get_mut(i).is_some_and(|l| l.accept(len)) {
             self.ring(i);
         }
-        true
     }
 
     fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {

@@ -55,14 +55,17 @@ pub struct Found {
     pub mark: u8,
 }
 
-/// The sending side; `N` cells, a power of two and a multiple of 64.
+/// Words of a bitmap of the cells of the longest ring there may be.
+const WORDS: usize = 4;
+
+/// The sending side; `N` cells, a power of two of up to 64 * [`WORDS`].
 #[derive(Debug)]
 pub struct Producer<M, const N: usize> {
     memory: M,
     position: u32,
     credit: u32,
     /// Cells that held plain bytes when they were last written.
-    plain: Vec<u64>,
+    plain: [u64; WORDS],
 }
 
 /// The receiving side.
@@ -86,11 +89,12 @@ fn word(position: u32, len: usize, mark: u8) -> u64 {
 impl<M: Memory, const N: usize> Producer<M, N> {
     /// A producer on fresh (zeroed) memory.
     pub fn new(memory: M) -> Self {
+        const { assert!(N.is_power_of_two() && N <= 64 * WORDS) };
         Producer {
             memory,
             position: 0,
             credit: 0,
-            plain: vec![0; N.div_ceil(64)],
+            plain: [0; WORDS],
         }
     }
 
@@ -101,7 +105,7 @@ impl<M: Memory, const N: usize> Producer<M, N> {
     }
 
     /// Finds place for a frame of `cells` cells (at most [`longest`]); `None`: not now.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, cells: usize) -> Option<Slot> {
         let at = self.position as usize & (N - 1);
         let pad = if at + cells > N { N - at } else { 0 };
@@ -127,7 +131,7 @@ impl<M: Memory, const N: usize> Producer<M, N> {
     }
 
     /// Publishes the frame whose bytes have been written to the slot.
-    #[inline]
+    #[inline(always)]
     pub fn publish(&mut self, slot: Slot, len: usize, mark: u8) {
         let padded = slot.pad.then_some(self.position);
         if slot.pad {
@@ -143,29 +147,39 @@ impl<M: Memory, const N: usize> Producer<M, N> {
         self.memory.publish(slot.cell, word(begin, len, mark));
         if let Some(at) = padded {
             let cell = at as usize & (N - 1);
-            self.plain[cell >> 6] &= !(1 << (cell & 63));
+            self.clear(cell);
             // SYNC: ring-publish.
             self.memory.publish(cell, word(at, 0, PAD));
         }
     }
 
     /// Makes sure that the cell behind the frame does not look published.
-    #[inline]
+    #[inline(always)]
     fn guard_next(&mut self) {
         let next = self.position as usize & (N - 1);
-        let bit = 1u64 << (next & 63);
-        if self.plain[next >> 6] & bit != 0 {
-            self.plain[next >> 6] &= !bit;
-            self.memory
-                .spoil(next, word(self.position.wrapping_sub(2), 0, 0));
+        if self.plain[next / 64 % WORDS] >> (next % 64) & 1 != 0 {
+            self.spoil(next);
         }
     }
 
-    #[inline]
+    #[cold]
+    fn spoil(&mut self, next: usize) {
+        self.clear(next);
+        self.memory
+            .spoil(next, word(self.position.wrapping_sub(2), 0, 0));
+    }
+
+    /// A cell holds a word.
+    #[inline(always)]
+    fn clear(&mut self, cell: usize) {
+        self.plain[cell / 64 % WORDS] &= !(1 << (cell % 64));
+    }
+
+    #[inline(always)]
     fn remember(&mut self, cell: usize, cells: usize) {
-        self.plain[cell >> 6] &= !(1 << (cell & 63));
+        self.clear(cell);
         for c in cell + 1..cell + cells {
-            self.plain[c >> 6] |= 1 << (c & 63);
+            self.plain[c / 64 % WORDS] |= 1 << (c % 64);
         }
     }
 }
@@ -187,7 +201,7 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
     }
 
     /// The next frame, if it is published.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&mut self) -> Option<Found> {
         loop {
             let cell = self.position as usize & (N - 1);
@@ -210,7 +224,7 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
 
     /// Gives the cells of the frame last found back. Says whether progress was published, so that a producer asleep for
     /// want of space can be rung.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, cells: usize) -> bool {
         self.position = self.position.wrapping_add(cells as u32);
         if (self.position.wrapping_sub(self.told) as usize) < N / 4 {

@@ -132,6 +132,7 @@ impl Segment {
         unsafe { &*(self.map.at(at) as *const AtomicU64) }
     }
 
+    #[inline(always)]
     fn party(&self) -> &Party {
         // SAFETY: aligned, inside the mapping, all atomics; zeroes are a valid Party.
         unsafe { &*(self.map.at(16) as *const Party) }
@@ -143,7 +144,7 @@ impl Segment {
     }
 
     /// Stands between publishing something and [`Ringer::ring`](kw_sys::doorbell::Ringer::ring).
-    #[inline]
+    #[inline(always)]
     pub fn fence(&self) {
         self.party().fence(self.n as u32);
     }
@@ -205,6 +206,7 @@ impl Segment {
             control: control as *const Control,
             cells: control.wrapping_add(CONTROL),
             bulk: self.map.at(bulks(self.n) + pair * BULK),
+            post: self.post(to),
             _keep: self.clone(),
         }
     }
@@ -216,6 +218,7 @@ pub struct Lane {
     control: *const Control,
     cells: *mut u8,
     bulk: *mut u8,
+    post: *const Post,
     _keep: Arc<Segment>,
 }
 
@@ -228,6 +231,13 @@ impl Lane {
     pub fn control(&self) -> &Control {
         // SAFETY: aligned, inside the mapping, all atomics.
         unsafe { &*self.control }
+    }
+
+    /// The receiver's doorbell.
+    #[inline(always)]
+    pub fn post(&self) -> &Post {
+        // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
+        unsafe { &*self.post }
     }
 
     /// First byte of a cell.

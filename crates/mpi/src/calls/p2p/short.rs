@@ -1,0 +1,79 @@
+//! Short: MPI_Send and MPI_Recv where nothing is out of the ordinary, past all that only other calls need.
+//!
+//! The data is a row of bytes of a predefined type, the message goes through shared memory, and the call ends without waiting. Whatever is
+//! not so, wrong arguments among it, is left to the ordinary way, which starts from the beginning and knows what to say: here
+//! nothing has happened then.
+
+use super::End;
+use crate::handle::{CommH, TypeH};
+use crate::objects::comm::Comm;
+use crate::objects::status::ANY_TAG;
+use crate::state::{State, Tables};
+use kw_base::Peer;
+use kw_core::layout::basic;
+use kw_engine::{Engine, Found, Want};
+use kw_sys::buf::{Addr, Buf};
+use kw_sys::flat::Flat;
+
+/// Sends the message, if that is simple.
+#[inline(always)]
+pub(super) fn send(state: &mut State, comm: CommH, end: &End) -> bool {
+    try_send(state, comm, end).unwrap_or(false)
+}
+
+#[inline(always)]
+fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<bool> {
+    let engine = state.engine.as_mut()?;
+    let (c, peer) = other(&state.above, comm, end.rank)?;
+    let data = flat(end.buf, end.count, end.datatype)?;
+    if end.tag < 0 {
+        return None;
+    }
+    let envelope = (c.context, c.rank, end.tag);
+    Some(engine.send_at_once(peer, envelope, data.len(), |out| data.read(out)))
+}
+
+/// Receives the message, if that is simple and it is there or comes within a moment.
+#[inline(always)]
+pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
+    let engine = state.engine.as_mut()?;
+    let (c, peer) = other(&state.above, comm, end.rank)?;
+    let into = flat(end.buf, end.count, end.datatype)?;
+    if end.tag < 0 && end.tag != ANY_TAG {
+        return None;
+    }
+    let want = Want {
+        context: c.context,
+        source: Some((end.rank as u32, peer)),
+        tag: (end.tag >= 0).then_some(end.tag),
+    };
+    engine.recv_at_once(want, into.len() as u64, |body| into.write(body))
+}
+
+/// As [`recv`], for data that is no row of bytes.
+pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) -> Option<Found> {
+    if basic::plain_size(end.datatype.0).is_some() {
+        return None;
+    }
+    engine.recv_at_once(want, buf.len(), |body| {
+        buf.write(0, body);
+    })
+}
+
+/// The communicator and its member of that rank; nobody where `rank` is none (MPI_PROC_NULL, MPI_ANY_SOURCE, wrong ones).
+#[inline(always)]
+fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
+    let c = tables.find_comm(comm)?;
+    let group = c.target();
+    let there = (rank as u32) < group.size();
+    there.then(|| (c, group.peer(rank as u32)))
+}
+
+/// The data, where it is a row of bytes.
+#[inline(always)]
+fn flat(addr: Addr, count: i64, datatype: TypeH) -> Option<Flat> {
+    let size = basic::plain_size(datatype.0)?;
+    let len = u64::try_from(count).ok()?.checked_mul(size)?;
+    let there = addr != Addr::NULL || len == 0;
+    there.then(|| Flat::new(addr, len as usize))
+}
