@@ -81,9 +81,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: two
-/// microseconds (a look takes 1 ns). With 128 the answer of a ping-pong came too late where the processors share no cache, and the request cost half as much again
-/// as the message (docs/benchmarks.md, "What a short message costs").
+/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: a microsecond or two
+/// (a look is ten instructions). With 128 the answer of a ping-pong came just too late, and the request cost as much again as the
+/// message (docs/benchmarks.md, "What a short message costs").
 const LOOKS: u32 = 2048;
 
 /// One rank's engine.
