@@ -1,13 +1,15 @@
 //! Ranks that sleep at every opportunity lose no wake-up: not for frames, not for space.
 
-use std::time::Duration;
+#[path = "common/pair.rs"]
+mod pair;
 
 use kw_base::{Peer, Tick};
 use kw_core::wire::{Header, Kind};
-use kw_path::shm::{Doorbell, Local};
+use kw_path::shm::Doorbell;
 use kw_path::{Body, Down, Inbound, Landing, Path, Sent, ShmPath};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Mode;
+use pair::pair;
 use rustix::event::{PollFd, PollFlags};
 
 #[derive(Default)]
@@ -34,19 +36,6 @@ impl Inbound for Count {
         self.sent += 1;
     }
     fn on_down(&mut self, _down: Down, _clean: bool) {}
-}
-
-fn pair() -> [ShmPath; 2] {
-    let local = |me| Local {
-        me: Peer(me),
-        peers: vec![Peer(0), Peer(1)],
-    };
-    let key = [5; 32];
-    let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
-    let address = lead.address();
-    let joining = std::thread::spawn(move || ShmPath::join(&local(1), &key, &address));
-    let first = lead.serve(&key, Duration::from_secs(100)).expect("joined");
-    [first, joining.join().expect("no panic").expect("served")]
 }
 
 fn nap(bell: &Doorbell, mode: Mode) {
