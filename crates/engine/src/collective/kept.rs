@@ -108,7 +108,14 @@ impl Run {
     #[inline]
     pub(super) fn suits(&self, caller: &Caller, call: &Call, counts: &[u64]) -> bool {
         self.call.as_ref() == Some(call)
-            && self.counts == counts
+            && same(&self.counts, counts)
             && self.circle.as_ref().is_some_and(|c| caller.is(c))
     }
+}
+
+/// Whether two lists are the same. Most are empty, and an empty list points nowhere: glibc's `memcmp` for AVX-512 reads there under an empty
+/// mask, which the processor takes 80 ns for (a third of a barrier of 2 ranks).
+#[inline]
+fn same(a: &[u64], b: &[u64]) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
 }
