@@ -198,6 +198,18 @@ impl Sock {
         }
     }
 
+    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go with what is sent next (Nagle's algorithm). What
+    /// waits when this ends goes at once.
+    pub fn set_joining(&self, joining: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(&self.fd, !joining)?)
+    }
+
+    /// Has the system acknowledge now what was read.
+    pub fn acknowledge(&self) {
+        // A system that refuses acknowledges when it wants to, 40 ms later at most.
+        let _ = sockopt::set_tcp_quickack(&self.fd, true);
+    }
+
     /// Bytes that end a sleep on this socket.
     #[inline]
     pub fn wakes_at(&self) -> u32 {
@@ -516,6 +528,46 @@ mod tests {
         drop(a);
         while b.recv(&mut head).unwrap() == Got::Nothing {}
         assert_eq!(b.recv(&mut head).unwrap(), Got::End);
+    }
+
+    /// Two ends that have answered each other for a while, as a rule: acknowledgements ride on answers.
+    fn talked() -> (Sock, Sock) {
+        let (a, b) = pair();
+        let mut byte = [0];
+        for _ in 0..40 {
+            for (from, to) in [(&a, &b), (&b, &a)] {
+                assert_eq!(from.send(&[1]).unwrap(), 1);
+                while to.recv(&mut byte).unwrap() == Got::Nothing {}
+            }
+        }
+        (a, b)
+    }
+
+    /// The first of two short packets is read; whether the second came with it or waits, and whether it is there after `then`.
+    fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
+        a.set_joining(true).unwrap();
+        let mut bytes = [0; 8];
+        a.send(&[1]).unwrap();
+        while b.recv(&mut bytes[..1]).unwrap() == Got::Nothing {}
+        a.send(&[2]).unwrap();
+        let waits = b.recv(&mut bytes).unwrap() == Got::Nothing;
+        then();
+        let comes = b.recv(&mut bytes).unwrap() == Got::Bytes(1);
+        a.set_joining(false).unwrap();
+        (waits, comes)
+    }
+
+    #[test]
+    fn what_waits_to_be_joined_goes_when_what_was_read_is_acknowledged_or_joining_ends() {
+        // Each may come a little later, or for another reason; not every time.
+        let (mut acknowledged, mut ended) = (false, false);
+        for _ in 0..50 {
+            let (a, b) = talked();
+            acknowledged |= joined(&a, &b, || b.acknowledge()) == (true, true);
+            let (a, b) = talked();
+            ended |= joined(&a, &b, || a.set_joining(false).unwrap()) == (true, true);
+        }
+        assert!(acknowledged && ended);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One connection in use: bytes out, bytes in.
 
 use super::Tuning;
+use super::ahead::Ahead;
 use super::end::End;
 use super::mix::Mix;
 use super::stream::Stream;
@@ -36,6 +37,9 @@ pub struct Link {
     pub waited: u32,
     /// When it was used last, in uses of all connections.
     pub used: u64,
+    /// Whether short frames of a rank that runs ahead may be joined: within a machine.
+    pub joins: bool,
+    pub ahead: Ahead,
     /// We have asked the peer to close it.
     pub parting: bool,
     /// What we send over it.
@@ -63,6 +67,8 @@ impl Link {
             look_at: kept + tuning.keep,
             waited: 0,
             used: 0,
+            joins: near,
+            ahead: Ahead::default(),
             parting: false,
             leaves: Mix::default(),
             unsent: if near { 0 } else { tuning.part },
@@ -147,6 +153,9 @@ impl Link {
         }
         if self.sock.wakes_at() > 1 {
             self.wake_for(self.sock.wakes_at());
+        }
+        if moved && self.stream.hurried {
+            self.sock.acknowledge();
         }
         Ok(moved)
     }

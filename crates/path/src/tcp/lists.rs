@@ -20,6 +20,10 @@ pub struct Lists {
     pub dialing: Vec<Peer>,
     /// Those that want our connection closed, and did not get that yet.
     pub yielding: Vec<Peer>,
+    /// Those to which short frames are joined (see `ahead`).
+    pub joining: Vec<Peer>,
+    /// Counts the rank's looks at what comes.
+    pub looks: u64,
     /// Counts uses of connections.
     uses: u64,
 }
@@ -46,7 +50,11 @@ impl Lists {
     ) -> io::Result<Sent> {
         self.used(link);
         let idle = link.stream.is_flushed();
+        link.set_pace(body.len(), self.looks, tuning);
         let sent = link.send(head, body, cookie, tuning)?;
+        if link.joins_now() {
+            note(&mut self.joining, to);
+        }
         if idle && !link.stream.is_flushed() {
             note(&mut self.backlog, to);
         }
@@ -77,6 +85,7 @@ impl Lists {
             &mut self.owing,
             &mut self.dialing,
             &mut self.yielding,
+            &mut self.joining,
         ];
         for list in lists {
             list.retain(|&p| p != peer);

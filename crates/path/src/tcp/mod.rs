@@ -57,6 +57,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `path`, `turn`, `lists` | what the engine calls; a turn of reading and sending; whom it visits |
+//! | `ahead` | short frames of a rank that does not wait are joined |
 //! | `link` (`sending`, `owing`, `mix`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
 //! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
 //! | `callers`, `door` | being called: who is taken, who stands at the door |
@@ -64,6 +65,7 @@
 //! | `strands`, `further`, `pieces`, `strand`, `stripe` | several links: what there is, how it is made, long payloads over it |
 //! | `tune` | the numbers |
 
+mod ahead;
 mod attempt;
 mod callers;
 mod connect;

@@ -63,6 +63,7 @@ impl Path for TcpPath {
     }
 
     fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        self.note_look();
         let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
         moved |= !self.lists.owing.is_empty() && self.settle(inbound);
         let few = self.lists.live.len() <= self.tuning.few_links;
@@ -90,6 +91,7 @@ impl Path for TcpPath {
             return self.poll(now, inbound);
         }
         self.patience -= 1;
+        self.note_look();
         let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
         moved |= !self.lists.owing.is_empty() && self.settle(inbound);
         moved |= self.pull(peer, inbound);

@@ -107,7 +107,7 @@ impl Link {
     #[inline]
     fn send_now(&self, head: &Header, body: Body<'_>, tuning: &Tuning) -> io::Result<usize> {
         match body {
-            Body::None => self.sock.send(&head.encode()),
+            Body::None => self.sock.send(&self.lead(head)),
             Body::Bytes(bytes) => self.send_joined(head, bytes.len(), |to| {
                 to.copy_from_slice(bytes);
             }),
@@ -174,7 +174,7 @@ impl Link {
             _ => {
                 // Protocol bodies are a few bytes; a long one is rare enough for a piece of memory of its own.
                 let mut joined = vec![0; HEADER_LEN + len];
-                joined[..HEADER_LEN].copy_from_slice(&head.encode());
+                joined[..HEADER_LEN].copy_from_slice(&self.lead(head));
                 fill(&mut joined[HEADER_LEN..]);
                 self.sock.send(&joined)
             }
@@ -190,7 +190,7 @@ impl Link {
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<usize> {
         let mut joined = [0; N];
-        joined[..HEADER_LEN].copy_from_slice(&head.encode());
+        joined[..HEADER_LEN].copy_from_slice(&self.lead(head));
         fill(&mut joined[HEADER_LEN..HEADER_LEN + len]);
         self.sock.send(&joined[..HEADER_LEN + len])
     }

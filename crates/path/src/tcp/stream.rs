@@ -12,7 +12,7 @@ use kw_base::Peer;
 use kw_core::handshake::Claim;
 use kw_core::kept::Kept;
 use kw_core::stripe::Piece;
-use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
+use kw_core::wire::{AHEAD, HEADER_LEN, Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
 /// A payload on its way to where it belongs.
@@ -59,6 +59,8 @@ pub fn is_strand(claim: &Claim) -> bool {
 /// One link, with or without a connection.
 #[derive(Debug, Default)]
 pub struct Stream {
+    /// The last frame came from a rank that runs ahead, whose next ones wait for our acknowledgement (see `ahead`).
+    pub hurried: bool,
     pub outbox: Outbox,
     /// What may be wanted again; `None`: a link ends with its connection (`KW_RELIABLE=no`).
     pub kept: Option<Box<Kept<Buf>>>,
@@ -244,6 +246,7 @@ impl Stream {
                 break;
             };
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
+            self.hurried = bytes[1] & AHEAD != 0;
             let len = head.body_len();
             if self.paused.is_some() && head.kind != Kind::More {
                 self.arrives.short_frame();

@@ -52,6 +52,8 @@ pub struct Tuning {
     /// Payloads up to this size are put behind their header before they are sent: one piece is cheaper for the kernel
     /// than two.
     pub send_joined: usize,
+    /// Frames with payloads of up to `send_joined` bytes that go one by one before those that follow are joined (see `ahead`).
+    pub ahead: u32,
     /// Most payload bytes for one system call, in as many segments as that takes.
     pub send_chunk: u64,
     /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the event thread once; at least 4 KB. Part of the wire: the same on both sides.
@@ -99,6 +101,7 @@ impl Default for Tuning {
             read_head: 2 << 10,
             large: 32 << 10,
             send_joined: 2 << 10,
+            ahead: 8,
             send_chunk: 2 << 20,
             segment: 256 << 10,
             segment_loopback: u64::MAX,

@@ -8,6 +8,7 @@ use super::*;
 impl TcpPath {
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+        self.note_look();
         let moved = !self.lists.owing.is_empty() && self.settle(inbound);
         let moved = self.look(now, inbound) | moved;
         moved | (!self.striping.is_empty() && self.serve_striping(inbound))

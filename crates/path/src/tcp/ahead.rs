@@ -1,0 +1,278 @@
+//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes. Each frame in a packet of its own would cost
+//! both kernels more than the frame is worth, so within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
+//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement sends it.
+//!
+//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a mark in the frames ([`AHEAD`]); usual acknowledgements ride on
+//! an answer or come 40 ms later. A peer that waits reads the packet that is on its way, and has the rest before its next look; one that does not read
+//! needs none. What waits is in the kernel, so the sender may compute, sleep or end. When it looks at what comes, all that waits is sent.
+//!
+//! ```text
+//!              more than `Tuning::ahead` short frames since the last look          it is sent: at once, and marked
+//!   Usual ----------------------------------------------------------------> Marked ---------------------------> Joining
+//!     ^                                                                        |                                   |
+//!     \----------------- a look at what comes; a long frame; a full socket ----<-----------------------------------/
+//! ```
+//!
+//! The first marked frame goes at once: the peer must have read a mark before anything waits for it.
+
+use super::link::Link;
+use super::{Slot, TcpPath, Tuning};
+use kw_core::wire::{AHEAD, HEADER_LEN, Header};
+
+/// How a link sends short frames.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// Each at once.
+    #[default]
+    Usual,
+    /// Likewise, and the peer is told that more will follow.
+    Marked,
+    /// When the peer has acknowledged the one before.
+    Joining,
+}
+
+/// What a link knows of its rank's hurry.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ahead {
+    pub pace: Pace,
+    /// Short frames since the rank looked at what comes.
+    frames: u32,
+    /// When it did, in looks.
+    look: u64,
+}
+
+impl Link {
+    /// A frame with so many bytes of payload is to be sent, after so many looks of the rank.
+    #[inline]
+    pub fn set_pace(&mut self, len: u64, looks: u64, tuning: &Tuning) {
+        let a = &mut self.ahead;
+        if len > tuning.send_joined as u64 || !self.stream.is_flushed() {
+            return self.send_each();
+        }
+        if a.look != looks {
+            (a.look, a.frames) = (looks, 0);
+        }
+        a.frames += 1;
+        if a.frames > tuning.ahead && a.pace == Pace::Usual && self.joins {
+            a.pace = Pace::Marked;
+        }
+    }
+
+    /// A frame was sent. Whether those that follow are joined from now on, and were not before.
+    #[inline]
+    pub fn joins_now(&mut self) -> bool {
+        if self.ahead.pace == Pace::Usual {
+            return false;
+        }
+        self.begin_joining()
+    }
+
+    #[cold]
+    fn begin_joining(&mut self) -> bool {
+        if !self.stream.is_flushed() {
+            self.send_each();
+        }
+        let new = self.ahead.pace == Pace::Marked && self.sock.set_joining(true).is_ok();
+        if new {
+            self.ahead.pace = Pace::Joining;
+        }
+        new
+    }
+
+    /// Every frame is sent at once from now on, and what waits now.
+    #[inline]
+    pub fn send_each(&mut self) {
+        self.ahead.frames = 0;
+        if self.ahead.pace != Pace::Usual {
+            // A socket that refuses has ended.
+            let _ = self.sock.set_joining(false);
+            self.ahead.pace = Pace::Usual;
+        }
+    }
+
+    /// The header as it is sent.
+    #[inline]
+    pub fn lead(&self, head: &Header) -> [u8; HEADER_LEN] {
+        let mut bytes = head.encode();
+        if self.ahead.pace != Pace::Usual {
+            bytes[1] |= AHEAD;
+        }
+        bytes
+    }
+}
+
+impl TcpPath {
+    /// The rank looks at what comes: it does not run ahead.
+    #[inline]
+    pub(super) fn note_look(&mut self) {
+        self.lists.looks += 1;
+        if !self.lists.joining.is_empty() {
+            self.send_all_each();
+        }
+    }
+
+    #[cold]
+    fn send_all_each(&mut self) {
+        for peer in self.lists.joining.drain(..) {
+            if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
+                link.send_each();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Body;
+    use crate::tcp::lists::Lists;
+    use crate::tcp::stream::Stream;
+    use kw_base::Peer;
+    use kw_core::wire::Kind;
+    use kw_sys::buf::Buf;
+    use kw_sys::tcp::{Connect, Got, Sock};
+    use std::net::Ipv4Addr;
+
+    /// A link of a rank to a socket that nobody reads, and what the rank would keep of it.
+    struct Rank {
+        link: Link,
+        lists: Lists,
+        tuning: Tuning,
+        far: Sock,
+    }
+
+    /// What happens to a link.
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Short,
+        Long,
+        Look,
+        Full,
+    }
+
+    impl Rank {
+        fn new() -> Rank {
+            let (listener, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+            let near = Sock::connect(None, at).unwrap();
+            let far = loop {
+                if let Some(far) = listener.accept().unwrap() {
+                    break far;
+                }
+            };
+            while near.connecting().unwrap() == Connect::Pending {}
+            let tuning = Tuning::default();
+            let link = Link::new(near, Stream::new(false), &tuning);
+            let lists = Lists::default();
+            Rank {
+                link,
+                lists,
+                tuning,
+                far,
+            }
+        }
+
+        fn send(&mut self, len: u64) {
+            let buf = Buf::alloc(len as usize);
+            let head = Header {
+                len,
+                ..Header::bare(Kind::Eager)
+            };
+            let body = Body::Payload {
+                buf: &buf,
+                from: 0,
+                len,
+            };
+            let sent = self
+                .lists
+                .send(&mut self.link, Peer(0), (&head, body), 0, &self.tuning);
+            sent.unwrap();
+        }
+
+        fn on(&mut self, event: Event) {
+            match event {
+                Event::Short => self.send(8),
+                Event::Long => self.send(self.tuning.send_joined as u64 + 1),
+                Event::Look => {
+                    self.lists.looks += 1;
+                    for _ in self.lists.joining.drain(..) {
+                        self.link.send_each();
+                    }
+                }
+                Event::Full => {
+                    while self.link.stream.is_flushed() {
+                        self.send(1 << 20);
+                    }
+                    self.send(8);
+                }
+            }
+        }
+
+        /// A rank whose link has that pace.
+        fn at(pace: Pace) -> Rank {
+            let mut rank = Rank::new();
+            for _ in 0..rank.tuning.ahead {
+                rank.on(Event::Short);
+            }
+            match pace {
+                Pace::Usual => {}
+                Pace::Marked => rank.link.set_pace(8, 0, &rank.tuning),
+                Pace::Joining => rank.on(Event::Short),
+            }
+            assert_eq!(rank.link.ahead.pace, pace);
+            rank
+        }
+    }
+
+    #[test]
+    fn every_event_in_every_pace() {
+        use {Event::*, Pace::*};
+        let table = [
+            (Usual, Short, Joining),
+            (Usual, Long, Usual),
+            (Usual, Look, Usual),
+            (Usual, Full, Usual),
+            (Marked, Short, Joining),
+            (Marked, Long, Usual),
+            (Marked, Full, Usual),
+            (Joining, Short, Joining),
+            (Joining, Long, Usual),
+            (Joining, Look, Usual),
+            (Joining, Full, Usual),
+        ];
+        for (pace, event, next) in table {
+            let mut rank = Rank::at(pace);
+            rank.on(event);
+            assert_eq!(rank.link.ahead.pace, next, "{pace:?}, {event:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_begins_the_count_anew_and_other_networks_join_nothing() {
+        let mut rank = Rank::at(Pace::Usual);
+        rank.on(Event::Look);
+        rank.on(Event::Short);
+        assert_eq!(rank.link.ahead.pace, Pace::Usual);
+        let mut rank = Rank::at(Pace::Usual);
+        rank.link.joins = false;
+        rank.on(Event::Short);
+        assert_eq!(rank.link.ahead.pace, Pace::Usual);
+    }
+
+    #[test]
+    fn no_frame_waits_for_one_without_a_mark() {
+        let rank = Rank::at(Pace::Joining);
+        let mut bytes = [0; 1 << 12];
+        let mut n = 0;
+        let frame = HEADER_LEN + 8;
+        let all = frame * (rank.tuning.ahead as usize + 1);
+        while n < all {
+            if let Got::Bytes(more) = rank.far.recv(&mut bytes[n..]).unwrap() {
+                n += more;
+            }
+        }
+        let marks = bytes[..all].chunks(frame).map(|f| f[1]);
+        let unmarked = marks.clone().take(rank.tuning.ahead as usize);
+        assert!(unmarked.eq(std::iter::repeat_n(0, rank.tuning.ahead as usize)));
+        assert_eq!(marks.last(), Some(AHEAD));
+    }
+}
