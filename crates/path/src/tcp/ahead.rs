@@ -270,9 +270,9 @@ mod tests {
                 n += more;
             }
         }
-        let marks = bytes[..all].chunks(frame).map(|f| f[1]);
+        let mut marks = bytes[..all].chunks(frame).map(|f| f[1]);
         let unmarked = marks.clone().take(rank.tuning.ahead as usize);
         assert!(unmarked.eq(std::iter::repeat_n(0, rank.tuning.ahead as usize)));
-        assert_eq!(marks.last(), Some(AHEAD));
+        assert_eq!(marks.next_back(), Some(AHEAD));
     }
 }
