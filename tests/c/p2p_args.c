@@ -196,6 +196,38 @@ static void statuses(void) {
 #endif
 }
 
+// A library may have a short way for messages between ranks that know each other: it must see the same.
+static void known_peers(void) {
+    MPI_Status s;
+    MPI_Comm pair;
+    int k, wrong[] = {-1, -5, (int)0x80000000}, other = 1 - check_rank, none = -1;
+    OK(MPI_Comm_split(W, check_rank / 2, 0, &pair));
+    OK(MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN));
+    MPI_Comm_size(pair, &k);
+    if (check_rank < 2 && k == 2) {
+        for (k = 0; k < 3; k++) {
+            v[0] = k + 1;
+            OK(MPI_Send(v, 1, MPI_INT, other, k, pair));
+            OK(MPI_Recv(v + 2, 1, MPI_INT, other, k, pair, &s));
+            CHECK_EQ(v[2], k + 1);
+            CHECK_CLASS(MPI_Send(v, 1, MPI_INT, other, wrong[k], pair), MPI_ERR_TAG);
+            CHECK_CLASS(MPI_Send(v, wrong[k], MPI_INT, other, 0, pair), MPI_ERR_COUNT);
+            CHECK_CLASS(MPI_Recv(v, wrong[k], MPI_INT, other, 0, pair, &s), MPI_ERR_COUNT);
+            CHECK_CLASS(MPI_Send(NULL, 1, MPI_INT, other, 0, pair), MPI_ERR_BUFFER);
+            CHECK_CLASS(MPI_Recv(NULL, 1, MPI_INT, other, 0, pair, &s), MPI_ERR_BUFFER);
+            CHECK_CLASS(MPI_Send(v, 1, MPI_INT, 2, 0, pair), MPI_ERR_RANK);
+            CHECK_CLASS(MPI_Recv(v, 1, MPI_INT, 2, 0, pair, &s), MPI_ERR_RANK);
+            CHECK_CLASS(MPI_Send(v, 1, MPI_DATATYPE_NULL, other, 0, pair), MPI_ERR_TYPE);
+            if (wrong[k] != MPI_ANY_TAG) CHECK_CLASS(MPI_Recv(v, 1, MPI_INT, other, wrong[k], pair, &s), MPI_ERR_TAG);
+        }
+        // Nothing was sent by the wrong calls.
+        OK(MPI_Barrier(pair));
+        OK(MPI_Iprobe(other, MPI_ANY_TAG, pair, &none, &s));
+        CHECK_EQ(none, 0);
+    }
+    OK(MPI_Comm_free(&pair));
+}
+
 // A communicator's own handler hears of errors on it.
 static int heard;
 static void hear(MPI_Comm *comm, int *code, ...) {
@@ -238,6 +270,7 @@ int main(int argc, char **argv) {
     requests();
     memory();
     statuses();
+    known_peers();
     handlers();
     return check_end();
 }
