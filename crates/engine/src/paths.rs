@@ -16,7 +16,7 @@ use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
 use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Sent};
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -85,10 +85,11 @@ impl Paths {
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
         let wire = allowed.wire.filter(|_| job.size as usize > by_shm);
         let single_host = local.peers.len() == job.size as usize;
+        let member = || member_of(launcher.job(), job, knobs, single_host);
         let (mut tcp, mut udp) = (None, None);
         match wire {
-            Some(Wire::Tcp) => tcp = Some(listen(launcher.job(), job, knobs, single_host)?),
-            Some(Wire::Udp) => udp = Some(open_udp(launcher.job(), job, knobs, single_host)?),
+            Some(Wire::Tcp) => tcp = Some(listen(job, knobs, member())?),
+            Some(Wire::Udp) => udp = Some(open_udp(member())?),
             None => {}
         }
         let listens = match (&tcp, &udp) {
@@ -522,14 +523,20 @@ pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
     }
 }
 
-fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<TcpPath, BootError> {
-    let config = tcp::Config {
+fn member_of(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Member {
+    Member {
         me: job.me,
         size: job.size,
         job: name.to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
         single_host,
+    }
+}
+
+fn listen(job: &Job, knobs: &Knobs, member: Member) -> Result<TcpPath, BootError> {
+    let config = tcp::Config {
+        member,
         reliable: knobs.flag(Id::Reliable),
         stripe: knobs.flag(Id::Stripe),
         host: match knobs.text(Id::Host) {
@@ -545,17 +552,9 @@ fn listen(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<Tcp
     TcpPath::tuned(config, tuning).map_err(sentence)
 }
 
-fn open_udp(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Result<UdpPath, BootError> {
-    let config = udp::Config {
-        me: job.me,
-        size: job.size,
-        job: name.to_string(),
-        key: job.key,
-        interfaces: knobs.text(Id::Interfaces).to_string(),
-        single_host,
-        clock: kw_sys::clock::now,
-    };
-    UdpPath::new(config).map_err(sentence)
+fn open_udp(member: Member) -> Result<UdpPath, BootError> {
+    let clock = kw_sys::clock::now;
+    UdpPath::new(udp::Config { member, clock }).map_err(sentence)
 }
 
 fn introduce(

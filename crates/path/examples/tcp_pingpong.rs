@@ -10,7 +10,7 @@
 use kw_base::Peer;
 use kw_core::wire::{Header, Kind};
 use kw_path::tcp::{Config, TcpPath, Tuning};
-use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
 use kw_sys::buf::Buf;
 use kw_sys::clock::now;
 use std::io::{ErrorKind, Read, Write};
@@ -171,12 +171,14 @@ impl End for Ours {
 
 fn open(me: u32, tuning: &Tuning) -> TcpPath {
     let config = Config {
-        me: Peer(me),
-        size: 2,
-        job: "pingpong".to_string(),
-        key: [1; 32],
-        interfaces: "auto".to_string(),
-        single_host: true,
+        member: Member {
+            me: Peer(me),
+            size: 2,
+            job: "pingpong".to_string(),
+            key: [1; 32],
+            interfaces: "auto".to_string(),
+            single_host: true,
+        },
         reliable: true,
         stripe: true,
         host: String::new(),

@@ -6,6 +6,7 @@
 
 mod address;
 pub mod contract;
+mod member;
 pub mod selfpath;
 pub mod shm;
 pub mod sim;
@@ -13,6 +14,7 @@ pub mod tcp;
 pub mod udp;
 
 pub use contract::*;
+pub use member::{CannotOpen, Member};
 pub use selfpath::SelfPath;
 pub use shm::ShmPath;
 pub use tcp::TcpPath;

@@ -8,7 +8,7 @@ use kw_base::Peer;
 use kw_path::shm::Local;
 use kw_path::sim::{SimNet, SimOptions, SimPath};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{ShmPath, UdpPath};
+use kw_path::{Member, ShmPath, UdpPath};
 use std::time::Duration;
 use suite::Fixture;
 
@@ -55,6 +55,17 @@ impl Fixture for Sim {
     }
 }
 
+fn member(me: u32, n: usize) -> Member {
+    Member {
+        me: Peer(me),
+        size: n as u32,
+        job: "conformance".to_string(),
+        key: [3; 32],
+        interfaces: "auto".to_string(),
+        single_host: true,
+    }
+}
+
 struct Tcp;
 
 impl Fixture for Tcp {
@@ -63,12 +74,7 @@ impl Fixture for Tcp {
     fn connect(n: usize) -> Vec<TcpPath> {
         let open = |me| {
             TcpPath::new(Config {
-                me: Peer(me),
-                size: n as u32,
-                job: "conformance".to_string(),
-                key: [3; 32],
-                interfaces: "auto".to_string(),
-                single_host: true,
+                member: member(me, n),
                 reliable: true,
                 stripe: true,
                 host: String::new(),
@@ -88,12 +94,7 @@ impl Fixture for Udp {
     fn connect(n: usize) -> Vec<UdpPath> {
         let open = |me| {
             UdpPath::new(kw_path::udp::Config {
-                me: Peer(me),
-                size: n as u32,
-                job: "conformance".to_string(),
-                key: [3; 32],
-                interfaces: "auto".to_string(),
-                single_host: true,
+                member: member(me, n),
                 clock: kw_sys::clock::now,
             })
         };

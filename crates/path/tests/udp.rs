@@ -5,7 +5,7 @@
 use kw_base::{Peer, Tick};
 use kw_core::wire::{Header, Kind};
 use kw_path::udp::{Config, UdpPath};
-use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
 use kw_sys::buf::Buf;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -45,12 +45,14 @@ impl Inbound for Log {
 
 fn rank(me: u32, size: u32) -> UdpPath {
     let config = Config {
-        me: Peer(me),
-        size,
-        job: "test".to_string(),
-        key: [9; 32],
-        interfaces: "auto".to_string(),
-        single_host: true,
+        member: Member {
+            me: Peer(me),
+            size,
+            job: "test".to_string(),
+            key: [9; 32],
+            interfaces: "auto".to_string(),
+            single_host: true,
+        },
         clock: kw_sys::clock::now,
     };
     UdpPath::new(config).expect("loopback")

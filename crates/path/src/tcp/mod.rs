@@ -3,19 +3,22 @@
 //! # Use
 //! ```no_run
 //! use kw_base::Peer;
-//! use kw_path::Path;
 //! use kw_path::tcp::{Config, TcpPath};
-//! let config = Config {
+//! use kw_path::{Member, Path};
+//! let member = Member {
 //!     me: Peer(0),
 //!     size: 2,
 //!     job: "job-1".to_string(),
 //!     key: [0; 32],
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
-//!     reliable: true,                 // the knob KW_RELIABLE
+//! };
+//! let config = Config {
+//!     member,
+//!     reliable: true, // the knob KW_RELIABLE
 //!     host: "node1".to_string(),
-//!     stripe: true,                   // the knob KW_STRIPE
-//!     most: 1000,                     // connections at once
+//!     stripe: true, // the knob KW_STRIPE
+//!     most: 1000,   // connections at once
 //! };
 //! let path = TcpPath::new(config).unwrap();
 //! let _publish = path.address();
@@ -95,6 +98,7 @@ pub use tune::Tuning;
 
 use crate::address::{self, Known};
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::member::{CannotOpen, Member};
 use dial::Dial;
 use door::Door;
 use kw_base::{Peer, Tick};
@@ -116,18 +120,8 @@ use stripe::Stripes;
 /// What a path must know to open.
 #[derive(Clone)]
 pub struct Config {
-    /// This rank.
-    pub me: Peer,
-    /// Ranks of the job.
-    pub size: u32,
-    /// Name of the job.
-    pub job: String,
-    /// Key of the job.
-    pub key: [u8; 32],
-    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
-    pub interfaces: String,
-    /// All ranks share this machine: `auto` is loopback only.
-    pub single_host: bool,
+    /// Who opens it.
+    pub member: Member,
     /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
     pub reliable: bool,
     /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
@@ -138,11 +132,6 @@ pub struct Config {
     /// there must be room for all peers.
     pub most: usize,
 }
-
-/// Why the path could not open.
-#[derive(Debug, thiserror::Error)]
-#[error("path tcp cannot open: {0}")]
-pub struct CannotOpen(pub String);
 
 /// Who is about to sleep until a socket has something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -272,41 +261,43 @@ fn down(peer: Peer, reason: impl Into<String>) -> Down {
     }
 }
 
+fn cannot(why: String) -> CannotOpen {
+    CannotOpen { path: "tcp", why }
+}
+
 impl TcpPath {
     /// Listens, and connects to nobody yet.
     pub fn new(config: Config) -> Result<TcpPath, CannotOpen> {
-        let tuning = Tuning::for_size(config.size);
+        let tuning = Tuning::for_size(config.member.size);
         TcpPath::tuned(config, tuning)
     }
 
     /// As `new`, with other numbers than the measured ones.
     pub fn tuned(config: Config, tuning: Tuning) -> Result<TcpPath, CannotOpen> {
-        let peers = config.size.saturating_sub(1) as usize;
+        let member = &config.member;
+        let peers = member.size.saturating_sub(1) as usize;
         if !config.reliable && config.most < peers {
-            return Err(CannotOpen(format!(
+            return Err(cannot(format!(
                 "with KW_RELIABLE=no a rank needs room for connections to all {peers} others, but it may open only {}; raise \
                  the limit of open files (ulimit -n), or leave KW_RELIABLE=yes",
                 config.most
             )));
         }
-        let all = kw_sys::netif::interfaces()
-            .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
-        let chosen =
-            address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
-        let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
-        let (door, at) = Door::open(&chosen, config.size, &poller).map_err(CannotOpen)?;
+        let (all, chosen) = member.addresses().map_err(cannot)?;
+        let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
+        let (door, at) = Door::open(&chosen, member.size, &poller).map_err(cannot)?;
         let mut path = TcpPath {
-            me: config.me,
-            identity: Identity::new(config.key, &config.job, config.me.0, config.size),
+            me: member.me,
+            identity: member.identity(),
             tuning,
             address: address::with_host(&config.host, address::to_text_by_interface(&at, &all)),
             poller,
             door,
-            slots: (0..config.size).map(|_| Slot::Idle(None)).collect(),
-            known: vec![Known::default(); config.size as usize],
+            slots: (0..member.size).map(|_| Slot::Idle(None)).collect(),
+            known: vec![Known::default(); member.size as usize],
             stripes: config.stripe,
             stripe_from: u64::MAX,
-            bundles: (0..config.size).map(|_| None).collect(),
+            bundles: (0..member.size).map(|_| None).collect(),
             striping: Vec::new(),
             wanting: Vec::new(),
             striped_payloads: 0,

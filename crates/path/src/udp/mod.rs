@@ -48,7 +48,7 @@ mod queue;
 mod timers;
 mod tune;
 
-pub use open::{CannotOpen, Config};
+pub use open::Config;
 pub use tune::Tuning;
 
 use crate::address;

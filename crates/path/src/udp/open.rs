@@ -2,9 +2,8 @@
 
 use super::link::Batch;
 use super::{Slot, Tally, Tuning, UdpPath};
-use crate::address;
-use kw_base::{Peer, Tick};
-use kw_core::handshake::Identity;
+use crate::{CannotOpen, Member, address};
+use kw_base::Tick;
 use kw_core::reliable::setup::{Desk, SHORTEST};
 use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
@@ -14,26 +13,11 @@ use std::net::IpAddr;
 /// What a path must know to open.
 #[derive(Clone)]
 pub struct Config {
-    /// This rank.
-    pub me: Peer,
-    /// Ranks of the job.
-    pub size: u32,
-    /// Name of the job.
-    pub job: String,
-    /// Key of the job.
-    pub key: [u8; 32],
-    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
-    pub interfaces: String,
-    /// All ranks share this machine: `auto` is loopback only.
-    pub single_host: bool,
+    /// Who opens it.
+    pub member: Member,
     /// The clock that `poll` is told, too.
     pub clock: fn() -> Tick,
 }
-
-/// Why the path could not open.
-#[derive(Debug, thiserror::Error)]
-#[error("path udp cannot open: {0}")]
-pub struct CannotOpen(pub String);
 
 /// The sockets, and the bytes of the longest datagram that all of them can send.
 fn open(
@@ -61,6 +45,10 @@ fn open(
     Ok((socks, longest))
 }
 
+fn cannot(why: String) -> CannotOpen {
+    CannotOpen { path: "udp", why }
+}
+
 impl UdpPath {
     /// Opens the sockets, and calls nobody yet.
     pub fn new(config: Config) -> Result<UdpPath, CannotOpen> {
@@ -69,19 +57,17 @@ impl UdpPath {
 
     /// As `new`, with other numbers than the measured ones.
     pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
-        let all = netif::interfaces()
-            .map_err(|e| CannotOpen(format!("the interfaces cannot be listed ({e})")))?;
-        let chosen =
-            address::choose(&config.interfaces, config.single_host, &all).map_err(CannotOpen)?;
-        let (socks, longest) = open(&chosen, &all, &tuning).map_err(CannotOpen)?;
+        let Config { member, clock } = config;
+        let (all, chosen) = member.addresses().map_err(cannot)?;
+        let (socks, longest) = open(&chosen, &all, &tuning).map_err(cannot)?;
         let scouts = chosen
             .iter()
             .filter_map(|&a| Sock::bind(a, 0, false).ok())
             .collect();
-        let poller = Poller::new().map_err(|e| CannotOpen(format!("epoll failed ({e})")))?;
+        let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
         for (i, sock) in socks.iter().enumerate() {
             let added = poller.add(sock, i as u64, Interest::Read);
-            added.map_err(|e| CannotOpen(format!("epoll refused a socket ({e})")))?;
+            added.map_err(|e| cannot(format!("epoll refused a socket ({e})")))?;
         }
         let granted = socks
             .iter()
@@ -91,18 +77,18 @@ impl UdpPath {
         tuning.params.window = (granted / 4).clamp(tuning.window.0, tuning.window.1);
         tuning.params.datagram = longest;
         let at: Vec<_> = socks.iter().map(Sock::at).collect();
-        let identity = Identity::new(config.key, &config.job, config.me.0, config.size);
+        let identity = member.identity();
         Ok(UdpPath {
-            me: config.me,
-            desk: Desk::new(identity.clone(), config.me.0, config.size, longest),
+            me: member.me,
+            desk: Desk::new(identity.clone(), member.me.0, member.size, longest),
             identity,
-            clock: config.clock,
+            clock,
             poller,
             armed: vec![false; socks.len()],
             socks,
             scouts,
             address: address::to_text(&at),
-            slots: (0..config.size).map(|_| Slot::Unknown).collect(),
+            slots: (0..member.size).map(|_| Slot::Unknown).collect(),
             live: Vec::new(),
             calling: Vec::new(),
             busy: Vec::new(),

@@ -19,7 +19,7 @@ use common::introduced;
 use kw_base::{Peer, Tick};
 use kw_core::wire::{Header, Kind};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
 use kw_sys::buf::Buf;
 use std::time::{Duration, Instant};
 
@@ -89,12 +89,14 @@ impl Log {
 /// What a rank of the tests' job knows.
 pub fn config(me: u32, size: u32) -> Config {
     Config {
-        me: Peer(me),
-        size,
-        job: "test".to_string(),
-        key: KEY,
-        interfaces: "auto".to_string(),
-        single_host: true,
+        member: Member {
+            me: Peer(me),
+            size,
+            job: "test".to_string(),
+            key: KEY,
+            interfaces: "auto".to_string(),
+            single_host: true,
+        },
         reliable: true,
         stripe: true,
         host: String::new(),

@@ -1,0 +1,49 @@
+//! What every path over a network must know before it opens, and what it makes of that.
+
+use crate::address;
+use kw_base::Peer;
+use kw_core::handshake::Identity;
+use kw_sys::netif::{self, Interface};
+use std::net::IpAddr;
+
+/// Which rank of which job opens a path, and where it may listen.
+#[derive(Clone)]
+pub struct Member {
+    /// This rank.
+    pub me: Peer,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Key of the job.
+    pub key: [u8; 32],
+    /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
+    pub interfaces: String,
+    /// All ranks share this machine: `auto` is loopback only.
+    pub single_host: bool,
+}
+
+impl Member {
+    /// What it proves to its peers.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity::new(self.key, &self.job, self.me.0, self.size)
+    }
+
+    /// All interfaces of this host, and the addresses to listen on.
+    pub(crate) fn addresses(&self) -> Result<(Vec<Interface>, Vec<IpAddr>), String> {
+        let all =
+            netif::interfaces().map_err(|e| format!("the interfaces cannot be listed ({e})"))?;
+        let chosen = address::choose(&self.interfaces, self.single_host, &all)?;
+        Ok((all, chosen))
+    }
+}
+
+/// Why a path could not open.
+#[derive(Debug, thiserror::Error)]
+#[error("path {path} cannot open: {why}")]
+pub struct CannotOpen {
+    /// Name of the path.
+    pub path: &'static str,
+    /// One sentence.
+    pub why: String,
+}
