@@ -53,7 +53,7 @@ impl Link {
             (a.look, a.frames) = (looks, 0);
         }
         a.frames += 1;
-        if a.frames > tuning.ahead && a.pace == Pace::Usual && self.joins {
+        if a.frames > tuning.ahead && a.pace == Pace::Usual && self.near {
             a.pace = Pace::Marked;
         }
     }
@@ -253,7 +253,7 @@ mod tests {
         rank.on(Event::Short);
         assert_eq!(rank.link.ahead.pace, Pace::Usual);
         let mut rank = Rank::at(Pace::Usual);
-        rank.link.joins = false;
+        rank.link.near = false;
         rank.on(Event::Short);
         assert_eq!(rank.link.ahead.pace, Pace::Usual);
     }

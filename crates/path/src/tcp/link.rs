@@ -37,15 +37,13 @@ pub struct Link {
     pub waited: u32,
     /// When it was used last, in uses of all connections.
     pub used: u64,
-    /// Whether short frames of a rank that runs ahead may be joined: within a machine.
-    pub joins: bool,
+    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
+    pub near: bool,
     pub ahead: Ahead,
     /// We have asked the peer to close it.
     pub parting: bool,
-    /// What we send over it.
+    /// What we send over it, where it leaves the machine.
     pub leaves: Mix,
-    /// Most bytes that the kernel may hold unsent; zero: as it likes (loopback).
-    pub unsent: u32,
     /// Our address and the peer's.
     way: Option<(SocketAddr, SocketAddr)>,
 }
@@ -67,11 +65,10 @@ impl Link {
             look_at: kept + tuning.keep,
             waited: 0,
             used: 0,
-            joins: near,
+            near,
             ahead: Ahead::default(),
             parting: false,
             leaves: Mix::default(),
-            unsent: if near { 0 } else { tuning.part },
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,

@@ -82,12 +82,16 @@ impl Link {
     #[inline]
     fn may_wait(&self, body: &Body<'_>, tuning: &Tuning) -> bool {
         let kept = self.stream.kept.as_ref().map_or(0, |k| k.len());
-        kept > tuning.part as u64 && body.len() <= COPIED
+        !self.near && kept > tuning.part as u64 && body.len() <= COPIED
     }
 
-    /// Notes what is to be sent, behind what is queued or in the kernel, and what the kernel may hold from now on.
+    /// Notes what is to be sent, behind what is queued or in the kernel, and says what the kernel may hold from now on.
     #[cold]
     fn note_mix(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
+        if self.near {
+            return;
+        }
+        let before = self.leaves.part(tuning);
         if self.stream.outbox.first_segment(head.kind, body.len()) < body.len() {
             self.leaves.payload();
         } else if body.len() <= COPIED {
@@ -98,8 +102,9 @@ impl Link {
             }
         }
         let most = self.leaves.part(tuning);
-        if self.unsent != 0 && self.unsent != most && self.sock.limit_unsent(most).is_ok() {
-            self.unsent = most;
+        if most != before {
+            // As in `new`.
+            let _ = self.sock.limit_unsent(most);
         }
     }
 
