@@ -86,6 +86,19 @@ const PATIENCE: Duration = Duration::from_millis(10);
 /// message (docs/benchmarks.md, "What a short message costs").
 const LOOKS: u32 = 2048;
 
+/// The header of a plain eager message of `len` bytes.
+#[inline(always)]
+fn eager(context: ContextId, source: u32, tag: i32, len: u64) -> Header {
+    Header {
+        kind: Kind::Eager,
+        context: context.0,
+        source,
+        tag,
+        len,
+        token: 0,
+    }
+}
+
 /// One rank's engine.
 pub struct Engine {
     pub(crate) machine: Machine<Buf>,
@@ -208,14 +221,7 @@ impl Engine {
         };
         let len = buf.len();
         if mode == SendMode::Standard && self.machine.is_plain_eager(to, len) {
-            let head = Header {
-                kind: Kind::Eager,
-                context: env.context,
-                source,
-                tag,
-                len,
-                token: 0,
-            };
+            let head = eager(context, source, tag, len);
             let cookie = self.machine.cookie_of_next();
             let body = Body::Payload { buf, from: 0, len };
             let started = match self.paths.send(to, &head, body, cookie) {
@@ -244,14 +250,7 @@ impl Engine {
         let Some(memory) = self.paths.memory_to(to) else {
             return false;
         };
-        let head = Header {
-            kind: Kind::Eager,
-            context: context.0,
-            source,
-            tag,
-            len: len as u64,
-            token: 0,
-        };
+        let head = eager(context, source, tag, len as u64);
         if !memory.put_at_once(to, &head, len, fill) {
             return false;
         }

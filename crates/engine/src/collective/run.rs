@@ -296,13 +296,8 @@ impl Run {
         let only_waits = rest
             .iter()
             .all(|s| matches!(s, Step::Await(_) | Step::Fence));
-        let of = |f: &&Flight| f.req == Some(req);
-        let send = self
-            .flights
-            .iter()
-            .find(of)
-            .is_some_and(|f| f.expects.is_none());
-        send && !only_waits
+        let is_send = |f: &Flight| f.req == Some(req) && f.expects.is_none();
+        self.flights.iter().any(is_send) && !only_waits
     }
 
     /// Gives back the memory of lists longer than that, which they had for another schedule.
