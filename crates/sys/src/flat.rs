@@ -23,13 +23,8 @@ impl Flat {
 
     /// How many there are.
     #[inline(always)]
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Copies as many as fit to `out`.

@@ -2,7 +2,7 @@
 
 use super::{Circle, finish, received, start_recv};
 use crate::error::Res;
-use kw_engine::{ReqId, WaitOn};
+use kw_engine::{Engine, ReqId, WaitOn};
 use kw_sys::buf::Buf;
 
 /// A message that another member owes.
@@ -51,17 +51,12 @@ impl Circle<'_> {
 
     fn tell_others(&self, bytes: &[u8]) -> Res {
         for to in self.others() {
-            if let Some(id) = self.send(to, bytes)? {
-                self.release(id);
+            let sent = self.send(to, bytes)?;
+            if let (Some(id), Some(engine)) = (sent, &mut self.mpi.lock().engine) {
+                engine.release(id);
             }
         }
         Ok(())
-    }
-
-    fn release(&self, id: ReqId) {
-        if let Some(engine) = &mut self.mpi.lock().engine {
-            engine.release(id);
-        }
     }
 
     fn listen(&self, from: u32, first: bool, len: usize) -> Res<Owed> {
@@ -83,13 +78,12 @@ impl Circle<'_> {
             requests: &ids,
             ..WaitOn::default()
         };
-        let come = |id: &ReqId, engine: &kw_engine::Engine| engine.is_done(*id);
+        let come = |e: &Engine| ids.iter().position(|&id| e.is_done(id));
         let guard = self.mpi.lane.wait(self.mpi.lock(), on, |inner| {
             let engine = inner.engine.as_ref();
-            engine.is_none_or(|e| ids.iter().any(|id| come(id, e)))
+            engine.is_none_or(|e| come(e).is_some())
         });
-        let engine = guard.engine.as_ref();
-        let at = engine.and_then(|e| ids.iter().position(|id| come(id, e)));
+        let at = guard.engine.as_ref().and_then(come);
         drop(guard);
         let o = owed.swap_remove(at.unwrap_or(0));
         let peer = self.member(o.from).1;
@@ -100,11 +94,13 @@ impl Circle<'_> {
     }
 
     fn stop_listening(&self, owed: Vec<Owed>) {
+        let mut guard = self.mpi.lock();
+        let Some(engine) = &mut guard.engine else {
+            return;
+        };
         for o in owed {
-            if let Some(engine) = &mut self.mpi.lock().engine {
-                engine.cancel(o.id);
-            }
-            self.release(o.id);
+            engine.cancel(o.id);
+            engine.release(o.id);
         }
     }
 }

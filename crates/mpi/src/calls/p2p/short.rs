@@ -30,7 +30,7 @@ fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<bool> {
         return None;
     }
     let envelope = (c.context, c.rank, end.tag);
-    Some(engine.send_at_once(peer, envelope, data.len(), |out| data.read(out)))
+    Some(engine.send_at_once(peer, envelope, data.size(), |out| data.read(out)))
 }
 
 /// Receives the message, if that is simple and it is there or comes within a moment.
@@ -47,7 +47,7 @@ pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
         source: Some((end.rank as u32, peer)),
         tag: (end.tag >= 0).then_some(end.tag),
     };
-    engine.recv_at_once(want, into.len() as u64, |body| into.write(body))
+    engine.recv_at_once(want, into.size() as u64, |body| into.write(body))
 }
 
 /// As [`recv`], for data that is no row of bytes.

@@ -118,8 +118,7 @@ impl Said {
 
     /// That this rank will be in a group with those of the communicator's members that are in it, and with no others.
     pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
-        let members: Vec<i64> = group.iter().map(|p| p.0 as i64).collect();
-        let hash = record::mix(&members);
+        let hash = members(&[group]);
         let ours = group.contains(me);
         let with = |peer| {
             Amount::together(if ours && group.contains(peer) {
@@ -130,7 +129,7 @@ impl Said {
         };
         Said {
             pairs: all.iter().map(|peer| (with(peer), with(peer))).collect(),
-            text: format!(" with a group of {} processes", members.len()),
+            text: format!(" with a group of {} processes", group.size()),
             ..Said::default()
         }
     }
@@ -185,11 +184,7 @@ pub(crate) fn among(circle: &internal::Circle, name: &str, groups: &[&Group], sa
     if !circle.mpi.lock().above.checking {
         return Ok(());
     }
-    let members = groups.iter().flat_map(|g| {
-        let peers = g.iter().map(|p| p.0 as i64);
-        std::iter::once(-1).chain(peers)
-    });
-    let meant = Amount::together(record::mix(&members.collect::<Vec<_>>()));
+    let meant = Amount::together(members(groups));
     let who = format!("process {} of the job", circle.group.peer(circle.rank));
     let mut record = Record::new(name, who, 2);
     record.pairs.fill((meant, meant));
@@ -213,6 +208,15 @@ pub(crate) fn among(circle: &internal::Circle, name: &str, groups: &[&Group], sa
         None => Ok(()),
         Some(said) => Err(Fault::of_code(said.refused, said.detail)),
     }
+}
+
+/// A hash of who is in these groups, in which order.
+fn members(groups: &[&Group]) -> u64 {
+    let list = groups.iter().flat_map(|g| {
+        let peers = g.iter().map(|p| p.0 as i64);
+        std::iter::once(-1).chain(peers)
+    });
+    record::mix(&list.collect::<Vec<_>>())
 }
 
 /// Groups by the processes in them.
