@@ -27,9 +27,9 @@
  * Reductions add doubles. Every operation's data is checked once for each size, outside the timing, with two roots; where it is
  * wrong the line says so in place of times ("wrong": how many ranks' data). */
 #define PROGRAM "coll"
+#include "clock.h"
 #include "measure.h"
 #include "options.h"
-#include <time.h>
 
 #define USUAL_BATCHES 11
 #define FEWEST_BATCHES 3
@@ -114,14 +114,6 @@ static int wrong_ranks(const struct operation *op, int count, int root)
         }
     MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, all);
     return all_wrong;
-}
-
-/* A clock that all processes of a host share. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
 /* Whether all ranks run on one kernel, and so have one clock. */

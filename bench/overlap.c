@@ -68,7 +68,7 @@ static void *raw_receiver(void *unused)
 static void open_raw(void)
 {
     pthread_t thread;
-    raw = raw_connect(rank);
+    raw = raw_connect(rank, 0);
     raw_check(sem_init(&raw_begin[0], 0, 0) == 0 && sem_init(&raw_begin[1], 0, 0) == 0 && sem_init(&raw_ended, 0, 0) == 0, "sem_init");
     raw_check(pthread_create(&thread, NULL, raw_sender, NULL) == 0 && pthread_create(&thread, NULL, raw_receiver, NULL) == 0, "thread");
 }
@@ -101,7 +101,7 @@ static int roomy = -1, roomy_awaits;
 static void start_kernel(void)
 {
     if (roomy < 0)
-        roomy = raw_connect_with_room(rank, 8 << 20);
+        roomy = raw_connect(rank, 8 << 20);
     requests[0] = requests[1] = MPI_REQUEST_NULL;
     roomy_awaits = 1;
     raw_send(roomy, (const char *)given, sizeof(double) * count, 0);

@@ -230,7 +230,7 @@ static void visit(struct cell *c, int turn, int turns, double budget_us)
     if (c->mode == PERSISTENT && rank < 2)
         MPI_Send_init(given, c->bytes, MPI_CHAR, 1 - rank, 1, all, &persistent);
     if (is_raw(c->kind) && raw < 0 && rank < 2)
-        raw = raw_connect(rank);
+        raw = raw_connect(rank, 0);
     if (turn == 0)
         c->iterations = calibrate(c->kind, c->mode, c->bytes, budget_us, &c->batches);
     else

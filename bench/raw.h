@@ -46,7 +46,7 @@ static void raw_make_room(int fd, int bytes)
 }
 
 /* A socket to the rank beside this one, with TCP_NODELAY and room for so many bytes (zero: as the system makes it). Both call. */
-static int raw_connect_with_room(int rank, int room)
+static int raw_connect(int rank, int room)
 {
     struct sockaddr_in at = raw_address();
     socklen_t length = sizeof at;
@@ -67,12 +67,6 @@ static int raw_connect_with_room(int rank, int room)
     }
     raw_check(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
     return fd;
-}
-
-/* The same as the system makes it. */
-__attribute__((unused)) static int raw_connect(int rank)
-{
-    return raw_connect_with_room(rank, 0);
 }
 
 /* What a call on the socket has moved. */

@@ -4,6 +4,7 @@
  * true ranks said once (HELLOS, pieces of 152 bytes): cut short, and whole. Prints a line for each window: begin and end (CLOCK_MONOTONIC, s), whom, connections.
  */
 #define _GNU_SOURCE
+#include "clock.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SAID = 152, HELLO = 96, HELD = 64, HOSTS = 2 };
@@ -22,13 +22,6 @@ struct stranger {
 
 static unsigned char said[16 * SAID];
 static int sayings;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static void sleep_until(double at)
 {
