@@ -1,7 +1,6 @@
 //! `mpiexec --rendezvous NAME:PORT`: this process becomes one rank of a job whose other ranks are started elsewhere, each by a
 //! command of its own. What the options say goes to the library as variables.
 
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -29,9 +28,7 @@ fn one(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
         ("KW_RANK", request.rank.map(|r| r.to_string().into())),
     ];
     let set = said.into_iter().filter_map(|(n, v)| Some((n.into(), v?)));
-    request
-        .env
-        .extend(set.collect::<Vec<(OsString, OsString)>>());
+    request.env.extend(set);
     plan::single(request, ours)
 }
 
@@ -40,10 +37,20 @@ fn amiss(request: &Request) -> Option<&'static str> {
     if request.apps.len() != 1 {
         return Some("starts one process: one program, without a colon");
     }
-    let placed = !request.hosts.is_empty() || request.per_host.is_some();
-    placed.then_some(
-        "starts one process here; the others are started on their hosts, so it takes no hosts",
-    )
+    let none = Request::default();
+    let understood = Request {
+        hosts: none.hosts,
+        per_host: none.per_host,
+        order: none.order,
+        ssh: none.ssh,
+        prefix: none.prefix,
+        bind: none.bind,
+        label: none.label,
+        map: none.map,
+        ..request.clone()
+    };
+    (understood != *request)
+        .then_some("becomes the program, here, so it takes no hosts, binding or labels")
 }
 
 fn become_program(app: &AppPlan) -> Verdict {
