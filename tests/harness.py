@@ -49,8 +49,8 @@ def main(what, at_once=1):
     one failed."""
     chosen = [t for t in TESTS if not sys.argv[1:] or t.__name__ in sys.argv[1:]]
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        failed = list(pool.map(fails, chosen)).count(True)
-    print(f"{len(chosen) - failed} of {len(chosen)} tests of {what} passed")
+        failed = [t.__name__ for t, bad in zip(chosen, pool.map(fails, chosen)) if bad]
+    print(f"{len(chosen) - len(failed)} of {len(chosen)} tests of {what} passed" + (f", not {' '.join(failed)}" if failed else ""))
     return bool(failed)
 
 
