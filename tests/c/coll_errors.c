@@ -45,6 +45,40 @@ static void disagreements(int rank, int size, MPI_Comm comm) {
     OK(MPI_Alltoall(a, 1, MPI_INT, b, 1, MPI_INT, comm));
     for (int i = 0; i < size; i++) CHECK_EQ(b[i], 10 * i + rank);
 }
+
+/* Long and short data, also where ranks share memory (from the second collective of a communicator on): who sees it names the last rank and itself. */
+static void somebody_saw(int code, int last, int line) {
+    char text[MPI_MAX_ERROR_STRING] = "", who[32];
+    int len, heard, all, class = check_class(code);
+    if (code != MPI_SUCCESS) MPI_Error_string(code, text, &len);
+    if (code != MPI_SUCCESS && class != MPI_ERR_TRUNCATE && class != MPI_ERR_COUNT) FAILED("line %d: class %d: %s", line, class, text);
+    snprintf(who, sizeof who, "rank %d ", last);
+    heard = code != MPI_SUCCESS && strstr(text, who) && strstr(text, " takes ");
+    OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    if (all == 0) FAILED("line %d: nobody has heard of it", line);
+}
+#define SEEN(...)                                                                                     \
+    do {                                                                                              \
+        MPI_Comm c;                                                                                   \
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));                                                         \
+        OK(MPI_Barrier(c));                                                                           \
+        OK(MPI_Barrier(c));                                                                           \
+        somebody_saw(__VA_ARGS__, size - 1, __LINE__);                                                \
+        OK(MPI_Comm_free(&c));                                                                        \
+    } while (0)
+
+static void unequal_counts(int rank, int size) {
+    static int a[1 << 17], b[1 << 17];
+    for (int n = 8; n <= 20000; n += 19992) {
+        int m = n + (rank == size - 1);
+        SEEN(MPI_Bcast(a, m, MPI_INT, 0, c));
+        SEEN(MPI_Reduce(a, b, m, MPI_INT, MPI_SUM, 0, c));
+        SEEN(MPI_Allreduce(a, b, m, MPI_INT, MPI_SUM, c));
+        SEEN(MPI_Allgather(a, m, MPI_INT, b, m, MPI_INT, c));
+        SEEN(MPI_Alltoall(a, m, MPI_INT, b, m, MPI_INT, c));
+        SEEN(MPI_Reduce_scatter_block(a, b, m, MPI_INT, MPI_SUM, c));
+    }
+}
 #endif
 
 int main(int argc, char **argv)
@@ -88,6 +122,7 @@ int main(int argc, char **argv)
     CHECK_FAILS(MPI_Op_create(NULL, 1, &op), MPI_ERR_ARG);
 #if STRICT
     if (size > 1) disagreements(rank, size, MPI_COMM_WORLD);
+    if (size > 1) unequal_counts(rank, size);
 #endif
     /* What was refused left no trace: this still works. */
     a[0] = 1;

@@ -17,6 +17,7 @@ mod pattern;
 mod preface;
 mod ring;
 mod run;
+mod said;
 
 pub use desk::{BoardId, Watch};
 pub use kept::Caller;
@@ -85,6 +86,9 @@ impl Collectives {
         if let Some((board, unit)) = board.zip(unit).filter(|_| shelf != Shelf::None) {
             let lines_only = run.lines_only;
             run.berth = self.desks.berth(board, &run.schedule, lines_only, unit);
+            if let (Some(berth), Some(call)) = (&mut run.berth, &run.call) {
+                berth.said = call.said();
+            }
         }
     }
 
@@ -330,7 +334,7 @@ impl Engine {
             run.fail(Failure::Other("this rank has no board".into()));
             return None;
         };
-        match step {
+        let waits = match step {
             Step::Raise(stage) => {
                 desk.raise(berth, stage);
                 run.raised = true;
@@ -339,7 +343,33 @@ impl Engine {
             Step::Watch { rank, stage } => desk.watch(berth, rank, stage),
             Step::WatchAll(stage) => desk.watch_all(berth, &mut run.come, stage),
             _ => None,
+        };
+        if desk.odd.is_some() {
+            self.contradicted(run);
         }
+        waits
+    }
+
+    /// Another rank of the board is in another call than this one. Nobody who watches this rank shall wait for stages that it does not come
+    /// to; where messages are exchanged, too, it goes on, because others wait for those.
+    #[cold]
+    fn contradicted(&mut self, run: &mut Run) {
+        let (Some(berth), Some(circle)) = (&run.berth, &run.circle) else {
+            return;
+        };
+        let Some(desk) = self.collectives.desks.get(berth.desk) else {
+            return;
+        };
+        let Some((other, theirs)) = desk.odd.take() else {
+            return;
+        };
+        let failure = berth.said.failure(circle, other, theirs);
+        if run.schedule.slots == 0 {
+            desk.raise(berth, desk::LAST_STAGE);
+            run.raised = true;
+            run.pc = run.schedule.steps.len();
+        }
+        run.fail(failure);
     }
 
     #[inline]

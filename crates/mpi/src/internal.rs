@@ -423,6 +423,7 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
         Some(
             Failure::Other(text)
+            | Failure::Roots(text)
             | Failure::Uneven { text, .. }
             | Failure::Disagreement { text, .. },
         ) => fail(Class::Intern, text),

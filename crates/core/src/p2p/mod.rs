@@ -137,6 +137,8 @@ pub enum Failure {
         /// Who gave and who takes what.
         text: String,
     },
+    /// Two ranks of a collective named different roots; the sentence says who.
+    Roots(String),
     /// The ranks of a collective said different things (KW_CHECK=1).
     Disagreement {
         /// The error class of MPI.

@@ -59,7 +59,7 @@ pub const SHELVES: u32 = 1 << 30;
 /// Buffers from this number on are the schedule's temporaries.
 pub const TEMPS: u32 = 1 << 31;
 /// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short costs one line, not two.
-pub const SHELF_LINE: u64 = 56;
+pub const SHELF_LINE: u64 = 48;
 
 /// A range of units in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

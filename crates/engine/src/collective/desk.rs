@@ -9,6 +9,7 @@
 
 use super::memory::Memory;
 use super::ring::Ring;
+use super::said::Said;
 use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
 use kw_path::shm::board::{Board, LINE, LINES, SHORT, SLOTS, STAGE_BITS};
 use kw_sys::buf::Addr;
@@ -57,7 +58,12 @@ pub(crate) struct Berth {
     shelf: Shelf,
     /// Bytes of a unit.
     unit: u64,
+    /// What this rank says of its call.
+    pub(super) said: Said,
 }
+
+/// No schedule has a later stage.
+pub(super) const LAST_STAGE: u32 = (1 << STAGE_BITS) - 1;
 
 /// See the module.
 #[derive(Debug)]
@@ -79,6 +85,8 @@ pub(crate) struct Desk {
     turn: u64,
     /// Who has which part of the rings.
     ring: Ring,
+    /// A rank that says something else of a collective than this one, and what it says.
+    pub(super) odd: Option<(u32, Said)>,
     /// This rank sleeps because of the board.
     watching: bool,
     /// The communicator is gone; the board goes with its last collective.
@@ -110,6 +118,7 @@ impl Desk {
             all_marked: 0,
             last: 0,
             turn: 1,
+            odd: None,
             watching: false,
             leaving: false,
         }
@@ -138,6 +147,7 @@ impl Desk {
             long,
             shelf,
             unit,
+            said: Said::default(),
         }
     }
 
@@ -190,16 +200,30 @@ impl Desk {
         None
     }
 
-    /// Whether a member has come to a stage of this collective.
+    /// Whether a member has come to a stage of this collective, or never will because it is in another one.
     #[inline]
     fn has_come(&mut self, berth: &Berth, member: u32, stage: u32) -> bool {
-        let member = member as usize;
-        let word = self.board.word(self.places[member], berth.number);
-        let come = word >= (berth.number << STAGE_BITS | stage as u64);
-        if come {
-            self.marked[member] = berth.number;
+        let place = self.places[member as usize];
+        let (word, begun) = (
+            self.board.word(place, berth.number),
+            berth.number << STAGE_BITS,
+        );
+        if word < begun {
+            return false;
         }
-        come
+        self.marked[member as usize] = berth.number;
+        let said = Said(self.board.said(place, berth.number));
+        if said != berth.said && said.contradicts(berth.said) {
+            self.note_odd(member, said);
+            return true;
+        }
+        word >= begun | stage as u64
+    }
+
+    #[cold]
+    fn note_odd(&mut self, member: u32, said: Said) {
+        let rank = self.members.iter().position(|&m| m == member);
+        self.odd = rank.map(|r| (r as u32, said));
     }
 
     /// Whether that rank has come to a stage; otherwise what to wait for.
@@ -240,7 +264,7 @@ impl Desk {
     #[inline]
     pub(super) fn raise(&mut self, berth: &Berth, stage: u32) {
         self.marked[self.own] = berth.number;
-        self.board.raise(berth.number, stage);
+        self.board.raise(berth.number, stage, berth.said.0);
     }
 
     #[inline]
@@ -352,7 +376,11 @@ impl Desks {
         schedule: &Schedule,
         lines_only: bool,
     ) -> Option<Berth> {
-        self.berth(like.desk, schedule, lines_only, like.unit)
+        let berth = self.berth(like.desk, schedule, lines_only, like.unit)?;
+        Some(Berth {
+            said: like.said,
+            ..berth
+        })
     }
 
     /// The first collective of a board, and so far its only one, is not run.

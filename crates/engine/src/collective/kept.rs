@@ -6,6 +6,7 @@
 
 use super::desk::BoardId;
 use super::run::{Circle, Run};
+use super::said::Said;
 use kw_base::ContextId;
 use kw_core::comm::Group;
 use kw_core::schedule::{Ask, Blocks, Coll, Table};
@@ -100,6 +101,14 @@ impl Call {
             unit,
         };
         Some((call, counts))
+    }
+}
+
+impl Call {
+    /// In one word what all ranks say alike.
+    #[inline]
+    pub fn said(&self) -> Said {
+        Said::new(self.coll, self.root, self.bytes)
     }
 }
 

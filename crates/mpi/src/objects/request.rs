@@ -447,6 +447,7 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
         }
         Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
         Failure::Other(text) => Fault::new(Class::Other, text),
+        Failure::Roots(text) => Fault::new(Class::Root, text),
         Failure::Disagreement { class, text } => Fault::of_code(class, text),
     }
 }

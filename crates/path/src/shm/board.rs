@@ -1,7 +1,7 @@
 //! Boards: memory through which the ranks of a node perform collectives together, without messages.
 //!
 //! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns in every board [`LINES`]
-//! *lines* (a word and 56 bytes in one cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the
+//! *lines* (a word, 48 bytes, and what the rank says of its call, in one cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the
 //! rank has come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and whose short area is
 //! `number % SLOTS`; it only grows.
 //!
@@ -35,7 +35,9 @@ pub const LINES: u64 = 64;
 /// Likewise, where they need their short areas.
 pub const SLOTS: u64 = 16;
 /// Bytes of data beside the word.
-pub const LINE: usize = 56;
+pub const LINE: usize = 48;
+/// Where what a rank says of its call begins in its line.
+const SAID: usize = 8 + LINE;
 /// Bytes of a short area.
 pub const SHORT: usize = 4096;
 /// Bytes that the rings of all ranks have together, within the bounds below. Lines that come again soon lie in the caches of
@@ -206,13 +208,26 @@ impl Board {
         self.stage(place, number).load(Ordering::Acquire)
     }
 
-    /// Says that this rank has come to a stage of collective `number`, and wakes who sleeps for that.
     #[inline]
-    pub fn raise(&self, number: u64, stage: u32) {
+    fn beside_data(&self, place: u32, number: u64) -> &AtomicU64 {
+        // SAFETY: aligned, inside the line, only ever touched as an atomic.
+        unsafe { &*(self.line(place, number).wrapping_add(SAID) as *const AtomicU64) }
+    }
+
+    /// What a rank has said of its call of collective `number`, whose word has been seen.
+    #[inline]
+    pub fn said(&self, place: u32, number: u64) -> u64 {
+        self.beside_data(place, number).load(Ordering::Relaxed)
+    }
+
+    /// Says that this rank has come to a stage of collective `number`, and that `said` is its call; wakes who sleeps for that.
+    #[inline]
+    pub fn raise(&self, number: u64, stage: u32, said: u64) {
         let word = number << STAGE_BITS | stage as u64;
+        let me = self.of.me as u32;
+        self.beside_data(me, number).store(said, Ordering::Relaxed);
         // SYNC: board-stage.
-        self.stage(self.of.me as u32, number)
-            .store(word, Ordering::Release);
+        self.stage(me, number).store(word, Ordering::Release);
         // SYNC: board-sleep. Who misses the word in the last look before it sleeps is seen here.
         self.of.segment.fence();
         if self.sleepers().load(Ordering::Acquire) != 0 {
@@ -322,7 +337,7 @@ mod tests {
         assert_eq!(numbers, (0..BOARDS as u32).collect::<Vec<_>>());
         assert_eq!((b.claim(), b.claim_spare()), (None, None), "all are taken");
         let (mine, theirs) = (a.open(7), b.open(7));
-        mine.raise(3, 2);
+        mine.raise(3, 2, 0);
         assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
         mine.leave(&[0, 1], 3);
         assert_eq!(b.claim(), None, "one of two has left");

@@ -1,0 +1,101 @@
+//! What a rank says of its call beside each stage that it raises on a board, so that whoever watches it sees whether both mean the
+//! same: which collective, of how many bytes, with which root. It costs a word in a cache line that moves anyway.
+
+use super::run::Circle;
+use crate::engine::Failure;
+use kw_core::schedule::Coll;
+use kw_core::schedule::table::COLLS;
+
+/// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing said.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Said(pub u64);
+
+const BYTES: u32 = 40;
+const ROOT: u32 = 20;
+
+impl Said {
+    /// Bytes as the table of algorithms counts them, alike at all ranks.
+    #[inline]
+    pub fn new(coll: Coll, root: u32, bytes: u64) -> Said {
+        let root = (root as u64).min((1 << ROOT) - 1);
+        Said((coll as u64 + 1) << (BYTES + ROOT) | root << BYTES | bytes.min((1 << BYTES) - 1))
+    }
+
+    fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    fn coll(self) -> u64 {
+        self.0 >> (BYTES + ROOT)
+    }
+
+    fn root(self) -> u64 {
+        self.0 >> BYTES & ((1 << ROOT) - 1)
+    }
+
+    fn bytes(self) -> u64 {
+        self.0 & ((1 << BYTES) - 1)
+    }
+
+    /// The call as people read it.
+    fn text(self) -> String {
+        let (coll, name) = COLLS[(self.coll() as usize)
+            .saturating_sub(1)
+            .min(COLLS.len() - 1)];
+        match coll {
+            Coll::Barrier => name.into(),
+            Coll::Bcast | Coll::Reduce => {
+                let (bytes, root) = (self.bytes(), self.root());
+                format!("{name} of {bytes} bytes with root {root}")
+            }
+            _ => format!("{name} of {} bytes", self.bytes()),
+        }
+    }
+
+    /// Whether two ranks contradict each other.
+    #[inline]
+    pub fn contradicts(self, other: Said) -> bool {
+        self != other && !self.is_nothing() && !other.is_nothing()
+    }
+
+    /// The failure of this rank, which said this, when that other one said `theirs`.
+    #[cold]
+    pub fn failure(self, circle: &Circle, other: u32, theirs: Said) -> Failure {
+        let text = format!(
+            "rank {other} takes part in {}, rank {} in {}",
+            theirs.text(),
+            circle.rank,
+            self.text()
+        );
+        match (self.coll() == theirs.coll(), self.root() == theirs.root()) {
+            (true, true) => Failure::Uneven {
+                came: theirs.bytes(),
+                wants: self.bytes(),
+                text,
+            },
+            (true, false) => Failure::Roots(text),
+            (false, _) => Failure::Other(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_comes_back_and_large_numbers_stay_in_their_place() {
+        for &(coll, _) in COLLS {
+            for (root, bytes) in [(0, 0), (3, 17), (u32::MAX, u64::MAX)] {
+                let said = Said::new(coll, root, bytes);
+                assert_eq!(said.coll(), coll as u64 + 1);
+                assert_eq!(said.root(), (root as u64).min((1 << ROOT) - 1));
+                assert_eq!(said.bytes(), bytes.min((1 << BYTES) - 1));
+                assert!(!said.contradicts(said) && !said.contradicts(Said::default()));
+            }
+        }
+        let (a, b) = (Said::new(Coll::Bcast, 0, 8), Said::new(Coll::Bcast, 1, 8));
+        assert!(a.contradicts(b));
+        assert_eq!(b.text(), "bcast of 8 bytes with root 1");
+    }
+}
