@@ -19,7 +19,7 @@ mod ring;
 mod run;
 mod said;
 
-pub use desk::{BoardId, Watch};
+pub use desk::{BoardId, Like, Short, Watch};
 pub use kept::Caller;
 pub use memory::Memory;
 pub use pattern::Pattern;
@@ -76,6 +76,7 @@ impl Collectives {
     pub(crate) fn forget_table(&mut self) {
         self.table = None;
         self.kept.clear();
+        self.desks.forget_shorts();
     }
 
     /// The next place on the board, for a run whose schedule uses it.
@@ -363,7 +364,7 @@ impl Engine {
         let Some((other, theirs)) = desk.odd.take() else {
             return;
         };
-        let failure = berth.said.failure(circle, other, theirs);
+        let failure = berth.said.failure(circle.rank, other, theirs);
         if run.schedule.slots == 0 {
             desk.raise(berth, desk::LAST_STAGE);
             run.raised = true;

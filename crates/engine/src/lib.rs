@@ -16,8 +16,8 @@ mod seats;
 mod sleeper;
 
 pub use collective::{
-    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Pattern, Preface, Run, UserFunction,
-    UserStep, Watch, cut,
+    BoardId, Caller, Circle, Combining, Drive, Judge, Like, Memory, Pattern, Preface, Run, Short,
+    UserFunction, UserStep, Watch, cut,
 };
 pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};

@@ -104,13 +104,19 @@ impl Tables {
         self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
     }
 
-    /// The communicator of a handle, to change.
-    pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
-        let found = match handle {
+    /// Likewise, to change.
+    #[inline(always)]
+    pub(crate) fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
+        match handle {
             CommH::WORLD => self.world.as_mut(),
             CommH::SELF => self.itself.as_mut(),
             _ => handle.key().and_then(|k| self.comms.get_mut(k)),
-        };
+        }
+    }
+
+    /// The communicator of a handle, to change.
+    pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
+        let found = self.find_comm_mut(handle);
         found.ok_or_else(|| unknown_comm(handle))
     }
 }

@@ -138,6 +138,13 @@ impl Ints {
         }
     }
 
+    /// Whether an array was given, and begins with these numbers; the caller gave at least as many.
+    #[inline]
+    pub fn are(self, list: &[u64]) -> bool {
+        let here = |(i, &n): (usize, &u64)| self.get(i) as u64 == n;
+        !self.is_null() && list.iter().enumerate().all(here)
+    }
+
     /// Adds the first `n` elements to a list; negative ones become numbers above `i64::MAX`.
     pub fn add_to(self, list: &mut Vec<u64>, n: usize) {
         match self.width {

@@ -7,6 +7,10 @@
 //! its own or others', waits likewise for `k - SLOTS + 1`; a part of the rings that `u` had before ([`Ring`]) is free once all
 //! have marked `u + 1`. What is known of the others' marks is kept, so that ranks that watch each other anyway seldom look twice.
 
+mod short;
+
+pub use short::{Like, Short};
+
 use super::memory::Memory;
 use super::ring::Ring;
 use super::said::Said;
@@ -87,6 +91,10 @@ pub(crate) struct Desk {
     ring: Ring,
     /// A rank that says something else of a collective than this one, and what it says.
     pub(super) odd: Option<(u32, Said)>,
+    /// Calls that may come again, by [`Like::place`].
+    shorts: Box<[Option<Box<Short>>]>,
+    /// Calls that found their place taken.
+    crossed: u32,
     /// This rank sleeps because of the board.
     watching: bool,
     /// The communicator is gone; the board goes with its last collective.
@@ -111,6 +119,8 @@ impl Desk {
         Desk {
             own: own.expect("a rank has a desk only where it is a member"),
             ring: Ring::new(board.reach(), board.lap()),
+            shorts: Box::default(),
+            crossed: 0,
             board,
             members,
             marked: vec![0; here.len()].into(),
@@ -127,28 +137,35 @@ impl Desk {
     /// The next collective's place.
     #[inline]
     fn berth(&mut self, desk: BoardId, schedule: &Schedule, lines_only: bool, unit: u64) -> Berth {
-        self.last += 1;
-        let (number, shelf) = (self.last, schedule.shelf);
-        let ahead = if lines_only { LINES } else { SLOTS };
-        let mut needs = (number + 1).saturating_sub(ahead);
-        let (mut at, mut long) = (0, 0);
-        if shelf == Shelf::Long {
-            long = schedule.long * unit;
-            let (from, before) = self.ring.take(number, long);
-            at = from;
-            needs = needs.max(before.map_or(0, |u| u + 1));
-        }
-        Berth {
+        let mut berth = Berth {
             desk,
-            number,
-            needs,
+            number: 0,
+            needs: 0,
             open: false,
-            at,
-            long,
-            shelf,
+            at: 0,
+            long: 0,
+            shelf: schedule.shelf,
             unit,
             said: Said::default(),
+        };
+        self.moor(&mut berth, lines_only);
+        if berth.shelf == Shelf::Long {
+            berth.long = schedule.long * unit;
+            let (from, before) = self.ring.take(berth.number, berth.long);
+            berth.at = from;
+            berth.needs = berth.needs.max(before.map_or(0, |u| u + 1));
         }
+        berth
+    }
+
+    /// Makes it the next one.
+    #[inline]
+    fn moor(&mut self, berth: &mut Berth, lines_only: bool) {
+        self.last += 1;
+        let ahead = if lines_only { LINES } else { SLOTS };
+        berth.number = self.last;
+        berth.needs = (self.last + 1).saturating_sub(ahead);
+        berth.open = false;
     }
 
     /// Whether a collective may begin; otherwise what it waits for.
@@ -279,25 +296,51 @@ impl Desk {
         }
     }
 
+    /// Place of a rank of this node.
+    #[inline]
+    fn place_of(&self, rank: u32) -> u32 {
+        self.places[self.members[rank as usize] as usize]
+    }
+
     /// Address of a slice of a shelf.
     #[inline]
     fn shelf(&self, berth: &Berth, slice: Slice) -> Addr {
-        let place = self.places[self.members[(slice.buf - SHELVES) as usize] as usize];
-        let unit = berth.unit;
-        let (at, front) = (slice.at as u64 * unit, SHELF_LINE.div_ceil(unit) * unit);
-        if at < front {
-            debug_assert!(
-                at + slice.len * unit <= SHELF_LINE,
-                "{slice:?} begins in a line and ends outside"
-            );
-            return self.board.beside(place, berth.number).offset(at as i64);
-        }
+        let place = self.place_of(slice.buf - SHELVES);
+        let at = match berth.part(slice) {
+            Part::Line(at) => return self.board.beside(place, berth.number).offset(at),
+            Part::Area(at) => at,
+        };
         let (area, room) = match berth.shelf {
             Shelf::Long => (self.board.long(place, berth.at, berth.long), berth.long),
             _ => (self.board.short(place, berth.number), SHORT as u64),
         };
-        debug_assert!(at - front + slice.len * unit <= room);
-        area.offset((at - front) as i64)
+        debug_assert!(at as u64 + slice.len * berth.unit <= room);
+        area.offset(at)
+    }
+}
+
+/// The two parts of a shelf, with so many bytes from the beginning.
+enum Part {
+    /// The bytes beside the word.
+    Line(i64),
+    /// The short area, or the part of the ring.
+    Area(i64),
+}
+
+impl Berth {
+    /// Where a slice of a shelf lies.
+    #[inline]
+    fn part(&self, slice: Slice) -> Part {
+        let unit = self.unit;
+        let (at, front) = (slice.at as u64 * unit, SHELF_LINE.div_ceil(unit) * unit);
+        if at >= front {
+            return Part::Area((at - front) as i64);
+        }
+        debug_assert!(
+            at + slice.len * unit <= SHELF_LINE,
+            "{slice:?} begins in a line and ends outside"
+        );
+        Part::Line(at as i64)
     }
 }
 
@@ -430,6 +473,13 @@ impl Desks {
         let desk = self.desks.get(watch.desk.0 as usize);
         desk.and_then(|d| d.as_deref())
             .is_none_or(|d| d.reached(watch.for_))
+    }
+
+    /// Calls may run by other schedules from now on.
+    pub(super) fn forget_shorts(&mut self) {
+        for desk in self.desks.iter_mut().flatten() {
+            desk.shorts = Box::default();
+        }
     }
 
     /// This rank is about to sleep until then, among other things.

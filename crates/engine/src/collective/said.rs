@@ -1,7 +1,6 @@
 //! What a rank says of its call beside each stage that it raises on a board, so that whoever watches it sees whether both mean the
 //! same: which collective, of how many bytes, with which root. It costs a word in a cache line that moves anyway.
 
-use super::run::Circle;
 use crate::engine::Failure;
 use kw_core::schedule::Coll;
 use kw_core::schedule::table::COLLS;
@@ -58,13 +57,12 @@ impl Said {
         self != other && !self.is_nothing() && !other.is_nothing()
     }
 
-    /// The failure of this rank, which said this, when that other one said `theirs`.
+    /// The failure of rank `me`, which said this, when that other one said `theirs`.
     #[cold]
-    pub fn failure(self, circle: &Circle, other: u32, theirs: Said) -> Failure {
+    pub fn failure(self, me: u32, other: u32, theirs: Said) -> Failure {
         let text = format!(
-            "rank {other} takes part in {}, rank {} in {}",
+            "rank {other} takes part in {}, rank {me} in {}",
             theirs.text(),
-            circle.rank,
             self.text()
         );
         match (self.coll() == theirs.coll(), self.root() == theirs.root()) {

@@ -123,6 +123,13 @@ impl Comm {
         self.rows = text.and_then(|t| Table::only(t).ok()).map(Arc::new);
     }
 
+    /// Counts a collective call; its tag.
+    #[inline]
+    pub fn next_collective(&mut self) -> i32 {
+        self.collectives = self.collectives.wrapping_add(1) & i32::MAX;
+        self.collectives
+    }
+
     /// Whether it is an intercommunicator.
     #[inline]
     pub fn is_inter(&self) -> bool {

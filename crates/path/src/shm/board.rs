@@ -146,6 +146,8 @@ impl Boards {
         Board {
             base: self.segment.board(number as usize),
             n: self.segment.ranks(),
+            lines: lines(self.segment.ranks()),
+            shorts: shorts(self.segment.ranks()),
             number,
             of: self.clone(),
         }
@@ -157,6 +159,9 @@ impl Boards {
 pub struct Board {
     base: *mut u8,
     n: usize,
+    /// Where the lines and the short areas begin.
+    lines: usize,
+    shorts: usize,
     number: u32,
     of: Boards,
 }
@@ -192,7 +197,7 @@ impl Board {
     fn line(&self, place: u32, number: u64) -> *mut u8 {
         assert!((place as usize) < self.n, "place {place}");
         let line = (number % LINES) as usize * self.n + place as usize;
-        self.base.wrapping_add(lines(self.n) + line * 64)
+        self.base.wrapping_add(self.lines + line * 64)
     }
 
     #[inline]
@@ -262,16 +267,40 @@ impl Board {
     /// The bytes beside a rank's word: [`LINE`] of them.
     #[inline]
     pub fn beside(&self, place: u32, number: u64) -> Addr {
-        self.addr(self.line(place, number).wrapping_add(8))
+        self.all_lines(number).offset(self.to_line(place))
     }
 
     /// A rank's short area for collective `number`: [`SHORT`] bytes, aligned to a cache line.
     #[inline]
     pub fn short(&self, place: u32, number: u64) -> Addr {
+        self.all_shorts(number).offset(self.to_short(place))
+    }
+
+    /// Where the lines of all ranks for collective `number` begin.
+    #[inline]
+    pub fn all_lines(&self, number: u64) -> Addr {
+        self.addr(self.line(0, number))
+    }
+
+    /// The bytes from there to those beside a rank's word.
+    #[inline]
+    pub fn to_line(&self, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
+        place as i64 * 64 + 8
+    }
+
+    /// Where rank 0's short area for collective `number` begins.
+    #[inline]
+    pub fn all_shorts(&self, number: u64) -> Addr {
         let slot = (number % SLOTS) as usize;
-        let at = shorts(self.n) + place as usize * shorts_of_rank() + slot * SHORT_STRIDE;
-        self.addr(self.base.wrapping_add(at))
+        self.addr(self.base.wrapping_add(self.shorts + slot * SHORT_STRIDE))
+    }
+
+    /// The bytes from there to a rank's.
+    #[inline]
+    pub fn to_short(&self, place: u32) -> i64 {
+        assert!((place as usize) < self.n, "place {place}");
+        (place as usize * shorts_of_rank()) as i64
     }
 
     /// Bytes of a rank's ring, if the rings of all ranks were to stay in a cache that they share.

@@ -2,6 +2,7 @@
 
 use super::block;
 use super::call as plan;
+use super::short::{self, Said};
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::state::Mpi;
@@ -12,13 +13,15 @@ use kw_sys::buf::Addr;
 /// MPI_Barrier
 #[inline]
 pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
-    block(mpi, comm, |s| plan::barrier(s, comm))
+    let said = Said::nothing(Coll::Barrier);
+    short::call(mpi, comm, said, |s| plan::barrier(s, comm))
 }
 
 /// MPI_Bcast
 #[inline]
 pub fn bcast(mpi: &Mpi, buffer: Addr, count: i64, datatype: TypeH, root: i32, comm: CommH) -> Res {
-    block(mpi, comm, |s| {
+    let said = Said::data(Coll::Bcast, buffer, count, datatype).root(root);
+    short::call(mpi, comm, said, |s| {
         plan::bcast(s, buffer, count, datatype, root, comm)
     })
 }
@@ -237,6 +240,7 @@ pub fn alltoallw(
 }
 
 /// MPI_Reduce
+#[inline]
 #[allow(clippy::too_many_arguments)]
 pub fn reduce(
     mpi: &Mpi,
@@ -248,7 +252,9 @@ pub fn reduce(
     root: i32,
     comm: CommH,
 ) -> Res {
-    block(mpi, comm, |s| {
+    let buffers = (sendbuf, recvbuf);
+    let said = Said::reduction(Coll::Reduce, buffers, count, datatype, op).root(root);
+    short::call(mpi, comm, said, |s| {
         plan::reduce(s, (sendbuf, recvbuf, count, datatype, op), root, comm)
     })
 }
@@ -264,7 +270,9 @@ pub fn allreduce(
     op: OpH,
     comm: CommH,
 ) -> Res {
-    block(mpi, comm, |s| {
+    let buffers = (sendbuf, recvbuf);
+    let said = Said::reduction(Coll::Allreduce, buffers, count, datatype, op);
+    short::call(mpi, comm, said, |s| {
         plan::everywhere(
             s,
             (sendbuf, recvbuf, count, datatype, op),
@@ -275,6 +283,7 @@ pub fn allreduce(
 }
 
 /// MPI_Reduce_scatter
+#[inline]
 pub fn reduce_scatter(
     mpi: &Mpi,
     sendbuf: Addr,
@@ -284,7 +293,9 @@ pub fn reduce_scatter(
     op: OpH,
     comm: CommH,
 ) -> Res {
-    block(mpi, comm, |s| {
+    let buffers = (sendbuf, recvbuf);
+    let said = Said::reduction(Coll::ReduceScatter, buffers, 0, datatype, op).counts(recvcounts);
+    short::call(mpi, comm, said, |s| {
         plan::reduce_scatter(s, (sendbuf, recvbuf, recvcounts, datatype, op), comm)
     })
 }
@@ -299,7 +310,9 @@ pub fn reduce_scatter_block(
     op: OpH,
     comm: CommH,
 ) -> Res {
-    block(mpi, comm, |s| {
+    let buffers = (sendbuf, recvbuf);
+    let said = Said::reduction(Coll::ReduceScatter, buffers, recvcount, datatype, op);
+    short::call(mpi, comm, said, |s| {
         plan::reduce_scatter_block(s, (sendbuf, recvbuf, recvcount, datatype, op), comm)
     })
 }

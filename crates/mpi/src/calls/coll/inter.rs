@@ -109,12 +109,11 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
             comm.both.insert(Arc::new(both)).clone()
         }
     };
-    comm.collectives = comm.collectives.wrapping_add(1) & i32::MAX;
     Circle {
         members,
         context: comm.context.collective(),
         rank,
-        tag: comm.collectives,
+        tag: comm.next_collective(),
         board: None,
         rows: None,
     }

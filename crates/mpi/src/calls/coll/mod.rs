@@ -13,19 +13,32 @@ pub mod neighbor;
 pub mod nonblocking;
 pub mod persistent;
 mod plan;
+mod short;
 
 use crate::calls::p2p::running;
 use crate::error::Res;
 use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_engine::{BoardId, Drive, Run, WaitOn};
+use kw_engine::{BoardId, Drive, Like, WaitOn, Watch};
 use kw_sys::args::Out;
+use plan::Plan;
 
 /// Plans, and drives to the end.
 #[inline]
-fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>) -> Res {
-    let mut guard = mpi.lock();
+fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Plan) -> Res {
+    block_as(mpi, mpi.lock(), comm, plan, || None)
+}
+
+/// Likewise; `like`: what later calls that may be short have in common with it.
+#[inline]
+fn block_as<'a>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
+    comm: CommH,
+    plan: impl FnOnce(&mut State) -> Plan,
+    like: impl FnOnce() -> Option<Like>,
+) -> Res {
     let mut run = plan(&mut guard)?;
     if board::is_unknown(&guard, comm) {
         guard = board::agree(mpi, guard, comm)?;
@@ -34,6 +47,9 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         match engine.drive(&mut run) {
             Drive::Done => {
+                if let Some(like) = like() {
+                    engine.shorten(&run, like);
+                }
                 let failure = engine.recycle(run);
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
             }
@@ -48,15 +64,7 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
                 });
             }
             Drive::Board(watch) if engine.linger(watch) => {}
-            Drive::Board(watch) => {
-                let on = WaitOn {
-                    board: Some(watch),
-                    ..WaitOn::default()
-                };
-                guard = wait_serving(mpi, guard, on, |s| {
-                    s.engine.as_ref().is_none_or(|e| e.reached(watch))
-                });
-            }
+            Drive::Board(watch) => guard = wait_for_board(mpi, guard, watch),
             Drive::User(step) => {
                 drop(guard);
                 step.call();
@@ -67,12 +75,22 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Res<Box<Run>>)
     }
 }
 
+fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a> {
+    let on = WaitOn {
+        board: Some(watch),
+        ..WaitOn::default()
+    };
+    wait_serving(mpi, guard, on, |s| {
+        s.engine.as_ref().is_none_or(|e| e.reached(watch))
+    })
+}
+
 /// Plans, and hands over to progress.
 fn begin(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,
-    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+    plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let mut guard = mpi.lock();
     let mut run = plan(&mut guard)?;
@@ -96,7 +114,7 @@ fn keep(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,
-    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+    plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let board = board::own(mpi, comm)?;
     keep_with(mpi, comm, request, board, plan)
@@ -107,7 +125,7 @@ fn keep_with(
     comm: CommH,
     request: Out<RequestH>,
     board: Option<BoardId>,
-    plan: impl FnOnce(&mut State) -> Res<Box<Run>>,
+    plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let mut guard = mpi.lock();
     let planned = board::with(&mut guard, comm, board, plan);

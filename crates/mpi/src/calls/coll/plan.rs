@@ -53,12 +53,12 @@ pub(super) fn lay_out(
 /// The next collective call on a communicator.
 #[inline]
 fn caller(comm: &mut Comm) -> Caller<'_> {
-    comm.collectives = comm.collectives.wrapping_add(1) & i32::MAX;
+    let tag = comm.next_collective();
     Caller {
         members: &comm.local,
         context: comm.context.collective(),
         rank: comm.rank,
-        tag: comm.collectives,
+        tag,
         board: comm.board.id(),
         rows: comm.rows.as_ref(),
     }

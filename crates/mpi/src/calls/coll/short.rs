@@ -1,0 +1,149 @@
+//! Short: a blocking collective that is like one before it (`kw_engine::Short`), where nothing is out of the ordinary.
+//!
+//! The same arguments were found right before, all but the addresses of the buffers. Whatever is not so, wrong arguments among it, is left to
+//! the ordinary way (`block`), which starts from the beginning and knows what to say: here nothing has happened then.
+
+use super::{Plan, block_as, wait_for_board};
+use crate::error::Res;
+use crate::handle::{CommH, OpH, TypeH};
+use crate::objects::request::not_running;
+use crate::state::{Guard, Mpi, State};
+use kw_core::layout::basic;
+use kw_core::schedule::Coll;
+use kw_engine::{Like, Short};
+use kw_sys::args::Ints;
+use kw_sys::buf::Addr;
+
+/// A call with a list of counts has this count, which no other has.
+const LISTED: i64 = -1;
+
+/// What a caller says, all but the communicator.
+pub(super) struct Said {
+    like: Like,
+    buffers: [Addr; 2],
+    counts: Option<Ints>,
+}
+
+impl Said {
+    /// No data.
+    #[inline(always)]
+    pub(super) fn nothing(coll: Coll) -> Said {
+        Said {
+            like: Like {
+                coll,
+                in_place: false,
+                root: 0,
+                count: 0,
+                handles: (0, 0),
+            },
+            buffers: [Addr::NULL; 2],
+            counts: None,
+        }
+    }
+
+    /// One buffer.
+    #[inline(always)]
+    pub(super) fn data(coll: Coll, buffer: Addr, count: i64, datatype: TypeH) -> Said {
+        let mut said = Said::nothing(coll);
+        (said.like.count, said.like.handles) = (count, (datatype.0, 0));
+        said.buffers = [Addr::NULL, buffer];
+        said
+    }
+
+    /// A reduction.
+    #[inline(always)]
+    pub(super) fn reduction(
+        coll: Coll,
+        (send, recv): (Addr, Addr),
+        count: i64,
+        datatype: TypeH,
+        op: OpH,
+    ) -> Said {
+        let mut said = Said::nothing(coll);
+        (said.like.count, said.like.handles) = (count, (datatype.0, op.0));
+        (said.buffers, said.like.in_place) = ([send, recv], send.is_in_place());
+        said
+    }
+
+    /// With a root.
+    #[inline(always)]
+    pub(super) fn root(mut self, root: i32) -> Said {
+        self.like.root = root as u32;
+        self
+    }
+
+    /// With a list of counts.
+    #[inline(always)]
+    pub(super) fn counts(mut self, counts: Ints) -> Said {
+        (self.counts, self.like.count) = (Some(counts), LISTED);
+        self
+    }
+
+    /// Whether nothing is wrong with the buffers, if they hold data.
+    #[inline(always)]
+    fn is_sound(&self, rank: u32) -> bool {
+        let [send, recv] = self.buffers;
+        let given = |a: Addr| a != Addr::NULL && !a.is_in_place();
+        let input = self.like.in_place || given(send);
+        match self.like.coll {
+            Coll::Barrier => true,
+            Coll::Bcast => given(recv),
+            Coll::Reduce if rank != self.like.root => input,
+            _ => input && given(recv) && send != recv,
+        }
+    }
+
+    /// What later calls have in common with it, where all its objects are predefined.
+    #[cold]
+    fn like(&self) -> Option<Like> {
+        let (datatype, op) = self.like.handles;
+        let plain = self.like.coll == Coll::Barrier || basic::plain_size(datatype).is_some();
+        (plain && OpH(op).is_predefined()).then_some(self.like)
+    }
+}
+
+/// Makes the call; `plan` for the ordinary way.
+#[inline(always)]
+pub(super) fn call(
+    mpi: &Mpi,
+    comm: CommH,
+    said: Said,
+    plan: impl FnOnce(&mut State) -> Plan,
+) -> Res {
+    let mut guard = mpi.lock();
+    match take(&mut guard, comm, &said) {
+        Some(short) => finish(mpi, guard, short),
+        None => block_as(mpi, guard, comm, plan, || said.like()),
+    }
+}
+
+/// The call like it, if there is one.
+#[inline(always)]
+fn take(state: &mut State, comm: CommH, said: &Said) -> Option<Box<Short>> {
+    let engine = state.engine.as_mut()?;
+    let c = state.above.find_comm_mut(comm)?;
+    let board = c.board.id()?;
+    if !said.is_sound(c.rank) {
+        return None;
+    }
+    let same = |list: &[u64]| said.counts.is_none_or(|c| c.are(list));
+    let short = engine.take_short(board, c.rows.as_ref(), &said.like, said.buffers, same)?;
+    c.next_collective();
+    Some(short)
+}
+
+/// Goes on to the end.
+#[inline(always)]
+fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, mut short: Box<Short>) -> Res {
+    loop {
+        let engine = guard.engine.as_mut().ok_or_else(not_running)?;
+        let Some(watch) = engine.go_on(&mut short) else {
+            engine.end_short(short);
+            guard.leave();
+            return Ok(());
+        };
+        if !engine.linger(watch) {
+            guard = wait_for_board(mpi, guard, watch);
+        }
+    }
+}
