@@ -117,6 +117,21 @@ static void mistakes(MPI_Comm comm) {
     CHECK_FAILS(MPI_Reduce(NULL, got, 1, MPI_INT, MPI_SUM, 0, comm), MPI_ERR_BUFFER);
 }
 
+/* Calls that were all made before, but not together: somebody hears of it, and the next ones are right again. */
+static void quarrel(MPI_Comm comm) {
+    for (int round = 0; round < 3; round++) {
+        int heard, all, n = check_rank == 0 ? 3 : 2;
+        for (int right = 2; right <= 3; right++) {
+            prepare(round, MOST);
+            OK(MPI_Allreduce(give, got, right, MPI_INT, MPI_SUM, comm));
+            result(MPI_SUM, got, round, 0, right);
+        }
+        heard = MPI_Allreduce(give, got, n, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS;
+        OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, comm));
+        if (all == 0) FAILED("round %d: nobody has heard of it", round);
+    }
+}
+
 static void hint(MPI_Comm comm, const char *rows) {
     MPI_Info info;
     OK(MPI_Info_create(&info));
@@ -142,6 +157,7 @@ int main(int argc, char **argv) {
             if (round == ROUNDS / 3) hint(comm, "allreduce - - any any any doubling; bcast - - any any any binomial");
             if (round == ROUNDS / 2) hint(comm, "barrier - - any any any dissemination");
         }
+        if (STRICT && check_size > 1) quarrel(comm);
         OK(MPI_Comm_free(&comm));
     }
     return check_end();

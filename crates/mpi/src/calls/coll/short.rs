@@ -6,7 +6,7 @@
 use super::{Plan, block_as, wait_for_board};
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
-use crate::objects::request::not_running;
+use crate::objects::request::{explain, not_running};
 use crate::state::{Guard, Mpi, State};
 use kw_core::layout::basic;
 use kw_core::schedule::Coll;
@@ -112,7 +112,7 @@ pub(super) fn call(
 ) -> Res {
     let mut guard = mpi.lock();
     match take(&mut guard, comm, &said) {
-        Some(short) => finish(mpi, guard, short),
+        Some(short) => finish(mpi, guard, comm, short),
         None => block_as(mpi, guard, comm, plan, || said.like()),
     }
 }
@@ -134,13 +134,13 @@ fn take(state: &mut State, comm: CommH, said: &Said) -> Option<Box<Short>> {
 
 /// Goes on to the end.
 #[inline(always)]
-fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, mut short: Box<Short>) -> Res {
+fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut short: Box<Short>) -> Res {
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         let Some(watch) = engine.go_on(&mut short) else {
-            engine.end_short(short);
+            let failure = engine.end_short(short);
             guard.leave();
-            return Ok(());
+            return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
         };
         if !engine.linger(watch) {
             guard = wait_for_board(mpi, guard, watch);
