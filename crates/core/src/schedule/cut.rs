@@ -46,7 +46,7 @@ impl<'a> Cut<'a> {
         } else {
             blocks * ALIGN
         };
-        let pieces = if len <= most {
+        let pieces = if len <= self::most(ask, 1, 2 * blocks) {
             1
         } else {
             len.div_ceil(most - room)
