@@ -108,6 +108,7 @@ counters! {
     EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
+    Spread = "spread", "times", "Times this rank moved to a processor with fewer ranks while it waited.", Progress, Count, Tuner;
     WakeupsLost = "wakeups_lost", "times", "Sleeps that ran their full second although something had come meanwhile: there should be none.", Progress, Count, Developer;
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;
     PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.", Paths, Count, User;

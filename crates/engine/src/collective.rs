@@ -46,6 +46,9 @@ const KEPT: usize = 16;
 const KEPT_STEPS: usize = 64;
 /// Runs whose memory is kept.
 const SPARE: usize = 4;
+/// Bytes of a call after which a rank that shares its core looks how ranks lie on the processors; of shorter calls, after one of so many.
+const LONG_CALL: u64 = 16 << 10;
+const SHORT_CALLS: u32 = 16;
 /// Looks at a board before a wait.
 const LOOKS: u32 = 100;
 
@@ -57,6 +60,8 @@ pub(crate) struct Collectives {
     site: Site,
     /// More ranks than cores on this host: waiting means letting others run.
     crowded: bool,
+    /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
+    ended: u32,
     running: Vec<(ReqId, Box<Run>)>,
     /// Runs that have ended and whose schedules may serve again, the last one last.
     kept: Vec<Box<Run>>,
@@ -532,11 +537,25 @@ impl Engine {
     /// Takes back a run that has ended; says what went wrong, if anything did.
     #[inline]
     pub fn recycle(&mut self, run: Box<Run>) -> Option<Failure> {
+        self.spread_now_and_then(run.bytes);
         let failure = self.put_back(run);
         if self.collectives.desks.turned {
             self.advance_collectives();
         }
         failure
+    }
+
+    /// A rank for which the others always wait never looks in vain; it notes here where it runs.
+    #[inline]
+    fn spread_now_and_then(&mut self, bytes: u64) {
+        if !self.collectives.crowded {
+            return;
+        }
+        self.collectives.ended += 1;
+        if self.collectives.ended >= SHORT_CALLS || bytes >= LONG_CALL {
+            self.collectives.ended = 0;
+            self.spread(kw_sys::clock::now());
+        }
     }
 
     #[inline]

@@ -173,6 +173,14 @@ impl Engine {
         }
     }
 
+    /// Moves this thread, one of the program's, to another processor of the host if that spreads its ranks, when it is time to look.
+    #[inline]
+    pub(crate) fn spread(&mut self, now: Tick) {
+        if self.paths.spread(now) {
+            self.counters.hit(Counter::Spread);
+        }
+    }
+
     /// This rank in the job.
     pub fn me(&self) -> Peer {
         self.job.me

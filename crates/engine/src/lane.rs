@@ -363,6 +363,9 @@ fn poll_until<T: Send + 'static>(
                 engine.asked_in_vain();
             }
             let now = kw_sys::clock::now();
+            if crowded && let Some(engine) = &mut guard.engine {
+                engine.spread(now);
+            }
             let start = *since.get_or_insert(now);
             if now.since(start) >= spin {
                 if sleep_once(guard, on, ready) {

@@ -149,6 +149,12 @@ impl Paths {
         self.shm.is_some()
     }
 
+    /// Moves this thread to another processor of the host if that spreads its ranks ([`ShmPath::spread`]); says whether.
+    #[inline]
+    pub(crate) fn spread(&mut self, now: Tick) -> bool {
+        self.shm.as_mut().is_some_and(|shm| shm.spread(now))
+    }
+
     /// The first processor that a rank of this host may use, where it is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
         self.shm.as_ref()?.cpu(peer)

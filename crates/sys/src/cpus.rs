@@ -13,6 +13,26 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
+/// The processor this thread runs on at this moment.
+pub fn current() -> usize {
+    rustix::thread::sched_getcpu()
+}
+
+/// Moves this thread to a processor that it may use; it stays as free to be moved again as it was. Says whether it did.
+pub fn move_to(cpu: usize) -> bool {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(free) = sched_getaffinity(None) else {
+        return false;
+    };
+    if cpu >= CpuSet::MAX_CPU || !free.is_set(cpu) {
+        return false;
+    }
+    let mut there = CpuSet::new();
+    there.set(cpu);
+    let moved = sched_setaffinity(None, &there).is_ok();
+    moved && sched_setaffinity(None, &free).is_ok()
+}
+
 /// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing control groups
 /// (rounded up). At least 1.
 pub fn usable() -> usize {

@@ -31,6 +31,7 @@ mod join;
 mod link;
 pub mod ring;
 mod segment;
+mod spread;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,6 +86,8 @@ pub struct ShmPath {
     /// The word other ranks fetch to see whether they may.
     secret: Box<u64>,
     closed: bool,
+    /// When this rank next looks how ranks lie on processors.
+    next_look: Tick,
 }
 
 impl ShmPath {
@@ -116,6 +119,7 @@ impl ShmPath {
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             secret,
             closed: false,
+            next_look: Tick::default(),
             segment,
         };
         path.segment.enter();

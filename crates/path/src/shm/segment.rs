@@ -45,6 +45,8 @@ pub struct Card {
     pub secret: AtomicU64,
     /// The first processor that the rank may use, counted from 1.
     pub cpu: AtomicU32,
+    /// Where and when the rank last looked for something in vain (`spread`).
+    pub seat: AtomicU64,
 }
 
 /// Shared counters of one ordered pair, a cache line for each side that writes.

@@ -383,6 +383,7 @@ impl Engine {
     /// It has come to its end; says what went wrong, if anything did.
     #[inline]
     pub fn end_short(&mut self, short: Box<Short>) -> Option<Failure> {
+        self.spread_now_and_then(0);
         let desks = &mut self.collectives.desks;
         desks.end(&short.berth, short.raised);
         self.counters.hit(Counter::BoardCollectives);

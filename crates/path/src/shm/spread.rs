@@ -1,0 +1,136 @@
+//! Ranks that share cores spread over them.
+//!
+//! Ranks that wait for each other in short turns yield and hardly ever sleep. The scheduler then leaves them where the last wake-ups put them:
+//! it balances busy processors seldom, and takes each rank for one whose cache is warm. Four ranks on two cores were seen to run three on one
+//! and one on the other for 130 ms and more, a collective taking 1.5 times as long.
+//!
+//! So a rank that looks in vain, or ends a collective, notes on its card, every [`EVERY`], on which processor it runs. While the notes of all ranks of the host are
+//! fresh, so nobody computes or sleeps for long, and a processor has at least two ranks more than another one, the last of its ranks moves there.
+//! It stays as free as it was: bound ranks stay where they are, and the scheduler may move any rank again.
+
+use super::ShmPath;
+use kw_base::Tick;
+use kw_sys::cpus;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Time between two looks of a rank.
+const EVERY: Duration = Duration::from_millis(2);
+/// Notes are fresh for so long, in units of 2^20 ns.
+const FRESH: u64 = 32;
+/// Bits of a note that hold the processor; the moment is above.
+const CPU_BITS: u32 = 16;
+
+impl ShmPath {
+    /// Looks, when it is time to, whether this thread had better run on another processor, and moves there. For a thread of the
+    /// program, where ranks share cores. Says whether it moved.
+    #[inline]
+    pub fn spread(&mut self, now: Tick) -> bool {
+        now >= self.next_look && self.look_around(now)
+    }
+
+    #[cold]
+    fn look_around(&mut self, now: Tick) -> bool {
+        self.next_look = now + EVERY;
+        self.note(now, cpus::current());
+        let Some(seats) = self.seats(now) else {
+            return false;
+        };
+        let Some(cpu) = better(self.me, &seats, cpus::allowed) else {
+            return false;
+        };
+        let moved = cpus::move_to(cpu);
+        if moved {
+            self.note(now, cpu);
+        }
+        moved
+    }
+
+    fn note(&self, now: Tick, cpu: usize) {
+        let seat = &self.segment.card(self.me).seat;
+        // It publishes nothing, and orders nothing.
+        seat.store(noted(now, cpu), Ordering::Relaxed);
+    }
+
+    /// The processor of every rank of the host; `None` while some rank's note is not fresh.
+    fn seats(&self, now: Tick) -> Option<Vec<usize>> {
+        let seat = |i| self.segment.card(i).seat.load(Ordering::Relaxed);
+        (0..self.links.len()).map(|i| read(seat(i), now)).collect()
+    }
+}
+
+fn noted(now: Tick, cpu: usize) -> u64 {
+    (now.0 >> 20) << CPU_BITS | (cpu as u64 & ((1 << CPU_BITS) - 1))
+}
+
+/// The processor of a note that is fresh.
+fn read(note: u64, now: Tick) -> Option<usize> {
+    let age = (now.0 >> 20).saturating_sub(note >> CPU_BITS);
+    (age <= FRESH).then_some((note & ((1 << CPU_BITS) - 1)) as usize)
+}
+
+/// Where rank `me` had better go, when all run on these processors.
+fn better(me: usize, seats: &[usize], allowed: impl FnOnce() -> Vec<usize>) -> Option<usize> {
+    let on = |cpu| seats.iter().filter(|s| **s == cpu).count();
+    let here = seats[me];
+    // One at a time: the last of a processor's ranks.
+    if on(here) < 2 || seats[me + 1..].contains(&here) {
+        return None;
+    }
+    let there = allowed().into_iter().min_by_key(|c| on(*c))?;
+    (on(there) + 2 <= on(here)).then_some(there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets everybody look in turn until nobody moves any more.
+    fn settle(mut seats: Vec<usize>, cpus: &[usize]) -> Vec<usize> {
+        for _ in 0..seats.len() {
+            for me in 0..seats.len() {
+                if let Some(cpu) = better(me, &seats, || cpus.to_vec()) {
+                    seats[me] = cpu;
+                }
+            }
+        }
+        seats
+    }
+
+    #[test]
+    fn the_last_of_a_crowd_moves_to_the_emptiest_processor() {
+        let to = |me, seats: &[usize]| better(me, seats, || vec![0, 1]);
+        assert_eq!(to(2, &[0, 0, 0, 1]), Some(1));
+        assert_eq!(to(0, &[0, 0, 0, 1]), None, "one at a time");
+        assert_eq!(to(3, &[0, 0, 0, 1]), None, "alone");
+        assert_eq!(to(3, &[0, 1, 0, 1]), None, "even");
+        assert_eq!(to(2, &[0, 1, 0]), None, "as even as can be");
+        assert_eq!(better(2, &[0, 0, 0], || vec![0]), None, "bound");
+    }
+
+    #[test]
+    fn ranks_end_up_even_wherever_they_were() {
+        for n in 2..20 {
+            for cpus in [&[0, 1][..], &[3, 5, 9], &[0, 1, 2, 3]] {
+                let seats = settle(vec![cpus[0]; n], cpus);
+                let on = |c| seats.iter().filter(|s| **s == c).count();
+                let counts: Vec<usize> = cpus.iter().map(|c| on(*c)).collect();
+                let (least, most) = (counts.iter().min(), counts.iter().max());
+                assert!(most <= least.map(|l| l + 1).as_ref(), "{counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn notes_are_read_while_they_are_fresh() {
+        let at = |ms: u64| Tick(ms << 20);
+        assert_eq!(read(noted(at(700), 5), at(700 + FRESH)), Some(5));
+        assert_eq!(read(noted(at(700), 5), at(701 + FRESH)), None);
+        assert_eq!(
+            read(noted(at(700), 5), at(690)),
+            Some(5),
+            "another's clock was read later"
+        );
+        assert_eq!(read(0, at(700)), None, "never noted");
+    }
+}
