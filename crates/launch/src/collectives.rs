@@ -118,6 +118,23 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
     all
 }
 
+/// How many choices the models can judge, and those that they cannot, because what is chosen was not measured there: collective, path and
+/// number. Collectives with one algorithm are not counted.
+pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
+    let rivals = |coll: &str| ALL.iter().filter(|a| name(a.coll) == coll).count() > 1;
+    let (mut judged, mut not): (usize, Vec<(String, usize)>) = (0, Vec::new());
+    for choice in choices(table, models).iter().filter(|c| rivals(c.coll)) {
+        let path = if choice.place.network { "net" } else { "shm" };
+        let what = format!("{} {path}", choice.coll);
+        match (choice.predicted, not.iter_mut().find(|n| n.0 == what)) {
+            (Some(_), _) => judged += 1,
+            (None, Some(n)) => n.1 += 1,
+            (None, None) => not.push((what, 1)),
+        }
+    }
+    (judged, not)
+}
+
 /// Where the models say that another algorithm, or the two collectives of a substitution, would be quicker by more than a
 /// tenth, even if both predictions are as wrong as their fits were on average.
 pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
@@ -191,6 +208,17 @@ mod tests {
                 .all(|b| b.instead == "scatter + allgather" && b.predicted == 3.0)
         );
         assert!(found.iter().all(|b| b.choice.chosen == "linear"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_counted_and_not_judged() {
+        let models = Measurements::parse(MODELS).unwrap();
+        let (judged, not) = judged(&table("linear"), &models);
+        assert_eq!(judged, 3 * SIZES.len(), "bcast, scatter, allgather");
+        assert!(not.contains(&("reduce shm".to_string(), SIZES.len())));
+        assert!(not.contains(&("barrier shm".to_string(), 1)));
+        let named = |coll: &str| not.iter().any(|n| n.0.starts_with(coll));
+        assert!(!named("bcast") && !named("neighbor"));
     }
 
     #[test]

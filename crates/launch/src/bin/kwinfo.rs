@@ -105,6 +105,7 @@ fn tell(options: &Options) -> Result<(String, ExitCode), String> {
             let found = collectives::inconsistencies(&table, &models);
             status = ExitCode::from(u8::from(!found.is_empty()));
             out += &better_table(&found);
+            out += &extent(collectives::judged(&table, &models));
         }
     }
     Ok((out, status))
@@ -263,6 +264,19 @@ fn choice_table(rows: &Table, models: &Measurements) -> String {
         "Algorithm",
     ];
     table(&head, &rows)
+}
+
+/// How far the judgement goes.
+fn extent((judged, not): (usize, Vec<(String, usize)>)) -> String {
+    if not.is_empty() {
+        return format!("All {judged} choices were judged.\n");
+    }
+    let listed: Vec<String> = not.iter().map(|(what, n)| format!("{what} {n}")).collect();
+    let sum: usize = not.iter().map(|n| n.1).sum();
+    format!(
+        "{judged} choices were judged; {sum} were not, because the algorithm chosen there was not measured (bench/tune measures): {}.\n",
+        listed.join(", ")
+    )
 }
 
 fn better_table(found: &[collectives::Better]) -> String {
