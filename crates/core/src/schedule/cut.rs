@@ -59,7 +59,7 @@ impl<'a> Cut<'a> {
         if len > ask.shelf_units().0 || !shares_cores && len * unit(ask) > RECENT {
             return None;
         }
-        s.shelf = Shelf::Short;
+        s.use_short(len);
         Some(Cut {
             ask,
             whole: len,

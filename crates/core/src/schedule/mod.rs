@@ -187,7 +187,9 @@ pub struct Schedule {
     pub slots: u32,
     /// Which part of the board it uses; the same on all ranks of the node.
     pub shelf: Shelf,
-    /// Units of a long shelf that it uses from the first whole line on; the same on all ranks of the node.
+    /// Units of a short shelf that it may use from the first whole line on; the same on all ranks of the node.
+    pub short: u64,
+    /// Likewise of a long shelf.
     pub long: u64,
     /// Messages are best fetched from the sender's memory by the receiver, where it may.
     pub fetched: bool,
@@ -199,7 +201,8 @@ impl Schedule {
         self.steps.clear();
         self.temps.clear();
         self.slots = 0;
-        (self.shelf, self.long, self.fetched) = (Shelf::None, 0, false);
+        (self.shelf, self.short, self.long) = (Shelf::None, 0, 0);
+        self.fetched = false;
     }
 
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
@@ -221,8 +224,16 @@ impl Schedule {
     pub fn copy_from(&mut self, other: &Schedule) {
         self.steps.clone_from(&other.steps);
         self.temps.clone_from(&other.temps);
-        (self.slots, self.shelf, self.long) = (other.slots, other.shelf, other.long);
+        (self.slots, self.shelf) = (other.slots, other.shelf);
+        (self.short, self.long) = (other.short, other.long);
         self.fetched = other.fetched;
+    }
+
+    /// So many units of data lie on every rank's short shelf.
+    #[inline]
+    pub fn use_short(&mut self, units: u64) {
+        self.shelf = Shelf::Short;
+        self.short = self.short.max(units);
     }
 
     /// Starts a send; returns its slot.

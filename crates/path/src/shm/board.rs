@@ -9,11 +9,13 @@
 //! count      ranks that sleep, or are about to, because of this board; ranks that have left it (a cache line)
 //! watching   one u32 a rank: whom it sleeps for (place + 1; 0: nobody)
 //! lines      [line][rank] of 64 bytes: all that a short collective touches lies together
+//! smalls     [rank][slot] of SMALL bytes
 //! shorts     [rank][slot] of SHORT bytes
 //! rings      [rank] of [`ring`] bytes
 //! ```
 //! Strides are odd numbers of cache lines, so that the areas of different ranks do not fall on the same cache sets. Only
-//! what is used is ever touched, so it costs no memory before.
+//! what is used is ever touched, so it costs no memory before. Touching a page for the first time costs each process more than a short
+//! collective: small areas lie close together for that.
 //!
 //! # Order of accesses
 //! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with [`Board::word`] sees it (`SYNC:
@@ -40,6 +42,8 @@ pub const LINE: usize = 48;
 const SAID: usize = 8 + LINE;
 /// Bytes of a short area.
 pub const SHORT: usize = 4096;
+/// Bytes of a small area, which stands in for a short one where data is no longer.
+pub const SMALL: usize = 1024;
 /// Bytes that the rings of all ranks have together, within the bounds below. Only what is used is ever touched, and that is little more than a
 /// lap; the rest is for long parts, so that long data needs few pieces.
 const RINGS: usize = 24 << 20;
@@ -53,14 +57,23 @@ const LAPS: usize = 4 << 20;
 pub const STAGE_BITS: u32 = 20;
 
 const SHORT_STRIDE: usize = SHORT + 64;
+const SMALL_STRIDE: usize = SMALL + 64;
 const HEAD: usize = 64;
 
 fn lines(n: usize) -> usize {
     HEAD + (n * 4).next_multiple_of(64)
 }
 
-fn shorts(n: usize) -> usize {
+fn smalls(n: usize) -> usize {
     (lines(n) + LINES as usize * n * 64).next_multiple_of(4096)
+}
+
+fn smalls_of_rank() -> usize {
+    SLOTS as usize * SMALL_STRIDE + 64
+}
+
+fn shorts(n: usize) -> usize {
+    (smalls(n) + n * smalls_of_rank()).next_multiple_of(4096)
 }
 
 fn shorts_of_rank() -> usize {
@@ -150,6 +163,7 @@ impl Boards {
             base: self.segment.board(number as usize),
             n: self.segment.ranks(),
             lines: lines(self.segment.ranks()),
+            smalls: smalls(self.segment.ranks()),
             shorts: shorts(self.segment.ranks()),
             number,
             of: self.clone(),
@@ -162,8 +176,9 @@ impl Boards {
 pub struct Board {
     base: *mut u8,
     n: usize,
-    /// Where the lines and the short areas begin.
+    /// Where the lines, the small and the short areas begin.
     lines: usize,
+    smalls: usize,
     shorts: usize,
     number: u32,
     of: Boards,
@@ -180,20 +195,20 @@ impl Board {
     }
 
     #[inline]
-    fn small(&self, at: usize) -> &AtomicU32 {
+    fn count(&self, at: usize) -> &AtomicU32 {
         // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as an atomic.
         unsafe { &*(self.base.wrapping_add(at) as *const AtomicU32) }
     }
 
     #[inline]
     fn sleepers(&self) -> &AtomicU32 {
-        self.small(0)
+        self.count(0)
     }
 
     #[inline]
     fn watching(&self, place: usize) -> &AtomicU32 {
         assert!(place < self.n, "place {place}");
-        self.small(HEAD + place * 4)
+        self.count(HEAD + place * 4)
     }
 
     #[inline]
@@ -292,6 +307,26 @@ impl Board {
         place as i64 * 64 + 8
     }
 
+    /// A rank's small area for collective `number`: [`SMALL`] bytes, aligned to a cache line.
+    #[inline]
+    pub fn small(&self, place: u32, number: u64) -> Addr {
+        self.all_smalls(number).offset(self.to_small(place))
+    }
+
+    /// Where rank 0's small area for collective `number` begins.
+    #[inline]
+    pub fn all_smalls(&self, number: u64) -> Addr {
+        let slot = (number % SLOTS) as usize;
+        self.addr(self.base.wrapping_add(self.smalls + slot * SMALL_STRIDE))
+    }
+
+    /// The bytes from there to a rank's.
+    #[inline]
+    pub fn to_small(&self, place: u32) -> i64 {
+        assert!((place as usize) < self.n, "place {place}");
+        (place as usize * smalls_of_rank()) as i64
+    }
+
     /// Where rank 0's short area for collective `number` begins.
     #[inline]
     pub fn all_shorts(&self, number: u64) -> Addr {
@@ -335,7 +370,7 @@ impl Board {
     /// This rank will not touch the board again. The last rank to say so wipes it and gives it back; `places` are those of all
     /// ranks, `last` is the number of the last collective.
     pub fn leave(self, places: &[u32], last: u64) {
-        let left = self.small(4);
+        let left = self.count(4);
         // SYNC: board-leave. The last one sees that all others have ended.
         if left.fetch_add(1, Ordering::AcqRel) + 1 < places.len() as u32 {
             return;
@@ -386,6 +421,7 @@ mod tests {
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
             areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
+            areas.extend((0..SLOTS).map(|k| (board.small(place, k).bits(), SMALL)));
             areas.extend((0..SLOTS).map(|k| (board.short(place, k).bits(), SHORT)));
             areas.push((board.long(place, 0, 1).bits(), ring(2)));
         }

@@ -2,14 +2,14 @@
 //! read it from the root. For short messages and many ranks, where combining everything everywhere is too much work.
 
 use super::{allreduce_board_parts, reduce_board_tree};
-use crate::schedule::{Ask, Schedule, Shelf};
+use crate::schedule::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
         return allreduce_board_parts::emit(ask, s);
     }
-    s.shelf = Shelf::Short;
+    s.use_short(ask.count);
     let all = reduce_board_tree::fold_up(ask, s);
     s.copy(all, ask.shelf(ask.rank, ask.count));
     s.raise(1);

@@ -2,14 +2,14 @@
 //! raised. For so many ranks that everybody's look at everybody would be too much.
 
 use crate::schedule::tree::Tree;
-use crate::schedule::{Ask, Schedule, Shelf};
+use crate::schedule::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 {
         return;
     }
-    s.shelf = Shelf::Short;
+    s.use_short(0);
     for child in Tree::new(ask.fan, ask.size).children(ask.rank) {
         s.watch(child, 1);
     }

@@ -3,7 +3,7 @@
 
 use super::barrier_tree::{release, report};
 use crate::schedule::among::Levels;
-use crate::schedule::{Ask, Coll, Schedule, Shelf};
+use crate::schedule::{Ask, Coll, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
@@ -11,7 +11,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let inside = levels.inside(0);
     let part = inside.ask(ask);
     if ask.board.is_some() {
-        s.shelf = Shelf::Short;
+        s.use_short(0);
         s.raise(1);
     } else {
         inside.emit(s, |s| report(&part, s));

@@ -3,7 +3,7 @@
 
 use super::bcast_board;
 use crate::schedule::tree::Tree;
-use crate::schedule::{Ask, Schedule, Shelf};
+use crate::schedule::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
@@ -11,7 +11,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || data.is_empty() || data.len > ask.shelf_units().0 {
         return bcast_board::emit(ask, s);
     }
-    s.shelf = Shelf::Short;
+    s.use_short(data.len);
     let (tree, v) = (Tree::new(ask.fan, ask.size), ask.relative());
     if let Some(parent) = tree.parent(v) {
         let parent = ask.absolute(parent);

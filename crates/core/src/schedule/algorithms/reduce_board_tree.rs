@@ -3,14 +3,14 @@
 
 use super::reduce_board_parts;
 use crate::schedule::tree::Tree;
-use crate::schedule::{Ask, Schedule, Shelf, Slice};
+use crate::schedule::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
         return reduce_board_parts::emit(ask, s);
     }
-    s.shelf = Shelf::Short;
+    s.use_short(ask.count);
     let home = ask.output();
     let all = fold_up(ask, s);
     let shown = ask.shelf(ask.rank, ask.count);

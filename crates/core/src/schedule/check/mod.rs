@@ -174,7 +174,11 @@ impl World {
     }
 
     fn nodes_agree(&self) {
-        let kinds = |r: usize| self.ranks[r].schedules().map(|s| (s.shelf, s.long));
+        let kinds = |r: usize| {
+            self.ranks[r]
+                .schedules()
+                .map(|s| (s.shelf, s.short, s.long))
+        };
         for r in 0..self.ranks.len() {
             let first = self.on_node_of(r).next().unwrap_or(r);
             assert!(

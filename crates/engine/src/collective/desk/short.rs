@@ -198,6 +198,7 @@ impl Maker<'_> {
         let place = self.desk.place_of(slice.buf - SHELVES);
         let (area, by) = match self.berth.part(slice) {
             Part::Line(at) => (LINES, self.desk.board.to_line(place) + at),
+            Part::Area(at) if self.berth.small => (SHORTS, self.desk.board.to_small(place) + at),
             Part::Area(at) => (SHORTS, self.desk.board.to_short(place) + at),
         };
         let by = u32::try_from(by).ok()?;
@@ -297,12 +298,11 @@ impl Desk {
         }
         let number = short.berth.number;
         let [a, b] = short.buffers;
-        let areas = [
-            a,
-            b,
-            self.board.all_lines(number),
-            self.board.all_shorts(number),
-        ];
+        let shorts = match short.berth.small {
+            true => self.board.all_smalls(number),
+            false => self.board.all_shorts(number),
+        };
+        let areas = [a, b, self.board.all_lines(number), shorts];
         let at = |spot: Spot| areas[(spot.area & 3) as usize].offset(spot.by as i64);
         while let Some(step) = short.moves.get(short.pc) {
             let waits = match *step {
