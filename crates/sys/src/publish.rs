@@ -24,18 +24,12 @@ const LONG_SHARED: u64 = 8 << 10;
 const LOOK: u32 = 8;
 /// Bytes of a copy that is looked at every time.
 const LONG_ENOUGH: u64 = 32 << 10;
-/// Ordinary copies that take longer on average are slow: nanoseconds for a kilobyte. Where cores share a cache they take 25 to 40 (75 with the
-/// processors busy besides), otherwise 440 with a core for each rank, and 160 to 240 where half of the readers are on the writer's core. A
-/// streamed copy takes 40, and its reader 25 to 30 more than one that finds the data in a cache.
-const SLOW: u64 = 110;
-/// While copies are streamed, ordinary ones must take less than this to come back.
-const QUICK: u64 = 80;
-/// One copy counts for no more than this: pages touched for the first time take 600.
-const MOST: u64 = 2 * SLOW;
-/// One that takes even longer says nothing: the thread lost its core.
+/// An ordinary copy that takes longer is slow: nanoseconds for a kilobyte (5 GB/s).
+const SLOW: u64 = 200;
+/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for the first time.
 const ABSURD: u64 = 3000;
-/// One of so many parts of the average is the last copy.
-const WEIGHT: u64 = 8;
+/// So many slow ones in a row, and copies are streamed.
+const PROOF: u32 = 4;
 /// While copies are streamed, the first bytes of every so many of them are copied in the ordinary way, to see whether that is
 /// slow still.
 const TRIAL: u32 = 32;
@@ -48,8 +42,8 @@ pub struct Publisher {
     /// Ranks share cores.
     shared: bool,
     streams: bool,
-    /// What ordinary copies cost of late, of those looked at: nanoseconds for a kilobyte.
-    cost: u64,
+    /// Copies in a row, of those looked at, that speak against the present way.
+    against: u32,
     /// Copies since one was looked at.
     unseen: u32,
 }
@@ -100,12 +94,14 @@ impl Publisher {
     /// What an ordinary copy of `len` bytes says.
     fn learn(&mut self, begin: Tick, end: Tick, len: u64) {
         let each = (end.0 - begin.0) * 1024 / len;
-        if each >= ABSURD {
-            return;
+        let speaks_against = match self.streams {
+            false => (SLOW..ABSURD).contains(&each),
+            true => each < SLOW,
+        };
+        self.against = if speaks_against { self.against + 1 } else { 0 };
+        if self.against == PROOF {
+            (self.streams, self.against) = (!self.streams, 0);
         }
-        self.cost = ((WEIGHT - 1) * self.cost + each.min(MOST)) / WEIGHT;
-        let bound = if self.streams { QUICK } else { SLOW };
-        self.streams = self.cost >= bound;
     }
 }
 
@@ -210,13 +206,11 @@ mod tests {
             p.streams
         };
         // A slow copy now and then, or a thread that lost its core, means nothing.
-        assert!(!(0..50).any(|i| say(if i % 4 == 0 { 400 } else { 20 })));
+        assert!(!(0..50).any(|i| say(if i % 4 == 0 { 20 } else { 400 })));
         assert!(!(0..50).any(|_| say(ABSURD)));
-        // Half of the copies slow, as where half of the readers are on the writer's core.
-        assert!((0..50).any(|i| say(if i % 2 == 0 { 400 } else { 20 })));
+        assert_eq!([400; 4].map(&mut say), [false, false, false, true]);
         assert!((0..50).all(|_| say(400)));
-        assert!((0..50).any(|_| !say(20)));
-        assert!(!(0..50).any(|_| say(75)));
+        assert_eq!([20; 4].map(&mut say), [true, true, true, false]);
     }
 
     #[test]
