@@ -81,6 +81,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
+/// A thread that waits for a message to be fetched polls so long at most; what takes longer is worth a wake-up.
+const LONGEST_FETCH: Duration = Duration::from_millis(1);
+
 /// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: a microsecond or two
 /// (a look is ten instructions). With 128 the answer of a ping-pong came just too late, and the request cost as much again as the
 /// message (docs/benchmarks.md, "What a short message costs").
@@ -542,6 +545,14 @@ impl Engine {
         }
     }
 
+    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for that, a wake-up would cost as much.
+    pub(crate) fn fetch_time(&self) -> Duration {
+        let fetch = self.machine.being_fetched();
+        fetch.map_or(Duration::ZERO, |(peer, len)| {
+            self.paths.fetch_time(peer, len).min(LONGEST_FETCH)
+        })
+    }
+
     #[inline]
     fn flush_some(&mut self) {
         if !self.machine.actions.is_empty() {
@@ -601,6 +612,7 @@ impl Engine {
                 let ok = self.paths.get(from, address, &into, len);
                 self.machine.on_got(req, ok);
             }
+            Action::Reprice(peer) => self.reprice(peer),
             Action::Notice(notice) => self.noticed.push(kw_sys::clock::now(), notice),
             Action::Locate(peer) => {
                 if let Err(down) = self.paths.locate(peer, self.launcher.as_mut()) {
@@ -665,10 +677,16 @@ impl Engine {
     fn move_choices(&mut self) {
         for peer in (0..self.job.size).map(Peer) {
             if self.paths.is_routed(peer) {
-                let choice = self.paths.choice(peer, &self.knobs);
-                self.machine.move_choice(peer, choice);
+                self.reprice(peer);
             }
         }
+    }
+
+    /// Where the protocols cross is decided anew for this peer.
+    #[cold]
+    fn reprice(&mut self, peer: Peer) {
+        let choice = self.paths.choice(peer, &self.knobs);
+        self.machine.move_choice(peer, choice);
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.

@@ -367,7 +367,13 @@ fn poll_until<T: Send + 'static>(
                 engine.spread(now);
             }
             let start = *since.get_or_insert(now);
-            if now.since(start) >= spin {
+            let waited = now.since(start);
+            // The first time only: the peer may not have posted its receive.
+            let longer = match crowded || woken || spin.is_zero() {
+                true => Duration::ZERO,
+                false => guard.fetch_time(),
+            };
+            if waited >= spin + longer {
                 if sleep_once(guard, on, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
@@ -486,6 +492,12 @@ impl<T> Inner<T> {
             (_, Some(engine)) => engine.counter(c),
             (_, None) => 0,
         }
+    }
+
+    /// How long what this rank has offered may take to be fetched.
+    fn fetch_time(&self) -> Duration {
+        let engine = self.engine.as_ref();
+        engine.map_or(Duration::ZERO, |engine| engine.fetch_time())
     }
 
     /// Whatever this thread, parked ones and schedules wait for on boards shall wake us.

@@ -284,16 +284,32 @@ impl Paths {
         }
     }
 
-    /// Where the protocols of a peer whose path is chosen cross.
-    pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
+    /// What the chosen path can do for a peer, and what it costs.
+    fn caps(&self, peer: Peer) -> Option<Caps> {
         let route = self.routes[peer.idx()];
-        let caps = match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
+        Some(match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
             (Route::Sim, Some(p), ..) => p.caps(peer),
             (Route::Shm, _, Some(p), ..) => p.caps(peer),
             (Route::Tcp, _, _, Some(p), _) => p.caps(peer),
             (Route::Udp, .., Some(p)) => p.caps(peer),
-            (Route::Unknown, ..) => return UNROUTED,
+            (Route::Unknown, ..) => return None,
             _ => self.myself.caps(peer),
+        })
+    }
+
+    /// How long a peer takes to fetch so many bytes of this rank.
+    pub fn fetch_time(&self, peer: Peer, len: u64) -> Duration {
+        let line = self.caps(peer).and_then(|caps| caps.get);
+        line.map_or(Duration::ZERO, |line| {
+            Duration::from_nanos(line.at(len) as u64)
+        })
+    }
+
+    /// Where the protocols of a peer whose path is chosen cross.
+    pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
+        let route = self.routes[peer.idx()];
+        let Some(caps) = self.caps(peer) else {
+            return UNROUTED;
         };
         let eager = match route {
             Route::Tcp => Id::EagerTcp,
@@ -669,6 +685,10 @@ impl Inbound for Port<'_> {
 
     fn on_stray(&mut self, peer: Peer) {
         self.machine.actions.push(Action::Locate(peer));
+    }
+
+    fn on_repriced(&mut self, peer: Peer) {
+        self.machine.actions.push(Action::Reprice(peer));
     }
 }
 

@@ -101,6 +101,10 @@ pub trait Inbound {
     fn on_stray(&mut self, peer: Peer) {
         let _ = peer;
     }
+    /// What the path costs to this peer ([`Path::caps`]) is not what it was.
+    fn on_repriced(&mut self, peer: Peer) {
+        let _ = peer;
+    }
 }
 
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.

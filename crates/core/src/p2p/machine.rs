@@ -145,6 +145,8 @@ pub struct Machine<B> {
     pub(super) early: Slab<Message<B>>,
     pub(super) matching: Matching,
     pub(super) peers: Vec<PeerState>,
+    /// The message that was offered last, to whomever.
+    pub(super) newest_offer: Option<ReqKey>,
     /// What must be done next, in order. The owner drains it after every call.
     pub actions: Vec<Action<B>>,
     /// Counts by protocol.
@@ -178,6 +180,7 @@ impl<B: Memory> Machine<B> {
             early: Slab::new(),
             matching: Matching::new(),
             peers: (0..peers).map(|_| fresh()).collect(),
+            newest_offer: None,
             actions: Vec::new(),
             counters: Counters::default(),
             wanted: Wanted::default(),

@@ -98,6 +98,8 @@ pub enum Action<B> {
     Notice(Notice),
     /// A path wants to know where this peer listens.
     Locate(Peer),
+    /// What the path to this peer costs has changed: call `move_choice`.
+    Reprice(Peer),
 }
 
 /// Cookie of frames whose sending nobody waits for.

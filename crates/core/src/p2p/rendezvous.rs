@@ -35,6 +35,7 @@ impl<B: Memory> Machine<B> {
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.set_state(key, State::Offered { cancelling: false });
         self.peers[to.idx()].flow.offer = Some(key);
+        self.newest_offer = Some(key);
         self.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
@@ -187,6 +188,14 @@ impl<B: Memory> Machine<B> {
         let offer = self.peers.get(peer.idx()).and_then(|p| p.flow.offer);
         let req = offer.and_then(|key| self.reqs.get(key));
         req.is_some_and(|r| r.peer == peer && matches!(r.state, State::Offered { .. }))
+    }
+
+    /// The message offered last, if it waits to be fetched: by whom, and its bytes.
+    pub fn being_fetched(&self) -> Option<(Peer, u64)> {
+        let req = self.reqs.get(self.newest_offer?)?;
+        let waits = matches!(req.state, State::Offered { .. })
+            && req.buf.len() >= self.peers[req.peer.idx()].choice.get_min;
+        waits.then(|| (req.peer, req.buf.len()))
     }
 
     fn offered(&mut self, key: ReqKey, from: Peer) -> Option<&mut super::machine::Req<B>> {

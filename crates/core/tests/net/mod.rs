@@ -150,7 +150,7 @@ impl Net {
                         self.machines[me].on_got(req, false);
                     }
                 }
-                Action::Notice(_) | Action::Locate(_) => {}
+                Action::Notice(_) | Action::Locate(_) | Action::Reprice(_) => {}
             }
         }
         if !self.machines[me].actions.is_empty() {

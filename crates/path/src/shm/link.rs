@@ -1,6 +1,7 @@
 //! One peer: the lane to it, the lane from it, and the frames that wait for space.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kw_base::Peer;
 use kw_core::wire::{HEADER_LEN, Header};
@@ -8,8 +9,9 @@ use kw_sys::buf::Buf;
 use kw_sys::doorbell::Post;
 
 use super::bulk::{Drainer, Filler};
+use super::pace::Pace;
 use super::ring::{Consumer, Found, Producer, longest};
-use super::segment::{CELL, CELLS, Lane};
+use super::segment::{CELL, CELLS, Control, Lane};
 use crate::{Body, Inbound, Landing, Sent};
 
 /// Bytes of a cell before the body: publication word and header.
@@ -94,6 +96,7 @@ pub struct Link {
     pub gone: bool,
     /// Whether copies straight between the processes work; `None`: not tried.
     pub direct: Option<bool>,
+    pub pace: Pace,
 }
 
 impl Link {
@@ -110,6 +113,7 @@ impl Link {
             active: false,
             gone: false,
             direct: None,
+            pace: Pace::default(),
         }
     }
 
@@ -218,15 +222,32 @@ impl Link {
     fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
         let mut done = 0;
         while done < len {
-            let n = self
-                .filler
-                .fill(self.out.memory(), buf, from + done, len - done);
+            let begin = self.pace.begin();
+            let lane = self.out.memory();
+            let n = self.filler.fill(lane, buf, from + done, len - done);
             if n == 0 {
                 break;
             }
             done += n;
+            if let Some(begin) = begin {
+                self.pace.copied(begin, n, &lane.control().fill_rate);
+                self.judge();
+            }
         }
         done
+    }
+
+    /// Whether payload should go through the area, by what both sides show of both directions.
+    #[cold]
+    fn judge(&mut self) {
+        let ways = [self.out.memory(), self.inn.memory()].map(|lane| lane.control());
+        // SYNC: a rate is one number.
+        let slower = |rate: fn(&Control) -> &AtomicU32| {
+            let [a, b] = ways.map(|way| rate(way).load(Ordering::Relaxed));
+            a.max(b)
+        };
+        let (fill, drain) = (slower(|c| &c.fill_rate), slower(|c| &c.drain_rate));
+        self.pace.judge(fill, drain);
     }
 
     #[cold]
@@ -359,6 +380,9 @@ impl Link {
             moved.any = true;
             moved.ring |= self.take(found, inbound);
         }
+        if self.pace.take_changed() {
+            inbound.on_repriced(self.peer);
+        }
         moved
     }
 
@@ -449,21 +473,29 @@ impl Link {
         let Some(a) = &mut self.arriving else {
             return true;
         };
+        let mut looked = false;
         while a.done < a.len {
             let at = a.landing.at + a.done;
-            let n = self
-                .drainer
-                .drain(self.inn.memory(), &a.landing.buf, at, a.len - a.done);
+            let begin = self.pace.begin();
+            let lane = self.inn.memory();
+            let n = self.drainer.drain(lane, &a.landing.buf, at, a.len - a.done);
             if n == 0 {
                 return false;
             }
             a.done += n;
+            if let Some(begin) = begin {
+                self.pace.copied(begin, n, &lane.control().drain_rate);
+                looked = true;
+            }
             moved.any = true;
             moved.ring = true;
         }
         let cookie = a.landing.cookie;
         self.arriving = None;
         self.drainer.finish();
+        if looked {
+            self.judge();
+        }
         inbound.on_landed(self.peer, cookie);
         true
     }

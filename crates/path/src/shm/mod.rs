@@ -29,6 +29,7 @@ mod bulk;
 pub mod costs;
 mod join;
 mod link;
+mod pace;
 pub mod ring;
 mod segment;
 mod spread;
@@ -39,6 +40,7 @@ use std::sync::atomic::Ordering;
 use kw_base::{Peer, Tick};
 use kw_core::wire::Header;
 use kw_sys::buf::Buf;
+use kw_sys::clock;
 use kw_sys::doorbell::{self, Post, Ringer};
 use kw_sys::vm::{self, Way};
 
@@ -340,17 +342,23 @@ impl ShmPath {
             None => self.try_direct(i)?,
         }
         let pid = self.segment.card(i).pid.load(Ordering::Relaxed) as i32;
+        let begin = clock::now();
+        let link = &mut self.links[i];
         vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
-            self.links[i].direct = Some(false);
+            link.direct = Some(false);
             Refused::Denied(errno)
-        })
+        })?;
+        link.pace.fetched(begin, len);
+        Ok(())
     }
 }
 
 impl Path for ShmPath {
     fn caps(&self, peer: Peer) -> Caps {
         let link = self.links.get(self.local(peer) as usize);
-        costs::caps(link.is_some_and(|l| l.direct != Some(false)))
+        let caps = costs::caps(link.is_some_and(|l| l.direct != Some(false)));
+        let stream = link.and_then(|l| l.pace.line()).unwrap_or(caps.stream);
+        Caps { stream, ..caps }
     }
 
     fn address(&self) -> String {

@@ -58,10 +58,14 @@ pub struct Control {
     _a: [u32; 15],
     /// Sender: bytes ever put into the bulk area.
     pub filled: AtomicU64,
-    _b: [u64; 7],
+    /// Sender: how long that takes (`pace`).
+    pub fill_rate: AtomicU32,
+    _b: [u32; 13],
     /// Receiver: bytes ever taken out of it.
     pub drained: AtomicU64,
-    _c: [u64; 7],
+    /// Receiver: how long that takes.
+    pub drain_rate: AtomicU32,
+    _c: [u32; 13],
     _d: [u64; 8],
 }
 

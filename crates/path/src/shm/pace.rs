@@ -1,0 +1,210 @@
+//! Which way long payload takes between two ranks of a host: through the bulk area, copied in by one side and out by the
+//! other, or fetched by its receiver in one system call.
+//!
+//! Two copies by processors that share a cache are quicker than one by the kernel, which looks up every page. Between others
+//! each line that is written has to be taken from the other side first, and the two are many times slower. Where the
+//! processors lie nobody tells a process in a virtual machine, and it changes while it runs (`kw_sys::publish`). So each side
+//! looks how long its own copies take, and says so beside its counter; while both together are slow, [`Pace::fetches`], and
+//! now and then the area is tried again.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kw_base::Tick;
+use kw_sys::clock;
+
+use super::costs;
+use crate::CostLine;
+
+/// Rates are nanoseconds for so many bytes.
+const UNIT: u64 = 64 << 10;
+/// A shorter piece says nothing.
+const LONG: u64 = 8 << 10;
+/// A shorter fetch says nothing: what it costs is the call.
+const LONG_FETCH: u64 = 32 << 10;
+/// Of so many pieces one is looked at: the clock costs as much as a kilobyte.
+const LOOK: u32 = 8;
+/// So many looks, and the way is judged; until then every piece is looked at.
+const PROOF: u32 = 8;
+/// A rate beyond it says that the thread lost its core.
+const ABSURD: u64 = 200_000;
+/// Fetches until the area is tried again: at first, and at most. It doubles with every trial that fails.
+const PATIENCE: (u32, u32) = (64, 1024);
+/// Looks in a row that found the area quick, and a trial that failed is forgotten.
+const FORGIVEN: u32 = 256;
+
+/// See the module. One for each peer.
+#[derive(Debug)]
+pub struct Pace {
+    /// How long this rank's fetches take.
+    fetch: u32,
+    fetches: bool,
+    /// [`Pace::line`] and [`Pace::fetches`] have changed since somebody asked.
+    changed: bool,
+    /// What both copies take.
+    through: u32,
+    /// Pieces since one was looked at.
+    unseen: u32,
+    /// Looks since the way was chosen.
+    looks: u32,
+    /// Fetches until the area is tried again.
+    left: u32,
+    patience: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            fetch: costs::GET.at(UNIT) as u32,
+            fetches: false,
+            changed: false,
+            through: 0,
+            unseen: 0,
+            looks: 0,
+            left: 0,
+            patience: PATIENCE.0,
+        }
+    }
+}
+
+impl Pace {
+    /// The beginning of a copy of a piece, where it is to be looked at.
+    #[inline]
+    pub fn begin(&mut self) -> Option<Tick> {
+        self.unseen += 1;
+        (self.unseen >= LOOK || self.looks < PROOF).then(clock::now)
+    }
+
+    /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows.
+    pub fn copied(&mut self, begin: Tick, len: u64, mine: &AtomicU32) {
+        if len >= LONG {
+            (self.unseen, self.looks) = (0, self.looks.saturating_add(1));
+            learn_shown(mine, begin, clock::now(), len);
+        }
+    }
+
+    /// Chooses by what both sides show: the slower of the two directions in filling, and in draining.
+    pub fn judge(&mut self, fill: u32, drain: u32) {
+        if self.fetches || self.looks < PROOF {
+            return;
+        }
+        self.through = fill + drain;
+        if u64::from(self.through) * 4 > u64::from(self.fetch) * 5 {
+            (self.fetches, self.changed, self.looks) = (true, true, 0);
+            self.left = self.patience;
+            self.patience = (self.patience * 2).min(PATIENCE.1);
+        } else if self.looks > FORGIVEN {
+            self.patience = PATIENCE.0;
+        }
+    }
+
+    /// `len` bytes were fetched.
+    pub fn fetched(&mut self, begin: Tick, len: u64) {
+        if len < LONG_FETCH {
+            return;
+        }
+        self.fetch = learn(self.fetch, begin, clock::now(), len);
+        if self.fetches {
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                (self.fetches, self.changed, self.looks) = (false, true, 0);
+            }
+        }
+    }
+
+    /// What a payload through the area costs, where that is known to be slow: the processor time of both copies.
+    pub fn line(&self) -> Option<CostLine> {
+        self.fetches.then(|| CostLine {
+            t0: costs::STREAM.t0,
+            tb: f64::from(self.through) / UNIT as f64,
+        })
+    }
+
+    /// Whether [`Pace::line`] has changed since this was asked.
+    #[inline]
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+}
+
+fn learn_shown(rate: &AtomicU32, begin: Tick, end: Tick, len: u64) {
+    // SYNC: a rate is one number, and only its owner writes it.
+    let known = rate.load(Ordering::Relaxed);
+    rate.store(learn(known, begin, end, len), Ordering::Relaxed);
+}
+
+/// A rate after one more copy. No copy is quick by chance, so what is quicker by far counts at once.
+fn learn(known: u32, begin: Tick, end: Tick, len: u64) -> u32 {
+    let each = (end.0.saturating_sub(begin.0)) * UNIT / len;
+    if each > ABSURD {
+        return known;
+    }
+    let each = each as u32;
+    if known == 0 || each < known / 2 {
+        return each;
+    }
+    (known / 4) * 3 + each / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: u32 = 1_500;
+    const SLOW: u32 = 15_000;
+
+    /// Copies of pieces, all as slow as that on both sides, until the way has been judged or nothing is looked at any more.
+    fn copy(pace: &mut Pace, rate: u32) {
+        for _ in 0..PROOF {
+            pace.looks += 1;
+            pace.judge(rate, rate);
+        }
+    }
+
+    fn fetch(pace: &mut Pace, times: u32) {
+        for _ in 0..times {
+            let now = clock::now();
+            pace.fetched(Tick(now.0 - 5_000), UNIT);
+        }
+    }
+
+    #[test]
+    fn payload_is_fetched_while_copies_are_slow() {
+        let mut pace = Pace::default();
+        copy(&mut pace, QUICK);
+        assert!(pace.line().is_none() && !pace.take_changed());
+        copy(&mut pace, SLOW);
+        assert!(pace.take_changed() && !pace.take_changed());
+        let line = pace.line().expect("copies are slow");
+        assert!(line.tb > costs::GET.tb * 1.5);
+        // Tried again, slow still: the next trial is later.
+        fetch(&mut pace, PATIENCE.0);
+        assert!(pace.line().is_none() && pace.take_changed());
+        copy(&mut pace, SLOW);
+        fetch(&mut pace, PATIENCE.0);
+        assert!(pace.line().is_some());
+        fetch(&mut pace, PATIENCE.0);
+        assert!(pace.line().is_none());
+        // Quick at last.
+        copy(&mut pace, QUICK);
+        assert!(pace.line().is_none());
+    }
+
+    #[test]
+    fn one_look_proves_nothing() {
+        let mut pace = Pace {
+            looks: PROOF - 1,
+            ..Pace::default()
+        };
+        pace.judge(SLOW, SLOW);
+        assert!(pace.line().is_none());
+    }
+
+    #[test]
+    fn what_is_quicker_by_far_counts_at_once() {
+        let copy = |known, ns| learn(known, Tick(1000), Tick(1000 + ns), UNIT);
+        assert_eq!(copy(0, 9000), 9000);
+        assert_eq!(copy(9000, 1000), 1000);
+        assert!((1000..4000).contains(&copy(1000, 9000)));
+        assert_eq!(copy(1000, 10 * ABSURD), 1000);
+    }
+}
