@@ -549,7 +549,8 @@ impl Engine {
     pub(crate) fn fetch_time(&self) -> Duration {
         let fetch = self.machine.being_fetched();
         fetch.map_or(Duration::ZERO, |(peer, len)| {
-            self.paths.fetch_time(peer, len).min(LONGEST_FETCH)
+            // Twice what its line says: to fall asleep just before the end is the worst.
+            (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
         })
     }
 
