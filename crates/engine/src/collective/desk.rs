@@ -15,7 +15,7 @@ use super::memory::Memory;
 use super::ring::Ring;
 use super::said::Said;
 use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
-use kw_path::shm::board::{Board, LINE, LINES, SHORT, SLOTS, SMALL, STAGE_BITS};
+use kw_path::shm::board::{Areas, Board, LINE, LINES, SHORT, SLOTS, STAGE_BITS};
 use kw_sys::buf::Addr;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE);
@@ -60,8 +60,8 @@ pub(crate) struct Berth {
     at: u64,
     long: u64,
     shelf: Shelf,
-    /// Its short shelves are small areas.
-    small: bool,
+    /// Where its short shelves lie.
+    areas: Areas,
     /// Bytes of a unit.
     unit: u64,
     /// What this rank says of its call.
@@ -147,7 +147,7 @@ impl Desk {
             at: 0,
             long: 0,
             shelf: schedule.shelf,
-            small: schedule.short * unit <= SMALL as u64,
+            areas: self.board.areas(schedule.short * unit),
             unit,
             said: Said::default(),
         };
@@ -315,8 +315,10 @@ impl Desk {
         };
         let (area, room) = match berth.shelf {
             Shelf::Long => (self.board.long(place, berth.at, berth.long), berth.long),
-            _ if berth.small => (self.board.small(place, berth.number), SMALL as u64),
-            _ => (self.board.short(place, berth.number), SHORT as u64),
+            _ => (
+                self.board.area(berth.areas, place, berth.number),
+                berth.areas.len as u64,
+            ),
         };
         debug_assert!(at as u64 + slice.len * berth.unit <= room);
         area.offset(at)

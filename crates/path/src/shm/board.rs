@@ -56,32 +56,49 @@ const LAPS: usize = 4 << 20;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
 
-const SHORT_STRIDE: usize = SHORT + 64;
-const SMALL_STRIDE: usize = SMALL + 64;
 const HEAD: usize = 64;
 
 fn lines(n: usize) -> usize {
     HEAD + (n * 4).next_multiple_of(64)
 }
 
-fn smalls(n: usize) -> usize {
-    (lines(n) + LINES as usize * n * 64).next_multiple_of(4096)
+/// Areas for short data, [`SLOTS`] of each rank: [rank][slot].
+#[derive(Clone, Copy, Debug)]
+pub struct Areas {
+    /// Where they begin in the board.
+    at: usize,
+    /// Bytes of one.
+    pub len: usize,
 }
 
-fn smalls_of_rank() -> usize {
-    SLOTS as usize * SMALL_STRIDE + 64
-}
+impl Areas {
+    fn small(n: usize) -> Areas {
+        let at = (lines(n) + LINES as usize * n * 64).next_multiple_of(4096);
+        Areas { at, len: SMALL }
+    }
 
-fn shorts(n: usize) -> usize {
-    (smalls(n) + n * smalls_of_rank()).next_multiple_of(4096)
-}
+    fn short(n: usize) -> Areas {
+        let at = Areas::small(n).end(n);
+        Areas { at, len: SHORT }
+    }
 
-fn shorts_of_rank() -> usize {
-    SLOTS as usize * SHORT_STRIDE + 64
+    fn stride(self) -> usize {
+        self.len + 64
+    }
+
+    /// Bytes from one rank's first to the next rank's.
+    fn of_rank(self) -> usize {
+        SLOTS as usize * self.stride() + 64
+    }
+
+    /// Where a page begins behind those of `n` ranks.
+    fn end(self, n: usize) -> usize {
+        (self.at + n * self.of_rank()).next_multiple_of(4096)
+    }
 }
 
 fn rings(n: usize) -> usize {
-    (shorts(n) + n * shorts_of_rank()).next_multiple_of(4096)
+    Areas::short(n).end(n)
 }
 
 /// Bytes of a rank's ring where there are `n` ranks.
@@ -163,8 +180,8 @@ impl Boards {
             base: self.segment.board(number as usize),
             n: self.segment.ranks(),
             lines: lines(self.segment.ranks()),
-            smalls: smalls(self.segment.ranks()),
-            shorts: shorts(self.segment.ranks()),
+            small: Areas::small(self.segment.ranks()),
+            short: Areas::short(self.segment.ranks()),
             number,
             of: self.clone(),
         }
@@ -176,10 +193,10 @@ impl Boards {
 pub struct Board {
     base: *mut u8,
     n: usize,
-    /// Where the lines, the small and the short areas begin.
+    /// Where the lines begin.
     lines: usize,
-    smalls: usize,
-    shorts: usize,
+    small: Areas,
+    short: Areas,
     number: u32,
     of: Boards,
 }
@@ -288,12 +305,6 @@ impl Board {
         self.all_lines(number).offset(self.to_line(place))
     }
 
-    /// A rank's short area for collective `number`: [`SHORT`] bytes, aligned to a cache line.
-    #[inline]
-    pub fn short(&self, place: u32, number: u64) -> Addr {
-        self.all_shorts(number).offset(self.to_short(place))
-    }
-
     /// Where the lines of all ranks for collective `number` begin.
     #[inline]
     pub fn all_lines(&self, number: u64) -> Addr {
@@ -307,38 +318,32 @@ impl Board {
         place as i64 * 64 + 8
     }
 
-    /// A rank's small area for collective `number`: [`SMALL`] bytes, aligned to a cache line.
-    #[inline]
-    pub fn small(&self, place: u32, number: u64) -> Addr {
-        self.all_smalls(number).offset(self.to_small(place))
+    /// The areas for so many bytes of a rank, at most [`SHORT`].
+    pub fn areas(&self, bytes: u64) -> Areas {
+        match bytes <= SMALL as u64 {
+            true => self.small,
+            false => self.short,
+        }
     }
 
-    /// Where rank 0's small area for collective `number` begins.
+    /// A rank's area for collective `number`, aligned to a cache line.
     #[inline]
-    pub fn all_smalls(&self, number: u64) -> Addr {
+    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Addr {
+        self.all(areas, number).offset(self.to(areas, place))
+    }
+
+    /// Where rank 0's area for collective `number` begins.
+    #[inline]
+    pub fn all(&self, areas: Areas, number: u64) -> Addr {
         let slot = (number % SLOTS) as usize;
-        self.addr(self.base.wrapping_add(self.smalls + slot * SMALL_STRIDE))
+        self.addr(self.base.wrapping_add(areas.at + slot * areas.stride()))
     }
 
     /// The bytes from there to a rank's.
     #[inline]
-    pub fn to_small(&self, place: u32) -> i64 {
+    pub fn to(&self, areas: Areas, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
-        (place as usize * smalls_of_rank()) as i64
-    }
-
-    /// Where rank 0's short area for collective `number` begins.
-    #[inline]
-    pub fn all_shorts(&self, number: u64) -> Addr {
-        let slot = (number % SLOTS) as usize;
-        self.addr(self.base.wrapping_add(self.shorts + slot * SHORT_STRIDE))
-    }
-
-    /// The bytes from there to a rank's.
-    #[inline]
-    pub fn to_short(&self, place: u32) -> i64 {
-        assert!((place as usize) < self.n, "place {place}");
-        (place as usize * shorts_of_rank()) as i64
+        (place as usize * areas.of_rank()) as i64
     }
 
     /// Bytes of a rank's ring, if the rings of all ranks were to stay in a cache that they share.
@@ -421,8 +426,9 @@ mod tests {
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
             areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
-            areas.extend((0..SLOTS).map(|k| (board.small(place, k).bits(), SMALL)));
-            areas.extend((0..SLOTS).map(|k| (board.short(place, k).bits(), SHORT)));
+            for of in [board.areas(SMALL as u64), board.areas(SHORT as u64)] {
+                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).bits(), of.len)));
+            }
             areas.push((board.long(place, 0, 1).bits(), ring(2)));
         }
         areas.sort();

@@ -109,7 +109,7 @@ struct Spot {
 }
 
 const LINES: u32 = 2;
-const SHORTS: u32 = 3;
+const AREAS: u32 = 3;
 
 /// Makes moves of steps.
 struct Maker<'a> {
@@ -198,8 +198,7 @@ impl Maker<'_> {
         let place = self.desk.place_of(slice.buf - SHELVES);
         let (area, by) = match self.berth.part(slice) {
             Part::Line(at) => (LINES, self.desk.board.to_line(place) + at),
-            Part::Area(at) if self.berth.small => (SHORTS, self.desk.board.to_small(place) + at),
-            Part::Area(at) => (SHORTS, self.desk.board.to_short(place) + at),
+            Part::Area(at) => (AREAS, self.desk.board.to(self.berth.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, slice.len * self.berth.unit))
@@ -298,11 +297,8 @@ impl Desk {
         }
         let number = short.berth.number;
         let [a, b] = short.buffers;
-        let shorts = match short.berth.small {
-            true => self.board.all_smalls(number),
-            false => self.board.all_shorts(number),
-        };
-        let areas = [a, b, self.board.all_lines(number), shorts];
+        let lines = self.board.all_lines(number);
+        let areas = [a, b, lines, self.board.all(short.berth.areas, number)];
         let at = |spot: Spot| areas[(spot.area & 3) as usize].offset(spot.by as i64);
         while let Some(step) = short.moves.get(short.pc) {
             let waits = match *step {
