@@ -1,7 +1,6 @@
 //! One peer: the lane to it, the lane from it, and the frames that wait for space.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use kw_base::Peer;
 use kw_core::wire::{HEADER_LEN, Header};
@@ -11,7 +10,7 @@ use kw_sys::doorbell::Post;
 use super::bulk::{Drainer, Filler};
 use super::pace::Pace;
 use super::ring::{Consumer, Found, Producer, longest};
-use super::segment::{CELL, CELLS, Control, Lane};
+use super::segment::{CELL, CELLS, Lane};
 use crate::{Body, Inbound, Landing, Sent};
 
 /// Bytes of a cell before the body: publication word and header.
@@ -230,24 +229,11 @@ impl Link {
             }
             done += n;
             if let Some(begin) = begin {
-                self.pace.copied(begin, n, &lane.control().fill_rate);
-                self.judge();
+                let (out, inn) = (lane.control(), self.inn.memory().control());
+                self.pace.copied(begin, n, &out.fill_rate, [out, inn]);
             }
         }
         done
-    }
-
-    /// Whether payload should go through the area, by what both sides show of both directions.
-    #[cold]
-    fn judge(&mut self) {
-        let ways = [self.out.memory(), self.inn.memory()].map(|lane| lane.control());
-        // SYNC: a rate is one number.
-        let slower = |rate: fn(&Control) -> &AtomicU32| {
-            let [a, b] = ways.map(|way| rate(way).load(Ordering::Relaxed));
-            a.max(b)
-        };
-        let (fill, drain) = (slower(|c| &c.fill_rate), slower(|c| &c.drain_rate));
-        self.pace.judge(fill, drain);
     }
 
     #[cold]
@@ -473,7 +459,6 @@ impl Link {
         let Some(a) = &mut self.arriving else {
             return true;
         };
-        let mut looked = false;
         while a.done < a.len {
             let at = a.landing.at + a.done;
             let begin = self.pace.begin();
@@ -484,8 +469,8 @@ impl Link {
             }
             a.done += n;
             if let Some(begin) = begin {
-                self.pace.copied(begin, n, &lane.control().drain_rate);
-                looked = true;
+                let (out, inn) = (self.out.memory().control(), lane.control());
+                self.pace.copied(begin, n, &inn.drain_rate, [out, inn]);
             }
             moved.any = true;
             moved.ring = true;
@@ -493,9 +478,6 @@ impl Link {
         let cookie = a.landing.cookie;
         self.arriving = None;
         self.drainer.finish();
-        if looked {
-            self.judge();
-        }
         inbound.on_landed(self.peer, cookie);
         true
     }

@@ -342,14 +342,10 @@ impl ShmPath {
             None => self.try_direct(i)?,
         }
         let pid = self.segment.card(i).pid.load(Ordering::Relaxed) as i32;
-        let begin = clock::now();
-        let link = &mut self.links[i];
         vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
-            link.direct = Some(false);
+            self.links[i].direct = Some(false);
             Refused::Denied(errno)
-        })?;
-        link.pace.fetched(begin, len);
-        Ok(())
+        })
     }
 }
 
@@ -428,7 +424,11 @@ impl Path for ShmPath {
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
-        self.direct(Way::Fetch, from, address, into, at, len)
+        let begin = clock::now();
+        self.direct(Way::Fetch, from, address, into, at, len)?;
+        let i = self.local(from) as usize;
+        self.links[i].pace.fetched(begin, len);
+        Ok(())
     }
 
     fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {

@@ -13,6 +13,7 @@ use kw_base::Tick;
 use kw_sys::clock;
 
 use super::costs;
+use super::segment::Control;
 use crate::CostLine;
 
 /// Rates are nanoseconds for so many bytes.
@@ -74,16 +75,22 @@ impl Pace {
         (self.unseen >= LOOK || self.looks < PROOF).then(clock::now)
     }
 
-    /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows.
-    pub fn copied(&mut self, begin: Tick, len: u64, mine: &AtomicU32) {
-        if len >= LONG {
-            (self.unseen, self.looks) = (0, self.looks.saturating_add(1));
-            learn_shown(mine, begin, clock::now(), len);
+    /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows, `ways` are both directions.
+    #[cold]
+    pub fn copied(&mut self, begin: Tick, len: u64, mine: &AtomicU32, ways: [&Control; 2]) {
+        if len < LONG {
+            return;
         }
+        (self.unseen, self.looks) = (0, self.looks.saturating_add(1));
+        learn_shown(mine, begin, clock::now(), len);
+        self.judge(
+            slower(ways.map(|way| &way.fill_rate)),
+            slower(ways.map(|way| &way.drain_rate)),
+        );
     }
 
     /// Chooses by what both sides show: the slower of the two directions in filling, and in draining.
-    pub fn judge(&mut self, fill: u32, drain: u32) {
+    fn judge(&mut self, fill: u32, drain: u32) {
         if self.fetches || self.looks < PROOF {
             return;
         }
@@ -124,6 +131,12 @@ impl Pace {
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
+}
+
+fn slower(rates: [&AtomicU32; 2]) -> u32 {
+    // SYNC: a rate is one number.
+    let [a, b] = rates.map(|rate| rate.load(Ordering::Relaxed));
+    a.max(b)
 }
 
 fn learn_shown(rate: &AtomicU32, begin: Tick, end: Tick, len: u64) {

@@ -45,7 +45,7 @@ pub struct Card {
     pub secret: AtomicU64,
     /// The first processor that the rank may use, counted from 1.
     pub cpu: AtomicU32,
-    /// Where and when the rank last looked for something in vain (`spread`).
+    /// On which processor the rank ran, and when, as it noted last (`spread`).
     pub seat: AtomicU64,
 }
 
