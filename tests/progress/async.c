@@ -1,39 +1,11 @@
 /* Communication goes on while the program computes. Rank 0 starts operations and then stays outside MPI until rank 1 has
  * seen them complete; it hears of that through a file, not through MPI. Without progress by itself this never ends. */
-#include <mpi.h>
-#include <stdio.h>
+#define PROGRAM "async"
+#include "outside.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define BYTES (3 << 20)
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "async: %s\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void tell(const char *name)
-{
-    FILE *f = fopen(name, "w");
-    if (!f || fclose(f))
-        fail("cannot make the file");
-}
-
-/* Computes, outside MPI, until the file is there; at most 20 seconds. */
-static void compute_until(const char *name)
-{
-    volatile double x = 1;
-    time_t end = time(NULL) + 20;
-    while (access(name, F_OK) != 0) {
-        for (int i = 0; i < 1000; i++)
-            x = x * 1.0000001;
-        if (time(NULL) > end)
-            fail("nothing moved while this rank computed");
-    }
-}
 
 int main(int argc, char **argv)
 {

@@ -2,43 +2,15 @@
  * kernel has acknowledged, so the event thread has to look for it (path/tcp/owing.rs). Three ranks over TCP, an Ialltoallv by `pairwise` in which
  * only rank 0 gives: a long block to rank 1, after whose end another one to rank 2. Nothing comes to rank 0 meanwhile. It computes until it
  * hears through a file that rank 2 has its block; no sleep of its event thread may have run its full second meanwhile (wakeups_lost). */
-#include <mpi.h>
-#include <stdio.h>
+#define PROGRAM "held"
+#include "outside.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define LONG (32 << 20)
 #define SHORT 1000
 #define ROUNDS 4
 #define WORLD MPI_COMM_WORLD
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "held: %s\n", what);
-    MPI_Abort(WORLD, 1);
-}
-
-static void tell(const char *name)
-{
-    FILE *f = fopen(name, "w");
-    if (!f || fclose(f))
-        fail("cannot make the file");
-}
-
-/* Outside MPI until the file is there; at most 20 seconds. */
-static void compute_until(const char *name)
-{
-    volatile double x = 1;
-    time_t end = time(NULL) + 20;
-    while (access(name, F_OK) != 0) {
-        for (int i = 0; i < 1000; i++)
-            x = x * 1.0000001;
-        if (time(NULL) > end)
-            fail("nothing moved while this rank computed");
-    }
-}
 
 static MPI_T_pvar_session session;
 
