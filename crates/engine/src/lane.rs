@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// A sleep that ends so much after its time was not ended by the clock alone.
+const LATE: Duration = Duration::from_millis(50);
 /// Sleep while a path still has something to send and may not be able to wake us.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
@@ -426,11 +428,14 @@ fn sleep_once<T: Send + 'static>(
     ready(guard)
 }
 
-/// Sleeps; whether nothing ended that for all of the longest time.
-pub(crate) fn lasts_in_full(longest: Duration, sleep: impl FnOnce(Duration)) -> bool {
+/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
+/// still, and what came afterwards may have come before its end was seen.
+pub(crate) fn lasts_in_full(longest: Duration, sleep: impl FnOnce(Duration) -> bool) -> bool {
     let before = kw_sys::clock::now();
-    sleep(longest);
-    longest == LONGEST_SLEEP && kw_sys::clock::now().since(before) >= longest
+    let ended = sleep(longest);
+    let late = longest + LATE;
+    let lasted = kw_sys::clock::now().since(before);
+    longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
 }
 
 fn longest_sleep(engine: &Engine) -> Duration {

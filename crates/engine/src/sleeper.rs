@@ -66,8 +66,8 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until rung, until a socket is ready, or until `timeout`. Then, with the lane: `wake_up`.
-    pub fn sleep(&self, timeout: Duration) {
+    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
+    pub fn sleep(&self, timeout: Duration) -> bool {
         match (&self.nest, &self.bell) {
             (None, Bell::Own(b)) => b.sleep(Some(timeout)),
             (None, Bell::Shared(b)) => b.sleep(Some(timeout)),
@@ -107,14 +107,14 @@ impl Sleeper {
     /// The event thread's sleep off duty: until it is roused, or `timeout`.
     pub fn rest(&self, timeout: Option<Duration>) {
         match (&self.nest, timeout) {
-            (Some((_, bed)), timeout) => bed.sleep(timeout),
+            (Some((_, bed)), timeout) => _ = bed.sleep(timeout),
             (None, None) => thread::park(),
             (None, Some(timeout)) => thread::park_timeout(timeout),
         }
     }
 
-    /// Its sleep on duty, after `arm`. Then, with the lane and if it is still on duty: `wake_up`.
-    pub fn doze(&self, timeout: Duration) {
+    /// Its sleep on duty, after `arm`; as [`Sleeper::sleep`]. Then, with the lane and if it is still on duty: `wake_up`.
+    pub fn doze(&self, timeout: Duration) -> bool {
         match &self.nest {
             Some((nest, bed)) if bed.watch(nest) => bed.sleep(Some(timeout)),
             _ => self.sleep(timeout),

@@ -40,7 +40,8 @@ impl Inbound for Count {
 
 fn nap(bell: &Doorbell, mode: Mode) {
     if mode == Mode::Futex {
-        return bell.sleep(None);
+        bell.sleep(None);
+        return;
     }
     let fd = bell.fd().expect("made before");
     let mut set = [PollFd::new(&fd, PollFlags::IN)];

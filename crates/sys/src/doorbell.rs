@@ -208,16 +208,17 @@ impl<K: AsRef<Post>> Doorbell<K> {
         self.post().word.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain). Who is still the one that sleeps disarms afterwards:
-    /// another thread may have armed meanwhile.
-    pub fn sleep(&self, timeout: Option<Duration>) {
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether it was rung. Who is still the one that sleeps
+    /// disarms afterwards: another thread may have armed meanwhile.
+    pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let word = &self.post().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
             // After a signal or the end of time the caller looks at the world and comes back.
             if !futex::wait(word, Mode::Futex as u32, timeout) {
-                break;
+                return false;
             }
         }
+        true
     }
 
     /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].

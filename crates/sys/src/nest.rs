@@ -28,10 +28,10 @@ impl Nest {
         Ok(Nest { epoll })
     }
 
-    /// Sleeps until one of them is ready, a signal comes, or `timeout`.
-    pub fn sleep(&self, timeout: Duration) {
+    /// Sleeps until one of them is ready, a signal comes, or `timeout`; whether one is ready then.
+    pub fn sleep(&self, timeout: Duration) -> bool {
         // Whatever ended the sleep, the caller looks at everything next.
-        let _ = happened(&self.epoll, &mut [NO_EVENT; 4], Some(timeout));
+        !ended_by(&self.epoll, &mut [NO_EVENT; 4], Some(timeout)).is_empty()
     }
 }
 
@@ -88,17 +88,18 @@ impl Bed {
         done
     }
 
-    /// Sleeps until something happens in the nest that was asked for, until rung, or until `timeout`.
-    pub fn sleep(&self, timeout: Option<Duration>) {
+    /// Sleeps until something happens in the nest that was asked for, until rung, or until `timeout`; whether it was not the last.
+    pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let mut list = [NO_EVENT; 2];
-        // Whoever is woken by a failure looks at everything.
-        for event in happened(&self.epoll, &mut list, timeout).unwrap_or_default() {
+        let events = ended_by(&self.epoll, &mut list, timeout);
+        for event in events {
             match event.data.u64() {
                 NEST => drop(self.watching.swap(false, Ordering::AcqRel)),
                 // What is left in it would only end the next sleep.
                 _ => drop(rustix::io::read(&self.bell, &mut [0; 8])),
             }
         }
+        !events.is_empty()
     }
 
     /// Ends the sleep, or the next one.
@@ -106,6 +107,20 @@ impl Bed {
         // It cannot be full, and a bell that rings already need not ring again.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
+}
+
+/// Sleeps, and says what ended that, also what came when its time was up already. Nothing after a failure.
+fn ended_by<'a>(
+    epoll: &OwnedFd,
+    list: &'a mut [epoll::Event],
+    timeout: Option<Duration>,
+) -> &'a [epoll::Event] {
+    let mut look = |timeout| happened(epoll, list, timeout).map_or(0, <[_]>::len);
+    let count = match look(timeout) {
+        0 => look(Some(Duration::ZERO)),
+        some => some,
+    };
+    &list[..count]
 }
 
 #[cfg(all(test, not(loom)))]
@@ -123,10 +138,12 @@ mod tests {
                 .unwrap()
                 .is_empty()
         };
+        assert!(!nest.sleep(Duration::ZERO));
         rustix::io::write(&w, b"x").unwrap();
+        assert!(nest.sleep(Duration::ZERO) && !bed.sleep(Some(Duration::ZERO)));
         assert!(slept_through(&bed), "nobody asked");
         assert!(bed.watch(&nest), "what lies there already counts");
-        bed.sleep(None);
+        assert!(bed.sleep(None));
         assert!(slept_through(&bed), "once");
         assert!(bed.watch(&nest));
         bed.unwatch(&nest);
