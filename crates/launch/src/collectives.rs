@@ -122,17 +122,17 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
 /// number. Collectives with one algorithm are not counted.
 pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
     let rivals = |coll: &str| ALL.iter().filter(|a| name(a.coll) == coll).count() > 1;
-    let (mut judged, mut not): (usize, Vec<(String, usize)>) = (0, Vec::new());
+    let (mut judged, mut left): (usize, Vec<(String, usize)>) = (0, Vec::new());
     for choice in choices(table, models).iter().filter(|c| rivals(c.coll)) {
         let path = if choice.place.network { "net" } else { "shm" };
         let what = format!("{} {path}", choice.coll);
-        match (choice.predicted, not.iter_mut().find(|n| n.0 == what)) {
+        match (choice.predicted, left.iter_mut().find(|n| n.0 == what)) {
             (Some(_), _) => judged += 1,
             (None, Some(n)) => n.1 += 1,
-            (None, None) => not.push((what, 1)),
+            (None, None) => left.push((what, 1)),
         }
     }
-    (judged, not)
+    (judged, left)
 }
 
 /// Where the models say that another algorithm, or the two collectives of a substitution, would be quicker by more than a
@@ -213,11 +213,11 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_counted_and_not_judged() {
         let models = Measurements::parse(MODELS).unwrap();
-        let (judged, not) = judged(&table("linear"), &models);
+        let (judged, left) = judged(&table("linear"), &models);
         assert_eq!(judged, 3 * SIZES.len(), "bcast, scatter, allgather");
-        assert!(not.contains(&("reduce shm".to_string(), SIZES.len())));
-        assert!(not.contains(&("barrier shm".to_string(), 1)));
-        let named = |coll: &str| not.iter().any(|n| n.0.starts_with(coll));
+        assert!(left.contains(&("reduce shm".to_string(), SIZES.len())));
+        assert!(left.contains(&("barrier shm".to_string(), 1)));
+        let named = |coll: &str| left.iter().any(|n| n.0.starts_with(coll));
         assert!(!named("bcast") && !named("neighbor"));
     }
 

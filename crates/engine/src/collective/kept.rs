@@ -102,9 +102,7 @@ impl Call {
         };
         Some((call, counts))
     }
-}
 
-impl Call {
     /// In one word what all ranks say alike.
     #[inline]
     pub fn said(&self) -> Said {

@@ -267,12 +267,12 @@ fn choice_table(rows: &Table, models: &Measurements) -> String {
 }
 
 /// How far the judgement goes.
-fn extent((judged, not): (usize, Vec<(String, usize)>)) -> String {
-    if not.is_empty() {
+fn extent((judged, left): (usize, Vec<(String, usize)>)) -> String {
+    if left.is_empty() {
         return format!("All {judged} choices were judged.\n");
     }
-    let listed: Vec<String> = not.iter().map(|(what, n)| format!("{what} {n}")).collect();
-    let sum: usize = not.iter().map(|n| n.1).sum();
+    let listed: Vec<String> = left.iter().map(|(what, n)| format!("{what} {n}")).collect();
+    let sum: usize = left.iter().map(|n| n.1).sum();
     format!(
         "{judged} choices were judged; {sum} were not, because the algorithm chosen there was not measured (bench/tune measures): {}.\n",
         listed.join(", ")

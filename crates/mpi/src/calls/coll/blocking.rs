@@ -2,7 +2,7 @@
 
 use super::block;
 use super::call as plan;
-use super::short::{self, Said};
+use super::short::{self, Asked};
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::state::Mpi;
@@ -13,15 +13,15 @@ use kw_sys::buf::Addr;
 /// MPI_Barrier
 #[inline]
 pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
-    let said = Said::nothing(Coll::Barrier);
-    short::call(mpi, comm, said, |s| plan::barrier(s, comm))
+    let asked = Asked::nothing(Coll::Barrier);
+    short::call(mpi, comm, asked, |s| plan::barrier(s, comm))
 }
 
 /// MPI_Bcast
 #[inline]
 pub fn bcast(mpi: &Mpi, buffer: Addr, count: i64, datatype: TypeH, root: i32, comm: CommH) -> Res {
-    let said = Said::data(Coll::Bcast, buffer, count, datatype).root(root);
-    short::call(mpi, comm, said, |s| {
+    let asked = Asked::data(Coll::Bcast, buffer, count, datatype).root(root);
+    short::call(mpi, comm, asked, |s| {
         plan::bcast(s, buffer, count, datatype, root, comm)
     })
 }
@@ -253,8 +253,8 @@ pub fn reduce(
     comm: CommH,
 ) -> Res {
     let buffers = (sendbuf, recvbuf);
-    let said = Said::reduction(Coll::Reduce, buffers, count, datatype, op).root(root);
-    short::call(mpi, comm, said, |s| {
+    let asked = Asked::reduction(Coll::Reduce, buffers, count, datatype, op).root(root);
+    short::call(mpi, comm, asked, |s| {
         plan::reduce(s, (sendbuf, recvbuf, count, datatype, op), root, comm)
     })
 }
@@ -271,8 +271,8 @@ pub fn allreduce(
     comm: CommH,
 ) -> Res {
     let buffers = (sendbuf, recvbuf);
-    let said = Said::reduction(Coll::Allreduce, buffers, count, datatype, op);
-    short::call(mpi, comm, said, |s| {
+    let asked = Asked::reduction(Coll::Allreduce, buffers, count, datatype, op);
+    short::call(mpi, comm, asked, |s| {
         plan::everywhere(
             s,
             (sendbuf, recvbuf, count, datatype, op),
@@ -294,8 +294,8 @@ pub fn reduce_scatter(
     comm: CommH,
 ) -> Res {
     let buffers = (sendbuf, recvbuf);
-    let said = Said::reduction(Coll::ReduceScatter, buffers, 0, datatype, op).counts(recvcounts);
-    short::call(mpi, comm, said, |s| {
+    let asked = Asked::reduction(Coll::ReduceScatter, buffers, 0, datatype, op).counts(recvcounts);
+    short::call(mpi, comm, asked, |s| {
         plan::reduce_scatter(s, (sendbuf, recvbuf, recvcounts, datatype, op), comm)
     })
 }
@@ -311,8 +311,8 @@ pub fn reduce_scatter_block(
     comm: CommH,
 ) -> Res {
     let buffers = (sendbuf, recvbuf);
-    let said = Said::reduction(Coll::ReduceScatter, buffers, recvcount, datatype, op);
-    short::call(mpi, comm, said, |s| {
+    let asked = Asked::reduction(Coll::ReduceScatter, buffers, recvcount, datatype, op);
+    short::call(mpi, comm, asked, |s| {
         plan::reduce_scatter_block(s, (sendbuf, recvbuf, recvcount, datatype, op), comm)
     })
 }

@@ -17,18 +17,18 @@ use kw_sys::buf::Addr;
 /// A call with a list of counts has this count, which no other has.
 const LISTED: i64 = -1;
 
-/// What a caller says, all but the communicator.
-pub(super) struct Said {
+/// What a caller asks for, all but the communicator.
+pub(super) struct Asked {
     like: Like,
     buffers: [Addr; 2],
     counts: Option<Ints>,
 }
 
-impl Said {
+impl Asked {
     /// No data.
     #[inline(always)]
-    pub(super) fn nothing(coll: Coll) -> Said {
-        Said {
+    pub(super) fn nothing(coll: Coll) -> Asked {
+        Asked {
             like: Like {
                 coll,
                 in_place: false,
@@ -43,11 +43,11 @@ impl Said {
 
     /// One buffer.
     #[inline(always)]
-    pub(super) fn data(coll: Coll, buffer: Addr, count: i64, datatype: TypeH) -> Said {
-        let mut said = Said::nothing(coll);
-        (said.like.count, said.like.handles) = (count, (datatype.0, 0));
-        said.buffers = [Addr::NULL, buffer];
-        said
+    pub(super) fn data(coll: Coll, buffer: Addr, count: i64, datatype: TypeH) -> Asked {
+        let mut asked = Asked::nothing(coll);
+        (asked.like.count, asked.like.handles) = (count, (datatype.0, 0));
+        asked.buffers = [Addr::NULL, buffer];
+        asked
     }
 
     /// A reduction.
@@ -58,23 +58,23 @@ impl Said {
         count: i64,
         datatype: TypeH,
         op: OpH,
-    ) -> Said {
-        let mut said = Said::nothing(coll);
-        (said.like.count, said.like.handles) = (count, (datatype.0, op.0));
-        (said.buffers, said.like.in_place) = ([send, recv], send.is_in_place());
-        said
+    ) -> Asked {
+        let mut asked = Asked::nothing(coll);
+        (asked.like.count, asked.like.handles) = (count, (datatype.0, op.0));
+        (asked.buffers, asked.like.in_place) = ([send, recv], send.is_in_place());
+        asked
     }
 
     /// With a root.
     #[inline(always)]
-    pub(super) fn root(mut self, root: i32) -> Said {
+    pub(super) fn root(mut self, root: i32) -> Asked {
         self.like.root = root as u32;
         self
     }
 
     /// With a list of counts.
     #[inline(always)]
-    pub(super) fn counts(mut self, counts: Ints) -> Said {
+    pub(super) fn counts(mut self, counts: Ints) -> Asked {
         (self.counts, self.like.count) = (Some(counts), LISTED);
         self
     }
@@ -107,27 +107,27 @@ impl Said {
 pub(super) fn call(
     mpi: &Mpi,
     comm: CommH,
-    said: Said,
+    asked: Asked,
     plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let mut guard = mpi.lock();
-    match take(&mut guard, comm, &said) {
+    match take(&mut guard, comm, &asked) {
         Some(short) => finish(mpi, guard, comm, short),
-        None => block_as(mpi, guard, comm, plan, || said.like()),
+        None => block_as(mpi, guard, comm, plan, || asked.like()),
     }
 }
 
 /// The call like it, if there is one.
 #[inline(always)]
-fn take(state: &mut State, comm: CommH, said: &Said) -> Option<Box<Short>> {
+fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Short>> {
     let engine = state.engine.as_mut()?;
     let c = state.above.find_comm_mut(comm)?;
     let board = c.board.id()?;
-    if !said.is_sound(c.rank) {
+    if !asked.is_sound(c.rank) {
         return None;
     }
-    let same = |list: &[u64]| said.counts.is_none_or(|c| c.are(list));
-    let short = engine.take_short(board, c.rows.as_ref(), &said.like, said.buffers, same)?;
+    let same = |list: &[u64]| asked.counts.is_none_or(|c| c.are(list));
+    let short = engine.take_short(board, c.rows.as_ref(), &asked.like, asked.buffers, same)?;
     c.next_collective();
     Some(short)
 }
