@@ -113,7 +113,7 @@ macro_rules! knobs {
 
 knobs! {
     Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated: self, shm, tcp, udp; of tcp and udp the one that is named first.", "none", Paths, BeforeInit, Alike, User;
-    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps; when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
+    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a peer of its host fetches what it has sent); when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
     EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
     Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over (it looks up to 64 times less often while the program keeps calling MPI); of a program that was seen to stay away this is expected, until it comes back sooner four times.", "none", Progress, Anytime, Local, Tuner;
     Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none", Protocols, Anytime, Local, Tuner;

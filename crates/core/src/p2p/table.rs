@@ -9,8 +9,8 @@
 //! | get | 2 control + get(n) |
 //! | write | stream(n) |
 //!
-//! No threshold is written here: the crossing points follow from the lines, are found once for each kind of path, and
-//! [`Choice`] keeps them. A knob may set the largest eager message instead.
+//! No threshold is written here: the crossing points follow from the lines, are found once for each peer and again
+//! when its path names a line anew; [`Choice`] keeps them. A knob may set the largest eager message instead.
 
 /// `t0 + tb n` nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
