@@ -187,8 +187,8 @@ fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64,
 mod tests {
     use super::*;
 
-    const MODELS: &str = "bcast linear shm free 2 10 0 0 0\nbcast binomial shm free 2 5 0 0 0\n\
-        scatter linear shm free 2 1 0 0 0\nscatter binomial shm free 2 1 0 0 0\nallgather ring shm free 2 2 0 0 0\n";
+    const MODELS: &str = "bcast linear shm free 2 0 10 0 0 0\nbcast binomial shm free 2 0 5 0 0 0\n\
+        scatter linear shm free 2 0 1 0 0 0\nscatter binomial shm free 2 0 1 0 0 0\nallgather ring shm free 2 0 2 0 0 0\n";
 
     fn table(bcast: &str) -> Table {
         let rows = format!(
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_choice_within_a_tenth_of_the_best_is_left_alone() {
-        let models = MODELS.replace("binomial shm free 2 5", "binomial shm free 2 3.2");
+        let models = MODELS.replace("binomial shm free 2 0 5", "binomial shm free 2 0 3.2");
         let models = Measurements::parse(&models).unwrap();
         assert_eq!(inconsistencies(&table("binomial"), &models), []);
     }

@@ -50,9 +50,11 @@ pub struct Measured {
     pub shared: bool,
     /// Processes.
     pub procs: u32,
+    /// The model holds from so many bytes on, up to where another one of the same algorithm takes over.
+    pub from: u64,
     /// The fitted model.
     pub cost: Cost,
-    /// Mean absolute relative error of the fit at the measured sizes.
+    /// Mean absolute relative error of the fit at the measured sizes, and scatter of the measurements.
     pub error: f64,
 }
 
@@ -105,12 +107,16 @@ impl Measurements {
                 shared: r.shared,
                 procs: r.procs,
             };
-            r.coll == coll && here == place
+            r.coll == coll && here == place && r.from <= bytes
         };
-        let mut all: Vec<_> = self
-            .rows
+        let fitting: Vec<&Measured> = self.rows.iter().filter(fits).collect();
+        let holds = |r: &&&Measured| {
+            let mut same = fitting.iter().filter(|o| o.algorithm == r.algorithm);
+            same.all(|o| o.from <= r.from)
+        };
+        let mut all: Vec<_> = fitting
             .iter()
-            .filter(fits)
+            .filter(holds)
             .map(|r| (r.algorithm.as_str(), r.cost.time(bytes), r.error))
             .collect();
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -175,8 +181,8 @@ pub fn bytes_of((_, mul, div): (Coll, u32, u32), n: u64, procs: u32) -> u64 {
 
 fn parse_row(line: &str) -> Result<Measured, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let &[coll, algorithm, path, load, procs, t0, ti, tb, error] = words.as_slice() else {
-        return Err(format!("has {} words, wants 9", words.len()));
+    let &[coll, algorithm, path, load, procs, from, t0, ti, tb, error] = words.as_slice() else {
+        return Err(format!("has {} words, wants 10", words.len()));
     };
     let number = |w: &str| {
         let value: Result<f64, _> = w.parse();
@@ -195,6 +201,7 @@ fn parse_row(line: &str) -> Result<Measured, String> {
         network: path == "net",
         shared: load == "shared",
         procs: procs.parse().map_err(|_| format!("{procs} is no number"))?,
+        from: from.parse().map_err(|_| format!("{from} is no number"))?,
         cost: Cost {
             t0: number(t0)?,
             ti: number(ti)?,
@@ -225,13 +232,15 @@ mod tests {
     #[test]
     fn what_comes_with_the_library_can_be_read() {
         for r in Measurements::default().rows() {
-            assert!(r.cost.t0 > 0.0 && r.cost.tb >= 0.0, "{r:?}");
+            let least = r.cost.time(r.from);
+            assert!(least > 0.0 && r.cost.tb >= 0.0, "{r:?}");
         }
     }
 
     #[test]
     fn candidates_come_quickest_first_and_only_from_the_same_place() {
-        let text = "bcast a shm free 2 1 0 1 0.1\nbcast b shm free 2 2 0 0.1 0.1\nbcast c net free 2 0.1 0 0 0\n";
+        let text = "bcast a shm free 2 0 1 0 1 0.1\nbcast a shm free 2 90000 1 0 0.01 0.1\n\
+            bcast b shm free 2 0 2 0 0.1 0.1\nbcast c net free 2 0 0.1 0 0 0\n";
         let m = Measurements::parse(text).unwrap();
         let place = Place {
             network: false,
@@ -246,6 +255,8 @@ mod tests {
         };
         assert_eq!(names(0), ["a", "b"]);
         assert_eq!(names(10_000), ["b", "a"]);
+        // From here on another piece of its model holds.
+        assert_eq!(names(90_000), ["a", "b"]);
         assert_eq!(m.places().len(), 2);
     }
 

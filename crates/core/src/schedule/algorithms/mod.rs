@@ -13,6 +13,7 @@ pub mod allgather_ring;
 pub mod allgather_spread;
 pub mod allreduce_board;
 pub mod allreduce_board_parts;
+pub mod allreduce_board_root;
 pub mod allreduce_board_tree;
 pub mod allreduce_doubling;
 pub mod allreduce_linear;
@@ -334,6 +335,12 @@ pub const ALL: &[Algorithm] = &[
         "board_parts",
         Need::Board,
         allreduce_board_parts::emit,
+    ),
+    row(
+        Coll::Allreduce,
+        "board_root",
+        Need::Board,
+        allreduce_board_root::emit,
     ),
     row(Coll::Allreduce, "board", Need::Board, allreduce_board::emit),
     row(
