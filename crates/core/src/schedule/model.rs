@@ -1,5 +1,5 @@
 //! What collectives cost: the linear model of *Performance Analysis of Message-Passing Libraries on High-Speed Clusters*
-//! (section 3), fitted to measurements, one set of parameters for each algorithm and process count.
+//! (section 3), fitted to measurements, one set of parameters for each algorithm and process count, or two where a cache ends.
 //!
 //! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte, and `ti` what messages of
 //! middle size pay on top (the intercept of the regression of `T(n) - t0` on `n`).
