@@ -17,8 +17,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
-build: ## builds library, mpiexec and kwinfo
-	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-launch -p kw-apigen
+build: ## builds library and commands
+	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-launch -p kw-sim -p kw-apigen
 
 stage: build ## builds, and installs into dist/
 	scripts/install-tree $(BUILD) $(DIST)
@@ -50,7 +50,7 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 
 loom: ## model checks of the concurrent parts
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path --lib loom
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-core --test loom_handover
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-engine --test loom_handover
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

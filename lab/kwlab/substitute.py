@@ -2,7 +2,7 @@
 High-Speed Clusters*, judged by fitted models, for any library.
 
 A library that beats itself has a badly chosen algorithm. For Kittiwake the finding can be acted upon: `rows` gives the rows for its
-selection table (KW_COLL takes a file of them; the columns are explained in core/schedule/table.txt)."""
+selection table (KW_COLL takes a file of them; the columns are explained in coll/table.txt)."""
 from dataclasses import dataclass
 
 import numpy

@@ -102,7 +102,7 @@ counters! {
     RequestsActive = "requests_active", "requests", "Transfers of this rank that have not ended now.", Progress, Level, User;
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;
     BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used its board, the memory that ranks of a host share.", Collectives, Count, User;
-    BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwinfo --collectives).", Collectives, Sum, User;
+    BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwsim choices).", Collectives, Sum, User;
     EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
     EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;

@@ -128,7 +128,7 @@ knobs! {
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;
-    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
+    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;

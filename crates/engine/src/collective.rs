@@ -1,4 +1,4 @@
-//! Runs collective schedules (`kw_core::schedule`) on the engine.
+//! Runs collective schedules (`kw_coll`) on the engine.
 //!
 //! A blocking call drives its own [`Run`]: [`Engine::drive`] goes as far as it can and says what it waits for, so that the
 //! caller waits for that very transfer from that very peer. A non-blocking call hands the run over with
@@ -31,12 +31,12 @@ use desk::{Desk, Desks};
 use kept::Call;
 use kw_base::counters::Counter;
 use kw_base::knobs::{Id, Knobs};
-use kw_core::comm::Group;
-use kw_core::schedule::Shelf;
-use kw_core::schedule::table::Site;
-use kw_core::schedule::{Ask, Chooser, Coll, SHELVES, Slice, Step, TEMPS, Table};
+use kw_coll::Shelf;
+use kw_coll::table::Site;
+use kw_coll::{Ask, Chooser, Coll, SHELVES, Slice, Step, TEMPS, Table};
 use kw_sys::buf::Buf;
 use kw_sys::publish::{self, Publisher};
+use kw_types::comm::Group;
 use memory::Store;
 use run::Flight;
 

@@ -9,15 +9,15 @@ use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
 use kw_base::{ContextId, Key, Peer, Tick};
-use kw_core::matching::{Envelope, Pattern};
-use kw_core::p2p::{self, Action, FrameBody, Machine, Mode};
-use kw_core::wire::{Header, Kind};
 use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
+use kw_proto::matching::{Envelope, Pattern};
+use kw_proto::p2p::{self, Action, FrameBody, Machine, Mode};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::time::Duration;
 
-pub use kw_core::p2p::{Failure, Found, Outcome};
+pub use kw_proto::p2p::{Failure, Found, Outcome};
 
 /// The payload of a message that was offered: its place among other frames is of no account.
 fn is_data(action: &Action<Buf>) -> bool {

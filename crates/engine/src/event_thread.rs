@@ -1,6 +1,7 @@
 //! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
-//! [`kw_core::duty`].
+//! [`crate::duty`].
 
+use crate::duty::{Duty, Event};
 use crate::engine::Engine;
 use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, lasts_in_full};
@@ -8,14 +9,13 @@ use crate::sleeper::Sleeper;
 use kw_base::counters::Counter;
 use kw_base::events::Event as News;
 use kw_base::sync::{Arc, MutexGuard, thread};
-use kw_core::duty::{Duty, Event};
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
 /// Quiet ticks with nothing going on before the thread sleeps for good.
 const NOTHING_TICKS: u32 = 20;
 /// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI: each costs it 20 us and more. Only the first time that it then
-/// stays away is noticed so late ([`kw_core::duty::Habit`]).
+/// stays away is noticed so late ([`crate::duty::Habit`]).
 const LIVELY_FACTOR: u32 = 64;
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).

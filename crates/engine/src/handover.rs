@@ -1,10 +1,10 @@
 //! Who looks after communication when the last thread of the program leaves MPI: the hand-over to the event thread, and back. The table is
-//! [`kw_core::duty`].
+//! [`crate::duty`].
 
+use crate::duty::{Duty, Event};
 use crate::lane::{Guard, Inner, Role};
 use crate::sleeper::Sleeper;
 use kw_base::sync::{Arc, thread};
-use kw_core::duty::{Duty, Event};
 
 /// What is to be done about the event thread once the lane is free, so that it finds it free.
 pub(crate) struct Call {

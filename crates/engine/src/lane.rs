@@ -6,9 +6,10 @@
 //! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps on the [`Sleeper`]; the
 //!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
-//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`kw_core::duty`]).
+//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`crate::duty`]).
 
 use crate::collective::Watch;
+use crate::duty::{Duty, Habit};
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::sleeper::Sleeper;
@@ -17,7 +18,6 @@ use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
-use kw_core::duty::{Duty, Habit};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 

@@ -6,10 +6,6 @@ use kw_base::counters::{Counter, Way};
 use kw_base::events::Event;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
-use kw_core::p2p::table::{Choice, Lines};
-use kw_core::p2p::{Action, Machine};
-use kw_core::start::{Joins, Publish, address_key};
-use kw_core::wire::Header;
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::board::Boards;
 use kw_path::shm::{Lead, Local, ShmPath};
@@ -17,6 +13,10 @@ use kw_path::sim::SimPath;
 use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
 use kw_path::udp::{self, UdpPath};
 use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Sent};
+use kw_proto::p2p::table::{Choice, Lines};
+use kw_proto::p2p::{Action, Machine};
+use kw_proto::wire::Header;
+use kw_start::{Joins, Publish, address_key};
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -656,7 +656,7 @@ impl Inbound for Port<'_> {
             Err(what) => {
                 self.faulty(from, &what);
                 Landing {
-                    cookie: kw_core::p2p::NO_COOKIE,
+                    cookie: kw_proto::p2p::NO_COOKIE,
                     buf: Buf::EMPTY,
                     at: 0,
                 }

@@ -1,10 +1,10 @@
 //! Where the ranks of the job run, as far as this rank knows: the hosts of all, the processors of those that share its
-//! memory. For placing virtual topologies (`kw_core::comm::reorder`).
+//! memory. For placing virtual topologies (`kw_types::comm::reorder`).
 
 use crate::engine::Engine;
 use kw_base::Peer;
-use kw_core::comm::reorder::Seat;
 use kw_sys::topology::Tree;
+use kw_types::comm::reorder::Seat;
 
 impl Engine {
     /// The seats of these ranks, in their order. The machine's tree is read only when ranks of this host begin at different

@@ -4,8 +4,8 @@
 //! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`Bed`]), so that whoever gives it the duty
 //! need not wake it for that.
 
+use crate::duty::Duty;
 use kw_base::sync::thread::{self, Thread};
-use kw_core::duty::Duty;
 use kw_path::shm;
 use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
 use kw_sys::nest::{Bed, Nest};

@@ -19,7 +19,7 @@ use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, wat
 use crate::verdict::{Ended, Verdict};
 use crate::{args, bind, plan, stdin};
 use kw_base::Tick;
-use kw_core::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
+use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
 use kw_sys::process::Guard;
 use kw_sys::signals::{self, Signals};
 use kw_sys::{clock, process};

@@ -22,7 +22,7 @@ use crate::remote::Remote;
 use crate::stdin::Relay;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_core::pmi::{Effect, Server};
+use kw_start::pmi::{Effect, Server};
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
 

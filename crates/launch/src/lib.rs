@@ -24,18 +24,17 @@
 
 pub mod args;
 pub mod bind;
-pub mod collectives;
 pub mod helper;
 pub mod hosts;
 pub mod job;
 pub mod join;
+pub mod listing;
 pub mod options;
 pub mod output;
 pub mod plan;
 pub mod ranks;
 pub mod remote;
 pub mod slurm;
-pub mod startup;
 pub mod stdin;
 pub mod tuning;
 pub mod verdict;

@@ -11,7 +11,7 @@ use crate::ranks::Env;
 use crate::slurm;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
 use kw_base::knobs::{Id, Knobs};
-use kw_core::pmi::mapping;
+use kw_start::pmi::mapping;
 
 /// Variables of other launchers, which would lead a rank astray, and of ours from an enclosing job.
 const FOREIGN: &[&str] = &[

@@ -1,5 +1,5 @@
 //! Another host, as mpiexec sees it: the command that reaches it (ssh), and the conversation with our helper there, over that
-//! command's standard input and output ([`kw_core::helper`]).
+//! command's standard input and output ([`kw_start::helper`]).
 //!
 //! ```text
 //! Starting --Ready--> Ready --End is said--> Parting --the connection ends--> Gone
@@ -20,7 +20,7 @@ use crate::ranks::{Env, Heard, Source, hear, watch};
 
 use crate::verdict::Verdict;
 use kw_base::Tick;
-use kw_core::helper::{Message, Messages, Order, Program, Report, Seat, Start, VERSION};
+use kw_start::helper::{Message, Messages, Order, Program, Report, Seat, Start, VERSION};
 use kw_sys::process;
 
 /// How often a helper is asked whether it is there.

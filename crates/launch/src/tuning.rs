@@ -2,21 +2,13 @@
 //!
 //! The page is `tuning.md` beside this file with the tables filled in; a test holds the two together.
 
+use crate::listing::Listing;
 use kw_base::counters::{self, Class};
 use kw_base::events::{self, Element};
 use kw_base::knobs::{self, Kind, Reach, When};
 
 /// The page, with a line `{knobs}`, `{counters}` or `{events}` where a table goes.
 const PAGE: &str = include_str!("tuning.md");
-
-/// A table: its head and its rows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listing {
-    /// Names of the columns.
-    pub head: Vec<&'static str>,
-    /// One entry for each column.
-    pub rows: Vec<Vec<String>>,
-}
 
 /// Every knob.
 pub fn knobs() -> Listing {

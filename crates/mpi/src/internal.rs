@@ -14,9 +14,9 @@ use crate::objects::Group;
 use crate::objects::comm::Comm;
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_core::comm::Proposal;
 use kw_engine::{Failure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::buf::Buf;
+use kw_types::comm::Proposal;
 use std::sync::Arc;
 
 /// What a message is for: its tag, in the contexts for making communicators. User tags, which MPI_Comm_create_group and
@@ -224,7 +224,7 @@ impl<'a> Circle<'a> {
         self.agree()
     }
 
-    /// The context id of a new communicator of this group; see `kw_core::comm`.
+    /// The context id of a new communicator of this group; see `kw_types::comm`.
     pub(crate) fn agree(&self) -> Res<ContextId> {
         loop {
             let mut word = [0; 4];

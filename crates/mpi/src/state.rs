@@ -18,9 +18,9 @@ use crate::objects::tool::Tool;
 use crate::objects::{Comm, Group};
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_core::comm::ContextPool;
 use kw_engine::{Inner, Lane};
 use kw_sys::mem::Memory;
+use kw_types::comm::ContextPool;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -9,9 +9,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::{Header, Kind};
 use kw_path::shm::Local;
 use kw_path::{Body, Down, Inbound, Landing, Path, ShmPath};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 
 const WINDOW: u64 = 64;

@@ -8,9 +8,9 @@
 //! several runs, plain sockets and path.
 
 use kw_base::Peer;
-use kw_core::wire::{Header, Kind};
 use kw_path::tcp::{Config, TcpPath, Tuning};
 use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::clock::now;
 use std::io::{ErrorKind, Read, Write};

@@ -1,7 +1,7 @@
 //! The seam between paths and the engine.
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
 /// What follows a header in a frame.
@@ -108,7 +108,7 @@ pub trait Inbound {
 }
 
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
-pub use kw_core::p2p::table::Line as CostLine;
+pub use kw_proto::p2p::table::Line as CostLine;
 
 /// What a path can do, and what it costs (one way, measured at start or from the host's record).
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::address;
 use kw_base::Peer;
-use kw_core::handshake::Identity;
+use kw_proto::handshake::Identity;
 use kw_sys::netif::{self, Interface};
 use std::net::IpAddr;
 

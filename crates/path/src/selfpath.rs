@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
 use crate::{Body, Caps, CostLine, Down, Inbound, Path, Sent};

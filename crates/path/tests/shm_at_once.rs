@@ -4,8 +4,8 @@
 mod pair;
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::{Header, Kind};
 use kw_path::{Body, Down, Inbound, Landing, Path, Sent, ShmPath};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Mode;
 use pair::pair;

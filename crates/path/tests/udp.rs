@@ -3,9 +3,9 @@
 //! Nothing here sleeps: time-outs of the path are reached by giving `poll` a later `now`.
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::{Header, Kind};
 use kw_path::udp::{Config, UdpPath};
 use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@
 //! after that is safe code.
 
 use crate::pack::{Gather, Scatter};
-use kw_core::layout::Layout;
+use kw_types::layout::Layout;
 use std::sync::Arc;
 
 /// An address given to us by the caller of an MPI function, with the promise that goes with it.
@@ -354,7 +354,7 @@ impl Buf {
     }
 }
 
-impl kw_core::p2p::Memory for Buf {
+impl kw_proto::p2p::Memory for Buf {
     #[inline]
     fn len(&self) -> u64 {
         self.len

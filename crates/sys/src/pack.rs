@@ -1,9 +1,9 @@
 //! Kernels that gather strided memory into a packed stream and scatter it back.
 //!
-//! They follow the walk of a [`Layout`](kw_core::layout::Layout); blocks of the sizes that basic types have are copied
+//! They follow the walk of a [`Layout`](kw_types::layout::Layout); blocks of the sizes that basic types have are copied
 //! by loops whose body is one move.
 
-use kw_core::layout::{Block, Grid, Visit};
+use kw_types::layout::{Block, Grid, Visit};
 
 /// Packs what it visits.
 pub(crate) struct Gather {

@@ -4,8 +4,8 @@ use super::{BootError, Job, Launcher, talk};
 use crate::paths;
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
-use kw_core::start::{Agree, Hosts, Word};
 use kw_path::shm::{Lead, ShmPath};
+use kw_start::{Agree, Hosts, Word};
 
 /// A rank that knows its job.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! is written down as a suite (`conformance`), which unit tests run over servers of our own, and
 //! `examples/launcher.rs` under any launcher there is.
 
-use kw_core::pmi::Spawn;
+use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
 /// What a launcher offers a rank.

@@ -27,7 +27,7 @@ use kw_base::Peer;
 pub use detect::Env;
 pub(crate) use join::Memory;
 pub use join::{Joined, join};
-pub use kw_core::pmi::Spawn;
+pub use kw_start::pmi::Spawn;
 pub use launcher::{BootError, Launcher, ProcessSet};
 
 /// The whole job, as a rank sees it at start.

@@ -10,7 +10,9 @@ use super::launcher::no_more;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
-use kw_core::pmi::{Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text};
+use kw_start::pmi::{
+    Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text,
+};
 
 /// An open conversation.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::launcher::{aborted, no_more};
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
-use kw_core::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
+use kw_start::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
 
 /// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`), ends excluded.
 const ROOM: (usize, usize) = (63, 1000);

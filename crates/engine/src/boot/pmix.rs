@@ -3,7 +3,7 @@
 use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;
 use super::{BootError, Launcher, ProcessSet};
-use kw_core::pmi::{Spawn, mapping, text};
+use kw_start::pmi::{Spawn, mapping, text};
 use kw_sys::pmix::{self, Closed, Fact};
 
 /// An open conversation.

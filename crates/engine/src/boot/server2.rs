@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use kw_base::sync::{Arc, Condvar, Mutex};
-use kw_core::pmi::{Frame, Frames, frame};
+use kw_start::pmi::{Frame, Frames, frame};
 
 /// What the ranks of one job share.
 pub(super) struct Job {

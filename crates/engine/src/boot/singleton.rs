@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::launcher::{aborted, no_more};
 use super::{BootError, Launcher};
-use kw_core::pmi::{Spawn, text};
+use kw_start::pmi::{Spawn, text};
 
 /// The launcher of a process started by hand.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
-//! Carries out over a launcher what the machines of a start ask ([`kw_core::start`]).
+//! Carries out over a launcher what the machines of a start ask ([`kw_start`]).
 
 use super::{BootError, Launcher};
-use kw_core::start::{Ask, Heard, Talk, Turn};
+use kw_start::{Ask, Heard, Talk, Turn};
 
 /// Holds a whole conversation.
 pub(crate) fn hold<T: Talk>(launcher: &mut dyn Launcher, mut talk: T) -> Result<T::Out, BootError> {

@@ -10,7 +10,7 @@ use super::pmi2::Pmi2;
 use super::{Job, Joined, Launcher, Memory, Spawn, join};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
-use kw_core::pmi::{Effect, Server};
+use kw_start::pmi::{Effect, Server};
 
 /// Serves PMI-1 to `n` ranks with one thread for each, and runs `body` as each rank.
 fn with_ranks<T: Send + 'static>(n: u32, body: fn(u32, &mut dyn Launcher) -> T) -> Vec<T> {

@@ -1,4 +1,4 @@
-//! Values of any length and content over launchers that store short words (see [`kw_core::pmi::text`]), and answers read from a
+//! Values of any length and content over launchers that store short words (see [`kw_start::pmi::text`]), and answers read from a
 //! descriptor: what PMI-1 and PMI-2 have in common.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use super::BootError;
 use super::detect::Wire;
 use super::launcher::as_text;
-use kw_core::pmi::{PmiError, text};
+use kw_start::pmi::{PmiError, text};
 
 /// A launcher that stores words.
 pub(super) trait Words {

@@ -14,7 +14,7 @@ pub use short::{Like, Short};
 use super::memory::Memory;
 use super::ring::Ring;
 use super::said::Said;
-use kw_core::schedule::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
+use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
 use kw_path::shm::board::{Areas, Board, LINE, LINES, SHORT, SLOTS, STAGE_BITS};
 use kw_sys::buf::Addr;
 

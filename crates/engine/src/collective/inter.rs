@@ -2,8 +2,8 @@
 
 use super::{Circle, Run};
 use crate::engine::Engine;
-use kw_core::schedule::inter::{Emit, InterAsk};
-use kw_core::schedule::{Ask, Coll};
+use kw_coll::inter::{Emit, InterAsk};
+use kw_coll::{Ask, Coll};
 
 impl Engine {
     /// As [`Engine::plan`]; the circle's members are the ranks of both groups.

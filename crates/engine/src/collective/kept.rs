@@ -8,8 +8,8 @@ use super::desk::BoardId;
 use super::run::{Circle, Run};
 use super::said::Said;
 use kw_base::ContextId;
-use kw_core::comm::Group;
-use kw_core::schedule::{Ask, Blocks, Coll, Table};
+use kw_coll::{Ask, Blocks, Coll, Table};
+use kw_types::comm::Group;
 use std::sync::Arc;
 
 /// Who calls: what a [`Circle`] is made of.

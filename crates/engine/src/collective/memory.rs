@@ -1,8 +1,8 @@
 //! The memory of a running schedule: the caller's buffers, and temporaries from a small store.
 
-use kw_core::layout::Layout;
-use kw_core::schedule::{Schedule, Slice, TEMPS, Temp};
+use kw_coll::{Schedule, Slice, TEMPS, Temp};
 use kw_sys::buf::{Addr, Buf};
+use kw_types::layout::Layout;
 use std::sync::Arc;
 
 /// Bytes of temporary memory that the store keeps for the next collectives.

@@ -4,7 +4,7 @@
 
 use super::{Circle, Drive, Memory, Run};
 use crate::engine::{Engine, Failure};
-use kw_core::schedule::{RECV, SEND, Schedule, Slice};
+use kw_coll::{RECV, SEND, Schedule, Slice};
 use kw_sys::buf::Buf;
 
 /// Looks at the records of so many ranks, all of one length, one after the other; if they disagree, says the error class and a

@@ -6,12 +6,12 @@ use super::memory::{Memories, Memory};
 use super::preface::Preface;
 use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
-use kw_core::comm::Group;
-use kw_core::schedule::Table;
-use kw_core::schedule::{SEND, SHELVES, Schedule, Slice, Step, TEMPS};
+use kw_coll::Table;
+use kw_coll::{SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::callback::{UserOp, UserOpCount};
 use kw_sys::reduce::Kernel;
+use kw_types::comm::Group;
 use std::sync::Arc;
 
 /// Who takes part, and by what their messages are known.

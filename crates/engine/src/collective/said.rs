@@ -2,8 +2,8 @@
 //! same: which collective, of how many bytes, with which root. It costs a word in a cache line that moves anyway.
 
 use crate::engine::Failure;
-use kw_core::schedule::Coll;
-use kw_core::schedule::table::COLLS;
+use kw_coll::Coll;
+use kw_coll::table::COLLS;
 
 /// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing said.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -6,8 +6,8 @@ use super::{ENDING, FAILING, Job, KILLING, PARTING, Phase};
 use crate::remote::Remote;
 use crate::verdict::{self, Ended, Verdict, Who};
 use kw_base::Tick;
-use kw_core::helper::Order;
-use kw_core::pmi::Stage;
+use kw_start::helper::Order;
+use kw_start::pmi::Stage;
 use kw_sys::{clock, signals};
 
 /// A second SIGINT counts as one only after this long: `timeout` and terminals may send one twice.

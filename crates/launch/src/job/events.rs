@@ -9,8 +9,8 @@ use super::{BACKLOG, Job, Phase, UNFINISHED};
 use crate::ranks::{Heard, Source, watch};
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_core::helper::{Order, Report};
-use kw_core::pmi::Effect;
+use kw_start::helper::{Order, Report};
+use kw_start::pmi::Effect;
 use kw_sys::clock;
 
 impl Job {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kw_base::Tick;
-use kw_core::pmi::{Server, ranks};
+use kw_start::pmi::{Server, ranks};
 
 /// How long nobody is named, unless `KW_RENDEZVOUS_WAIT` says otherwise (seconds).
 const WAIT: Duration = Duration::from_secs(60);

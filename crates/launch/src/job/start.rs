@@ -13,8 +13,8 @@ use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, watch};
 use crate::remote::{self, Remote};
 use crate::stdin::{self, Relay};
 use crate::verdict::Verdict;
-use kw_core::helper::Order;
-use kw_core::pmi::{Server, text};
+use kw_start::helper::Order;
+use kw_start::pmi::{Server, text};
 use kw_sys::process::Guard;
 use kw_sys::{clock, signals};
 

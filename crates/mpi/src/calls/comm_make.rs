@@ -14,8 +14,8 @@ use crate::objects::errhandler::Kind;
 use crate::objects::{Comm, Group};
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_core::comm::BOOTSTRAP;
 use kw_sys::args::{Out, Text};
+use kw_types::comm::BOOTSTRAP;
 use std::sync::Arc;
 
 /// What a new communicator takes from its parent.

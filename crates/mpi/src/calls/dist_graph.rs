@@ -11,8 +11,8 @@ use crate::internal::{Words, route};
 use crate::objects::Topology;
 use crate::objects::topology::{Dist, Edge};
 use crate::state::{Mpi, Tables};
-use kw_core::comm::reorder::{self, Link, Seat};
 use kw_sys::args::{Ints, Out};
+use kw_types::comm::reorder::{self, Link, Seat};
 use std::sync::Arc;
 
 /// MPI_UNWEIGHTED

@@ -6,8 +6,8 @@ use crate::objects::Group;
 use crate::objects::comm::{PROC_NULL, UNDEFINED};
 use crate::objects::group::group_fault;
 use crate::state::Mpi;
-use kw_core::comm::Likeness;
 use kw_sys::args::{Ints, Out, Text};
+use kw_types::comm::Likeness;
 use std::sync::Arc;
 
 const IDENT: i32 = 201;

@@ -10,8 +10,8 @@ use crate::objects::errhandler::Kind;
 use crate::objects::{Comm, Group};
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_core::comm::BOOTSTRAP;
 use kw_sys::args::{Out, Text};
+use kw_types::comm::BOOTSTRAP;
 use std::sync::Arc;
 
 /// How a leader reaches the other one: context, own name, the other's name and peer.

@@ -5,10 +5,10 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH};
 use crate::objects::datatype::checked_count;
 use crate::state::{Mpi, Tables};
-use kw_core::layout::external::{OutOfRange, decode, encode};
-use kw_core::layout::{Element, Layout};
 use kw_sys::args::{OutInt, Text};
 use kw_sys::buf::{Addr, Buf};
+use kw_types::layout::external::{OutOfRange, decode, encode};
+use kw_types::layout::{Element, Layout};
 use std::sync::Arc;
 
 /// Elements converted and bytes moved at a time.

@@ -1,11 +1,11 @@
-//! Who takes which place of a new topology: what the processes know of where they run, given to `kw_core::comm::reorder`.
+//! Who takes which place of a new topology: what the processes know of where they run, given to `kw_types::comm::reorder`.
 
 use crate::calls::comm_make::Parent;
 use crate::objects::Group;
 use crate::objects::comm::UNDEFINED;
 use crate::objects::topology::{Cart, Graph};
 use kw_base::Peer;
-use kw_core::comm::reorder::{self, Link, Seat};
+use kw_types::comm::reorder::{self, Link, Seat};
 
 /// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody; packages and cores only
 /// to those on the same host.

@@ -9,8 +9,8 @@ use crate::objects::Topology;
 use crate::objects::comm::{PROC_NULL, UNDEFINED};
 use crate::objects::topology::Cart;
 use crate::state::{Mpi, Tables};
-use kw_core::comm::dims_create as fill_dims;
 use kw_sys::args::{Ints, Out};
+use kw_types::comm::dims_create as fill_dims;
 use std::sync::Arc;
 
 /// MPI_Topo_test

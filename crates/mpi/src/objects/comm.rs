@@ -9,9 +9,9 @@ use crate::objects::info::{Info, ROWS_HINT};
 use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
-use kw_core::comm::{ContextPool, SELF, WORLD};
-use kw_core::schedule::{Nodes, Table};
+use kw_coll::{Nodes, Table};
 use kw_engine::BoardId;
+use kw_types::comm::{ContextPool, SELF, WORLD};
 use std::sync::Arc;
 
 /// MPI_ANY_SOURCE

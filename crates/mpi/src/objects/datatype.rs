@@ -7,8 +7,8 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::TypeH;
 use crate::state::Tables;
 use kw_base::Slab;
-use kw_core::layout::{Layout, basic};
 use kw_sys::buf::{Addr, Buf};
+use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
 /// How a derived datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell.

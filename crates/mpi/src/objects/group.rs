@@ -3,10 +3,10 @@
 use crate::error::{Class, Fault, Res};
 use crate::handle::GroupH;
 use crate::state::Tables;
-use kw_core::comm::GroupError;
+use kw_types::comm::GroupError;
 use std::sync::Arc;
 
-pub use kw_core::comm::Group;
+pub use kw_types::comm::Group;
 
 impl Tables {
     /// The group of a handle.

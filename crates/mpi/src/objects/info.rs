@@ -3,7 +3,7 @@
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::InfoH;
 use crate::state::Tables;
-use kw_core::schedule::Table;
+use kw_coll::Table;
 
 /// MPI_MAX_INFO_KEY, final zero included.
 pub const MAX_KEY: usize = 256;

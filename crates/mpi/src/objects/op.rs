@@ -5,9 +5,9 @@
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{OpH, TypeH};
 use crate::state::Tables;
-use kw_core::layout::{Layout, basic};
 use kw_engine::{Combining, UserFunction};
 use kw_sys::reduce::{Kernel, Op};
+use kw_types::layout::{Layout, basic};
 
 /// An operation that the user made.
 #[derive(Clone, Copy, Debug)]

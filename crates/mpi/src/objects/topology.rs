@@ -1,6 +1,6 @@
 //! Virtual topologies (MPI 5.0, chapter 8): what a communicator keeps about one.
 
-use kw_core::schedule::Neighbors;
+use kw_coll::Neighbors;
 
 /// The arrangement of a communicator's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]

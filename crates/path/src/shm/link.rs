@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kw_base::Peer;
-use kw_core::wire::{HEADER_LEN, Header};
+use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Post;
 

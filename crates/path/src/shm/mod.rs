@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kw_base::{Peer, Tick};
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use kw_sys::clock;
 use kw_sys::doorbell::{self, Post, Ringer};

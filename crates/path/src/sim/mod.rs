@@ -25,7 +25,7 @@ pub use rng::Rng;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Refused, Sent};
 use kw_base::sync::{Arc, Mutex, MutexGuard};
 use kw_base::{Peer, Tick};
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use kw_sys::buf::{Addr, Buf};
 use net::Net;
 use std::time::Duration;

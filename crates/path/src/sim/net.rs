@@ -3,7 +3,7 @@
 use super::{Rng, SimOptions};
 use crate::contract::{Body, Down, Inbound, Landing, Sent};
 use kw_base::{Peer, Tick};
-use kw_core::wire::{Header, Kind};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::collections::VecDeque;
 

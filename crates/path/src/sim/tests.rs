@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::contract::Landing;
-use kw_core::wire::Kind;
+use kw_proto::wire::Kind;
 use proptest::prelude::*;
 
 fn head(kind: Kind, len: u64, token: u64) -> Header {

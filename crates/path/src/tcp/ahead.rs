@@ -17,7 +17,7 @@
 
 use super::link::Link;
 use super::{Slot, TcpPath, Tuning};
-use kw_core::wire::{AHEAD, HEADER_LEN, Header};
+use kw_proto::wire::{AHEAD, HEADER_LEN, Header};
 
 /// How a link sends short frames.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -128,7 +128,7 @@ mod tests {
     use crate::tcp::lists::Lists;
     use crate::tcp::stream::Stream;
     use kw_base::Peer;
-    use kw_core::wire::Kind;
+    use kw_proto::wire::Kind;
     use kw_sys::buf::Buf;
     use kw_sys::tcp::{Connect, Got, Sock};
     use std::net::Ipv4Addr;

@@ -5,7 +5,7 @@
 //! ```
 
 use kw_base::Peer;
-use kw_core::handshake::{
+use kw_proto::handshake::{
     Answered, CHALLENGE_LEN, Claim, HELLO_LEN, Identity, Offered, Progress, Verdict,
 };
 use kw_sys::poller::{Interest, Poller};

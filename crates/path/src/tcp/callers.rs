@@ -3,7 +3,7 @@
 use super::door::Knock;
 use super::stream::is_strand;
 use super::*;
-use kw_core::handshake::Verdict;
+use kw_proto::handshake::Verdict;
 
 impl TcpPath {
     /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.

@@ -9,7 +9,7 @@
 use super::attempt::{Attempt, Pair, Step, Why};
 use super::stream::Stream;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::{Claim, Identity};
+use kw_proto::handshake::{Claim, Identity};
 use kw_sys::poller::Poller;
 use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};

@@ -13,7 +13,7 @@
 use super::attempt::{hear, say};
 use super::tag;
 use kw_base::{Key, Peer, Slab, Tick};
-use kw_core::handshake::{
+use kw_proto::handshake::{
     Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
 };
 use kw_sys::poller::{Interest, Poller};

@@ -1,7 +1,7 @@
 //! Why connections end.
 
 use kw_base::Peer;
-use kw_core::wire::WireError;
+use kw_proto::wire::WireError;
 use std::io;
 
 /// Why a connection is over.

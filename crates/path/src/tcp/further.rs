@@ -5,8 +5,8 @@ use super::door::Knock;
 use super::strand::Strand;
 use super::stream::is_strand;
 use super::*;
-use kw_core::handshake::Verdict;
-use kw_core::stripe::Carrier;
+use kw_proto::handshake::Verdict;
+use kw_proto::stripe::Carrier;
 
 /// How long no strand is tried after one could not be made.
 const REST: Duration = Duration::from_secs(20);

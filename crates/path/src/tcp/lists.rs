@@ -4,7 +4,7 @@ use super::Tuning;
 use super::link::Link;
 use crate::contract::{Body, Sent};
 use kw_base::Peer;
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use std::io;
 
 /// Which peers a turn visits. Nobody is in a list twice.

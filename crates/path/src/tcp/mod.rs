@@ -30,7 +30,7 @@
 //! after its sleep [`TcpPath::poll_ready`] does.
 //!
 //! # Frames
-//! A connection carries frames back to back: the 32-byte header of [`kw_core::wire`], then the body. Header and payload
+//! A connection carries frames back to back: the 32-byte header of [`kw_proto::wire`], then the body. Header and payload
 //! leave in one gathering call from where they lie; what the socket does not take is queued (payload as a clone of its
 //! [`Buf`](kw_sys::buf::Buf), anything small as a copy). A frame whose body is in the read buffer goes to `on_frame`; a
 //! longer payload is received straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write` comes in
@@ -39,7 +39,7 @@
 //!
 //! # Making connections
 //! All addresses of the peer are tried at once (see `dial`), and the first one that proves the job's key (see
-//! [`kw_core::handshake`]) is kept. When both ranks of a pair connect at the same time, the connection that the lower rank
+//! [`kw_proto::handshake`]) is kept. When both ranks of a pair connect at the same time, the connection that the lower rank
 //! made is kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait, and welcomes it
 //! only should its own attempts all fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
 //!
@@ -102,8 +102,8 @@ use crate::member::{CannotOpen, Member};
 use dial::Dial;
 use door::Door;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::{Claim, Identity};
-use kw_core::wire::{Header, Kind};
+use kw_proto::handshake::{Claim, Identity};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
@@ -188,7 +188,7 @@ mod tag {
     pub const KINDS: u64 = 0xff << 56;
 
     /// Number of a strand.
-    pub fn strand(peer: kw_base::Peer, id: kw_core::stripe::Carrier) -> u64 {
+    pub fn strand(peer: kw_base::Peer, id: kw_proto::stripe::Carrier) -> u64 {
         STRAND | (id as u64) << 32 | peer.0 as u64
     }
 }

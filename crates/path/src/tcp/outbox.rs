@@ -7,7 +7,7 @@
 
 use super::segmented;
 use crate::contract::{Body, Sent};
-use kw_core::wire::{HEADER_LEN, Header, Kind};
+use kw_proto::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::tcp::{Cuts, Sock};
 use std::collections::VecDeque;

@@ -1,9 +1,9 @@
-//! Payload that is lent to a connection until the peer's kernel has acknowledged it (see [`kw_core::kept`]): who is told when, and when it is
+//! Payload that is lent to a connection until the peer's kernel has acknowledged it (see [`kw_proto::kept`]): who is told when, and when it is
 //! copied instead.
 
 use super::link::Link;
 use super::*;
-use kw_core::kept::Kept;
+use kw_proto::kept::Kept;
 use kw_sys::buf::Buf;
 
 /// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what

@@ -1,6 +1,6 @@
 //! Connections that break, and links that go on over the next one.
 //!
-//! A link outlives its connections ([`super::stream`], [`kw_core::kept`]). When one ends without a goodbye, what its kernel still has is read, and
+//! A link outlives its connections ([`super::stream`], [`kw_proto::kept`]). When one ends without a goodbye, what its kernel still has is read, and
 //! the peer is dialled again, over every pair of addresses; whichever side finds out first. The new connection's handshake says
 //! under the key which link it carries on and how much of it each side has ([`Claim`]), and each goes on from there.
 //!

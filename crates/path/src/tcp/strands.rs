@@ -2,7 +2,7 @@
 //!
 //! The first connection of a peer carries every frame, in order. When a payload is long (`Tuning::stripe_from`) and both hosts have another
 //! interface, further connections ("strands") are made, one for each pair of interfaces that no connection uses yet, and such payloads travel in
-//! pieces over all of them (see [`kw_core::stripe`]): whichever has room takes the next. A strand is made as the first connection is: all addresses
+//! pieces over all of them (see [`kw_proto::stripe`]): whichever has room takes the next. A strand is made as the first connection is: all addresses
 //! raced, the key proved both ways; its claim says which link it belongs to.
 //!
 //! | what happened | how it goes on |
@@ -16,7 +16,7 @@
 
 use super::strand::Strand;
 use super::*;
-use kw_core::stripe::Carrier;
+use kw_proto::stripe::Carrier;
 
 /// Further connections of one peer.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! What of a link outlives its connections: what is to be sent, what was sent and not acknowledged, and how far frames have come in.
 //!
-//! See [`kw_core::kept`] for why nothing is lost, repeated or reordered when a connection breaks.
+//! See [`kw_proto::kept`] for why nothing is lost, repeated or reordered when a connection breaks.
 
 use super::end::End;
 use super::mix::Mix;
@@ -9,10 +9,10 @@ use super::stripe::{Stripes, nowhere, piece_of};
 use super::{Tuning, segmented};
 use crate::contract::{Down, Inbound, Landing};
 use kw_base::Peer;
-use kw_core::handshake::Claim;
-use kw_core::kept::Kept;
-use kw_core::stripe::Piece;
-use kw_core::wire::{AHEAD, HEADER_LEN, Header, Kind, WireError};
+use kw_proto::handshake::Claim;
+use kw_proto::kept::Kept;
+use kw_proto::stripe::Piece;
+use kw_proto::wire::{AHEAD, HEADER_LEN, Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
 /// A payload on its way to where it belongs.

@@ -1,9 +1,9 @@
-//! What two ranks have under way in pieces (see [`kw_core::stripe`]), as the link between them knows it. It outlives connections.
+//! What two ranks have under way in pieces (see [`kw_proto::stripe`]), as the link between them knows it. It outlives connections.
 
 use super::end::End;
 use crate::contract::Landing;
-use kw_core::stripe::{Incoming, Outgoing, Piece, Place};
-use kw_core::wire::{Header, Kind, WireError};
+use kw_proto::stripe::{Incoming, Outgoing, Piece, Place};
+use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
 /// Cookie of a frame that nobody waits for.

@@ -3,7 +3,7 @@
 use super::link::Way;
 use super::queue::Queue;
 use kw_base::Tick;
-use kw_core::reliable::setup::Caller;
+use kw_proto::reliable::setup::Caller;
 use kw_sys::udp::Sock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

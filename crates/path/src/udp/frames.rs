@@ -2,7 +2,7 @@
 
 use crate::contract::{Inbound, Landing};
 use kw_base::Peer;
-use kw_core::wire::{HEADER_LEN, Header, Kind, WireError};
+use kw_proto::wire::{HEADER_LEN, Header, Kind, WireError};
 
 /// What the next bytes belong to.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use super::link::Way;
 use super::{Slot, UdpPath, down};
 use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
-use kw_core::reliable::Received;
-use kw_core::reliable::packet::sender;
-use kw_core::reliable::setup::{Arrival, Caught, Heard};
+use kw_proto::reliable::Received;
+use kw_proto::reliable::packet::sender;
+use kw_proto::reliable::setup::{Arrival, Caught, Heard};
 use kw_sys::udp::{Batch as Came, LONGEST};
 
 impl UdpPath {

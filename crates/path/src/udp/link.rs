@@ -4,10 +4,10 @@ use super::frames::Reader;
 use super::queue::Queue;
 use crate::contract::{Body, Inbound, Sent};
 use kw_base::{Peer, Tick};
-use kw_core::reliable::setup::Welcome;
-use kw_core::reliable::vigil::Vigil;
-use kw_core::reliable::{Conn, OVERHEAD, Received};
-use kw_core::wire::{Header, Kind};
+use kw_proto::reliable::setup::Welcome;
+use kw_proto::reliable::vigil::Vigil;
+use kw_proto::reliable::{Conn, OVERHEAD, Received};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
 //! UDP: one socket for each interface of the process, whatever the number of peers; what the network loses is sent again by
-//! [`kw_core::reliable`].
+//! [`kw_proto::reliable`].
 //!
 //! # Use
 //! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep: [`UdpPath::arm`], `poll`
@@ -23,11 +23,11 @@
 //!    |                  \--- nothing heard for 10 s ---------------------------------------------------> ^
 //!    \------ somebody proves to be this peer: welcome -----> Up
 //! ```
-//! When both ranks of a pair call each other, the lower one's call counts (see [`kw_core::reliable::setup`]).
+//! When both ranks of a pair call each other, the lower one's call counts (see [`kw_proto::reliable::setup`]).
 //!
 //! # Ends
 //! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
-//! sends. A rank that is silent is not taken for dead: see [`kw_core::reliable::vigil`]. A datagram that proves nothing is
+//! sends. A rank that is silent is not taken for dead: see [`kw_proto::reliable::vigil`]. A datagram that proves nothing is
 //! dropped and counted.
 //!
 //! # Files
@@ -55,10 +55,10 @@ use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use call::Call;
 use kw_base::{Peer, Tick};
-use kw_core::handshake::Identity;
-use kw_core::reliable::setup::{Caller, Desk, Welcome};
-use kw_core::reliable::{Conn, Params, Session};
-use kw_core::wire::{Header, Kind};
+use kw_proto::handshake::Identity;
+use kw_proto::reliable::setup::{Caller, Desk, Welcome};
+use kw_proto::reliable::{Conn, Params, Session};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{Inbox, Sock};
 use link::{Batch, Link, Way};

@@ -4,7 +4,7 @@ use super::link::Batch;
 use super::{Slot, Tally, Tuning, UdpPath};
 use crate::{CannotOpen, Member, address};
 use kw_base::Tick;
-use kw_core::reliable::setup::{Desk, SHORTEST};
+use kw_proto::reliable::setup::{Desk, SHORTEST};
 use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{LONGEST, Sock};

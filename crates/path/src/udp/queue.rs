@@ -1,7 +1,7 @@
 //! Frames on their way out, as one stream of bytes: kept until they have arrived, and read again when a piece was lost.
 
 use crate::contract::{Body, Sent};
-use kw_core::wire::Header;
+use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use std::collections::VecDeque;
 
@@ -217,7 +217,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_core::wire::{HEADER_LEN, Kind};
+    use kw_proto::wire::{HEADER_LEN, Kind};
 
     /// A flood of small messages over a slow link filled the memory of its sender.
     #[test]

@@ -3,11 +3,11 @@
 use super::{Slot, UdpPath};
 use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
-use kw_core::reliable::vigil::Turn;
+use kw_proto::reliable::vigil::Turn;
 use kw_sys::udp::Complaint;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_core::reliable::vigil`]).
+/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_proto::reliable::vigil`]).
 const NOBODYS_PORT: u16 = 1;
 
 impl UdpPath {

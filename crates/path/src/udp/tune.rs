@@ -1,7 +1,7 @@
 //! The numbers of the UDP path, in one place, and where they come from. Those of the protocol are
-//! [`kw_core::reliable::Params`].
+//! [`kw_proto::reliable::Params`].
 
-use kw_core::reliable::Params;
+use kw_proto::reliable::Params;
 use std::time::Duration;
 
 /// What may be set otherwise by an experiment.

@@ -1,8 +1,8 @@
 //! The cases of the suite.
 
 use super::*;
-use kw_core::layout::{Layout, basic};
 use kw_path::Refused;
+use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
 /// Sizes at the seams of rings, cells, copies and sockets.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
-use kw_core::layout::Layout;
-use kw_core::wire::{Header, Kind};
 use kw_path::sim::Rng;
 use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
+use kw_types::layout::Layout;
 
 mod cases;
 pub use cases::*;

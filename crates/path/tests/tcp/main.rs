@@ -17,9 +17,9 @@ mod typed;
 
 use common::introduced;
 use kw_base::{Peer, Tick};
-use kw_core::wire::{Header, Kind};
 use kw_path::tcp::{Config, TcpPath};
 use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Strangers at the door of a running job: the job's frames stay right, the strangers are counted.
 
 use super::*;
-use kw_core::handshake::{HELLO_LEN, Identity, PROOF_LEN, Progress};
 use kw_path::sim::Rng;
+use kw_proto::handshake::{HELLO_LEN, Identity, PROOF_LEN, Progress};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -227,7 +227,7 @@ fn a_second_connection_of_a_connected_rank_is_turned_away() {
     let verdict = read(&mut job, &mut s, PROOF_LEN);
     assert!(matches!(
         answered.handle(&mut &verdict[..]),
-        Progress::Next(kw_core::handshake::Verdict::Duplicate)
+        Progress::Next(kw_proto::handshake::Verdict::Duplicate)
     ));
     job.check();
 }

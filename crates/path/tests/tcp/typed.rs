@@ -1,8 +1,8 @@
 //! Payloads that lie in pieces, large and small, on either side.
 
 use super::*;
-use kw_core::layout::{Layout, basic};
 use kw_sys::buf::Addr;
+use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
 /// A buffer of at least `total` bytes in pieces of `piece` bytes with as much between them; keeps its memory.

@@ -1,7 +1,7 @@
 //! Packing, unpacking and copying against byte-by-byte models.
 
 use super::*;
-use kw_core::layout::basic;
+use kw_types::layout::basic;
 use proptest::prelude::*;
 
 /// Displacements of the strategy's layouts stay within this distance of the base.

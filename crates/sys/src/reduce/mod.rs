@@ -12,8 +12,8 @@ mod quad;
 mod tests;
 
 use crate::buf::Addr;
-use kw_core::layout::Basic;
-use kw_core::layout::basic::Class;
+use kw_types::layout::Basic;
+use kw_types::layout::basic::Class;
 use number::{Combine, Complex, Pair};
 
 #[cfg(target_arch = "x86_64")]

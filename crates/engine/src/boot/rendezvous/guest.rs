@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::BootError;
 use super::{Meeting, read_line, read_some, settle};
 use kw_base::sync::thread;
-use kw_core::handshake::{Identity, Progress, Verdict};
+use kw_proto::handshake::{Identity, Progress, Verdict};
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);

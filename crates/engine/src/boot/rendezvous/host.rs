@@ -17,8 +17,8 @@ use super::super::BootError;
 use super::{Meeting, read_line, read_some, settle};
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Arc, thread};
-use kw_core::handshake::{Identity, Progress, Verdict};
-use kw_core::pmi::{Effect, Server, Stage, mapping, text};
+use kw_proto::handshake::{Identity, Progress, Verdict};
+use kw_start::pmi::{Effect, Server, Stage, mapping, text};
 
 /// For each message of a handshake.
 const WORD: Duration = Duration::from_secs(5);

@@ -25,8 +25,8 @@ use super::pmi1::Pmi1;
 use super::watch::Watch;
 use super::{BootError, Env, Launcher};
 use kw_base::sync::thread;
-use kw_core::handshake::{self, Identity};
-use kw_core::pmi::ranks;
+use kw_proto::handshake::{self, Identity};
+use kw_start::pmi::ranks;
 
 /// Shortest secret that is taken.
 const SHORTEST: usize = 16;

@@ -12,7 +12,7 @@ use super::{Berth, BoardId, Desk, LAST_STAGE, Part, Watch};
 use crate::collective::run::{Combining, Run};
 use crate::engine::{Engine, Failure};
 use kw_base::counters::Counter;
-use kw_core::schedule::{Coll, SHELVES, Shelf, Slice, Step, TEMPS, Table};
+use kw_coll::{Coll, SHELVES, Shelf, Slice, Step, TEMPS, Table};
 use kw_sys::buf::Addr;
 use kw_sys::reduce::Kernel;
 use std::sync::Arc;

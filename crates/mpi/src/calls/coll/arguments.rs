@@ -5,10 +5,10 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH};
 use crate::objects::Comm;
 use crate::state::Tables;
-use kw_core::layout::basic;
 use kw_engine::Memory;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::{Addr, Buf};
+use kw_types::layout::basic;
 
 /// One buffer argument with its count and datatype.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl Data {
 /// A datatype as the unit of a buffer.
 struct Units<'a> {
     size: u64,
-    layout: Option<&'a std::sync::Arc<kw_core::layout::Layout>>,
+    layout: Option<&'a std::sync::Arc<kw_types::layout::Layout>>,
 }
 
 impl<'a> Units<'a> {

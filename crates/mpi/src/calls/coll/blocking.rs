@@ -6,7 +6,7 @@ use super::short::{self, Asked};
 use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::state::Mpi;
-use kw_core::schedule::Coll;
+use kw_coll::Coll;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 

@@ -11,7 +11,7 @@ use crate::internal::{Circle, Purpose};
 use crate::objects::Comm;
 use crate::objects::comm::Board;
 use crate::state::{Guard, Mpi, State};
-use kw_core::schedule::Nodes;
+use kw_coll::Nodes;
 use kw_engine::{BoardId, Engine};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs
 use super::{check, inter};
 use crate::handle::{CommH, TypeH};
 use crate::state::{State, Tables};
-use kw_core::schedule::Coll;
+use kw_coll::Coll;
 use kw_sys::buf::Addr;
 
 /// A collective call with its arguments, all but the communicator.

@@ -1,5 +1,5 @@
 //! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something at this rank, as a
-//! schedule of `kw_core::schedule::inter` with its buffers.
+//! schedule of `kw_coll::inter` with its buffers.
 
 use super::arguments::{Data, Lists, apart, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
@@ -12,8 +12,8 @@ use crate::handle::CommH;
 use crate::objects::Comm;
 use crate::objects::comm::PROC_NULL;
 use crate::state::{State, Tables};
-use kw_core::schedule::inter::{self, Emit, InterAsk, Role};
-use kw_core::schedule::{Blocks, Coll, RECV, SEND};
+use kw_coll::inter::{self, Emit, InterAsk, Role};
+use kw_coll::{Blocks, Coll, RECV, SEND};
 use kw_engine::{Circle, Memory};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::keep;
 use crate::error::Res;
 use crate::handle::{CommH, InfoH, OpH, RequestH, TypeH};
 use crate::state::Mpi;
-use kw_core::schedule::Coll;
+use kw_coll::Coll;
 use kw_sys::args::{Array, Ints, Out};
 use kw_sys::buf::Addr;
 

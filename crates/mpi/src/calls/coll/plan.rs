@@ -7,7 +7,7 @@ use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::objects::Comm;
 use crate::state::{State, Tables};
-use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
+use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
 use kw_engine::{Caller, Circle, Combining, Memory, Run};
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;

@@ -8,11 +8,11 @@ use crate::error::Res;
 use crate::handle::{CommH, OpH, TypeH};
 use crate::objects::request::{explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_core::layout::basic;
-use kw_core::schedule::Coll;
+use kw_coll::Coll;
 use kw_engine::{Like, Short};
 use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
+use kw_types::layout::basic;
 
 /// A call with a list of counts has this count, which no other has.
 const LISTED: i64 = -1;

@@ -14,9 +14,9 @@ use crate::objects::info::Info;
 use crate::objects::request::{self, Flight, Then};
 use crate::state::{Mpi, State};
 use kw_base::ContextId;
-use kw_core::comm::UNKNOWN;
 use kw_sys::args::Out;
 use kw_sys::buf::Buf;
+use kw_types::comm::UNKNOWN;
 
 /// MPI_Comm_dup
 pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {

@@ -10,8 +10,8 @@ use crate::objects::info::Info;
 use crate::objects::{Comm, Group, Topology};
 use crate::state::Mpi;
 use kw_base::Peer;
-use kw_core::comm::{Choice, members};
 use kw_sys::args::Out;
+use kw_types::comm::{Choice, members};
 use std::sync::Arc;
 
 /// MPI_Comm_split

@@ -5,8 +5,8 @@ use crate::error::{Class, Res, fail};
 use crate::handle::TypeH;
 use crate::objects::datatype::Recipe;
 use crate::state::Mpi;
-use kw_core::layout::{Distribution, Order};
 use kw_sys::args::{Ints, Out, Width};
+use kw_types::layout::{Distribution, Order};
 
 const ORDER_C: i32 = 0xc;
 const ORDER_FORTRAN: i32 = 0xf;

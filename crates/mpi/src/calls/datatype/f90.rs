@@ -5,8 +5,8 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::TypeH;
 use crate::objects::datatype::{Datatype, Recipe, Types};
 use crate::state::Mpi;
-use kw_core::layout::{Layout, basic};
 use kw_sys::args::Out;
+use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
 const UNDEFINED: i32 = -32766;

@@ -5,8 +5,8 @@ use crate::error::Res;
 use crate::handle::TypeH;
 use crate::objects::datatype::{Recipe, checked_count};
 use crate::state::Mpi;
-use kw_core::layout::{Layout, Misfit};
 use kw_sys::args::{Array, Ints, Out, Width};
+use kw_types::layout::{Layout, Misfit};
 use std::sync::Arc;
 
 /// Blocks `(displacement, length)`; displacements count extents of the old type when `in_extents`.

@@ -16,8 +16,8 @@ use crate::error::{Class, Fault, Res};
 use crate::handle::TypeH;
 use crate::objects::datatype::{Datatype, Part, Recipe};
 use crate::state::Tables;
-use kw_core::layout::{Layout, Misfit};
 use kw_sys::args::{Ints, Out};
+use kw_types::layout::{Layout, Misfit};
 use std::sync::Arc;
 
 /// The combiners of the ABI.

@@ -5,8 +5,8 @@ use crate::error::{Class, Fault, Res};
 use crate::handle::TypeH;
 use crate::objects::datatype::{Recipe, checked_count};
 use crate::state::Mpi;
-use kw_core::layout::{Layout, Misfit};
 use kw_sys::args::Out;
+use kw_types::layout::{Layout, Misfit};
 
 /// Scalar arguments as contents: large-count constructors keep them all as counts, the others as integers and addresses.
 fn scalars(kind: i32, large: bool, integers: &[i64], addresses: &[i64]) -> Recipe {

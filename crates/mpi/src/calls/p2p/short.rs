@@ -10,10 +10,10 @@ use crate::objects::comm::Comm;
 use crate::objects::status::ANY_TAG;
 use crate::state::{State, Tables};
 use kw_base::Peer;
-use kw_core::layout::basic;
 use kw_engine::{Engine, Found, Want};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::flat::Flat;
+use kw_types::layout::basic;
 
 /// Sends the message, if that is simple.
 #[inline(always)]

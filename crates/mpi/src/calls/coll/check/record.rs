@@ -1,6 +1,6 @@
 //! What one rank says of its call, as bytes of a length that depends on the number of ranks only.
 
-use kw_core::layout::Layout;
+use kw_types::layout::Layout;
 
 /// Position of the byte that says which form of the call this is.
 pub(in crate::calls::coll) const FORM: usize = 0;

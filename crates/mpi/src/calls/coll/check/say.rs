@@ -10,7 +10,7 @@ use crate::objects::Comm;
 use crate::objects::op::Operation;
 use crate::objects::topology::Neighborhood;
 use crate::state::Tables;
-use kw_core::schedule::{Coll, Edge};
+use kw_coll::{Coll, Edge};
 use kw_sys::args::{Array, Ints};
 use kw_sys::reduce::Op;
 

@@ -8,7 +8,7 @@ use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
 use crate::objects::topology::Neighborhood;
 use crate::state::{State, Tables};
-use kw_core::schedule::{Ask, Blocks, Coll, RECV, SEND};
+use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
 use kw_engine::Memory;
 
 /// The edges of this process, which all ranks' topologies describe alike.

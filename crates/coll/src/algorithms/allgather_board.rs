@@ -1,0 +1,35 @@
+//! Allgather on a board: everybody shows its block, and copies what the others show. Long blocks go through the long shelf in
+//! pieces, two or more at a time: whoever shows the next piece has read everybody's last one.
+
+use crate::cut::Cut;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let home = ask.recv.block(ask.rank);
+    let mine = if ask.in_place {
+        home
+    } else {
+        ask.send.block(0)
+    };
+    if ask.size < 2 || mine.is_empty() {
+        if !ask.in_place {
+            s.copy(mine, home);
+        }
+        return;
+    }
+    let cut = Cut::new(ask, s, mine.len, 2);
+    for i in 0..cut.pieces() {
+        let (piece, stage) = (cut.piece(mine, i), i as u32 + 1);
+        s.copy(piece, cut.slot(ask.rank, i).part(0, piece.len));
+        s.raise(stage);
+        if i == 0 && !ask.in_place {
+            s.copy(mine, home);
+        }
+        for from in (1..ask.size).map(|by| ask.after(by)) {
+            let into = cut.piece(ask.recv.block(from), i);
+            s.watch(from, stage);
+            s.copy(cut.slot(from, i).part(0, into.len), into);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Allgather of several nodes: each node gathers at its leader, the leaders exchange what their nodes have, each leader
+//! spreads all. Goes through packed memory in the order of nodes; for equal blocks.
+
+use super::bcast_nodes;
+use crate::among::{Among, Levels};
+use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (Some(nodes), true) = (ask.nodes, ask.block_bytes > 0) else {
+        return;
+    };
+    let ask = &Ask { root: 0, ..*ask };
+    let levels = Levels::of(ask);
+    let all = s.bytes(ask.size as u64 * ask.block_bytes);
+    let here = node_part(nodes, nodes.of(ask.rank), all, ask.block_bytes);
+    let own = here.part(
+        levels.inside(0).place(ask.rank) as u64 * ask.block_bytes,
+        ask.block_bytes,
+    );
+    s.copy(
+        if ask.in_place {
+            ask.recv.block(ask.rank)
+        } else {
+            ask.send.block(0)
+        },
+        own,
+    );
+    collect(&levels, own, here, ask, s);
+    if levels.is_hub {
+        exchange(&levels, nodes, all, ask, s);
+    }
+    bcast_nodes::inside(&levels, 1, all, ask, s);
+    put(nodes, all, ask, s);
+}
+
+/// What of `all`, in the order of nodes, belongs to the ranks of a node: `each` bytes a rank.
+pub(super) fn node_part(nodes: &Nodes, node: u32, all: Slice, each: u64) -> Slice {
+    let count = nodes.ranks(node).len() as u64;
+    all.part(nodes.start(node) as u64 * each, count * each)
+}
+
+/// Gathers the equal pieces `own` of a node's ranks in `here` of their hub, where the hub's own lies already.
+pub(super) fn collect(levels: &Levels, own: Slice, here: Slice, ask: &Ask, s: &mut Schedule) {
+    let inside = levels.inside(0).on(own, here);
+    let each = |buf| Blocks::Even { buf, each: own.len };
+    let part = Ask {
+        root: inside.place(levels.hub),
+        block_bytes: own.len,
+        send: each(SEND),
+        recv: each(RECV),
+        in_place: levels.is_hub,
+        ..inside.ask(ask)
+    };
+    inside.run(Coll::Gather, own.len, &part, s);
+}
+
+/// Allgather among the leaders: each has its node's part of `all`.
+fn exchange(levels: &Levels, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
+    let each = ask.block_bytes;
+    let parts = (0..nodes.count()).map(|node| node_part(nodes, node, all, each));
+    let (at, counts): (Vec<i64>, Vec<u64>) = parts.map(|p| (p.at, p.len)).unzip();
+    let between: Among = levels.between().on(all, all);
+    let part = Ask {
+        in_place: true,
+        send: Blocks::NONE,
+        recv: Blocks::Listed {
+            buf: RECV,
+            counts: &counts,
+            at: &at,
+        },
+        ..between.ask(ask)
+    };
+    between.run(Coll::Allgather, all.len / nodes.count() as u64, &part, s);
+}
+
+/// From the order of nodes to the order of ranks.
+fn put(nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
+    if nodes.are_in_order() {
+        return s.copy(all, ask.recv.run(0, ask.size));
+    }
+    let each = ask.block_bytes;
+    for (i, &r) in nodes.in_order().iter().enumerate() {
+        s.copy(all.part(i as u64 * each, each), ask.recv.block(r));
+    }
+}

@@ -1,0 +1,23 @@
+//! Allgather round a ring, straight into place: `n-1` steps, each rank talks to its neighbours only; for long or unequal
+//! blocks.
+
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (rank, n) = (ask.rank, ask.size);
+    if !ask.in_place {
+        s.copy(ask.send.block(0), ask.recv.block(rank));
+    }
+    for round in 1..n {
+        let out = ask.recv.block(ask.before(round - 1));
+        let into = ask.recv.block(ask.before(round));
+        if !into.is_empty() {
+            s.recv(ask.before(1), into);
+        }
+        if !out.is_empty() {
+            s.send(ask.after(1), out);
+        }
+        s.fence();
+    }
+}

@@ -1,0 +1,25 @@
+//! Allreduce on a board: everybody shows its input, and combines what all show in the order of ranks (so all have the same
+//! bits). Each rank waits once a piece; for short messages and not too many ranks. Long data goes through the long shelf in
+//! pieces, two or more at a time: whoever shows the next piece has read everybody's last one.
+
+use super::reduce_board;
+use crate::cut::Cut;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (input, home) = (ask.input(), ask.output());
+    if ask.only_copies(s) {
+        return;
+    }
+    let cut = Cut::new(ask, s, ask.count, 2);
+    for i in 0..cut.pieces() {
+        let (mine, home) = (cut.piece(input, i), cut.piece(home, i));
+        let shown = cut.slot(ask.rank, i).part(0, mine.len);
+        s.copy(mine, shown);
+        s.raise(i as u32 + 1);
+        // In place, the first operand overwrites the input.
+        let mine = if ask.in_place { shown } else { mine };
+        reduce_board::fold(ask, &cut, i, mine, home, s);
+    }
+}

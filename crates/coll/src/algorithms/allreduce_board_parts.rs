@@ -1,0 +1,10 @@
+//! Allreduce on a board for long messages: each rank combines its part of every piece from all shelves, and all read the
+//! parts together. The order of ranks is kept.
+
+use super::reduce_board_parts;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    reduce_board_parts::combine(ask, true, s);
+}

@@ -1,0 +1,41 @@
+//! Allreduce on a board by one rank: everybody shows its input, the last rank combines in the order of ranks and shows the result, which all
+//! read. Two waits a piece, but the work of combining is done once, not by every rank: for middle sizes where ranks share cores.
+
+use super::reduce_board;
+use crate::cut::Cut;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (input, home) = (ask.input(), ask.output());
+    if ask.only_copies(s) {
+        return;
+    }
+    let cut = Cut::new(ask, s, ask.count, 2);
+    // In place its input is the first operand, which may be overwritten.
+    let root = ask.size - 1;
+    let result = |i| cut.slot(root, i).part(0, cut.piece(home, i).len);
+    if ask.rank == root {
+        for i in 0..cut.pieces() {
+            let home = cut.piece(home, i);
+            reduce_board::fold(ask, &cut, i, cut.piece(input, i), home, s);
+            // Whoever shows piece i has read the result before the last, whose slot this is.
+            s.copy(home, result(i));
+            s.raise(i as u32 + 1);
+        }
+        return;
+    }
+    let read = |i: u64, s: &mut Schedule| {
+        s.watch(root, i as u32 + 1);
+        s.copy(result(i), cut.piece(home, i));
+    };
+    for i in 0..cut.pieces() {
+        let mine = cut.piece(input, i);
+        s.copy(mine, cut.slot(ask.rank, i).part(0, mine.len));
+        s.raise(i as u32 + 1);
+        if i > 0 {
+            read(i - 1, s);
+        }
+    }
+    read(cut.pieces() - 1, s);
+}

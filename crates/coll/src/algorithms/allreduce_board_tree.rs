@@ -1,0 +1,20 @@
+//! Allreduce on a board by a tree of given fan-out: a rank combines what those show whom it leads and shows the result; all
+//! read it from the root. For short messages and many ranks, where combining everything everywhere is too much work.
+
+use super::{allreduce_board_parts, reduce_board_tree};
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
+        return allreduce_board_parts::emit(ask, s);
+    }
+    s.use_short(ask.count);
+    let all = reduce_board_tree::fold_up(ask, s);
+    s.copy(all, ask.shelf(ask.rank, ask.count));
+    s.raise(1);
+    if ask.rank > 0 {
+        s.watch(0, 1);
+    }
+    s.copy(ask.shelf(0, ask.count), ask.output());
+}

@@ -1,0 +1,42 @@
+//! Allreduce by recursive doubling: `ceil(log2 n)` exchanges of the whole data, in the order of ranks; for short messages.
+//! With `n` no power of two, the first ranks pair up before and after.
+
+use crate::fold::Fold;
+use crate::halving::Core;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let rank = ask.rank;
+    if ask.count == 0 {
+        return;
+    }
+    let core = Core::of(ask.size);
+    let mut fold = Fold::new(ask.input(), ask.output(), ask.commutative);
+    if core.is_paired(rank) && rank % 2 == 0 {
+        s.send(rank + 1, fold.acc());
+        s.fence();
+        s.recv(rank + 1, ask.output());
+        return;
+    }
+    if core.is_paired(rank) {
+        let fresh = fold.fresh(s);
+        s.receive(rank - 1, fresh);
+        fold.take(s, fresh, true);
+    }
+    let v = core.number(rank);
+    let mut mask = 1;
+    while mask < core.size {
+        let other = core.last(v ^ mask);
+        let fresh = fold.fresh(s);
+        s.recv(other, fresh);
+        s.send(other, fold.acc());
+        s.fence();
+        fold.take(s, fresh, other < rank);
+        mask *= 2;
+    }
+    fold.finish(s);
+    if core.is_paired(rank) {
+        s.send(rank - 1, ask.output());
+    }
+}

@@ -1,0 +1,39 @@
+//! Allreduce after Rabenseifner: reduce-scatter by recursive halving, allgather by recursive doubling. As few bytes as the
+//! ring in `2 log2 n` steps; for long messages and commutative operations. With `n` no power of two, the first ranks pair
+//! up before and after.
+
+use crate::ask::parts_of;
+use crate::fold::Fold;
+use crate::halving::{Core, Seat};
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (rank, core, home) = (ask.rank, Core::of(ask.size), ask.output());
+    if ask.count == 0 {
+        return;
+    }
+    let mut fold = Fold::new(ask.input(), home, ask.commutative);
+    if core.is_paired(rank) && rank % 2 == 0 {
+        s.send(rank + 1, fold.acc());
+        s.fence();
+        s.recv(rank + 1, home);
+        return;
+    }
+    if core.is_paired(rank) {
+        let fresh = fold.fresh(s);
+        s.receive(rank - 1, fresh);
+        fold.take(s, fresh, true);
+    }
+    let seat = Seat {
+        v: core.number(rank),
+        size: core.size,
+        rank: &|v| core.last(v),
+        cut: &|all, i, j| parts_of(all, i, j, core.size),
+    };
+    seat.halve(fold, s, home);
+    seat.double(s, home);
+    if core.is_paired(rank) {
+        s.send(rank - 1, home);
+    }
+}

@@ -1,0 +1,22 @@
+//! Alltoall with MPI_IN_PLACE (and its v and w forms): pairs exchange one after another, each rank setting the block it
+//! sends aside first.
+
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (rank, n) = (ask.rank, ask.size);
+    for round in 0..n {
+        // `other` is its own partner's partner in this round.
+        let other = (round + n - rank) % n;
+        let block = ask.recv.block(other);
+        if other == rank || block.is_empty() {
+            continue;
+        }
+        let aside = s.packed(block);
+        s.copy(block, aside);
+        s.recv(other, block);
+        s.send(other, aside);
+        s.fence();
+    }
+}

@@ -1,0 +1,125 @@
+//! Alltoall of several nodes: each rank gives all its blocks to its leader, the leaders exchange bundles (one message for a
+//! pair of nodes), and each leader deals out what came. For short equal blocks: every block is copied a few times.
+
+use super::allgather_nodes::collect;
+use crate::among::Levels;
+use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (Some(nodes), true) = (ask.nodes, ask.block_bytes > 0) else {
+        return;
+    };
+    let ask = &Ask { root: 0, ..*ask };
+    let (levels, row) = (Levels::of(ask), ask.size as u64 * ask.block_bytes);
+    let rows = if levels.is_hub {
+        levels.here.len() as u64
+    } else {
+        1
+    };
+    let own = s.bytes(rows * row);
+    s.copy(ask.send.run(0, ask.size), own.part(0, row));
+    collect(&levels, own.part(0, row), own, ask, s);
+    let came = s.bytes(rows * row);
+    if levels.is_hub {
+        let (out, into) = (s.bytes(own.len), s.bytes(own.len));
+        let desk = Desk {
+            nodes,
+            row,
+            each: ask.block_bytes,
+            here: levels.here,
+        };
+        desk.bundle(own, out, s);
+        exchange(&levels, &desk, out, into, ask, s);
+        desk.unbundle(into, came, s);
+    }
+    deal(&levels, came, row, ask, s);
+    s.copy(came.part(0, row), ask.recv.run(0, ask.size));
+}
+
+/// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or gets from) each rank.
+struct Desk<'a> {
+    nodes: &'a Nodes,
+    /// Bytes of a row and of a block.
+    row: u64,
+    each: u64,
+    here: &'a [u32],
+}
+
+impl Desk<'_> {
+    /// The bundle for, or from, a node.
+    fn bundle_of(&self, all: Slice, node: u32) -> Slice {
+        let pair = (self.nodes.ranks(node).len() * self.here.len()) as u64;
+        let before = self.nodes.start(node) as u64 * self.here.len() as u64;
+        all.part(before * self.each, pair * self.each)
+    }
+
+    /// A block in a row.
+    fn cell(&self, rows: Slice, row: usize, rank: u32) -> Slice {
+        rows.part(row as u64 * self.row + rank as u64 * self.each, self.each)
+    }
+
+    /// From rows to bundles: in a bundle, sender by sender, what each of the other node's ranks gets.
+    fn bundle(&self, rows: Slice, out: Slice, s: &mut Schedule) {
+        for node in 0..self.nodes.count() {
+            let (mut at, bundle) = (0, self.bundle_of(out, node));
+            for row in 0..self.here.len() {
+                for &to in self.nodes.ranks(node) {
+                    s.copy(self.cell(rows, row, to), bundle.part(at, self.each));
+                    at += self.each;
+                }
+            }
+        }
+    }
+
+    /// From bundles to rows.
+    fn unbundle(&self, into: Slice, rows: Slice, s: &mut Schedule) {
+        for node in 0..self.nodes.count() {
+            let (mut at, bundle) = (0, self.bundle_of(into, node));
+            for &from in self.nodes.ranks(node) {
+                for row in 0..self.here.len() {
+                    s.copy(bundle.part(at, self.each), self.cell(rows, row, from));
+                    at += self.each;
+                }
+            }
+        }
+    }
+}
+
+/// Alltoall of the bundles among the leaders.
+fn exchange(levels: &Levels, desk: &Desk, out: Slice, into: Slice, ask: &Ask, s: &mut Schedule) {
+    let bundles = (0..desk.nodes.count()).map(|node| desk.bundle_of(out, node));
+    let (at, counts): (Vec<i64>, Vec<u64>) = bundles.map(|b| (b.at, b.len)).unzip();
+    let listed = |buf| Blocks::Listed {
+        buf,
+        counts: &counts,
+        at: &at,
+    };
+    let between = levels.between().on(out, into);
+    let part = Ask {
+        in_place: false,
+        send: listed(SEND),
+        recv: listed(RECV),
+        ..between.ask(ask)
+    };
+    between.run(
+        Coll::Alltoall,
+        out.len / desk.nodes.count() as u64,
+        &part,
+        s,
+    );
+}
+
+/// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's is there already.
+fn deal(levels: &Levels, rows: Slice, row: u64, ask: &Ask, s: &mut Schedule) {
+    let inside = levels.inside(1).on(rows, rows);
+    let even = |buf| Blocks::Even { buf, each: row };
+    let part = Ask {
+        block_bytes: row,
+        send: even(SEND),
+        recv: even(RECV),
+        in_place: levels.is_hub,
+        ..inside.ask(ask)
+    };
+    inside.run(Coll::Scatter, row, &part, s);
+}

@@ -1,0 +1,14 @@
+//! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank moves; when ranks share
+//! cores, each needs its core once.
+
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 {
+        return;
+    }
+    s.use_short(0);
+    s.raise(1);
+    s.watch_all(1);
+}

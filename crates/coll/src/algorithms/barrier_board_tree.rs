@@ -1,0 +1,20 @@
+//! Barrier on a board by a tree of given fan-out: a rank raises when all it leads have raised, and goes when the root has
+//! raised. For so many ranks that everybody's look at everybody would be too much.
+
+use crate::tree::Tree;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 {
+        return;
+    }
+    s.use_short(0);
+    for child in Tree::new(ask.fan, ask.size).children(ask.rank) {
+        s.watch(child, 1);
+    }
+    s.raise(1);
+    if ask.rank > 0 {
+        s.watch(0, 1);
+    }
+}

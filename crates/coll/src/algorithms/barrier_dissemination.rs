@@ -1,0 +1,15 @@
+//! Barrier by dissemination: in round `k` everybody tells the rank `2^k` further round the ring. `ceil(log2 n)` rounds
+//! for everybody; best when every rank has a core.
+
+use crate::{Ask, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let mut step = 1;
+    while step < ask.size {
+        s.recv(ask.before(step), Slice::NOTHING);
+        s.send(ask.after(step), Slice::NOTHING);
+        s.fence();
+        step *= 2;
+    }
+}

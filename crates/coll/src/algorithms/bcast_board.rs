@@ -1,0 +1,35 @@
+//! Broadcast on a board: the root writes its shelf, everybody reads there. Long data goes through the long shelf in pieces,
+//! in as many slots as the fan-out says: while the others read one half of the shelf, the root fills the other.
+
+use crate::cut::Cut;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let data = ask.output();
+    if ask.size < 2 || data.is_empty() {
+        return;
+    }
+    let cut = Cut::new(ask, s, data.len, 2);
+    let half = (cut.slots() / 2).max(1);
+    let pieces = cut.pieces();
+    for i in 0..pieces {
+        let (piece, stage) = (cut.piece(data, i), i as u32 + 1);
+        let slot = cut.slot(ask.root, i).part(0, piece.len);
+        let ends_half = (i + 1) % half == 0;
+        if ask.is_root() {
+            // The pieces that the next half of the shelf held before.
+            if i % half == 0 && i + half > cut.slots() {
+                s.watch_all((i + half - cut.slots()) as u32);
+            }
+            s.copy(piece, slot);
+            s.raise(stage);
+        } else {
+            s.watch(ask.root, stage);
+            s.copy(slot, piece);
+            if ends_half && i + 1 < pieces {
+                s.raise(stage);
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Broadcast along a chain of ranks, the data cut into pieces that follow one another: every link is busy with another
+//! piece, and nothing is sent twice by anybody. For long messages. The table's `/number` is the number of pieces.
+
+use crate::ask::part_of;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (v, data) = (ask.relative(), ask.output());
+    let pieces = (ask.fan as u64).min(data.len) as u32;
+    let first = s.slots;
+    for i in (0..pieces).filter(|_| v > 0) {
+        s.recv(ask.before(1), part_of(data, i, pieces));
+    }
+    for i in (0..pieces).filter(|_| v + 1 < ask.size) {
+        if v > 0 {
+            s.wait(first + i);
+        }
+        s.send(ask.after(1), part_of(data, i, pieces));
+    }
+}

@@ -1,0 +1,18 @@
+//! Broadcast in which the root starts a send to everybody: every other rank wakes once; for few processes (seeds/004).
+
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let data = ask.output();
+    if data.is_empty() {
+        return;
+    }
+    if !ask.is_root() {
+        s.recv(ask.root, data);
+        return;
+    }
+    for v in 1..ask.size {
+        s.send(ask.absolute(v), data);
+    }
+}

@@ -1,0 +1,60 @@
+//! Broadcast as scatter (binomial) and allgather (recursive doubling): `2 log2 n` steps; for middling messages. With `n` no
+//! power of two, each rank of the power of two below it passes what it gets on to one of the others.
+
+use super::bcast_scatter_ring::scatter;
+use super::gather_binomial::span;
+use crate::ask::parts_of;
+use crate::halving::Core;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (v, data, m) = (ask.relative(), ask.output(), Core::of(ask.size).size);
+    let cut = |(i, j): (u32, u32)| parts_of(data, i, j, m);
+    if v >= m {
+        for range in arrivals(v - m, m) {
+            s.recv_some(ask.absolute(v - m), cut(range));
+        }
+        return;
+    }
+    let pass_on = |s: &mut Schedule, range| {
+        if v + m < ask.size {
+            s.send_some(ask.absolute(v + m), cut(range));
+        }
+    };
+    scatter(ask, m, s);
+    pass_on(s, (v, v + span(v, m)));
+    let mut mask = 1;
+    while mask < m {
+        let (w, start) = (v ^ mask, |x: u32| x & !(mask - 1));
+        let (mine, theirs) = ((start(v), start(v) + mask), (start(w), start(w) + mask));
+        if !holds(v, mask) {
+            s.recv_some(ask.absolute(w), cut(theirs));
+        }
+        if !holds(w, mask) {
+            s.send_some(ask.absolute(w), cut(mine));
+        }
+        s.fence();
+        if !holds(v, mask) {
+            pass_on(s, theirs);
+        }
+        mask *= 2;
+    }
+}
+
+/// Whether the scatter has left at relative rank `v` what its partner in this round has.
+fn holds(v: u32, mask: u32) -> bool {
+    v & (2 * mask - 1) == 0
+}
+
+/// The ranges of parts in the order in which they come to relative rank `v` of `m`.
+fn arrivals(v: u32, m: u32) -> impl Iterator<Item = (u32, u32)> {
+    let rounds = (0..m.ilog2())
+        .map(|k| 1 << k)
+        .filter(move |&mask| !holds(v, mask));
+    let later = rounds.map(move |mask| {
+        let start = (v ^ mask) & !(mask - 1);
+        (start, start + mask)
+    });
+    std::iter::once((v, v + span(v, m))).chain(later)
+}

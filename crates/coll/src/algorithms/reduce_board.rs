@@ -1,0 +1,64 @@
+//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Long data goes through the long shelf
+//! in pieces: while the root combines what lies in one half of the shelf, the others fill the other. For short messages and not
+//! too many ranks, and for long ones with two, where the root of one call shows the pieces of the next while it is not needed.
+
+use crate::cut::Cut;
+use crate::{Ask, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (input, home) = (ask.input(), ask.output());
+    if ask.only_copies(s) {
+        return;
+    }
+    let cut = Cut::new(ask, s, ask.count, 2);
+    let half = (cut.slots() / 2).max(1);
+    let pieces = cut.pieces();
+    // In place, the first operand would overwrite the input, unless that is the first operand.
+    let keeps = ask.is_root() && ask.in_place && !ask.commutative && ask.rank + 1 < ask.size;
+    let aside = keeps.then(|| s.elements(cut.each()));
+    for i in 0..pieces {
+        let (stage, ends_half) = (i as u32 + 1, (i + 1) % half == 0);
+        let mine = cut.piece(input, i);
+        if ask.is_root() {
+            let mine = match aside {
+                Some(aside) => {
+                    let kept = aside.part(0, mine.len);
+                    s.copy(mine, kept);
+                    kept
+                }
+                None => mine,
+            };
+            fold(ask, &cut, i, mine, cut.piece(home, i), s);
+            if ends_half && i + 1 < pieces {
+                s.raise(stage);
+            }
+        } else {
+            // The pieces that the next half of the shelf held before.
+            if i % half == 0 && i + half > cut.slots() {
+                s.watch(ask.root, (i + half - cut.slots()) as u32);
+            }
+            s.copy(mine, cut.slot(ask.rank, i).part(0, mine.len));
+            s.raise(stage);
+        }
+    }
+}
+
+/// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If `mine` lies there already, it is
+/// the first operand.
+pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
+    let operand = |r: u32, s: &mut Schedule| {
+        if r == ask.rank {
+            return mine;
+        }
+        s.watch(r, i as u32 + 1);
+        cut.slot(r, i).part(0, home.len)
+    };
+    if mine != home {
+        return s.fold(ask.size, home, |nth, s| operand(ask.size - 1 - nth, s));
+    }
+    for r in (0..ask.size).rev().filter(|&r| r != ask.rank) {
+        let left = operand(r, s);
+        s.reduce(left, home);
+    }
+}

@@ -1,0 +1,118 @@
+//! Reduce on a board for long messages. The data goes through the long shelves in pieces, and each rank combines its part of
+//! every piece, so that all cores share the work; the root collects the parts. The order of ranks is kept.
+//!
+//! All work on three pieces at a time: in step `i` a rank shows piece `i`, combines its part of piece `i-1`, and collects
+//! piece `i-2`; then it raises. So there is one wait a piece, and three slots are enough. A rank combines in memory of its
+//! own and shows the sum: nobody writes lines that another core has.
+
+use crate::ask::{part_of, parts_of};
+use crate::cut::Cut;
+use crate::{Ask, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    combine(ask, false, s);
+}
+
+/// Combines everybody's data at the root, or at all ranks.
+pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
+    let (input, home) = (ask.input(), ask.output());
+    if ask.only_copies(s) {
+        return;
+    }
+    let cut = Cut::long(ask, s, ask.count, 3);
+    let pieces = cut.pieces();
+    let collects = at_all || ask.is_root();
+    // Where the sum may not begin with what lies at home, or there is no home.
+    let aside = !collects || (ask.in_place && !ask.commutative);
+    let parts = Parts {
+        ask,
+        cut: &cut,
+        shows_sum: at_all || !ask.is_root(),
+        collects,
+        aside: aside.then(|| s.elements(cut.each().div_ceil(ask.size as u64))),
+    };
+    let last = if collects { pieces + 1 } else { pieces };
+    for i in 0..=last {
+        if i > 0 {
+            s.watch_all(i as u32);
+        }
+        if i < pieces {
+            parts.show(i, cut.piece(input, i), s);
+        }
+        if let Some(i) = i.checked_sub(1).filter(|&i| i < pieces) {
+            let into = if collects { home } else { input };
+            parts.fold(i, cut.piece(input, i), cut.piece(into, i), s);
+        }
+        if let Some(i) = i.checked_sub(2).filter(|_| collects) {
+            parts.collect(i, cut.piece(home, i), s);
+        }
+        if i <= pieces {
+            s.raise(i as u32 + 1);
+        }
+    }
+}
+
+/// Who works on which part of a piece, and where.
+struct Parts<'a> {
+    ask: &'a Ask<'a>,
+    cut: &'a Cut<'a>,
+    /// Others want this rank's sums.
+    shows_sum: bool,
+    /// This rank wants all sums.
+    collects: bool,
+    /// Memory for a part, where it cannot be combined at home.
+    aside: Option<Slice>,
+}
+
+impl Parts<'_> {
+    /// Part `r` of a piece.
+    fn part(&self, piece: Slice, r: u32) -> Slice {
+        part_of(piece, r, self.ask.size)
+    }
+
+    /// Part `r` of piece `i` of that length on the shelf of `on`.
+    fn shown(&self, i: u64, len: u64, on: u32, r: u32) -> Slice {
+        self.part(self.cut.slot(on, i).part(0, len), r)
+    }
+
+    /// Shows a piece to those who combine its parts.
+    fn show(&self, i: u64, piece: Slice, s: &mut Schedule) {
+        let (r, n) = (self.ask.rank, self.ask.size);
+        let slot = self.cut.slot(r, i).part(0, piece.len);
+        for (from, to) in [(0, r), (r + 1, n)] {
+            s.copy(parts_of(piece, from, to, n), parts_of(slot, from, to, n));
+        }
+    }
+
+    /// Combines this rank's part of a piece of the input; it belongs in that piece of the result.
+    fn fold(&self, i: u64, piece: Slice, result: Slice, s: &mut Schedule) {
+        let (r, n) = (self.ask.rank, self.ask.size);
+        let (own, home) = (self.part(piece, r), self.part(result, r));
+        let sum = self.aside.map_or(home, |a| a.part(0, own.len));
+        let shown = |q| self.shown(i, piece.len, q, r);
+        if self.ask.commutative && own == sum {
+            for q in (1..n).map(|by| self.ask.after(by)) {
+                s.reduce(shown(q), sum);
+            }
+        } else {
+            let operand = |q| if q == r { own } else { shown(q) };
+            // From the last rank down, or, where order means nothing, from this rank down.
+            let turn = if self.ask.commutative { r } else { n - 1 };
+            s.fold(n, sum, |i, _| operand((turn + n - i) % n));
+        }
+        if self.shows_sum {
+            s.copy(sum, shown(r));
+        }
+        if self.collects && sum != home {
+            s.copy(sum, home);
+        }
+    }
+
+    /// Reads the others' parts of a combined piece.
+    fn collect(&self, i: u64, piece: Slice, s: &mut Schedule) {
+        for r in (1..self.ask.size).map(|by| self.ask.after(by)) {
+            s.copy(self.shown(i, piece.len, r, r), self.part(piece, r));
+        }
+    }
+}

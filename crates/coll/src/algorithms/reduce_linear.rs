@@ -1,0 +1,48 @@
+//! Reduce in which the root receives from everybody at once and combines from the highest rank down: keeps the order of
+//! ranks, wakes nobody else; for few processes and short messages.
+
+use crate::{Ask, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.count == 0 {
+        return;
+    }
+    if !ask.is_root() {
+        s.send(ask.root, ask.input());
+        return;
+    }
+    fold_down(ask, ask.input(), ask.output(), s);
+}
+
+/// At this rank: receives everybody's `count` elements and combines them with `input` into `home`.
+pub fn fold_down(ask: &Ask, input: Slice, home: Slice, s: &mut Schedule) {
+    let (n, me, count) = (ask.size, ask.rank, ask.count);
+    let input = if input == home && n > 1 && me != n - 1 {
+        let aside = s.elements(count);
+        s.copy(home, aside);
+        aside
+    } else {
+        input
+    };
+    let last = n - 1;
+    let inbox = s.elements(count * (n as u64).saturating_sub(1));
+    let place = |r: u32| inbox.part((r - (r > me) as u32) as u64 * count, count);
+    let first = s.slots;
+    for r in (0..n).rev().filter(|&r| r != me) {
+        s.recv(r, if r == last { home } else { place(r) });
+    }
+    let mut slot = first;
+    for r in (0..n).rev() {
+        if r != me {
+            s.wait(slot);
+            slot += 1;
+        }
+        match (r == last, r == me) {
+            (true, true) if input != home => s.copy(input, home),
+            (true, _) => {}
+            (false, true) => s.reduce(input, home),
+            (false, false) => s.reduce(place(r), home),
+        }
+    }
+}

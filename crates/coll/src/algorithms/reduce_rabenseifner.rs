@@ -1,0 +1,39 @@
+//! Reduce after Rabenseifner: reduce-scatter by recursive halving, binomial gather to the root. Every rank moves about
+//! twice the data, whatever `n` is; for long messages and commutative operations. With `n` no power of two, the first
+//! ranks (counted from the root) pair up before.
+
+use crate::ask::parts_of;
+use crate::fold::Fold;
+use crate::halving::{Core, Seat};
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (u, core) = (ask.relative(), Core::of(ask.size));
+    if ask.count == 0 {
+        return;
+    }
+    if core.is_paired(u) && u % 2 == 1 {
+        s.send(ask.absolute(u - 1), ask.input());
+        return;
+    }
+    let home = if ask.is_root() {
+        ask.output()
+    } else {
+        s.elements(ask.count)
+    };
+    let mut fold = Fold::new(ask.input(), home, true);
+    if core.is_paired(u) {
+        let fresh = fold.fresh(s);
+        s.receive(ask.absolute(u + 1), fresh);
+        fold.take(s, fresh, false);
+    }
+    let seat = Seat {
+        v: core.number(u),
+        size: core.size,
+        rank: &|v| ask.absolute(core.first(v)),
+        cut: &|all, i, j| parts_of(all, i, j, core.size),
+    };
+    seat.halve(fold, s, home);
+    seat.collect(s, home);
+}

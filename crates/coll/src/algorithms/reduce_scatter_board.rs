@@ -1,0 +1,99 @@
+//! Reduce-scatter (and its block form) on a board: everybody shows the others' blocks, and combines its own from all shelves in
+//! the order of ranks. Long data goes through the long shelf in pieces, each of which has its share of every block, two or more
+//! at a time.
+
+use crate::ask::part_of;
+use crate::cut::Cut;
+use crate::{Ask, RECV, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (r, n) = (ask.rank, ask.size);
+    let mine = ask.send.block(r);
+    let result = Slice::whole(RECV, mine.len);
+    if ask.count == 0 {
+        return;
+    }
+    if n < 2 {
+        if !ask.in_place {
+            s.copy(mine, result);
+        }
+        return;
+    }
+    // In place, the input and the result share the receive buffer: combine aside.
+    let home = if ask.in_place {
+        s.elements(mine.len)
+    } else {
+        result
+    };
+    let cut = Cut::blocks(ask, s, ask.count, 2, n as u64);
+    let shares = Shares::new(ask, &cut);
+    for i in 0..shares.pieces {
+        for to in (1..n).map(|by| ask.after(by)) {
+            s.copy(shares.of(ask.send.block(to), i), shares.shown(r, to, i));
+        }
+        s.raise(i + 1);
+        if !mine.is_empty() {
+            fold(ask, &shares, i, mine, home, s);
+        } else if shares.pieces > 1 {
+            // Whoever shows the next piece has seen everybody's last one.
+            s.watch_all(i + 1);
+        }
+    }
+    if ask.in_place {
+        s.copy(home, result);
+    }
+}
+
+/// Combines piece `i` of this rank's block.
+fn fold(ask: &Ask, shares: &Shares, i: u32, mine: Slice, home: Slice, s: &mut Schedule) {
+    let sum = shares.of(home, i);
+    s.fold(ask.size, sum, |nth, s| {
+        let q = ask.size - 1 - nth;
+        if q == ask.rank {
+            return shares.of(mine, i);
+        }
+        s.watch(q, i + 1);
+        shares.shown(q, ask.rank, i)
+    });
+}
+
+/// How the blocks share the slots.
+struct Shares<'a> {
+    ask: &'a Ask<'a>,
+    cut: &'a Cut<'a>,
+    pieces: u32,
+    /// Where each block's share begins in a slot.
+    starts: Vec<u64>,
+}
+
+impl Shares<'_> {
+    fn new<'a>(ask: &'a Ask, cut: &'a Cut) -> Shares<'a> {
+        let pieces = cut.pieces();
+        let mut end = 0;
+        let start = |b| {
+            let start = end;
+            end += ask.send.block(b).len.div_ceil(pieces);
+            start
+        };
+        let starts = (0..ask.size).map(start).collect();
+        let pieces = pieces as u32;
+        Shares {
+            ask,
+            cut,
+            pieces,
+            starts,
+        }
+    }
+
+    fn of(&self, block: Slice, i: u32) -> Slice {
+        part_of(block, i, self.pieces)
+    }
+
+    /// Where `owner` shows piece `i` of the block of rank `to`.
+    fn shown(&self, owner: u32, to: u32, i: u32) -> Slice {
+        let len = self.of(self.ask.send.block(to), i).len;
+        let slot = self.cut.slot(owner, i as u64);
+        slot.part(self.starts[to as usize], len)
+    }
+}

@@ -1,0 +1,53 @@
+//! Reduce-scatter (and its block form) by recursive halving: `log2 n` exchanges, each of half of what is left; for
+//! commutative operations and blocks that are not long. With `n` no power of two, the first ranks pair up before and after.
+
+use crate::fold::Fold;
+use crate::halving::{Core, Seat};
+use crate::{Ask, RECV, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (rank, core) = (ask.rank, Core::of(ask.size));
+    if ask.count == 0 {
+        return;
+    }
+    let input = Slice::whole(ask.send.block(0).buf, ask.count);
+    let result = Slice::whole(RECV, ask.send.block(rank).len);
+    if core.is_paired(rank) && rank % 2 == 0 {
+        s.send(rank + 1, input);
+        s.fence();
+        s.recv_some(rank + 1, result);
+        return;
+    }
+    let home = s.elements(ask.count);
+    let mut fold = Fold::new(input, home, true);
+    if core.is_paired(rank) {
+        let fresh = fold.fresh(s);
+        s.receive(rank - 1, fresh);
+        fold.take(s, fresh, true);
+    }
+    let seat = Seat {
+        v: core.number(rank),
+        size: core.size,
+        rank: &|v| core.last(v),
+        cut: &|all, i, j| {
+            let (from, to) = (start(ask, core.first(i)), start(ask, core.first(j)));
+            all.part(from, to - from)
+        },
+    };
+    seat.halve(fold, s, home);
+    let block = |r: u32| home.part(start(ask, r), ask.send.block(r).len);
+    if core.is_paired(rank) {
+        s.send_some(rank - 1, block(rank - 1));
+    }
+    s.copy(block(rank), result);
+}
+
+/// Where the block of rank `r` begins; `r == size` gives the end.
+fn start(ask: &Ask, r: u32) -> u64 {
+    if r == ask.size {
+        ask.count
+    } else {
+        ask.send.block(r).at as u64
+    }
+}

@@ -1,0 +1,43 @@
+//! Reduce-scatter (and its block form) in `n-1` rounds in which each rank sends one block of its input to the rank that
+//! wants it; for commutative operations.
+
+use crate::fold::Fold;
+use crate::{Ask, RECV, Schedule, Slice};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let mine = ask.send.block(ask.rank);
+    let result = Slice::whole(RECV, mine.len);
+    // In place, the input and the result share the receive buffer: combine aside.
+    let home = if ask.in_place {
+        s.elements(mine.len)
+    } else {
+        result
+    };
+    let mut fold = Fold::new(mine, home, true);
+    for by in 1..ask.size {
+        let out = ask.send.block(ask.after(by));
+        let fresh = if mine.is_empty() {
+            Slice::NOTHING
+        } else {
+            fold.fresh(s)
+        };
+        if !mine.is_empty() {
+            s.recv(ask.before(by), fresh);
+        }
+        if !out.is_empty() {
+            s.send(ask.after(by), out);
+        }
+        s.fence();
+        if !mine.is_empty() {
+            fold.take(s, fresh, false);
+        }
+    }
+    if mine.is_empty() {
+        return;
+    }
+    fold.finish(s);
+    if ask.in_place {
+        s.copy(home, result);
+    }
+}

@@ -1,0 +1,54 @@
+//! Scatter by a binomial tree: inner ranks get their subtree packed and pass it on; for short equal blocks.
+
+use super::gather_binomial::{children, span};
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let (v, n, each) = (ask.relative(), ask.size, ask.block_bytes);
+    if each == 0 {
+        return;
+    }
+    if v == 0 {
+        return at_root(ask, s);
+    }
+    let parent = ask.absolute(v & (v - 1));
+    let mine = ask.recv.block(0);
+    let width = span(v, n);
+    if width == 1 {
+        s.recv(parent, mine);
+        return;
+    }
+    let all = s.bytes(width as u64 * each);
+    s.receive(parent, all);
+    for child in children(v, n).rev() {
+        let count = span(child, n) as u64;
+        s.send(
+            ask.absolute(child),
+            all.part((child - v) as u64 * each, count * each),
+        );
+    }
+    s.copy(all.part(0, each), mine);
+}
+
+fn at_root(ask: &Ask, s: &mut Schedule) {
+    let (n, each) = (ask.size, ask.block_bytes);
+    for child in children(0, n).rev() {
+        let (first, width) = (ask.absolute(child), span(child, n));
+        if first + width <= n {
+            s.send(first, ask.send.run(first, width));
+            continue;
+        }
+        let (high, low) = (n - first, first + width - n);
+        let aside = s.bytes(width as u64 * each);
+        s.copy(ask.send.run(first, high), aside.part(0, high as u64 * each));
+        s.copy(
+            ask.send.run(0, low),
+            aside.part(high as u64 * each, low as u64 * each),
+        );
+        s.send(first, aside);
+    }
+    if !ask.in_place {
+        s.copy(ask.send.block(ask.rank), ask.recv.block(0));
+    }
+}

@@ -1,0 +1,24 @@
+//! Scatter in which the root sends to everybody at once, straight from place; also for unequal blocks.
+
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let mine = ask.recv.block(0);
+    if !ask.is_root() {
+        if !mine.is_empty() {
+            s.recv(ask.root, mine);
+        }
+        return;
+    }
+    for v in 1..ask.size {
+        let to = ask.absolute(v);
+        let out = ask.send.block(to);
+        if !out.is_empty() {
+            s.send(to, out);
+        }
+    }
+    if !ask.in_place {
+        s.copy(ask.send.block(ask.rank), mine);
+    }
+}

@@ -1,0 +1,150 @@
+//! One rank in the checker: its programs, its private memory, its transfers in flight, and what it has announced.
+
+use super::clock::Clock;
+use super::symbol::Symbol;
+use super::{Call, Memory, Region};
+use crate::{SEND, SHELVES, Schedule, Slice, TEMPS, Temp};
+
+/// A transfer that the rank has not waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    pub slot: u32,
+    pub region: Region,
+    pub is_recv: bool,
+    /// The other end has come.
+    pub ended: bool,
+    /// What the sender knew.
+    pub news: Option<Clock>,
+}
+
+/// An announcement on the board.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    pub op: usize,
+    pub stage: u32,
+    pub clock: Clock,
+}
+
+#[derive(Debug)]
+struct Program {
+    schedule: Schedule,
+    user: Vec<Memory>,
+    temps: Vec<Memory>,
+}
+
+/// One rank.
+#[derive(Debug)]
+pub struct Rank {
+    programs: Vec<Program>,
+    /// Which collective it is in.
+    pub op: usize,
+    /// The collective has been allowed to use its shelves.
+    pub begun: bool,
+    pub pc: usize,
+    pub posted: u32,
+    pub flights: Vec<Flight>,
+    pub clock: Clock,
+    pub marks: Vec<Mark>,
+}
+
+impl Rank {
+    pub fn new(me: usize, calls: Vec<Call>) -> Rank {
+        let program = |(schedule, user): Call| Program {
+            temps: schedule.temps.iter().map(|t| temp(t, &user)).collect(),
+            schedule,
+            user,
+        };
+        Rank {
+            programs: calls.into_iter().map(program).collect(),
+            op: 0,
+            begun: false,
+            pc: 0,
+            posted: 0,
+            flights: Vec::new(),
+            clock: Clock::new(me),
+            marks: Vec::new(),
+        }
+    }
+
+    /// The schedule it runs now, unless it has ended all.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        self.programs.get(self.op).map(|p| &p.schedule)
+    }
+
+    /// The schedules of all its collectives.
+    pub fn schedules(&self) -> impl Iterator<Item = &Schedule> {
+        self.programs.iter().map(|p| &p.schedule)
+    }
+
+    /// The caller's buffers of every collective.
+    pub fn into_user(self) -> Vec<Vec<Memory>> {
+        self.programs.into_iter().map(|p| p.user).collect()
+    }
+
+    /// The first announcement of a collective from a stage on.
+    pub fn mark(&self, op: usize, stage: u32) -> Option<&Mark> {
+        self.marks.iter().find(|m| m.op == op && m.stage >= stage)
+    }
+
+    /// The highest stage announced in the present collective.
+    pub fn stage(&self) -> Option<u32> {
+        let last = self.marks.last().filter(|m| m.op == self.op);
+        last.map(|m| m.stage)
+    }
+
+    fn memory(&mut self, buf: u32) -> &mut Memory {
+        assert!(!(SHELVES..TEMPS).contains(&buf), "no private memory");
+        let program = &mut self.programs[self.op];
+        if buf >= TEMPS {
+            &mut program.temps[(buf - TEMPS) as usize]
+        } else {
+            &mut program.user[buf as usize]
+        }
+    }
+
+    /// Where a slice of private memory lies.
+    pub fn region(&mut self, slice: Slice) -> Region {
+        let memory = self.memory(slice.buf);
+        let from = usize::try_from(slice.at).expect("slice begins inside its buffer") * memory.unit;
+        let to = from + slice.len as usize * memory.unit;
+        let len = memory.cells.len();
+        assert!(to <= len, "{slice:?} ends at {to} of {len}");
+        let buf = slice.buf;
+        Region { buf, from, to }
+    }
+
+    /// Faults where the region may not be touched now.
+    pub fn may(&self, region: &Region, write: bool) {
+        assert!(
+            !(write && region.buf == SEND && region.to > region.from),
+            "writes the send buffer"
+        );
+        for f in &self.flights {
+            assert!(
+                !(f.region.meets(region) && (write || f.is_recv)),
+                "step {} touches {region:?}, in flight",
+                self.pc
+            );
+        }
+    }
+
+    pub fn load(&mut self, r: Region) -> Vec<Symbol> {
+        self.memory(r.buf).cells[r.from..r.to].to_vec()
+    }
+
+    pub fn store(&mut self, r: Region, data: &[Symbol]) {
+        self.memory(r.buf).cells[r.from..r.to].copy_from_slice(data);
+    }
+}
+
+fn temp(temp: &Temp, user: &[Memory]) -> Memory {
+    let (cells, unit) = match *temp {
+        Temp::Bytes(n) | Temp::Elements(n) => (n as usize, 1),
+        Temp::Packed(like) => {
+            let n = like.len as usize * user[like.buf as usize].unit;
+            (n, n)
+        }
+    };
+    let cells = vec![Symbol::NEVER; cells];
+    Memory { cells, unit }
+}

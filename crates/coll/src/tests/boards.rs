@@ -1,0 +1,349 @@
+//! The checker itself, on boards: planted mistakes must be faults, and the rule of reuse must be just strict enough.
+
+use super::*;
+use crate::algorithms::bcast_board;
+use crate::among::Among;
+use crate::check::Reuse;
+use crate::{SHELVES, Shelf, Slice, Step};
+
+/// The shelf of a rank, `len` units of it beyond the line.
+fn shelf(r: u32, len: u64) -> Slice {
+    Slice {
+        at: SHELF_LINE as i64,
+        ..line(r, len)
+    }
+}
+
+/// The shelf of a rank, `len` units of its line.
+fn line(r: u32, len: u64) -> Slice {
+    Slice::whole(SHELVES + r, len)
+}
+
+/// Everybody writes two units on its shelf, raises, and adds up what all have written; `edit` plants a mistake at one rank.
+fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
+    let call = |r| {
+        let mut s = Schedule {
+            shelf: kind,
+            long: 2,
+            ..Schedule::default()
+        };
+        s.copy(Slice::whole(SEND, 2), shelf(r, 2));
+        s.raise(1);
+        s.watch_all(1);
+        s.copy(shelf(n - 1, 2), Slice::whole(RECV, 2));
+        for other in (0..n - 1).rev() {
+            s.reduce(shelf(other, 2), Slice::whole(RECV, 2));
+        }
+        edit(r, &mut s.steps);
+        (s, vec![plain(base(r, 2)), plain(never(2))])
+    };
+    (0..n).map(call).collect()
+}
+
+fn run(calls: Vec<Call>) -> Vec<Vec<Memory>> {
+    let n = calls.len() as u32;
+    World::new(calls, false).on(Some(boards(n)[1]), None).run()
+}
+
+#[test]
+fn a_sum_over_the_board_passes() {
+    for m in run(sum(5, Shelf::Short, |_, _| {})) {
+        assert_eq!(m[1].cells, folded(0..5, 0..2));
+    }
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn a_missing_watch_is_a_fault() {
+    run(sum(3, Shelf::Short, |r, steps| {
+        if r == 2 {
+            steps.remove(2);
+        }
+    }));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn a_watch_of_the_wrong_rank_is_a_fault() {
+    run(sum(3, Shelf::Short, |r, steps| {
+        if r == 2 {
+            steps[2] = Step::Watch { rank: 0, stage: 1 };
+        }
+    }));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn a_write_after_the_raise_is_a_fault() {
+    run(sum(3, Shelf::Short, |r, steps| {
+        if r == 0 {
+            steps.swap(0, 1);
+        }
+    }));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn overwriting_what_others_still_read_is_a_fault() {
+    run(sum(3, Shelf::Short, |_, steps| {
+        steps.push(steps[0]);
+    }));
+}
+
+#[test]
+#[should_panic(expected = "stands in collective 0 at step 2")]
+fn a_missing_raise_is_a_fault() {
+    run(sum(3, Shelf::Short, |r, steps| {
+        if r == 1 {
+            steps.remove(1);
+        }
+    }));
+}
+
+#[test]
+#[should_panic(expected = "raises 1 after 1")]
+fn a_stage_that_does_not_go_up_is_a_fault() {
+    run(sum(2, Shelf::Short, |_, steps| steps.push(Step::Raise(1))));
+}
+
+#[test]
+#[should_panic(expected = "of a shelf of")]
+fn a_slice_beyond_the_shelf_is_a_fault() {
+    run(sum(2, Shelf::Short, |_, steps| {
+        let at = boards(2)[1].short as i64 - 1;
+        let to = Slice { at, ..shelf(0, 2) };
+        let from = Slice::whole(SEND, 2);
+        steps.insert(0, Step::Copy { from, to });
+    }));
+}
+
+#[test]
+#[should_panic(expected = "shelves of different kinds")]
+fn ranks_must_use_shelves_of_one_kind() {
+    let mut calls = sum(2, Shelf::Short, |_, _| {});
+    calls[1].0.shelf = Shelf::Long;
+    run(calls);
+}
+
+#[test]
+#[should_panic(expected = "never written")]
+fn reading_what_nobody_wrote_is_a_fault() {
+    run(sum(2, Shelf::Short, |_, steps| {
+        let to = Slice::whole(RECV, 1);
+        let from = Slice {
+            at: 3,
+            ..line(0, 1)
+        };
+        steps.push(Step::Copy { from, to });
+    }));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn a_shelf_from_which_a_message_still_flows_may_not_be_overwritten() {
+    // Rank 0 sends from its shelf and raises before the send has ended; rank 1 takes that for leave to write there.
+    let mut sender = Schedule {
+        shelf: Shelf::Short,
+        ..Schedule::default()
+    };
+    sender.copy(Slice::whole(SEND, 1), shelf(0, 1));
+    sender.send(1, shelf(0, 1));
+    sender.raise(1);
+    let mut receiver = Schedule {
+        shelf: Shelf::Short,
+        ..Schedule::default()
+    };
+    receiver.recv(0, Slice::whole(RECV, 1));
+    receiver.watch(0, 1);
+    receiver.copy(Slice::whole(SEND, 1), shelf(0, 1));
+    let memory = |r| vec![plain(base(r, 1)), plain(never(1))];
+    run(vec![(sender, memory(0)), (receiver, memory(1))]);
+}
+
+#[test]
+#[should_panic(expected = "in flight")]
+fn memory_is_in_flight_until_the_rank_has_waited() {
+    let mut one = Schedule::default();
+    one.recv(1, Slice::whole(RECV, 1));
+    one.copy(Slice::whole(SEND, 1), Slice::whole(RECV, 1));
+    let mut other = Schedule::default();
+    other.send(0, Slice::whole(SEND, 1));
+    let memory = |r| vec![plain(base(r, 1)), plain(never(1))];
+    run(vec![(one, memory(0)), (other, memory(1))]);
+}
+
+/// Rank 0 tells the others two units and waits for nobody; the others raise before they read, so that what they have
+/// announced in one collective says nothing of its end.
+fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
+    let call = |r| {
+        let mut s = Schedule {
+            shelf: kind,
+            long: 2,
+            ..Schedule::default()
+        };
+        if r == 0 {
+            s.copy(Slice::whole(SEND, 2), shelf(0, 2));
+        }
+        s.raise(1);
+        s.watch(0, 1);
+        s.copy(shelf(0, 2), Slice::whole(RECV, 2));
+        (s, vec![plain(base(r, 2)), plain(never(2))])
+    };
+    (0..n).map(call).collect()
+}
+
+/// The same news several times in a row.
+fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
+    let most = reuse.slots.max(reuse.lines);
+    let rounds = (0..2 * most + 3).map(|_| news(3, kind, shelf));
+    let mut row = vec![vec![]; 3];
+    for round in rounds {
+        let parts = row.iter_mut().zip(round);
+        parts.for_each(|(calls, call)| calls.push(call));
+    }
+    let board = Some(boards(3)[1]);
+    World::row(row, false)
+        .on(board, None)
+        .reusing(reuse)
+        .run_all()
+}
+
+/// So many shelves and lines, given out too early by so many collectives.
+fn reuse(slots: usize, lines: usize, early: usize) -> Reuse {
+    Reuse {
+        slots,
+        lines,
+        early,
+    }
+}
+
+#[test]
+fn the_rule_of_reuse_orders_collectives_in_a_row() {
+    let long = [(Shelf::Long, shelf as fn(u32, u64) -> Slice, 3, 3)];
+    let short = [2, 3, 16].map(|slots| (Shelf::Short, shelf as _, slots, 2 * slots));
+    let lines = [2, 3, 16].map(|lines| (Shelf::Short, line as _, 2, lines));
+    for (kind, memory, slots, lines) in long.into_iter().chain(short).chain(lines) {
+        for ops in news_in_a_row(kind, memory, reuse(slots, lines, 0)) {
+            assert!(ops.iter().all(|m| m[1].cells == base(0, 2)));
+        }
+    }
+}
+
+#[test]
+fn short_data_needs_nothing_but_lines() {
+    let board = Some(boards(2)[0]);
+    let a = ALL
+        .iter()
+        .find(|a| a.coll == Coll::Bcast && a.name == "board");
+    for (count, only) in [(1, true), (SHELF_LINE, true), (SHELF_LINE + 1, false)] {
+        for r in 0..2 {
+            let ask = Ask {
+                count,
+                board,
+                ..Ask::new(r, 2)
+            };
+            let s = emit(a.expect("a row"), &ask);
+            assert_eq!(s.touches_lines_only(1), only, "{count} units at rank {r}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn short_shelves_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(Shelf::Short, shelf, reuse(3, 6, 1));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn lines_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(Shelf::Short, line, reuse(2, 3, 1));
+}
+
+#[test]
+#[should_panic(expected = "in no order")]
+fn long_shelves_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(Shelf::Long, shelf, reuse(3, 3, 1));
+}
+
+#[test]
+fn parts_of_one_schedule_take_turns_on_a_board() {
+    // The root of both broadcasts waits for nobody by itself.
+    let len = 3;
+    for (n, board) in (2..9).flat_map(|n| boards(n).map(|b| (n, b))) {
+        let ranks: Vec<u32> = (0..n).collect();
+        let call = |r: u32| {
+            let mut s = Schedule::default();
+            let ask = Ask {
+                count: len,
+                board: Some(board),
+                ..Ask::new(r, n)
+            };
+            for turn in 0..2 {
+                let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
+                let part = Among::new(&ranks).on(data, data).by_board(turn);
+                part.emit(&mut s, |s| bcast_board::emit(&part.ask(&ask), s));
+            }
+            let all = 2 * len as usize;
+            let cells = if r == 0 { base(0, all) } else { never(all) };
+            (s, vec![plain(vec![]), plain(cells)])
+        };
+        let calls = (0..n).map(call).collect();
+        for m in World::new(calls, false).on(Some(board), None).run() {
+            assert_eq!(m[1].cells, base(0, 2 * len as usize));
+        }
+    }
+}
+
+#[test]
+fn every_board_algorithm_may_follow_every_other() {
+    // Kinds of shelves change places, so that shelves lie idle between two uses.
+    let n = 5;
+    for board in boards(n) {
+        let all: Vec<_> = ALL
+            .iter()
+            .filter(|a| matches!(a.need, Need::Board | Need::EvenBoard))
+            .collect();
+        for first in 0..all.len() {
+            let round = |k: usize| all[(first + k * (first + 1)) % all.len()];
+            let calls = |r: u32| {
+                (0..12)
+                    .map(move |k| call_of(round(k), r, n, board))
+                    .collect()
+            };
+            let row = (0..n).map(calls).collect();
+            World::row(row, true)
+                .on(Some(board), None)
+                .reusing(reuse(2, 3, 0))
+                .run_all();
+        }
+    }
+}
+
+/// Some call of an algorithm.
+fn call_of(a: &Algorithm, rank: u32, n: u32, board: Board) -> Call {
+    let block = 6;
+    let moves = matches!(a.coll, Coll::Allgather | Coll::Alltoall);
+    let even = |buf| Blocks::Even { buf, each: block };
+    let ask = Ask {
+        root: 1,
+        count: block * n as u64,
+        block_bytes: if moves { block } else { 0 },
+        send: even(SEND),
+        recv: even(RECV),
+        board: Some(board),
+        ..Ask::new(rank, n)
+    };
+    let len = (block * n as u64) as usize;
+    (
+        emit(a, &ask),
+        vec![
+            plain(base(rank, len)),
+            plain(if a.coll == Coll::Bcast {
+                base(1, len)
+            } else {
+                never(len)
+            }),
+        ],
+    )
+}

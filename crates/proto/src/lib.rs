@@ -1,0 +1,10 @@
+//! Messages as pure state machines: no sockets, no clock, no threads, no memory of the user, no unsafe.
+#![forbid(unsafe_code)]
+
+pub mod handshake;
+pub mod kept;
+pub mod matching;
+pub mod p2p;
+pub mod reliable;
+pub mod stripe;
+pub mod wire;

@@ -1,0 +1,367 @@
+//! Floods: more messages than the receiver has asked for, and how it slows their senders down.
+//!
+//! A message that comes before its receive is kept, and costs memory (payload and entry). When what a rank keeps passes a *mark*
+//! (`KW_UNEXPECTED`), it tells each sender whose messages it goes on to keep to **hold**; below half the mark it tells all of
+//! them to **go** again. A sender that was told to hold keeps further messages back, in their order, un-sent: their requests stay pending, as
+//! those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4). Only messages of point-to-point contexts
+//! are held: collectives, answers and the payload of messages that were offered before pass.
+//!
+//! ```text
+//! sender    open --Hold--> held --Go--> draining --all sent--> open
+//!             \--too much in the path's queue--> draining
+//! receiver  quiet --kept > mark--> holding --kept < mark / 2, or the program needs a message--> quiet
+//! ```
+//!
+//! No correct program can lock up by it, because the receiver never insists where the program may need what is held:
+//!
+//! - A rank gives no hold to a peer while a receive is posted that a message of that peer could match, and posting one makes
+//!   a held peer go.
+//! - A probe that finds nothing makes the peers go that it could have found something of.
+//! - A program that waits inside MPI for anything else, a collective or a send, while nothing arrives makes all of them go
+//!   (the owner says so, [`Machine::let_through`]: it has a clock). So even programs that rely on the buffering of messages go on.
+//!
+//! Each of the last two lets only a further portion through, a quarter of the mark, before the peer is told to hold again.
+//!
+//! What is already in a path cannot be held, so no more goes there than [`WINDOW`] (or our own mark, if that is less), and a rank that sends without ever looking
+//! must look now and then whether it was told to hold ([`Machine::owes_a_look`]).
+
+use super::machine::{Machine, Mode, ReqKey, State};
+use super::{Action, FrameBody, Memory, NO_COOKIE};
+use crate::matching::{Envelope, Pattern};
+use crate::wire::{Header, Kind};
+use kw_base::Peer;
+use kw_base::counters::Counter;
+use kw_types::comm::STRIDE;
+use std::collections::VecDeque;
+
+/// Bytes that a message costs its receiver beside its payload: its entries in the table of early messages and in two queues,
+/// and the allocator's share (`bench/flood`: 275 MB for a million of 8 bytes).
+const ENTRY: u64 = 272;
+/// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by [`weight`]): bytes.
+const WINDOW: u64 = 256 << 10;
+
+/// What a message of `len` bytes costs the receiver if it comes early.
+#[inline]
+pub(super) fn weight(len: u64) -> u64 {
+    len + ENTRY
+}
+
+#[inline]
+fn is_p2p(context: u32) -> bool {
+    context.is_multiple_of(STRIDE)
+}
+
+/// What a rank keeps, and how much that may be.
+#[derive(Debug)]
+pub(super) struct Flood {
+    /// Above it, senders are told to hold. `u64::MAX`: never.
+    mark: u64,
+    /// Weight of the messages of point-to-point contexts that are kept.
+    kept: u64,
+    /// Peers that were told to hold.
+    holding: usize,
+    /// Peers may send more than the mark, see [`Brake::leave`].
+    lenient: bool,
+    /// Peers that messages are kept back for, or whose path has enough to do.
+    stalled: Vec<Peer>,
+    /// Weight of what was sent since we last looked for frames.
+    unlooked: u64,
+}
+
+/// What two ranks have told each other.
+#[derive(Debug, Default)]
+pub(super) struct Brake {
+    /// We told the peer to hold.
+    holding: bool,
+    /// It is not told again before this much is kept.
+    leave: u64,
+    /// The peer told us to hold.
+    held: bool,
+    /// In [`Flood::stalled`].
+    stalled: bool,
+    /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
+    backlog: VecDeque<(ReqKey, Mode)>,
+    /// Weight of the messages that wait in the path's queue.
+    queued: u64,
+}
+
+impl Default for Flood {
+    fn default() -> Flood {
+        Flood {
+            mark: u64::MAX,
+            kept: 0,
+            holding: 0,
+            lenient: false,
+            stalled: Vec::new(),
+            unlooked: 0,
+        }
+    }
+}
+
+impl Flood {
+    /// A message went out.
+    #[inline]
+    pub(super) fn sent(&mut self, len: u64) {
+        self.unlooked += weight(len);
+    }
+
+    /// Most that waits in a path's own queue for one peer.
+    fn window(&self) -> u64 {
+        WINDOW.min(self.mark)
+    }
+
+    /// How much more a peer may send that was let go for want of a message.
+    fn portion(&self) -> u64 {
+        self.mark / 4
+    }
+}
+
+impl Brake {
+    pub(super) fn stalled(&self) -> bool {
+        self.stalled
+    }
+
+    /// Whether messages may go straight to the path.
+    fn is_free(&self, window: u64) -> bool {
+        self.backlog.is_empty() && self.may_go(window)
+    }
+
+    /// Whether the first message that was kept back may go now.
+    fn may_go(&self, window: u64) -> bool {
+        !self.held && self.queued < window
+    }
+}
+
+/// The receiver's side.
+impl<B: Memory> Machine<B> {
+    /// Sets how much is kept before senders are told to hold, bytes; zero: whatever comes.
+    pub fn set_mark(&mut self, bytes: u64) {
+        self.flood.mark = if bytes == 0 { u64::MAX } else { bytes };
+    }
+
+    /// Whether some peer was told to hold.
+    #[inline]
+    pub fn is_holding(&self) -> bool {
+        self.flood.holding != 0
+    }
+
+    /// A message is kept.
+    #[inline]
+    pub(super) fn kept_more(&mut self, from: Peer, env: &Envelope, len: u64) {
+        if is_p2p(env.context) {
+            self.flood.kept += weight(len);
+            if self.flood.kept > self.flood.mark {
+                self.rein_in(from);
+            }
+        }
+    }
+
+    /// It is not kept any more.
+    #[inline]
+    pub(super) fn kept_less(&mut self, env: &Envelope, len: u64) {
+        if is_p2p(env.context) {
+            self.flood.kept -= weight(len);
+            let busy = self.flood.holding != 0 || self.flood.lenient;
+            if busy && self.flood.kept < self.flood.mark / 2 {
+                self.calm_down();
+            }
+        }
+    }
+
+    /// Little is kept again: all is as at the start.
+    #[cold]
+    fn calm_down(&mut self) {
+        self.let_all_go(0);
+        self.peers.iter_mut().for_each(|p| p.brake.leave = 0);
+        self.flood.lenient = false;
+    }
+
+    /// Tells a peer to hold, unless the program may need its next message.
+    #[cold]
+    fn rein_in(&mut self, from: Peer) {
+        let (kept, portion) = (self.flood.kept, self.flood.portion());
+        let peer = &self.peers[from.idx()];
+        if peer.brake.holding || kept < peer.brake.leave || peer.is_self() {
+            return;
+        }
+        if self.is_wanted(from) {
+            self.peers[from.idx()].brake.leave = kept + portion;
+            self.flood.lenient = true;
+            return;
+        }
+        self.peers[from.idx()].brake.holding = true;
+        self.flood.holding += 1;
+        self.counters.hit(Counter::HoldsGiven);
+        self.say(from, Kind::Hold);
+    }
+
+    /// Whether a receive is posted that a message of this peer could match.
+    fn is_wanted(&self, from: Peer) -> bool {
+        self.reqs.iter().any(|(_, r)| match r.state {
+            State::Posted(want) => {
+                is_p2p(want.context) && (want.source.is_none() || r.peer == from)
+            }
+            _ => false,
+        })
+    }
+
+    fn say(&mut self, to: Peer, kind: Kind) {
+        self.actions.push(Action::Frame {
+            to,
+            head: Header::bare(kind),
+            body: FrameBody::None,
+            cookie: NO_COOKIE,
+        });
+    }
+
+    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
+    #[inline]
+    pub(super) fn need(&mut self, want: Pattern, from: Option<Peer>) {
+        if self.flood.holding != 0 && is_p2p(want.context) {
+            let leave = self.flood.kept + self.flood.portion();
+            match from {
+                Some(p) => self.let_go_on(p, leave),
+                None => self.let_all_go(leave),
+            }
+        }
+    }
+
+    /// The program waits for something and nothing comes: every peer may send a further portion.
+    pub fn let_through(&mut self) {
+        self.let_all_go(self.flood.kept + self.flood.portion());
+    }
+
+    #[cold]
+    fn let_all_go(&mut self, leave: u64) {
+        for p in 0..self.peers.len() {
+            self.let_go_on(Peer(p as u32), leave);
+        }
+    }
+
+    #[cold]
+    fn let_go_on(&mut self, to: Peer, leave: u64) {
+        let brake = &mut self.peers[to.idx()].brake;
+        if std::mem::replace(&mut brake.holding, false) {
+            brake.leave = leave;
+            self.flood.lenient = true;
+            self.flood.holding -= 1;
+            self.say(to, Kind::Go);
+        }
+    }
+
+    /// The peer has left in peace, or is gone: it need not be told anything.
+    pub fn on_left(&mut self, peer: Peer) {
+        let brake = &mut self.peers[peer.idx()].brake;
+        self.flood.holding -= std::mem::replace(&mut brake.holding, false) as usize;
+    }
+}
+
+/// The sender's side.
+impl<B: Memory> Machine<B> {
+    /// Whether so much was sent without a look at what comes that one is due. Asking counts as looking.
+    #[inline]
+    pub fn owes_a_look(&mut self) -> bool {
+        let due = self.flood.unlooked > WINDOW;
+        if due {
+            self.flood.unlooked = 0;
+        }
+        due
+    }
+
+    /// Whether messages are kept back.
+    pub fn keeps_back(&self) -> bool {
+        let mut stalled = self.flood.stalled.iter();
+        stalled.any(|p| !self.peers[p.idx()].brake.backlog.is_empty())
+    }
+
+    /// Whether [`Machine::release_held`] may have something to do.
+    #[inline]
+    pub fn is_stalled(&self) -> bool {
+        !self.flood.stalled.is_empty()
+    }
+
+    /// Whether a message must wait until others have gone.
+    pub(super) fn must_wait(&self, to: Peer, env: &Envelope) -> bool {
+        let peer = &self.peers[to.idx()];
+        is_p2p(env.context) && !peer.brake.is_free(self.flood.window()) && !peer.is_self()
+    }
+
+    /// Keeps a message back.
+    pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
+        let key = self.insert(State::Held, buf, to, env);
+        self.peers[to.idx()].brake.backlog.push_back((key, mode));
+        self.counters.hit(Counter::SendsHeld);
+        self.stall(to);
+        key
+    }
+
+    /// The peer told us to hold, or to go on.
+    pub(super) fn on_brake(&mut self, from: Peer, held: bool) -> Result<(), String> {
+        self.peers[from.idx()].brake.held = held;
+        self.stall(from);
+        Ok(())
+    }
+
+    /// A message waits in the path's queue, or does not any more.
+    pub(super) fn queued(&mut self, to: Peer, len: u64) {
+        let window = self.flood.window();
+        let brake = &mut self.peers[to.idx()].brake;
+        brake.queued += weight(len);
+        if brake.queued >= window {
+            self.stall(to);
+        }
+    }
+
+    pub(super) fn unqueued(&mut self, to: Peer, len: u64) {
+        let brake = &mut self.peers[to.idx()].brake;
+        brake.queued = brake.queued.saturating_sub(weight(len));
+    }
+
+    /// From now on every message to this peer asks whether it must wait.
+    fn stall(&mut self, to: Peer) {
+        let peer = &mut self.peers[to.idx()];
+        if !std::mem::replace(&mut peer.brake.stalled, true) {
+            self.flood.stalled.push(to);
+        }
+        peer.set_plain();
+    }
+
+    /// Sends what may go of the messages that were kept back; whether any did. The owner looks for frames between two calls.
+    #[cold]
+    pub fn release_held(&mut self) -> bool {
+        let (mut any, window) = (false, self.flood.window());
+        let mut stalled = std::mem::take(&mut self.flood.stalled);
+        stalled.retain(|&to| {
+            any |= self.release_to(to);
+            let peer = &mut self.peers[to.idx()];
+            peer.brake.stalled = !peer.brake.is_free(window);
+            peer.set_plain();
+            peer.brake.stalled
+        });
+        self.flood.stalled = stalled;
+        any
+    }
+
+    fn release_to(&mut self, to: Peer) -> bool {
+        let mut any = false;
+        while self.peers[to.idx()].brake.may_go(self.flood.window()) {
+            let Some((key, mode)) = self.peers[to.idx()].brake.backlog.pop_front() else {
+                break;
+            };
+            let req = self.reqs.get(key).filter(|r| r.state == State::Held);
+            if let Some((env, buf)) = req.map(|r| (r.env, r.buf.clone())) {
+                self.launch(key, to, env, mode, &buf);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The peer is gone: nothing waits for it any more.
+    pub(super) fn forget_held(&mut self, peer: Peer) {
+        self.on_left(peer);
+        let brake = &mut self.peers[peer.idx()].brake;
+        brake.backlog.clear();
+        (brake.held, brake.queued) = (false, 0);
+    }
+}

@@ -1,0 +1,217 @@
+//! Machines over a network of the tests: frames of each pair arrive in order but otherwise when the test likes, in pieces or whole.
+
+use kw_base::Peer;
+use kw_base::counters::Way;
+use kw_proto::matching::Pattern;
+use kw_proto::p2p::table::Choice;
+use kw_proto::p2p::{Action, Found, FrameBody, Machine, Memory};
+use kw_proto::wire::{Header, Kind};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+#[derive(Clone, Debug)]
+pub struct Mem(pub Rc<RefCell<Vec<u8>>>);
+
+impl Mem {
+    pub fn new(bytes: Vec<u8>) -> Mem {
+        Mem(Rc::new(RefCell::new(bytes)))
+    }
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.borrow().clone()
+    }
+}
+
+impl Memory for Mem {
+    fn len(&self) -> u64 {
+        self.0.borrow().len() as u64
+    }
+    fn address(&self) -> Option<u64> {
+        // Leaks a reference so that "remote memory" can be found again by its number.
+        Some(Rc::into_raw(self.0.clone()) as u64)
+    }
+    fn alloc(len: u64) -> Option<Mem> {
+        Some(Mem::new(vec![0; len as usize]))
+    }
+    fn nothing() -> Mem {
+        Mem::new(Vec::new())
+    }
+    fn write(&self, at: u64, data: &[u8]) {
+        let mut m = self.0.borrow_mut();
+        let n = data.len().min(m.len().saturating_sub(at as usize));
+        m[at as usize..at as usize + n].copy_from_slice(&data[..n]);
+    }
+    fn copy_to(&self, to: &Mem, len: u64) {
+        to.write(0, &self.0.borrow()[..len as usize]);
+    }
+}
+
+pub struct Frame {
+    from: usize,
+    head: Header,
+    body: Vec<u8>,
+    /// For the sender, once the frame has left.
+    cookie: Option<u64>,
+}
+
+pub struct Net {
+    pub n: usize,
+    pub machines: Vec<Machine<Mem>>,
+    pub wires: Vec<VecDeque<Frame>>,
+    landing: Vec<Option<(u64, Mem, Vec<u8>)>>,
+    get_works: bool,
+    /// Frames leave the sender's memory only when they arrive.
+    pub slow: bool,
+    pub sources: Vec<(u64, Mem)>,
+}
+
+#[allow(dead_code)] // Not every test that shares the network needs all of it.
+impl Net {
+    pub fn new(n: usize, choice: Choice, get_works: bool) -> Net {
+        Net {
+            n,
+            machines: (0..n).map(|_| Machine::new(n, choice)).collect(),
+            wires: (0..n * n).map(|_| VecDeque::new()).collect(),
+            landing: (0..n * n).map(|_| None).collect(),
+            get_works,
+            slow: false,
+            sources: Vec::new(),
+        }
+    }
+
+    /// The next frame of a pair, taken as the message of a receive past the queues, where the receiver may and it fits.
+    pub fn take_next(&mut self, me: usize, from: usize, want: Pattern, buf: &Mem) -> Option<Found> {
+        let (wire, peer) = (from * self.n + me, Peer(from as u32));
+        if self.landing[wire].is_some() || !self.machines[me].may_take(peer, buf.len()) {
+            return None;
+        }
+        let frame = self.wires[wire].front()?;
+        let found = self.machines[me].take_direct(peer, want, buf.len(), &frame.head)?;
+        buf.write(0, &frame.body);
+        if let Some(cookie) = frame.cookie {
+            self.machines[from].on_sent(cookie);
+            self.release(from);
+        }
+        self.wires[wire].pop_front();
+        Some(found)
+    }
+
+    /// Knows a path to every peer.
+    pub fn open(mut self, choice: Choice) -> Net {
+        for m in &mut self.machines {
+            for peer in 0..self.n {
+                m.set_choice(Peer(peer as u32), Way::Other, choice);
+            }
+        }
+        self
+    }
+
+    pub fn act(&mut self, me: usize) {
+        for action in std::mem::take(&mut self.machines[me].actions) {
+            match action {
+                Action::Frame {
+                    to,
+                    head,
+                    body,
+                    cookie,
+                } => {
+                    let body = match body {
+                        FrameBody::None => Vec::new(),
+                        FrameBody::Extension(b) => b.to_vec(),
+                        FrameBody::Payload { buf, len } => buf.bytes()[..len as usize].to_vec(),
+                    };
+                    assert_eq!(body.len() as u64, head.body_len());
+                    self.wires[me * self.n + to.idx()].push_back(Frame {
+                        from: me,
+                        head,
+                        body,
+                        cookie: self.slow.then_some(cookie),
+                    });
+                    if !self.slow {
+                        self.machines[me].on_sent(cookie);
+                    }
+                }
+                Action::Get {
+                    address,
+                    into,
+                    len,
+                    req,
+                    ..
+                } => {
+                    let source = self
+                        .sources
+                        .iter()
+                        .find(|(a, _)| *a == address)
+                        .map(|(_, m)| m.clone());
+                    if let (true, Some(m)) = (self.get_works, source) {
+                        m.copy_to(&into, len);
+                        self.machines[me].on_got(req, true);
+                    } else {
+                        self.machines[me].on_got(req, false);
+                    }
+                }
+                Action::Notice(_) | Action::Locate(_) | Action::Reprice(_) => {}
+            }
+        }
+        if !self.machines[me].actions.is_empty() {
+            self.act(me);
+        }
+    }
+
+    /// Delivers one frame (or the rest of one) of a pair; `false` when there is none.
+    pub fn step(&mut self, wire: usize, piecewise: bool) -> bool {
+        let me = wire % self.n;
+        if let Some((cookie, buf, body)) = self.landing[wire].take() {
+            buf.write(0, &body);
+            self.machines[me].on_landed(cookie);
+            self.act(me);
+            self.release(me);
+            return true;
+        }
+        let Some(f) = self.wires[wire].pop_front() else {
+            return false;
+        };
+        if let Some(cookie) = f.cookie {
+            self.machines[f.from].on_sent(cookie);
+            self.release(f.from);
+        }
+        let payload = matches!(
+            f.head.kind,
+            Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write
+        );
+        if payload && piecewise {
+            let l = self.machines[me]
+                .on_head(Peer(f.from as u32), &f.head)
+                .unwrap();
+            self.landing[wire] = Some((l.cookie, l.buf, f.body));
+        } else {
+            self.machines[me]
+                .on_frame(Peer(f.from as u32), &f.head, &f.body)
+                .unwrap();
+        }
+        self.act(me);
+        self.release(me);
+        true
+    }
+
+    /// What the owner of a machine does after each look at its paths, again and again while it brings something about.
+    fn release(&mut self, me: usize) {
+        while self.machines[me].is_stalled() && self.machines[me].release_held() {
+            self.act(me);
+        }
+    }
+
+    /// Delivers whatever is under way, and what it brings about.
+    pub fn deliver_all(&mut self) {
+        let mut turn = 0;
+        while self.busy() {
+            turn += 1;
+            self.step(turn % (self.n * self.n), turn % 3 == 0);
+            assert!(turn < 10_000_000, "the network never empties");
+        }
+    }
+
+    pub fn busy(&self) -> bool {
+        self.wires.iter().any(|w| !w.is_empty()) || self.landing.iter().any(|l| l.is_some())
+    }
+}

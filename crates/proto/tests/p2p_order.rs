@@ -1,0 +1,501 @@
+//! Whatever the protocols and the network's timing: messages match exactly as the standard says (MPI 5.0, 3.5).
+//!
+//! Three machines over a simulated network that delivers frames of each pair in order but otherwise when it likes, in
+//! pieces or whole. Receives name their source, or there is one sender only, so the standard fixes every match; the oracle
+//! is two plain lists.
+
+mod net;
+
+use kw_base::Peer;
+use kw_base::counters::Counter;
+use kw_proto::matching::{Envelope, Pattern};
+use kw_proto::p2p::table::Choice;
+use kw_proto::p2p::{Found, Memory, Mode, ReqKey, Started};
+use net::{Mem, Net};
+use proptest::prelude::*;
+use std::rc::Rc;
+
+/// One of point-to-point messages.
+const CONTEXT: u32 = 4;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Send {
+        from: usize,
+        to: usize,
+        tag: i32,
+        size: usize,
+        mode: Mode,
+    },
+    Recv {
+        me: usize,
+        source: usize,
+        any_source: bool,
+        tag: Option<i32>,
+        size: usize,
+    },
+    Deliver {
+        wire: usize,
+        piecewise: bool,
+    },
+}
+
+fn op(n: usize) -> impl Strategy<Value = Op> {
+    let size = prop_oneof![0usize..8, 8usize..40, 60usize..100];
+    let size2 = prop_oneof![4 => Just(100usize), 1 => 0usize..100];
+    let mode = prop_oneof![7 => Just(Mode::Standard), 1 => Just(Mode::Synchronous), 2 => Just(Mode::Fetched)];
+    prop_oneof![
+        4 => (0..n, 0..n, 0i32..3, size, mode).prop_map(|(from, to, tag, size, mode)| Op::Send { from, to, tag, size, mode }),
+        4 => (0..n, 0..n, prop::option::weighted(0.7, 0i32..3), size2).prop_map(|(me, source, tag, size)| Op::Recv { me, source, any_source: false, tag, size }),
+        6 => (0..n * n, any::<bool>()).prop_map(|(wire, piecewise)| Op::Deliver { wire, piecewise }),
+    ]
+}
+
+/// How a receive got on.
+enum Receive {
+    /// It took its message from the network.
+    Direct(Found),
+    Request(ReqKey),
+}
+
+struct Posted {
+    me: usize,
+    want: Pattern,
+    receive: Receive,
+    buf: Mem,
+    expect: Option<Vec<u8>>,
+}
+
+struct Sent {
+    from: usize,
+    to: usize,
+    tag: i32,
+    payload: Vec<u8>,
+    started: Started,
+}
+
+fn run(
+    n: usize,
+    ops: Vec<Op>,
+    choice: Choice,
+    get_works: bool,
+    one_sender: bool,
+) -> Result<(u64, u64), TestCaseError> {
+    run_over(Net::new(n, choice, get_works), ops, one_sender)
+}
+
+fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), TestCaseError> {
+    let mut posted: Vec<Posted> = Vec::new();
+    let mut sent: Vec<Sent> = Vec::new();
+    for (serial, op) in ops.into_iter().enumerate() {
+        match op {
+            Op::Send {
+                from,
+                to,
+                tag,
+                size,
+                mode,
+            } => {
+                let (from, to) = if one_sender { (0, 1) } else { (from, to) };
+                let mut payload = vec![serial as u8; size];
+                payload
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(i, b)| *b = b.wrapping_add(i as u8).wrapping_mul(31));
+                let buf = Mem::new(payload.clone());
+                net.sources.push((Rc::as_ptr(&buf.0) as u64, buf.clone()));
+                let env = Envelope {
+                    context: CONTEXT,
+                    source: from as u32,
+                    tag,
+                };
+                let started = net.machines[from].send(Peer(to as u32), env, mode, &buf);
+                net.act(from);
+                sent.push(Sent {
+                    from,
+                    to,
+                    tag,
+                    payload,
+                    started,
+                });
+            }
+            Op::Recv {
+                me,
+                source,
+                any_source,
+                tag,
+                size,
+            } => {
+                let (me, source) = if one_sender { (1, 0) } else { (me, source) };
+                let any_source = any_source || one_sender && serial % 3 == 0;
+                let buf = Mem::new(vec![0; size]);
+                let want = Pattern {
+                    context: CONTEXT,
+                    source: (!any_source).then_some(source as u32),
+                    tag,
+                };
+                let from = (!any_source).then_some(source);
+                let receive = match from.and_then(|f| net.take_next(me, f, want, &buf)) {
+                    Some(found) => Receive::Direct(found),
+                    None => {
+                        let from = from.map(|f| Peer(f as u32));
+                        Receive::Request(net.machines[me].recv(want, from, &buf))
+                    }
+                };
+                net.act(me);
+                posted.push(Posted {
+                    me,
+                    want,
+                    receive,
+                    buf,
+                    expect: None,
+                });
+            }
+            Op::Deliver { wire, piecewise } => {
+                net.step(wire, piecewise);
+            }
+        }
+    }
+    net.deliver_all();
+    // Oracle: for each receiver, its receives in order take the first unmatched message that fits.
+    let mut free: Vec<bool> = vec![true; sent.len()];
+    for p in posted.iter_mut() {
+        let fits = |s: &Sent| {
+            s.to == p.me
+                && p.want.source.is_none_or(|x| x == s.from as u32)
+                && p.want.tag.is_none_or(|t| t == s.tag)
+        };
+        if let Some(i) = (0..sent.len()).find(|&i| free[i] && fits(&sent[i])) {
+            free[i] = false;
+            p.expect = Some(sent[i].payload.clone());
+        }
+    }
+    for p in &posted {
+        let key = match p.receive {
+            Receive::Request(key) => key,
+            Receive::Direct(found) => {
+                let expect = p.expect.as_ref().expect("a message that nobody sent");
+                prop_assert_eq!(found.len as usize, expect.len());
+                prop_assert_eq!(&p.buf.bytes()[..expect.len()], &expect[..]);
+                continue;
+            }
+        };
+        let done = net.machines[p.me].is_done(key);
+        prop_assert_eq!(
+            done,
+            p.expect.is_some(),
+            "receive {:?} done: {}",
+            p.want,
+            done
+        );
+        if let Some(expect) = &p.expect {
+            let out = net.machines[p.me].take(key).unwrap();
+            let n = expect.len().min(p.buf.len() as usize);
+            prop_assert_eq!(out.len as usize, n);
+            prop_assert_eq!(out.failure.is_some(), expect.len() > n);
+            prop_assert_eq!(&p.buf.bytes()[..n], &expect[..n]);
+        } else {
+            net.machines[p.me].cancel(key);
+            net.act(p.me);
+            prop_assert!(net.machines[p.me].take(key).unwrap().cancelled);
+        }
+    }
+    clear(&mut net, &sent, &free)?;
+    for (i, s) in sent.iter().enumerate() {
+        if let Started::Request(k) = s.started {
+            prop_assert!(
+                net.machines[s.from].take(k).is_some(),
+                "send {i} has not ended"
+            );
+        }
+    }
+    let total = |c| net.machines.iter().map(|m| m.counters.get(c)).sum();
+    use kw_base::counters::Counter::*;
+    Ok((total(WriteSent), total(WriteDropped)))
+}
+
+/// Finds by probes what was not received, kept back or not: each rank gets all that it was sent.
+fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseError> {
+    let any = Pattern {
+        context: CONTEXT,
+        source: None,
+        tag: None,
+    };
+    for me in 0..net.n {
+        let mut left: Vec<&Sent> = (0..sent.len())
+            .filter(|&i| free[i] && sent[i].to == me)
+            .map(|i| &sent[i])
+            .collect();
+        while !left.is_empty() {
+            let Some((message, found)) = net.machines[me].take_message(any, None) else {
+                net.act(me);
+                prop_assert!(net.busy(), "{} message(s) never come", left.len());
+                net.deliver_all();
+                continue;
+            };
+            let first = left.iter().position(|s| s.from as u32 == found.source);
+            let expect = left.remove(first.unwrap());
+            prop_assert_eq!(found.tag, expect.tag);
+            let buf = Mem::new(vec![0; found.len as usize]);
+            let key = net.machines[me].recv_message(message, &buf).unwrap();
+            net.act(me);
+            net.deliver_all();
+            prop_assert!(net.machines[me].take(key).is_some());
+            prop_assert_eq!(&buf.bytes(), &expect.payload);
+        }
+        prop_assert!(net.machines[me].take_message(any, None).is_none());
+    }
+    Ok(())
+}
+
+const WITH_WRITE: Choice = Choice {
+    eager_max: 8,
+    get_min: u64::MAX,
+    announce_min: 9,
+};
+const WITH_GET: Choice = Choice {
+    eager_max: 8,
+    get_min: 60,
+    announce_min: u64::MAX,
+};
+const WITH_BOTH: Choice = Choice {
+    eager_max: 8,
+    get_min: 60,
+    announce_min: 9,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn write_keeps_the_order(ops in prop::collection::vec(op(3), 0..80)) {
+        run(3, ops, WITH_WRITE, false, false)?;
+    }
+
+    #[test]
+    fn get_keeps_the_order(ops in prop::collection::vec(op(3), 0..80), works: bool) {
+        run(3, ops, WITH_GET, works, false)?;
+    }
+
+    #[test]
+    fn all_protocols_with_wildcard_sources_keep_the_order(ops in prop::collection::vec(op(2), 0..80)) {
+        run(2, ops, WITH_BOTH, true, true)?;
+    }
+
+    /// As above, where receives of named sources take their messages past the queues when they can.
+    #[test]
+    fn messages_that_are_taken_from_the_path_keep_the_order(
+        ops in prop::collection::vec(op(2), 0..80), slow: bool, one_sender: bool
+    ) {
+        let mut net = Net::new(2, WITH_BOTH, true).open(WITH_BOTH);
+        net.slow = slow;
+        run_over(net, ops, one_sender)?;
+    }
+
+    /// As above, where hardly a message may come before its receive: senders are told to hold all the time.
+    #[test]
+    fn messages_that_are_kept_back_keep_the_order(
+        ops in prop::collection::vec(op(3), 0..80), mark in 1u64..2000, slow: bool, works: bool
+    ) {
+        let mut net = Net::new(3, WITH_BOTH, works);
+        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
+        net.slow = slow;
+        run_over(net, ops, false)?;
+    }
+
+    #[test]
+    fn messages_that_are_kept_back_keep_the_order_with_wildcard_sources(
+        ops in prop::collection::vec(op(2), 0..80), mark in 1u64..2000, slow: bool
+    ) {
+        let mut net = Net::new(2, WITH_BOTH, false);
+        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
+        net.slow = slow;
+        run_over(net, ops, true)?;
+    }
+}
+
+/// The papers' availability rate: with receives posted early, every large message is written.
+#[test]
+fn early_receives_make_every_large_message_a_write() {
+    let mut ops = Vec::new();
+    for _ in 0..10 {
+        ops.push(Op::Recv {
+            me: 1,
+            source: 0,
+            any_source: false,
+            tag: Some(1),
+            size: 100,
+        });
+        ops.push(Op::Deliver {
+            wire: 2,
+            piecewise: false,
+        });
+        ops.push(Op::Send {
+            from: 0,
+            to: 1,
+            tag: 1,
+            size: 90,
+            mode: Mode::Standard,
+        });
+        ops.push(Op::Deliver {
+            wire: 1,
+            piecewise: false,
+        });
+    }
+    assert_eq!(run(2, ops, WITH_WRITE, false, false).unwrap(), (10, 0));
+}
+
+/// A receive posted while the message is under way: the request crosses it and is dropped by both sides.
+#[test]
+fn an_announcement_that_crosses_a_message_is_dropped() {
+    let ops = vec![
+        Op::Send {
+            from: 0,
+            to: 1,
+            tag: 1,
+            size: 90,
+            mode: Mode::Standard,
+        },
+        Op::Recv {
+            me: 1,
+            source: 0,
+            any_source: false,
+            tag: Some(1),
+            size: 100,
+        },
+        Op::Recv {
+            me: 1,
+            source: 0,
+            any_source: false,
+            tag: Some(1),
+            size: 100,
+        },
+        Op::Send {
+            from: 0,
+            to: 1,
+            tag: 1,
+            size: 80,
+            mode: Mode::Standard,
+        },
+    ];
+    let (written, dropped) = run(2, ops, WITH_WRITE, false, false).unwrap();
+    assert_eq!((written, dropped), (0, 2));
+}
+
+/// A message that asks to be fetched is, whatever its length and the cost lines say, where that is allowed; its receive is not announced.
+#[test]
+fn a_message_that_asks_to_be_fetched_is() {
+    let never = u64::MAX / 2; // allowed, but never the cheapest
+    for (get_min, works, fetched) in [(never, true, 1), (never, false, 0), (u64::MAX, true, 0)] {
+        for early in [false, true] {
+            let choice = Choice {
+                eager_max: 200,
+                get_min,
+                announce_min: 9,
+            };
+            let mut net = Net::new(2, choice, works);
+            let data = Mem::new((0..100).collect());
+            net.sources.push((Rc::as_ptr(&data.0) as u64, data.clone()));
+            let buf = Mem::new(vec![0; 100]);
+            let mut received = None;
+            for sends in [!early, early] {
+                if sends {
+                    let env = Envelope {
+                        context: 2,
+                        source: 0,
+                        tag: 0,
+                    };
+                    net.machines[0].send(Peer(1), env, Mode::Fetched, &data);
+                } else {
+                    let want = Pattern {
+                        context: 2,
+                        source: Some(0),
+                        tag: Some(0),
+                    };
+                    received = Some(net.machines[1].recv_fetched(want, Peer(0), &buf));
+                }
+                (0..2).for_each(|me| net.act(me));
+                (0..4).for_each(|wire| while net.step(wire, false) {});
+            }
+            (0..8).for_each(|turn| while net.step(turn % 4, false) {});
+            assert!(net.machines[1].is_done(received.unwrap()));
+            assert_eq!(buf.bytes(), data.bytes());
+            let count = |c| net.machines.iter().map(|m| m.counters.get(c)).sum::<u64>();
+            assert_eq!(
+                count(Counter::GetSent),
+                fetched,
+                "{get_min} {works} {early}"
+            );
+            assert_eq!(count(Counter::WriteAnnounced), 0);
+        }
+    }
+}
+
+/// Two ranks that may announce everything from 9 bytes on.
+fn announcing() -> Net {
+    let choice = Choice {
+        eager_max: 8,
+        get_min: u64::MAX,
+        announce_min: 9,
+    };
+    Net::new(2, choice, false)
+}
+
+fn post(net: &mut Net, me: usize) -> ReqKey {
+    let want = Pattern {
+        context: CONTEXT,
+        source: Some(1 - me as u32),
+        tag: Some(0),
+    };
+    let from = Some(Peer(1 - me as u32));
+    let key = net.machines[me].recv(want, from, &Mem::new(vec![0; 100]));
+    net.act(me);
+    key
+}
+
+fn offer(net: &mut Net, me: usize) {
+    let env = Envelope {
+        context: CONTEXT,
+        source: me as u32,
+        tag: 0,
+    };
+    let buf = Mem::new(vec![me as u8; 100]);
+    let to = Peer(1 - me as u32);
+    if let Started::Request(key) = net.machines[me].send(to, env, Mode::Standard, &buf) {
+        net.machines[me].release(key);
+    }
+    net.act(me);
+}
+
+fn announced(net: &Net, me: usize) -> u64 {
+    net.machines[me].counters.get(Counter::WriteAnnounced)
+}
+
+#[test]
+fn an_exchange_goes_on_announcing_though_its_announcements_cross_with_offers() {
+    let mut net = announcing();
+    for _ in 0..20 {
+        let keys = [0, 1].map(|me| {
+            let key = post(&mut net, me);
+            offer(&mut net, me);
+            key
+        });
+        net.deliver_all();
+        assert!((0..2).all(|me| net.machines[me].take(keys[me]).is_some()));
+    }
+    assert_eq!([0, 1].map(|me| announced(&net, me)), [20, 20]);
+}
+
+#[test]
+fn a_ping_pong_whose_messages_are_quicker_gives_up_announcing() {
+    let mut net = announcing();
+    for _ in 0..10 {
+        for me in [0, 1] {
+            offer(&mut net, 1 - me);
+            let key = post(&mut net, me);
+            net.deliver_all();
+            assert!(net.machines[me].take(key).is_some());
+        }
+    }
+    assert_eq!([0, 1].map(|me| announced(&net, me)), [4, 4]);
+}

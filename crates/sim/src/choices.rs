@@ -1,0 +1,219 @@
+//! Which algorithm the table chooses when, what that costs by the fitted models, and where another choice
+//! would be quicker.
+
+use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
+use kw_coll::algorithms::ALL;
+use kw_coll::table::{COLLS, Site};
+use kw_coll::{Ask, Blocks, Board, Coll, SEND, Table};
+
+/// Sizes that are looked at, in bytes as the table counts them.
+const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
+/// A substitute must be quicker by this factor to be reported.
+const MARGIN: f64 = 1.10;
+
+/// One choice of the table, with what the models say of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The collective.
+    pub coll: &'static str,
+    /// Where.
+    pub place: Place,
+    /// Bytes.
+    pub bytes: u64,
+    /// The chosen algorithm, with its fan-out when that is not the usual one.
+    pub chosen: String,
+    /// Its predicted microseconds, if it was measured there.
+    pub predicted: Option<f64>,
+    /// Relative error of that prediction.
+    pub error: f64,
+}
+
+/// A case in which something else would be quicker by more than a tenth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Better {
+    /// What is chosen.
+    pub choice: Choice,
+    /// What would be quicker: an algorithm, or two collectives in a row.
+    pub instead: String,
+    /// Its predicted microseconds.
+    pub predicted: f64,
+}
+
+fn name(coll: Coll) -> &'static str {
+    COLLS.iter().find(|c| c.0 == coll).map_or("", |c| c.1)
+}
+
+/// What the table chooses for an ordinary call: even blocks, an operation that commutes, one node.
+fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
+    let blocks = Blocks::Even { buf: SEND, each: 1 };
+    let board = Board {
+        short: 4096,
+        long: 256 << 10,
+        unit: 1,
+    };
+    let ask = Ask {
+        send: blocks,
+        recv: blocks,
+        board: (!place.network).then_some(board),
+        ..Ask::new(0, place.procs)
+    };
+    let site = Site {
+        shared: place.shared,
+        network: place.network,
+    };
+    let (algorithm, fan) = table.choose(coll, bytes, site, &ask);
+    match fan {
+        4 => algorithm.name.to_string(),
+        _ => format!("{}/{fan}", algorithm.name),
+    }
+}
+
+fn choice(
+    table: &Table,
+    models: &Measurements,
+    (coll, called): (Coll, &'static str),
+    place: Place,
+    bytes: u64,
+) -> Choice {
+    let chosen = choose(table, coll, place, bytes);
+    let time = models.time(coll, &chosen, place, bytes);
+    Choice {
+        coll: called,
+        place,
+        bytes,
+        predicted: time.map(|t| t.0),
+        error: time.map_or(0.0, |t| t.1),
+        chosen,
+    }
+}
+
+/// The table's choice for every collective, measured place and size.
+pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
+    let mut all = Vec::new();
+    for &coll in COLLS {
+        for place in models.places() {
+            let sizes: &[u64] = if coll.0 == Coll::Barrier {
+                &[0]
+            } else {
+                &SIZES
+            };
+            all.extend(
+                sizes
+                    .iter()
+                    .map(|&bytes| choice(table, models, coll, place, bytes)),
+            );
+        }
+    }
+    all
+}
+
+/// How many choices the models can judge, and those that they cannot, because what is chosen was not measured there: collective, path and
+/// number. Collectives with one algorithm are not counted.
+pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
+    let rivals = |coll: &str| ALL.iter().filter(|a| name(a.coll) == coll).count() > 1;
+    let (mut judged, mut left): (usize, Vec<(String, usize)>) = (0, Vec::new());
+    for choice in choices(table, models).iter().filter(|c| rivals(c.coll)) {
+        let path = if choice.place.network { "net" } else { "shm" };
+        let what = format!("{} {path}", choice.coll);
+        match (choice.predicted, left.iter_mut().find(|n| n.0 == what)) {
+            (Some(_), _) => judged += 1,
+            (None, Some(n)) => n.1 += 1,
+            (None, None) => left.push((what, 1)),
+        }
+    }
+    (judged, left)
+}
+
+/// Where the models say that another algorithm, or the two collectives of a substitution, would be quicker by more than a
+/// tenth, even if both predictions are as wrong as their fits were on average.
+pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
+    let mut found = Vec::new();
+    for choice in choices(table, models) {
+        let Some(now) = choice.predicted else {
+            continue;
+        };
+        let others = rivals(table, models, &choice);
+        let surely = |r: &(String, f64, f64)| r.1 * (1.0 + r.2);
+        let best = others
+            .into_iter()
+            .min_by(|a, b| surely(a).total_cmp(&surely(b)));
+        if let Some(rival) = best
+            && surely(&rival) * MARGIN < now * (1.0 - choice.error)
+        {
+            let (instead, predicted, _) = rival;
+            found.push(Better {
+                choice,
+                instead,
+                predicted,
+            });
+        }
+    }
+    found
+}
+
+/// Name, predicted microseconds and their relative error of whatever does the same.
+fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64, f64)> {
+    let Some(&(coll, _)) = COLLS.iter().find(|k| k.1 == c.coll) else {
+        return Vec::new();
+    };
+    let direct = models.candidates(coll, c.place, c.bytes);
+    let mut all: Vec<_> = direct.iter().map(|d| (d.0.to_string(), d.1, d.2)).collect();
+    for (_, parts) in SUBSTITUTES.iter().filter(|s| s.0 == coll) {
+        let time = |part: &(Coll, u32, u32)| {
+            let bytes = bytes_of(*part, c.bytes, c.place.procs);
+            let chosen = choose(table, part.0, c.place, bytes);
+            models.time(part.0, &chosen, c.place, bytes)
+        };
+        if let (Some(a), Some(b)) = (time(&parts[0]), time(&parts[1])) {
+            let both = format!("{} + {}", name(parts[0].0), name(parts[1].0));
+            all.push((both, a.0 + b.0, a.1.max(b.1)));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODELS: &str = "bcast linear shm free 2 0 10 0 0 0\nbcast binomial shm free 2 0 5 0 0 0\n\
+        scatter linear shm free 2 0 1 0 0 0\nscatter binomial shm free 2 0 1 0 0 0\nallgather ring shm free 2 0 2 0 0 0\n";
+
+    fn table(bcast: &str) -> Table {
+        let rows = format!(
+            "bcast - - any any any {bcast}; scatter - - any any any linear; allgather - - any any any ring"
+        );
+        Table::with(&rows).unwrap()
+    }
+
+    #[test]
+    fn a_slower_choice_is_reported_with_the_best_rival() {
+        let models = Measurements::parse(MODELS).unwrap();
+        let found = inconsistencies(&table("linear"), &models);
+        assert_eq!(found.len(), SIZES.len());
+        assert!(
+            found
+                .iter()
+                .all(|b| b.instead == "scatter + allgather" && b.predicted == 3.0)
+        );
+        assert!(found.iter().all(|b| b.choice.chosen == "linear"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_counted_and_not_judged() {
+        let models = Measurements::parse(MODELS).unwrap();
+        let (judged, left) = judged(&table("linear"), &models);
+        assert_eq!(judged, 3 * SIZES.len(), "bcast, scatter, allgather");
+        assert!(left.contains(&("reduce shm".to_string(), SIZES.len())));
+        assert!(left.contains(&("barrier shm".to_string(), 1)));
+        let named = |coll: &str| left.iter().any(|n| n.0.starts_with(coll));
+        assert!(!named("bcast") && !named("neighbor"));
+    }
+
+    #[test]
+    fn a_choice_within_a_tenth_of_the_best_is_left_alone() {
+        let models = MODELS.replace("binomial shm free 2 0 5", "binomial shm free 2 0 3.2");
+        let models = Measurements::parse(&models).unwrap();
+        assert_eq!(inconsistencies(&table("binomial"), &models), []);
+    }
+}

@@ -1,0 +1,317 @@
+//! The queue of events: ranks that talk to servers until they are ready.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::servers::{HEAD, Servers};
+use super::{Barrier, Figures, Knows, Setting, Talked};
+use kw_start::{Agree, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word};
+
+/// A listening address, as paths write it.
+const ADDRESS: &str = "10.11.12.13:45678";
+/// Stands for what is asked before the start proper.
+const GREETING: &str = "greeting";
+/// The name of a host's shared memory.
+const MEMORY: &str = "kittiwake-0123456789abcdef0123456789abcdef";
+
+/// Which conversation a rank is in.
+enum Rank {
+    /// So many questions of the greeting are left.
+    Greets(u32),
+    Agrees(Agree),
+    Publishes(Publishing),
+    Ready,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Event {
+    /// A rank's question is at its server.
+    Asked(u32),
+    /// The answer is at the rank.
+    Answered(u32),
+    /// A fence's values came from below.
+    Up(u32, u64),
+    /// A fence's values came from above.
+    Down(u32, u64),
+    /// A frame of the first barrier came: to, from.
+    Frame(u32, u32),
+}
+
+pub(super) struct World {
+    pub setting: Setting,
+    pub servers: Servers,
+    queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    events: u64,
+    ranks: Vec<Rank>,
+    /// What a rank has asked, and then heard.
+    asked: Vec<Option<Ask>>,
+    heard: Vec<Heard>,
+    talked: Vec<Talked>,
+    store: HashMap<String, String>,
+    fresh: Vec<(String, String)>,
+    /// By rank, the host of each, where hosts are told apart by name.
+    maps: Vec<Vec<u32>>,
+    pub ready_ns: u64,
+}
+
+impl World {
+    pub(super) fn new(setting: &Setting) -> World {
+        let n = setting.ranks;
+        World {
+            setting: *setting,
+            servers: Servers::new(setting),
+            queue: BinaryHeap::new(),
+            events: 0,
+            ranks: (0..n).map(|_| Rank::Greets(setting.greeting)).collect(),
+            asked: vec![None; n as usize],
+            heard: vec![Heard::Done; n as usize],
+            talked: vec![Talked::default(); n as usize],
+            store: HashMap::from([(GREETING.to_string(), String::new())]),
+            fresh: Vec::new(),
+            maps: Vec::new(),
+            ready_ns: 0,
+        }
+    }
+
+    pub(super) fn at(&mut self, when: u64, event: Event) {
+        self.events += 1;
+        self.queue.push(Reverse((when, self.events, event)));
+    }
+
+    pub(super) fn next(&mut self) -> Option<(u64, Event)> {
+        self.queue
+            .pop()
+            .map(|Reverse((now, _, event))| (now, event))
+    }
+
+    /// All ranks, from nothing to ready.
+    pub(super) fn start(&mut self) -> Result<(), String> {
+        for r in 0..self.setting.ranks {
+            self.at(0, Event::Answered(r));
+        }
+        while let Some((now, event)) = self.next() {
+            self.ready_ns = now;
+            match event {
+                Event::Answered(rank) => self.go_on(rank, now)?,
+                other => self.serve(other, now)?,
+            }
+        }
+        match self.ranks.iter().position(|r| !matches!(r, Rank::Ready)) {
+            Some(rank) => Err(format!("rank {rank} waits for ever")),
+            None => Ok(()),
+        }
+    }
+
+    /// A server has something to do.
+    pub(super) fn serve(&mut self, event: Event, now: u64) -> Result<(), String> {
+        match event {
+            Event::Asked(rank) => self.answer(rank, now),
+            Event::Up(server, bytes) => {
+                self.servers.list[server as usize].fresh += bytes;
+                let now = self.servers.handle(server, now);
+                self.come(server, now);
+                Ok(())
+            }
+            Event::Down(server, bytes) => {
+                let now = self.servers.handle(server, now);
+                self.release(server, now, bytes);
+                Ok(())
+            }
+            Event::Answered(_) | Event::Frame(..) => Ok(()),
+        }
+    }
+
+    /// A rank takes its answer, and asks the next question.
+    fn go_on(&mut self, rank: u32, now: u64) -> Result<(), String> {
+        let r = rank as usize;
+        loop {
+            let heard = std::mem::replace(&mut self.heard[r], Heard::Done);
+            let ask = match &mut self.ranks[r] {
+                Rank::Greets(left) if *left > 0 => {
+                    *left -= 1;
+                    Some(Ask::Get {
+                        from: rank,
+                        key: GREETING.into(),
+                    })
+                }
+                Rank::Greets(_) => {
+                    self.greeted(rank);
+                    continue;
+                }
+                Rank::Agrees(talk) => match talk.next(heard)? {
+                    Turn::Ask(ask) => Some(ask),
+                    Turn::Over(agreed) => {
+                        if let Hosts::Named(hosts) = &agreed.hosts {
+                            self.learned(hosts);
+                        }
+                        self.publishes(rank, agreed.here);
+                        continue;
+                    }
+                },
+                Rank::Publishes(talk) => match talk.next(heard)? {
+                    Turn::Ask(ask) => Some(ask),
+                    Turn::Over(_) => None,
+                },
+                Rank::Ready => None,
+            };
+            match ask {
+                Some(ask) => self.ask(rank, ask, now),
+                None => self.ranks[r] = Rank::Ready,
+            }
+            return Ok(());
+        }
+    }
+
+    /// The conversation is open: the ranks of our own launchers know the job now, others agree on it.
+    fn greeted(&mut self, rank: u32) {
+        let s = &self.setting;
+        if s.knows == Knows::Key {
+            return self.publishes(rank, false);
+        }
+        let name = format!("node{}-boot", rank / s.per_host);
+        let word = (rank == 0).then_some(Word {
+            key: [7; 32],
+            named: false,
+            here: s.hosts() == 1,
+        });
+        let told = s.knows == Knows::Hosts;
+        let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
+        let agree = Agree::new((rank, s.ranks), told, &name, word, memory);
+        self.ranks[rank as usize] = Rank::Agrees(agree);
+    }
+
+    /// A rank that knows the job says where it is.
+    fn publishes(&mut self, rank: u32, here: bool) {
+        let s = &self.setting;
+        let said = s.knows == Knows::Hosts;
+        let lead = rank / s.per_host * s.per_host;
+        let publish = Publish {
+            rank,
+            fence: s.ranks > 1 && !here,
+            listens: (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string())),
+            leads: (s.leads(rank) && !said).then(|| MEMORY.to_string()),
+            joins: (rank != lead).then_some(Joins { lead, said }),
+        };
+        self.ranks[rank as usize] = Rank::Publishes(publish.plan());
+    }
+
+    fn learned(&mut self, hosts: &[u32]) {
+        if cfg!(test) {
+            self.maps.push(hosts.to_vec());
+        }
+    }
+
+    /// A question leaves.
+    pub(super) fn ask(&mut self, rank: u32, ask: Ask, now: u64) {
+        let t = &mut self.talked[rank as usize];
+        let bytes = HEAD
+            + match &ask {
+                Ask::Put { key, value } => (key.len() + value.len()) as u64,
+                Ask::Get { key, .. } => key.len() as u64,
+                Ask::Fence => 0,
+            };
+        t.asks += 1;
+        t.bytes += bytes;
+        t.gets += u64::from(matches!(ask, Ask::Get { .. }));
+        t.fences += u64::from(ask == Ask::Fence);
+        self.asked[rank as usize] = Some(ask);
+        let there = now + self.servers.way(rank, bytes);
+        self.at(there, Event::Asked(rank));
+    }
+
+    fn answer(&mut self, rank: u32, now: u64) -> Result<(), String> {
+        let server = self.servers.of(rank);
+        let now = self.servers.handle(server, now);
+        let heard = match self.asked[rank as usize].take() {
+            Some(Ask::Put { key, value }) => {
+                self.servers.list[server as usize].fresh += (key.len() + value.len()) as u64;
+                self.fresh.push((key, value));
+                Heard::Done
+            }
+            Some(Ask::Get { key, .. }) => {
+                let value = self.store.get(&key);
+                Heard::Value(value.ok_or_else(|| format!("'{key}' is lost"))?.clone())
+            }
+            Some(Ask::Fence) | None => {
+                self.come(server, now);
+                return Ok(());
+            }
+        };
+        self.reply(server, rank, heard, now);
+        Ok(())
+    }
+
+    fn reply(&mut self, server: u32, rank: u32, heard: Heard, now: u64) {
+        let bytes = HEAD
+            + match &heard {
+                Heard::Value(v) => v.len() as u64,
+                Heard::Done => 0,
+            };
+        self.talked[rank as usize].bytes += bytes;
+        self.heard[rank as usize] = heard;
+        let left = self.servers.handle(server, now);
+        let there = left + self.servers.way(rank, bytes);
+        self.at(there, Event::Answered(rank));
+    }
+
+    /// A rank or a child came to the fence.
+    fn come(&mut self, server: u32, now: u64) {
+        let s = &mut self.servers.list[server as usize];
+        s.came += 1;
+        if s.came < s.due {
+            return;
+        }
+        s.came = 0;
+        let bytes = std::mem::take(&mut s.fresh);
+        match self.servers.parent(server) {
+            Some(parent) => {
+                let there = self.servers.pass_on(server, now, HEAD + bytes);
+                self.at(there, Event::Up(parent, bytes));
+            }
+            None => {
+                self.store.extend(std::mem::take(&mut self.fresh));
+                self.release(server, now, bytes);
+            }
+        }
+    }
+
+    fn release(&mut self, server: u32, now: u64, bytes: u64) {
+        for child in self.servers.children(server) {
+            let there = self.servers.pass_on(server, now, HEAD + bytes);
+            self.at(there, Event::Down(child, bytes));
+        }
+        for rank in self.servers.ranks_of(server) {
+            self.reply(server, rank, Heard::Done, now);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn maps(self) -> Vec<Vec<u32>> {
+        self.maps
+    }
+
+    /// What it took so far.
+    pub(super) fn figures(&self) -> Figures {
+        let (mut all, mut most) = (Talked::default(), Talked::default());
+        for t in &self.talked {
+            all.asks += t.asks;
+            all.gets += t.gets;
+            all.fences += t.fences;
+            all.bytes += t.bytes;
+            most.asks = most.asks.max(t.asks);
+            most.gets = most.gets.max(t.gets);
+            most.fences = most.fences.max(t.fences);
+            most.bytes = most.bytes.max(t.bytes);
+        }
+        let busiest = self.servers.list.iter().map(|s| s.handled).max();
+        Figures {
+            all,
+            most,
+            between: self.servers.between,
+            between_bytes: self.servers.between_bytes,
+            busiest: busiest.unwrap_or(0),
+            ready_ns: self.ready_ns,
+            barrier: Barrier::default(),
+        }
+    }
+}

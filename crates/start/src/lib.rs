@@ -1,0 +1,90 @@
+//! What a rank says to its launcher until it knows the job and can be found: as machines that own nothing but their state.
+//!
+//! ```text
+//! Agree:   [rank 0: put the word] [first of a host: put where its memory is, or: put own host] fence, get the word
+//!            --here--> as the launcher told, all on one host: nobody fences again
+//!            --map---> hosts as the launcher told
+//!            --name--> Gather: hosts by name, up a tree of ranks
+//! Publish: [put where this rank listens] [put where the memory is, unless that is done] [fence] [get where the memory is]
+//! then:    the address of a peer is got when the first message goes to it ([`address_key`])
+//! ```
+//!
+//! Why on first use and not a table for everybody: a table of `n` addresses at `n` ranks is `n * n` addresses in all, most of which
+//! nobody ever needs, because collectives speak with about `log2 n` others. A launcher that has a daemon on each host (Slurm, PRRTE,
+//! Hydra) answers a get from the host itself, so that a tree of connections of our own would only repeat what its fence does. So a
+//! rank's own messages are: a constant number at start (`O(log n)` where hosts have to be told apart by name), and one for each
+//! peer that it is the first to speak to. What that costs with many ranks is counted by the crate `sim`, which runs these machines.
+//!
+//! The engine carries out what they ask over a launcher (`engine/boot/talk.rs`); the crate `sim` does it in virtual time.
+#![forbid(unsafe_code)]
+
+mod agree;
+mod gather;
+pub mod helper;
+pub mod pmi;
+mod publish;
+
+pub use agree::{Agree, Agreed, Hosts, Word};
+pub use gather::RADIX;
+pub use publish::{Joins, Publish, Publishing};
+
+/// Something to ask the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Store a value for all ranks.
+    Put {
+        /// Key.
+        key: String,
+        /// Value.
+        value: String,
+    },
+    /// Wait for all ranks.
+    Fence,
+    /// Read what a rank has stored before the last fence.
+    Get {
+        /// Who has stored it.
+        from: u32,
+        /// Key.
+        key: String,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing yet, or what was asked is done.
+    Done,
+    /// To [`Ask::Get`]: the value. A value that is lost ends the conversation.
+    Value(String),
+}
+
+/// What follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn<T> {
+    /// Ask this, and come back with the answer.
+    Ask(Ask),
+    /// The conversation is over.
+    Over(T),
+}
+
+/// One conversation.
+pub trait Talk {
+    /// What it was for.
+    type Out;
+    /// Takes the answer to the last question ([`Heard::Done`] before the first). The error is a sentence: somebody stored nonsense.
+    fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, String>;
+}
+
+/// Under which key a rank says where it listens on a path.
+pub fn address_key(path: &str, rank: u32) -> String {
+    format!("kw_{path}_{rank}")
+}
+
+/// Under which key the first rank of a host says where its memory is: while all agree (`early`), when it is the first by what the
+/// launcher says, or afterwards. Two keys, because names may say otherwise, and no key is stored twice.
+pub fn memory_key(lead: u32, early: bool) -> String {
+    match early {
+        true => format!("kw_mem_{lead}"),
+        false => format!("kw_shm_{lead}"),
+    }
+}

@@ -1,0 +1,6 @@
+//! What messages are made of and who they go between: datatypes as flat programs, groups, context ids, topologies. No memory access, no
+//! messages, no unsafe.
+#![forbid(unsafe_code)]
+
+pub mod comm;
+pub mod layout;
