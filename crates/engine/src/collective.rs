@@ -35,7 +35,7 @@ use kw_coll::Shelf;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Chooser, Coll, SHELVES, Slice, Step, TEMPS, Table};
 use kw_sys::buf::Buf;
-use kw_sys::publish::{self, Publisher};
+use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_types::comm::Group;
 use memory::Store;
 use run::Flight;
@@ -69,7 +69,7 @@ pub(crate) struct Collectives {
     store: Store,
     pub(crate) desks: Desks,
     /// How this rank writes long data on its shelves.
-    publisher: Publisher,
+    publisher: NontemporalCopier,
     /// Some run has begun to wait on a board since a thread last made ready to sleep.
     pub(crate) unwatched: bool,
     /// What failed runs have left: transfers that could not be taken back, and the memory they are in.
@@ -258,7 +258,7 @@ impl Engine {
             network: !self.paths.has_shm(),
         };
         self.collectives.crowded = self.job().crowded();
-        self.collectives.publisher = Publisher::new(self.collectives.crowded);
+        self.collectives.publisher = NontemporalCopier::new(self.collectives.crowded);
         // A faulty knob has stopped the start.
         let rows = self.knobs().text(Id::Coll);
         self.collectives.table = Some(Table::with_files(rows, file).unwrap_or_default());
@@ -684,7 +684,7 @@ impl Engine {
 }
 
 #[inline]
-fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
+fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
     if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
         && n == m
         && n < publisher.long()
@@ -696,7 +696,13 @@ fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Pu
 
 /// Copies long data, and what does not lie in a row on one of the sides.
 #[inline(never)]
-fn copy_any(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut Publisher) {
+fn copy_any(
+    run: &mut Run,
+    from: Slice,
+    to: Slice,
+    desks: &Desks,
+    publisher: &mut NontemporalCopier,
+) {
     let (a, b) = (run.buf(from, desks), run.buf(to, desks));
     if a.len() != b.len() {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
@@ -709,7 +715,7 @@ fn copy_any(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mu
             publisher.copy(a.addr(), b.addr(), a.len())
         }
         (true, _) if long && b.contiguous().is_some() => {
-            publish::fetch(a.addr(), b.addr(), a.len())
+            nontemporal::fetch(a.addr(), b.addr(), a.len())
         }
         _ => {
             a.copy_to(0, &b, 0, a.len());

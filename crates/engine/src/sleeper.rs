@@ -1,14 +1,14 @@
 //! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in epoll when sockets can.
 //!
 //! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread sleeps by itself: off duty
-//! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`Bed`]), so that whoever gives it the duty
+//! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`WakeSet`]), so that whoever gives it the duty
 //! need not wake it for that.
 
 use crate::duty::Duty;
 use kw_base::sync::thread::{self, Thread};
 use kw_path::shm;
 use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
-use kw_sys::nest::{Bed, Nest};
+use kw_sys::epoll_set::{EpollSet, WakeSet};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) enum Bell {
 pub struct Sleeper {
     bell: Bell,
     /// Doorbell and sockets, when there are sockets, and the event thread's place above them.
-    nest: Option<(Nest, Bed)>,
+    nest: Option<(EpollSet, WakeSet)>,
 }
 
 impl Sleeper {
@@ -38,7 +38,7 @@ impl Sleeper {
             None => None,
             Some(sockets) => {
                 let nest = bell.nest(sockets)?;
-                let bed = Bed::new(&nest)?;
+                let bed = WakeSet::new(&nest)?;
                 Some((nest, bed))
             }
         };
@@ -150,7 +150,7 @@ impl Bell {
         Bell::Own(Box::new(Doorbell::alone()))
     }
 
-    fn nest(&self, sockets: OwnedFd) -> io::Result<Nest> {
+    fn nest(&self, sockets: OwnedFd) -> io::Result<EpollSet> {
         match self {
             Bell::Own(b) => nest(b, sockets),
             Bell::Shared(b) => nest(b, sockets),
@@ -165,7 +165,7 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, sockets: OwnedFd) -> io::Result<Nest> {
+fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, sockets: OwnedFd) -> io::Result<EpollSet> {
     let own: BorrowedFd<'_> = bell.fd()?;
-    Nest::new(&[own, std::os::fd::AsFd::as_fd(&sockets)])
+    EpollSet::new(&[own, std::os::fd::AsFd::as_fd(&sockets)])
 }

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod handshake;
-pub mod kept;
 pub mod matching;
 pub mod p2p;
 pub mod reliable;
+pub mod retransmit;
 pub mod stripe;
 pub mod wire;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use kw_base::sync::compiler_fence;
 
-use crate::{barrier, futex, unix};
+use crate::{futex, membarrier, unix};
 
 /// How the owner is going to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ pub struct Party {
 impl Party {
     /// Joins; once for each member.
     pub fn join(&self) {
-        if barrier::register() {
+        if membarrier::register() {
             self.light.fetch_add(1, Ordering::Release);
         }
     }
@@ -193,7 +193,7 @@ impl<K: AsRef<Post>> Doorbell<K> {
         // our own fence by themselves.
         match self.alone {
             true => fence(Ordering::SeqCst),
-            false => barrier::fence_all(),
+            false => membarrier::fence_all(),
         }
         armed
     }

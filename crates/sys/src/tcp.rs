@@ -3,7 +3,7 @@
 //! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error.
 
 use crate::buf::Buf;
-use crate::option;
+use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
@@ -280,7 +280,7 @@ impl Sock {
     }
 
     fn set_int(&self, level: libc::c_int, name: libc::c_int, value: u32) -> io::Result<()> {
-        option::set(&self.fd, level, name, value.try_into().unwrap_or(i32::MAX))
+        socket_option::set(&self.fd, level, name, value.try_into().unwrap_or(i32::MAX))
     }
 
     /// Whether the other end is this machine's loopback interface.

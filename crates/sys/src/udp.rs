@@ -2,7 +2,7 @@
 //!
 //! A socket is asked for nothing that is not used: every control message that the kernel adds to what it hands over costs time.
 
-use crate::option;
+use crate::socket_option;
 use rustix::net::sockopt;
 use socket2::SockAddr;
 use std::cell::Cell;
@@ -122,7 +122,7 @@ impl Sock {
     }
 
     fn set(&self, level: i32, name: i32, value: i32) -> io::Result<()> {
-        option::set(&self.socket, level, name, value)
+        socket_option::set(&self.socket, level, name, value)
     }
 
     /// The address, with the port.

@@ -2,7 +2,7 @@
 //!
 //! Measured by `cargo run --release -p kw-path --example shm_pingpong` on the machine described in
 //! `docs/measurements/shm.md`; one way, nanoseconds and nanoseconds a byte. While a pair's copies are
-//! slower, `pace` names its line anew. A file kept per host will replace them.
+//! slower, `copy_rate` names its line anew. A file kept per host will replace them.
 
 use crate::{Caps, CostLine};
 

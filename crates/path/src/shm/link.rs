@@ -8,7 +8,7 @@ use kw_sys::buf::Buf;
 use kw_sys::doorbell::Post;
 
 use super::bulk::{Drainer, Filler};
-use super::pace::Pace;
+use super::copy_rate::CopyRate;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
 use crate::{Body, Inbound, Landing, Sent};
@@ -95,7 +95,7 @@ pub struct Link {
     pub gone: bool,
     /// Whether copies straight between the processes work; `None`: not tried.
     pub direct: Option<bool>,
-    pub pace: Pace,
+    pub copy_rate: CopyRate,
 }
 
 impl Link {
@@ -112,7 +112,7 @@ impl Link {
             active: false,
             gone: false,
             direct: None,
-            pace: Pace::default(),
+            copy_rate: CopyRate::default(),
         }
     }
 
@@ -221,7 +221,7 @@ impl Link {
     fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
         let mut done = 0;
         while done < len {
-            let begin = self.pace.begin();
+            let begin = self.copy_rate.begin();
             let lane = self.out.memory();
             let n = self.filler.fill(lane, buf, from + done, len - done);
             if n == 0 {
@@ -230,7 +230,7 @@ impl Link {
             done += n;
             if let Some(begin) = begin {
                 let (out, inn) = (lane.control(), self.inn.memory().control());
-                self.pace.copied(begin, n, &out.fill_rate, [out, inn]);
+                self.copy_rate.copied(begin, n, &out.fill_rate, [out, inn]);
             }
         }
         done
@@ -366,7 +366,7 @@ impl Link {
             moved.any = true;
             moved.ring |= self.take(found, inbound);
         }
-        if self.pace.take_changed() {
+        if self.copy_rate.take_changed() {
             inbound.on_repriced(self.peer);
         }
         moved
@@ -461,7 +461,7 @@ impl Link {
         };
         while a.done < a.len {
             let at = a.landing.at + a.done;
-            let begin = self.pace.begin();
+            let begin = self.copy_rate.begin();
             let lane = self.inn.memory();
             let n = self.drainer.drain(lane, &a.landing.buf, at, a.len - a.done);
             if n == 0 {
@@ -470,7 +470,7 @@ impl Link {
             a.done += n;
             if let Some(begin) = begin {
                 let (out, inn) = (self.out.memory().control(), lane.control());
-                self.pace.copied(begin, n, &inn.drain_rate, [out, inn]);
+                self.copy_rate.copied(begin, n, &inn.drain_rate, [out, inn]);
             }
             moved.any = true;
             moved.ring = true;

@@ -26,13 +26,13 @@
 
 pub mod board;
 mod bulk;
+mod copy_rate;
 pub mod costs;
 mod join;
 mod link;
-mod pace;
+mod rebalance;
 pub mod ring;
 mod segment;
-mod spread;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use kw_sys::clock;
 use kw_sys::doorbell::{self, Post, Ringer};
-use kw_sys::vm::{self, Way};
+use kw_sys::process_vm::{self, Way};
 
 use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
 pub use join::{Lead, Local, ShmError};
@@ -130,14 +130,17 @@ impl ShmPath {
     }
 
     fn leave_card(&self) {
-        let card = self.segment.card(self.me);
-        card.secret.store(*self.secret, Ordering::Relaxed);
+        let rank_info = self.segment.rank_info(self.me);
+        rank_info.secret.store(*self.secret, Ordering::Relaxed);
         let cpu = kw_sys::cpus::allowed().first().map_or(0, |c| c + 1);
-        card.cpu.store(cpu as u32, Ordering::Relaxed);
-        card.probe
+        rank_info.cpu.store(cpu as u32, Ordering::Relaxed);
+        rank_info
+            .probe
             .store(&*self.secret as *const u64 as u64, Ordering::Relaxed);
-        // SYNC: card.
-        card.pid.store(vm::pid() as u32, Ordering::Release);
+        // SYNC: rank_info.
+        rank_info
+            .pid
+            .store(process_vm::pid() as u32, Ordering::Release);
     }
 
     /// This rank's doorbell.
@@ -167,12 +170,12 @@ impl ShmPath {
         if i == STRANGER {
             return None;
         }
-        let card = self.segment.card(i as usize);
-        // SYNC: card.
-        if card.pid.load(Ordering::Acquire) == 0 {
+        let rank_info = self.segment.rank_info(i as usize);
+        // SYNC: rank_info.
+        if rank_info.pid.load(Ordering::Acquire) == 0 {
             return None;
         }
-        (card.cpu.load(Ordering::Relaxed) as usize).checked_sub(1)
+        (rank_info.cpu.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// How often this rank woke a sleeping one.
@@ -306,15 +309,15 @@ impl ShmPath {
     /// Tries once whether we may copy straight from and to the peer's memory.
     #[cold]
     fn try_direct(&mut self, i: usize) -> Result<(), Refused> {
-        let card = self.segment.card(i);
-        // SYNC: card.
-        let pid = card.pid.load(Ordering::Acquire);
+        let rank_info = self.segment.rank_info(i);
+        // SYNC: rank_info.
+        let pid = rank_info.pid.load(Ordering::Acquire);
         if pid == 0 {
             return Err(Refused::Denied(0));
         }
-        let word = vm::read_word(pid as i32, card.probe.load(Ordering::Relaxed));
+        let word = process_vm::read_word(pid as i32, rank_info.probe.load(Ordering::Relaxed));
         // In a container of its own, a number may name quite another process: the word tells.
-        let right = word == Ok(card.secret.load(Ordering::Relaxed));
+        let right = word == Ok(rank_info.secret.load(Ordering::Relaxed));
         self.links[i].direct = Some(right);
         match word {
             Err(errno) => Err(Refused::Denied(errno)),
@@ -341,8 +344,8 @@ impl ShmPath {
             Some(false) => return Err(Refused::Unsupported),
             None => self.try_direct(i)?,
         }
-        let pid = self.segment.card(i).pid.load(Ordering::Relaxed) as i32;
-        vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
+        let pid = self.segment.rank_info(i).pid.load(Ordering::Relaxed) as i32;
+        process_vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
             self.links[i].direct = Some(false);
             Refused::Denied(errno)
         })
@@ -353,7 +356,7 @@ impl Path for ShmPath {
     fn caps(&self, peer: Peer) -> Caps {
         let link = self.links.get(self.local(peer) as usize);
         let caps = costs::caps(link.is_some_and(|l| l.direct != Some(false)));
-        let stream = link.and_then(|l| l.pace.line()).unwrap_or(caps.stream);
+        let stream = link.and_then(|l| l.copy_rate.line()).unwrap_or(caps.stream);
         Caps { stream, ..caps }
     }
 
@@ -427,7 +430,7 @@ impl Path for ShmPath {
         let begin = clock::now();
         self.direct(Way::Fetch, from, address, into, at, len)?;
         let i = self.local(from) as usize;
-        self.links[i].pace.fetched(begin, len);
+        self.links[i].copy_rate.fetched(begin, len);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
-//! RANKS      rank blocks: Post (doorbell, 128 bytes) | Card (64 bytes) | bitmap of ranks that ever sent here
+//! RANKS      rank blocks: Post (doorbell, 128 bytes) | RankInfo (64 bytes) | bitmap of ranks that ever sent here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
 //! bulks      n * n areas of BULK bytes, [receiver][sender]
 //! claims     bitmap of the boards that are in use, in a page of its own
@@ -36,7 +36,7 @@ const PAIR: usize = CONTROL + CELLS * CELL;
 /// What a rank says about itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Card {
+pub struct RankInfo {
     /// Process number; zero before the rank has joined.
     pub pid: AtomicU32,
     /// Address of a word in the rank's own memory that holds `secret`: who can fetch it may fetch anything.
@@ -45,7 +45,7 @@ pub struct Card {
     pub secret: AtomicU64,
     /// The first processor that the rank may use, counted from 1.
     pub cpu: AtomicU32,
-    /// On which processor the rank ran, and when, as it noted last (`spread`).
+    /// On which processor the rank ran, and when, as it noted last (`rebalance`).
     pub seat: AtomicU64,
 }
 
@@ -58,7 +58,7 @@ pub struct Control {
     _a: [u32; 15],
     /// Sender: bytes ever put into the bulk area.
     pub filled: AtomicU64,
-    /// Sender: how long that takes (`pace`).
+    /// Sender: how long that takes (`copy_rate`).
     pub fill_rate: AtomicU32,
     _b: [u32; 13],
     /// Receiver: bytes ever taken out of it.
@@ -79,7 +79,7 @@ pub struct Segment {
 }
 
 fn block(n: usize) -> usize {
-    size_of::<Post>() + size_of::<Card>() + n.div_ceil(512) * 64
+    size_of::<Post>() + size_of::<RankInfo>() + n.div_ceil(512) * 64
 }
 
 fn pairs(n: usize) -> usize {
@@ -168,16 +168,16 @@ impl Segment {
         unsafe { &*(self.map.at(self.rank(i)) as *const Post) }
     }
 
-    /// Card of a rank.
-    pub fn card(&self, i: usize) -> &Card {
+    /// RankInfo of a rank.
+    pub fn rank_info(&self, i: usize) -> &RankInfo {
         // SAFETY: as above.
-        unsafe { &*(self.map.at(self.rank(i) + size_of::<Post>()) as *const Card) }
+        unsafe { &*(self.map.at(self.rank(i) + size_of::<Post>()) as *const RankInfo) }
     }
 
     /// Word `w` of the bitmap of ranks that ever sent to rank `i`.
     pub fn senders(&self, i: usize, w: usize) -> &AtomicU64 {
         assert!(w < self.n.div_ceil(64), "word {w}");
-        let at = self.rank(i) + size_of::<Post>() + size_of::<Card>() + w * 8;
+        let at = self.rank(i) + size_of::<Post>() + size_of::<RankInfo>() + w * 8;
         // SAFETY: as above.
         unsafe { &*(self.map.at(at) as *const AtomicU64) }
     }

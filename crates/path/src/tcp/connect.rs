@@ -127,7 +127,7 @@ impl TcpPath {
         claim: Claim,
         inbound: &mut I,
     ) {
-        self.door.dismiss(peer);
+        self.acceptor.dismiss(peer);
         if !stream.resume(&claim, |cookie| inbound.on_sent(peer, cookie)) {
             let why = "its connection was made anew, but what one side wants again the other has not kept; something between them answers in their place";
             return self.bury(peer, why.to_string(), inbound);
@@ -138,7 +138,7 @@ impl TcpPath {
         }
         match self.adopt(peer, sock, stream) {
             Ok(()) => {
-                self.part_from_strands(peer);
+                self.part_from_rails(peer);
                 self.flush(inbound);
             }
             Err(e) => self.bury(

@@ -1,10 +1,10 @@
 //! One connection in use: bytes out, bytes in.
 
 use super::Tuning;
-use super::ahead::Ahead;
-use super::end::End;
-use super::mix::Mix;
+use super::coalesce::Coalescer;
+use super::disconnect::End;
 use super::stream::Stream;
+use super::traffic::TrafficMix;
 use crate::contract::Inbound;
 use kw_base::Peer;
 use kw_sys::poller::{Interest, Poller};
@@ -39,11 +39,11 @@ pub struct Link {
     pub used: u64,
     /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
     pub near: bool,
-    pub ahead: Ahead,
+    pub ahead: Coalescer,
     /// We have asked the peer to close it.
     pub parting: bool,
     /// What we send over it, where it leaves the machine.
-    pub leaves: Mix,
+    pub leaves: TrafficMix,
     /// Our address and the peer's.
     way: Option<(SocketAddr, SocketAddr)>,
 }
@@ -66,9 +66,9 @@ impl Link {
             waited: 0,
             used: 0,
             near,
-            ahead: Ahead::default(),
+            ahead: Coalescer::default(),
             parting: false,
-            leaves: Mix::default(),
+            leaves: TrafficMix::default(),
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,

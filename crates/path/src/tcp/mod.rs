@@ -61,46 +61,46 @@
 //! | --- | --- |
 //! | `path`, `turn`, `lists` | what the engine calls; a turn of reading and sending; whom it visits |
 //! | `ahead` | short frames of a rank that does not wait are joined |
-//! | `link` (`sending`, `owing`, `mix`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
+//! | `link` (`sending`, `owing`, `traffic`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
 //! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
-//! | `callers`, `door` | being called: who is taken, who stands at the door |
+//! | `callers`, `acceptor` | being called: who is taken, who stands at the acceptor |
 //! | `remake`, `silence`, `limit` | connections that break; that are left because another link is there; more peers than connections |
-//! | `strands`, `further`, `pieces`, `strand`, `stripe` | several links: what there is, how it is made, long payloads over it |
+//! | `rails`, `further`, `pieces`, `rail`, `stripe` | several links: what there is, how it is made, long payloads over it |
 //! | `tune` | the numbers |
 
-mod ahead;
+mod accept;
+mod acceptor;
 mod attempt;
-mod callers;
+mod coalesce;
 mod connect;
+mod connection_limit;
 mod dial;
-mod door;
-mod end;
-mod further;
-mod limit;
+mod disconnect;
 mod link;
-mod lists;
-mod mix;
 mod outbox;
-mod owing;
 mod path;
 mod pieces;
-mod remake;
+mod progress;
+mod rail;
+mod rail_setup;
+mod rails;
+mod ready_lists;
+mod reconnect;
 mod sending;
-mod silence;
-mod strand;
-mod strands;
 mod stream;
 mod stripe;
-mod tune;
-mod turn;
+mod traffic;
+mod tuning;
+mod unacked;
+mod unacked_timeout;
 
-pub use tune::Tuning;
+pub use tuning::Tuning;
 
 use crate::address::{self, Known};
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use crate::member::{CannotOpen, Member};
+use acceptor::Acceptor;
 use dial::Dial;
-use door::Door;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::{Claim, Identity};
 use kw_proto::wire::{Header, Kind};
@@ -108,14 +108,14 @@ use kw_sys::netif::Interface;
 use kw_sys::poller::{Event, Interest, Poller};
 use kw_sys::tcp::Sock;
 use link::Link;
-use lists::{Lists, note};
-use owing::Later;
+use rails::RailSet;
+use ready_lists::{ReadyLists, note};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
-use strands::Bundle;
 use stream::Stream;
 use stripe::Stripes;
+use unacked::Later;
 
 /// What a path must know to open.
 #[derive(Clone)]
@@ -179,17 +179,17 @@ fn segmented(kind: Kind) -> bool {
 
 /// Numbers in the poller: what kind of thing in the top byte, which one below.
 mod tag {
-    pub const DOOR: u64 = 0;
-    pub const KNOCK: u64 = 1 << 56;
+    pub const ACCEPTOR: u64 = 0;
+    pub const PENDING: u64 = 1 << 56;
     pub const DIAL: u64 = 2 << 56;
     pub const LINK: u64 = 3 << 56;
-    pub const STRAND: u64 = 4 << 56;
-    pub const STRAND_DIAL: u64 = 5 << 56;
+    pub const RAIL: u64 = 4 << 56;
+    pub const RAIL_DIAL: u64 = 5 << 56;
     pub const KINDS: u64 = 0xff << 56;
 
-    /// Number of a strand.
-    pub fn strand(peer: kw_base::Peer, id: kw_proto::stripe::Carrier) -> u64 {
-        STRAND | (id as u64) << 32 | peer.0 as u64
+    /// Number of a rail.
+    pub fn rail(peer: kw_base::Peer, id: kw_proto::stripe::Carrier) -> u64 {
+        RAIL | (id as u64) << 32 | peer.0 as u64
     }
 }
 
@@ -201,22 +201,22 @@ pub struct TcpPath {
     tuning: Tuning,
     address: String,
     poller: Poller,
-    door: Door,
+    acceptor: Acceptor,
     slots: Vec<Slot>,
     /// Where each peer listens, as far as that was asked.
     known: Vec<Known>,
-    /// Long payloads go over all links (see `strands`).
+    /// Long payloads go over all links (see `rails`).
     stripes: bool,
     /// From so many bytes on, if there are several.
     stripe_from: u64,
     /// Further connections, by peer.
-    bundles: Vec<Option<Box<Bundle>>>,
+    bundles: Vec<Option<Box<RailSet>>>,
     /// Peers with which something is under way in pieces.
     striping: Vec<Peer>,
     /// Peers to which a further connection is to be made.
     wanting: Vec<Peer>,
     striped_payloads: u64,
-    /// Bytes and pieces of strands that are no more.
+    /// Bytes and pieces of rails that are no more.
     striped_bytes: u64,
     striped_again: u64,
     /// Our host has several interfaces that the ranks may use.
@@ -235,7 +235,7 @@ pub struct TcpPath {
     most: usize,
     /// Who can have their payload back, and does not know.
     told: Vec<(Peer, u64)>,
-    lists: Lists,
+    lists: ReadyLists,
     /// Polls until the next look at the poller when few connections are read directly.
     patience: u32,
     events: Vec<Event>,
@@ -285,14 +285,14 @@ impl TcpPath {
         }
         let (all, chosen) = member.addresses().map_err(cannot)?;
         let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
-        let (door, at) = Door::open(&chosen, member.size, &poller).map_err(cannot)?;
+        let (acceptor, at) = Acceptor::open(&chosen, member.size, &poller).map_err(cannot)?;
         let mut path = TcpPath {
             me: member.me,
             identity: member.identity(),
             tuning,
             address: address::with_host(&config.host, address::to_text_by_interface(&at, &all)),
             poller,
-            door,
+            acceptor,
             slots: (0..member.size).map(|_| Slot::Idle(None)).collect(),
             known: vec![Known::default(); member.size as usize],
             stripes: config.stripe,
@@ -311,12 +311,12 @@ impl TcpPath {
             later: Later::default(),
             next: Tick::NEVER,
             most: if config.reliable {
-                config.most.max(limit::LEAST)
+                config.most.max(connection_limit::LEAST)
             } else {
                 usize::MAX
             },
             told: Vec::new(),
-            lists: Lists::default(),
+            lists: ReadyLists::default(),
             patience: 0,
             events: Vec::new(),
             closed: false,
@@ -334,7 +334,7 @@ impl TcpPath {
 
     /// Connections that were closed because they could not prove the key, or took too long to.
     pub fn strangers_refused(&self) -> u64 {
-        self.door.refused()
+        self.acceptor.refused()
     }
 
     /// Connections that were left because nothing was answered over them while there was another link.
@@ -358,13 +358,13 @@ impl TcpPath {
                 "tcp to rank {peer}: {here} ({device}) to {there}{others}"
             ))
         });
-        lines.chain(self.network_of_strands()).collect()
+        lines.chain(self.network_of_rails()).collect()
     }
 
     /// Breaks the further connections of a peer. Whether there were any. For tests.
-    pub fn cut_strands(&mut self, peer: Peer) -> bool {
-        let strands = self.bundles[peer.idx()].iter().flat_map(|b| &b.strands);
-        strands.map(|s| s.sock.shut()).count() > 0
+    pub fn cut_rails(&mut self, peer: Peer) -> bool {
+        let rails = self.bundles[peer.idx()].iter().flat_map(|b| &b.rails);
+        rails.map(|s| s.sock.shut()).count() > 0
     }
 
     /// Breaks the connection of a peer, as a bad network would. For tests.

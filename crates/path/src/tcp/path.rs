@@ -1,6 +1,6 @@
 //! What the engine calls: TCP as a [`Path`].
 
-use super::end::End;
+use super::disconnect::End;
 use super::*;
 
 impl Path for TcpPath {

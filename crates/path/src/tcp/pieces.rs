@@ -4,7 +4,7 @@ use super::stripe::{NOBODY, head_of};
 use super::*;
 
 impl TcpPath {
-    /// Sends a frame with a long payload in pieces, if there is a strand; asks for one otherwise.
+    /// Sends a frame with a long payload in pieces, if there is a rail; asks for one otherwise.
     #[cold]
     pub(super) fn send_striped(
         &mut self,
@@ -19,12 +19,12 @@ impl TcpPath {
         if !segmented(head.kind) || self.closed {
             return Ok(None);
         }
-        let Some(bundle) = self.bundles.get_mut(to.idx()) else {
+        let Some(rail_set) = self.bundles.get_mut(to.idx()) else {
             return Ok(None);
         };
-        let bundle = bundle.get_or_insert_default();
-        if bundle.strands.is_empty() {
-            bundle.wanted = true;
+        let rail_set = rail_set.get_or_insert_default();
+        if rail_set.rails.is_empty() {
+            rail_set.wanted = true;
             self.want(to);
             return Ok(None);
         }
@@ -66,7 +66,7 @@ impl TcpPath {
     pub(super) fn share(&mut self, peer: Peer) -> bool {
         let mut moved = false;
         // By turns, so that a payload of a few pieces is not all on one.
-        while self.feed_first(peer) | self.feed_strands(peer) {
+        while self.feed_first(peer) | self.feed_rails(peer) {
             moved = true;
         }
         moved
@@ -104,25 +104,25 @@ impl TcpPath {
         true
     }
 
-    fn feed_strands(&mut self, peer: Peer) -> bool {
-        let (slot, bundle) = (&mut self.slots[peer.idx()], &mut self.bundles[peer.idx()]);
-        let (Some(stripes), Some(bundle)) = (slot.stripes(), bundle) else {
+    fn feed_rails(&mut self, peer: Peer) -> bool {
+        let (slot, rail_set) = (&mut self.slots[peer.idx()], &mut self.bundles[peer.idx()]);
+        let (Some(stripes), Some(rail_set)) = (slot.stripes(), rail_set) else {
             return false;
         };
         let (mut moved, mut broken) = (false, Vec::new());
-        for strand in &mut bundle.strands {
-            if !strand.is_sending()
-                && let Some(piece) = stripes.out.hand_out(strand.id)
+        for rail in &mut rail_set.rails {
+            if !rail.is_sending()
+                && let Some(piece) = stripes.out.hand_out(rail.id)
             {
-                strand.begin(piece);
+                rail.begin(piece);
             }
-            match strand.push(stripes, &self.tuning) {
+            match rail.push(stripes, &self.tuning) {
                 Ok(went) => moved |= went,
-                Err(_) => broken.push(strand.id),
+                Err(_) => broken.push(rail.id),
             }
         }
         for id in broken {
-            self.drop_strand(peer, id);
+            self.drop_rail(peer, id);
             moved = true;
         }
         moved
@@ -139,23 +139,23 @@ impl TcpPath {
             let comes = self.slots[peer.idx()]
                 .stripes()
                 .is_some_and(|s| !s.into.is_empty());
-            moved |= self.serve_strands(peer, comes, inbound);
+            moved |= self.serve_rails(peer, comes, inbound);
             if self.slots[peer.idx()].stripes().is_none_or(|s| s.is_idle()) {
                 self.striping.retain(|&p| p != peer);
-                self.listen_to_strands(peer);
+                self.listen_to_rails(peer);
             }
         }
         moved
     }
 
-    pub(super) fn serve_strands<I: Inbound>(
+    pub(super) fn serve_rails<I: Inbound>(
         &mut self,
         peer: Peer,
         read: bool,
         inbound: &mut I,
     ) -> bool {
         let mut moved = self.tell_owners(peer, inbound);
-        moved |= read && self.pull_strands(peer, inbound);
+        moved |= read && self.pull_rails(peer, inbound);
         moved |= self.confirm(peer);
         moved | self.share(peer)
     }
@@ -189,19 +189,19 @@ impl TcpPath {
         !given.is_empty()
     }
 
-    /// Reads the strands of a peer.
-    fn pull_strands<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        let (slot, bundle) = (&mut self.slots[peer.idx()], &mut self.bundles[peer.idx()]);
-        let Some(bundle) = bundle else {
+    /// Reads the rails of a peer.
+    fn pull_rails<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+        let (slot, rail_set) = (&mut self.slots[peer.idx()], &mut self.bundles[peer.idx()]);
+        let Some(rail_set) = rail_set else {
             return false;
         };
         let mut none = Stripes::new(1);
         let stripes = slot.stripes().unwrap_or(&mut none);
         let (mut moved, mut landed, mut ended) = (false, Vec::new(), Vec::new());
-        for strand in &mut bundle.strands {
-            match strand.pull(stripes, &self.tuning, &mut landed) {
+        for rail in &mut rail_set.rails {
+            match rail.pull(stripes, &self.tuning, &mut landed) {
                 Ok(came) => moved |= came,
-                Err(_) => ended.push(strand.id),
+                Err(_) => ended.push(rail.id),
             }
         }
         for (number, cookie) in landed {
@@ -211,7 +211,7 @@ impl TcpPath {
             inbound.on_landed(peer, cookie);
         }
         for id in ended {
-            self.drop_strand(peer, id);
+            self.drop_rail(peer, id);
             moved = true;
         }
         moved
@@ -234,11 +234,11 @@ impl TcpPath {
         !taken.is_empty()
     }
 
-    /// What went over strands: payloads that were sent in pieces, bytes of those that did not go over the first connection, and pieces that
+    /// What went over rails: payloads that were sent in pieces, bytes of those that did not go over the first connection, and pieces that
     /// went again.
     pub fn striped(&self) -> [u64; 3] {
-        let strands = self.bundles.iter().flatten().flat_map(|b| &b.strands);
-        let bytes = strands.map(|s| s.sent).sum::<u64>() + self.striped_bytes;
+        let rails = self.bundles.iter().flatten().flat_map(|b| &b.rails);
+        let bytes = rails.map(|s| s.sent).sum::<u64>() + self.striped_bytes;
         [self.striped_payloads, bytes, self.striped_again]
     }
 }

@@ -3,12 +3,12 @@
 use super::Tuning;
 use super::link::Link;
 use super::outbox::{COPIED, Went};
-use super::owing::forget;
 use super::stream::Stream;
 use super::stripe::NOBODY;
+use super::unacked::forget;
 use crate::contract::{Body, Inbound, Sent};
 use kw_base::Peer;
-use kw_proto::kept::{Kept, Run};
+use kw_proto::retransmit::{RetransmitBuffer, Run};
 use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
 use kw_sys::tcp::Sock;
@@ -269,7 +269,7 @@ impl Link {
 }
 
 /// `n` more bytes went: how many of them the peer's kernel has acknowledged, with all before them.
-fn skip(kept: &mut Kept<Buf>, sock: &Sock, n: u64) -> u64 {
+fn skip(kept: &mut RetransmitBuffer<Buf>, sock: &Sock, n: u64) -> u64 {
     let Ok(unacknowledged) = sock.unacknowledged() else {
         return 0;
     };

@@ -1,16 +1,16 @@
 //! What of a link outlives its connections: what is to be sent, what was sent and not acknowledged, and how far frames have come in.
 //!
-//! See [`kw_proto::kept`] for why nothing is lost, repeated or reordered when a connection breaks.
+//! See [`kw_proto::retransmit`] for why nothing is lost, repeated or reordered when a connection breaks.
 
-use super::end::End;
-use super::mix::Mix;
+use super::disconnect::End;
 use super::outbox::{COPIED, Outbox};
 use super::stripe::{Stripes, nowhere, piece_of};
+use super::traffic::TrafficMix;
 use super::{Tuning, segmented};
 use crate::contract::{Down, Inbound, Landing};
 use kw_base::Peer;
 use kw_proto::handshake::Claim;
-use kw_proto::kept::Kept;
+use kw_proto::retransmit::RetransmitBuffer;
 use kw_proto::stripe::Piece;
 use kw_proto::wire::{AHEAD, HEADER_LEN, Header, Kind, WireError};
 use kw_sys::buf::Buf;
@@ -49,11 +49,11 @@ impl Inflow {
 pub const PARTING: u64 = 1;
 
 /// Connections that have carried a link, as the claim of a further connection of it has them.
-const STRAND: u64 = u64::MAX;
+const RAIL: u64 = u64::MAX;
 
 /// Whether a connection with this claim is to be a further one.
-pub fn is_strand(claim: &Claim) -> bool {
-    claim.connections == STRAND
+pub fn is_rail(claim: &Claim) -> bool {
+    claim.connections == RAIL
 }
 
 /// One link, with or without a connection.
@@ -63,7 +63,7 @@ pub struct Stream {
     pub hurried: bool,
     pub outbox: Outbox,
     /// What may be wanted again; `None`: a link ends with its connection (`KW_RELIABLE=no`).
-    pub kept: Option<Box<Kept<Buf>>>,
+    pub kept: Option<Box<RetransmitBuffer<Buf>>>,
     /// The peer said goodbye, and that was told.
     pub bye: bool,
     /// The peer wants this connection closed; the link goes on over another when somebody wants it.
@@ -76,7 +76,7 @@ pub struct Stream {
     /// A payload of which more segments are to come, while frames between them are received.
     paused: Option<Inflow>,
     /// What the peer sends.
-    pub arrives: Mix,
+    pub arrives: TrafficMix,
     /// Payloads that come or go in pieces over several connections.
     pub stripes: Option<Box<Stripes>>,
     /// The piece of such a payload that `inflow` is.
@@ -115,10 +115,10 @@ impl Stream {
     }
 
     /// What a further connection of a link says: a claim that no first one makes.
-    pub fn strand(link: u64) -> Stream {
+    pub fn rail(link: u64) -> Stream {
         Stream {
             number: link,
-            connections: STRAND,
+            connections: RAIL,
             ..Stream::default()
         }
     }
@@ -196,7 +196,7 @@ impl Stream {
     pub fn allows(&self, claim: &Claim) -> bool {
         let fresh = self.connections == 0 && claim.connections == 0 && claim.received == 0;
         let known = self.number == claim.link && self.connections.abs_diff(claim.connections) <= 1;
-        let covers = |k: &Kept<Buf>| k.covers(claim.received);
+        let covers = |k: &RetransmitBuffer<Buf>| k.covers(claim.received);
         match &self.kept {
             Some(kept) => (fresh || known) && covers(kept),
             None => fresh,

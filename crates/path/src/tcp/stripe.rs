@@ -1,6 +1,6 @@
 //! What two ranks have under way in pieces (see [`kw_proto::stripe`]), as the link between them knows it. It outlives connections.
 
-use super::end::End;
+use super::disconnect::End;
 use crate::contract::Landing;
 use kw_proto::stripe::{Incoming, Outgoing, Piece, Place};
 use kw_proto::wire::{Header, Kind, WireError};

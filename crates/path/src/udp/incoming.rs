@@ -134,7 +134,7 @@ impl UdpPath {
             let Slot::Up(link) = &mut self.slots[peer.idx()] else {
                 continue;
             };
-            link.vigil.on_rank(now);
+            link.keepalive.on_rank(now);
             link.release(peer, inbound);
             if link.has_bye() && !link.told {
                 link.told = true;

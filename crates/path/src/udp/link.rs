@@ -4,8 +4,8 @@ use super::frames::Reader;
 use super::queue::Queue;
 use crate::contract::{Body, Inbound, Sent};
 use kw_base::{Peer, Tick};
+use kw_proto::reliable::keepalive::Keepalive;
 use kw_proto::reliable::setup::Welcome;
-use kw_proto::reliable::vigil::Vigil;
 use kw_proto::reliable::{Conn, OVERHEAD, Received};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::udp::Sock;
@@ -39,7 +39,7 @@ pub struct Link {
     /// What to say when the other side did not hear its welcome.
     pub welcome: Option<Welcome>,
     /// Whether it is still there.
-    pub vigil: Vigil,
+    pub keepalive: Keepalive,
     /// Datagrams that the socket had no room for.
     held: Option<Vec<u8>>,
     /// The goodbye was told.
@@ -71,7 +71,7 @@ impl Link {
             reader: Reader::default(),
             way,
             welcome,
-            vigil: Vigil::new(now),
+            keepalive: Keepalive::new(now),
             held: None,
             told: false,
         }
@@ -200,7 +200,7 @@ impl Link {
 
     /// When this connection wants to be looked at again.
     pub fn next(&self) -> Tick {
-        self.conn.next_timeout().min(self.vigil.next())
+        self.conn.next_timeout().min(self.keepalive.next())
     }
 }
 

@@ -27,7 +27,7 @@
 //!
 //! # Ends
 //! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
-//! sends. A rank that is silent is not taken for dead: see [`kw_proto::reliable::vigil`]. A datagram that proves nothing is
+//! sends. A rank that is silent is not taken for dead: see [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is
 //! dropped and counted.
 //!
 //! # Files

@@ -3,11 +3,11 @@
 use super::{Slot, UdpPath};
 use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
-use kw_proto::reliable::vigil::Turn;
+use kw_proto::reliable::keepalive::Turn;
 use kw_sys::udp::Complaint;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_proto::reliable::vigil`]).
+/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_proto::reliable::keepalive`]).
 const NOBODYS_PORT: u16 = 1;
 
 impl UdpPath {
@@ -48,10 +48,10 @@ impl UdpPath {
         };
         if link.has_bye() {
             // Its silence means nothing any more.
-            link.vigil.on_rank(now);
+            link.keepalive.on_rank(now);
             return None;
         }
-        match link.vigil.turn(now) {
+        match link.keepalive.turn(now) {
             Turn::Rest => None,
             Turn::Over(loss) => Some(loss.to_string()),
             Turn::Ask => {
@@ -70,7 +70,7 @@ impl UdpPath {
                 for slot in &mut self.slots {
                     match slot {
                         Slot::Up(link) if link.way.to.ip() == to.ip() && refused => {
-                            link.vigil.on_host(now)
+                            link.keepalive.on_host(now)
                         }
                         Slot::Calling(call) => call.on_complaint(now, to, refused),
                         _ => {}
@@ -98,7 +98,9 @@ impl UdpPath {
             self.next = now;
             for slot in &mut self.slots {
                 match slot {
-                    Slot::Up(link) if link.way.to == to && refused => link.vigil.on_refusal(now),
+                    Slot::Up(link) if link.way.to == to && refused => {
+                        link.keepalive.on_refusal(now)
+                    }
                     Slot::Calling(call) => call.on_complaint(now, to, refused),
                     _ => {}
                 }

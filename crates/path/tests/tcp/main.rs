@@ -9,9 +9,9 @@ mod common;
 mod cuts;
 mod ends;
 mod limit;
+mod rails;
 mod segments;
 mod soak;
-mod strands;
 mod trust;
 mod typed;
 

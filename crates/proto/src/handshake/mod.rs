@@ -36,7 +36,7 @@ const TAG_LEN: usize = 32;
 
 const MAGIC: &[u8; 4] = b"KWhs";
 
-/// What one side has of the link (see [`crate::kept`]) that a connection is to carry on. All zero for what has no links.
+/// What one side has of the link (see [`crate::retransmit`]) that a connection is to carry on. All zero for what has no links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claim {
     /// Number of the link, chosen at random by whoever made its first connection.

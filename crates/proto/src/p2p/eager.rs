@@ -92,8 +92,8 @@ impl<B: Memory> Machine<B> {
             Kind::Announce => self.on_announce(from, head, body),
             Kind::Cancel => self.on_cancel(from, head),
             Kind::CancelAck => self.on_cancel_ack(head),
-            Kind::Hold => self.on_brake(from, true),
-            Kind::Go => self.on_brake(from, false),
+            Kind::Hold => self.on_peer_flow(from, true),
+            Kind::Go => self.on_peer_flow(from, false),
             Kind::Bye | Kind::Written | Kind::More => Ok(()),
             // A path's own: it hands none on.
             Kind::Striped | Kind::Piece | Kind::Taken => Ok(()),

@@ -1,7 +1,7 @@
 //! The machine: requests, queues, peers; what the application asks for.
 
 use super::announce::Flow;
-use super::flood::{Brake, Flood};
+use super::flow_control::{FlowControl, PeerFlow};
 use super::rendezvous::Offer;
 use super::table::Choice;
 use super::{Action, Failure, Found, FrameBody, Memory, NO_COOKIE, Outcome};
@@ -38,7 +38,7 @@ pub enum Started {
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Send: kept back, see [`super::flood`].
+    /// Send: kept back, see [`super::flow_control`].
     Held,
     /// Send: the path is still reading the buffer.
     Sending,
@@ -110,7 +110,7 @@ pub(super) struct PeerState {
     /// What carries messages to it.
     pub way: Way,
     pub flow: Flow,
-    pub brake: Brake,
+    pub peer_flow: PeerFlow,
     /// The path refused to fetch or put once: never again for this peer.
     pub get_refused: bool,
     pub gone: Option<String>,
@@ -134,7 +134,7 @@ impl PeerState {
 
     /// Decides anew whether messages may go straight to the path.
     pub fn set_plain(&mut self) {
-        self.plain = self.open && (!self.brake.stalled() || self.is_self());
+        self.plain = self.open && (!self.peer_flow.stalled() || self.is_self());
     }
 }
 
@@ -155,7 +155,7 @@ pub struct Machine<B> {
     pub wanted: Wanted,
     /// Bytes of unexpected messages that are kept here.
     held: u64,
-    pub(super) flood: Flood,
+    pub(super) flow_control: FlowControl,
     /// Requests that have not ended, released ones included.
     pub(super) active: usize,
     /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
@@ -169,7 +169,7 @@ impl<B: Memory> Machine<B> {
             choice,
             way: Way::default(),
             flow: Flow::default(),
-            brake: Brake::default(),
+            peer_flow: PeerFlow::default(),
             get_refused: false,
             gone: None,
             open: false,
@@ -185,7 +185,7 @@ impl<B: Memory> Machine<B> {
             counters: Counters::default(),
             wanted: Wanted::default(),
             held: 0,
-            flood: Flood::default(),
+            flow_control: FlowControl::default(),
             active: 0,
             ended: 0,
         }
@@ -275,7 +275,7 @@ impl<B: Memory> Machine<B> {
     pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
         let peer = &mut self.peers[to.idx()];
         peer.flow.sent += 1;
-        self.flood.sent(len);
+        self.flow_control.sent(len);
         self.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
             None => Started::Done,
@@ -326,7 +326,7 @@ impl<B: Memory> Machine<B> {
         let peer = &mut self.peers[to.idx()];
         let announced = peer.flow.take_announced(env);
         peer.flow.sent += 1;
-        self.flood.sent(buf.len());
+        self.flow_control.sent(buf.len());
         if buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0) {
             return self.send_eager(key, to, env, mode, buf);
         }

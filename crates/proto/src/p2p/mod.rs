@@ -13,14 +13,14 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write); `direct` takes a message past the queues; [`flood`] keeps messages back whose receiver has
+//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write); `direct` takes a message past the queues; [`flow_control`] keeps messages back whose receiver has
 //! too many already. Which one is taken is a matter of cost:
 //! [`table`].
 
 pub mod announce;
 mod direct;
 pub mod eager;
-mod flood;
+mod flow_control;
 mod machine;
 mod rendezvous;
 pub mod table;

@@ -2,7 +2,7 @@
 //!
 //! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may be lost, repeated,
 //! damaged, reordered and delayed; what comes out is what went in, once and in order. How a datagram looks says [`packet`];
-//! how two ranks come to a connection says [`setup`]; whether the other one is still there says [`vigil`]; the numbers and
+//! how two ranks come to a connection says [`setup`]; whether the other one is still there says [`keepalive`]; the numbers and
 //! where they come from are [`Params`].
 //!
 //! # Use
@@ -22,6 +22,7 @@
 
 pub mod congestion;
 mod inflow;
+pub mod keepalive;
 mod outflow;
 mod pacing;
 pub mod packet;
@@ -29,7 +30,6 @@ mod params;
 mod ranges;
 mod rtt;
 pub mod setup;
-pub mod vigil;
 
 pub use congestion::{Congestion, Lan};
 pub use outflow::Tally;

@@ -4,7 +4,7 @@
 //! (0, 1, 2 ... each way). Its bytes follow in pieces of a fixed length; each says number and offset, so any connection may bring any piece, in
 //! any order. Whichever connection has room takes the next one ([`Outgoing::hand_out`]). When all have arrived the receiver says so, and only then
 //! the sender has its memory back: what a *further* connection carried when it broke goes again over the others ([`Outgoing::lost`]).
-//! The first connection needs no such care, because its link outlives it ([`crate::kept`]).
+//! The first connection needs no such care, because its link outlives it ([`crate::retransmit`]).
 //!
 //! ```text
 //! sender     begin ---- hand_out, hand_out, ... [lost: again] ---- confirmed: the memory is the owner's again

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use super::abi::{App, Info, OnEvent, Proc, Query, Value};
-use crate::dl::{self, Library};
+use crate::dlopen::{self, Library};
 
 const NAME: &CStr = c"libpmix.so.2";
 /// So many parents are looked at: the launcher's daemon, and shells and debuggers in between.
@@ -55,10 +55,10 @@ pub struct Calls {
 /// Opens the library; the error is what the loader said.
 pub fn open(named: Option<&str>) -> Result<Calls, String> {
     let library = match named {
-        Some(path) => dl::open(&CString::new(path).unwrap_or_default())?,
-        None => match of_launcher().map(|p| dl::open(&p)) {
+        Some(path) => dlopen::open(&CString::new(path).unwrap_or_default())?,
+        None => match of_launcher().map(|p| dlopen::open(&p)) {
             Some(Ok(library)) => library,
-            _ => dl::open(NAME)?,
+            _ => dlopen::open(NAME)?,
         },
     };
     calls(library).ok_or_else(|| "it lacks calls that a client of PMIx needs".into())

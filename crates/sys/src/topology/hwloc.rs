@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use super::Thread;
-use crate::dl;
+use crate::dlopen;
 
 /// The head of `struct hwloc_obj`; what follows is not read.
 #[repr(C)]
@@ -101,7 +101,7 @@ unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
 }
 
 fn open() -> Option<Calls> {
-    let library = dl::open(c"libhwloc.so.15").ok()?;
+    let library = dlopen::open(c"libhwloc.so.15").ok()?;
     // SAFETY: each symbol has the type that hwloc's version 2 declares for it; the version is checked before any other call.
     unsafe {
         Some(Calls {

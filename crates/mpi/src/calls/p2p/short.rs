@@ -12,7 +12,7 @@ use crate::state::{State, Tables};
 use kw_base::Peer;
 use kw_engine::{Engine, Found, Want};
 use kw_sys::buf::{Addr, Buf};
-use kw_sys::flat::Flat;
+use kw_sys::contiguous::Contiguous;
 use kw_types::layout::basic;
 
 /// Sends the message, if that is simple.
@@ -71,9 +71,9 @@ fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
 
 /// The data, where it is a row of bytes.
 #[inline(always)]
-fn flat(addr: Addr, count: i64, datatype: TypeH) -> Option<Flat> {
+fn flat(addr: Addr, count: i64, datatype: TypeH) -> Option<Contiguous> {
     let size = basic::plain_size(datatype.0)?;
     let len = u64::try_from(count).ok()?.checked_mul(size)?;
     let there = addr != Addr::NULL || len == 0;
-    there.then(|| Flat::new(addr, len as usize))
+    there.then(|| Contiguous::new(addr, len as usize))
 }

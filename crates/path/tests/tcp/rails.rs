@@ -19,7 +19,7 @@ fn in_pieces() -> Soak {
         tuning: Tuning {
             piece: 30_000,
             stripe_from: LONG as u64,
-            strands_anywhere: true,
+            rails_anywhere: true,
             ..Tuning::for_size(2)
         },
     }
@@ -46,7 +46,7 @@ fn a_strand_that_is_cut_in_the_middle_loses_nothing() {
     for seed in 10..16 {
         let sides = in_pieces().run(seed, |sides, dice| {
             let me = dice as usize % 2;
-            cuts += sides[me].path.cut_strands(Peer(1 - me as u32)) as u32;
+            cuts += sides[me].path.cut_rails(Peer(1 - me as u32)) as u32;
         });
         again += striped(&sides)[2];
     }
@@ -64,7 +64,7 @@ fn either_connection_may_be_cut() {
             let me = dice as usize % 2;
             let peer = Peer(1 - me as u32);
             if dice & 2 == 0 {
-                cuts[1] += sides[me].path.cut_strands(peer) as u32;
+                cuts[1] += sides[me].path.cut_rails(peer) as u32;
             } else {
                 sides[me].path.cut(peer);
                 cuts[0] += 1;

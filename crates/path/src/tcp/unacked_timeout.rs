@@ -7,12 +7,12 @@
 //!
 //! | what is silent | what is done |
 //! | --- | --- |
-//! | a further link | as when it ends ([`super::strands`]): its pieces go over the others, and it is tried again at the next long payload |
-//! | the first connection | as when it breaks ([`super::remake`]), but all is tried for as long as the kernel would have waited too: whoever answers first has it |
+//! | a further link | as when it ends ([`super::rails`]): its pieces go over the others, and it is tried again at the next long payload |
+//! | the first connection | as when it breaks ([`super::reconnect`]), but all is tried for as long as the kernel would have waited too: whoever answers first has it |
 //!
 //! Nothing is lost either way, so that a link that was left wrongly costs a handshake.
 
-use super::end::End;
+use super::disconnect::End;
 use super::*;
 
 /// How long a link may leave without an answer what was sent over it.
@@ -25,8 +25,8 @@ impl TcpPath {
     pub(super) fn leave_silent<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> Tick {
         if now >= self.listen_at {
             self.listen_at = now + LOOK;
-            let strands = self.leave_silent_strands();
-            self.waiting = self.leave_silent_links(inbound) || strands;
+            let rails = self.leave_silent_rails();
+            self.waiting = self.leave_silent_links(inbound) || rails;
         }
         match self.waiting {
             true => self.listen_at,
@@ -34,21 +34,21 @@ impl TcpPath {
         }
     }
 
-    /// Whether any strand waits for an answer.
-    fn leave_silent_strands(&mut self) -> bool {
+    /// Whether any rail waits for an answer.
+    fn leave_silent_rails(&mut self) -> bool {
         let (mut waits, mut silent) = (false, Vec::new());
-        for (peer, bundle) in self.bundles.iter().enumerate() {
-            for strand in bundle.iter().flat_map(|b| &b.strands) {
-                let unanswered = strand.sock.unanswered();
+        for (peer, rail_set) in self.bundles.iter().enumerate() {
+            for rail in rail_set.iter().flat_map(|b| &b.rails) {
+                let unanswered = rail.sock.unanswered();
                 waits |= unanswered.is_some();
                 if unanswered >= Some(SILENT) {
-                    silent.push((Peer(peer as u32), strand.id));
+                    silent.push((Peer(peer as u32), rail.id));
                 }
             }
         }
         for (peer, id) in silent {
             self.silent_left += 1;
-            self.drop_strand(peer, id);
+            self.drop_rail(peer, id);
         }
         waits
     }

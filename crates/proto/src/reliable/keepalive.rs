@@ -55,7 +55,7 @@ pub enum Loss {
 
 /// The watch over one peer.
 #[derive(Clone, Debug)]
-pub struct Vigil {
+pub struct Keepalive {
     /// Last sign of life of the rank or its host.
     alive: Tick,
     next: Tick,
@@ -63,10 +63,10 @@ pub struct Vigil {
     refused: u32,
 }
 
-impl Vigil {
+impl Keepalive {
     /// Begins with a sign of life.
-    pub fn new(now: Tick) -> Vigil {
-        Vigil {
+    pub fn new(now: Tick) -> Keepalive {
+        Keepalive {
             alive: now,
             next: now + SILENCE,
             asked: 0,
@@ -76,7 +76,7 @@ impl Vigil {
 
     /// The rank was heard.
     pub fn on_rank(&mut self, now: Tick) {
-        *self = Vigil::new(now);
+        *self = Keepalive::new(now);
     }
 
     /// The rank's host was heard, though not the rank.
@@ -123,7 +123,11 @@ mod tests {
     }
 
     /// Turns every 100 ms until it is over; `host(ms)`: does the host answer a question now?
-    fn run(v: &mut Vigil, until: u64, host: impl Fn(u64) -> bool) -> (u32, Option<(u64, Loss)>) {
+    fn run(
+        v: &mut Keepalive,
+        until: u64,
+        host: impl Fn(u64) -> bool,
+    ) -> (u32, Option<(u64, Loss)>) {
         let mut asked = 0;
         for ms in (0..until).step_by(100) {
             match v.turn(at(ms)) {
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_host_that_is_silent_is_gone_within_fifteen_seconds() {
-        let (asked, over) = run(&mut Vigil::new(at(0)), 60_000, |_| false);
+        let (asked, over) = run(&mut Keepalive::new(at(0)), 60_000, |_| false);
         assert!(asked >= QUESTIONS);
         assert!(
             matches!(over, Some((12_000..15_000, Loss::Vanished))),
@@ -152,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_stopped_rank_on_a_living_host_is_waited_for() {
-        assert_eq!(run(&mut Vigil::new(at(0)), 3_600_000, |_| true).1, None);
-        let (_, over) = run(&mut Vigil::new(at(0)), 60_000, |ms| ms < 20_000);
+        assert_eq!(run(&mut Keepalive::new(at(0)), 3_600_000, |_| true).1, None);
+        let (_, over) = run(&mut Keepalive::new(at(0)), 60_000, |ms| ms < 20_000);
         assert!(
             matches!(over, Some((31_000..35_000, Loss::Vanished))),
             "{over:?}"
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn one_refusal_is_checked_and_three_are_believed() {
-        let mut v = Vigil::new(at(0));
+        let mut v = Keepalive::new(at(0));
         v.on_refusal(at(0));
         assert_eq!(v.turn(at(50)), Turn::Rest);
         assert_eq!(v.turn(at(100)), Turn::Ask);
@@ -177,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_was_stopped_itself_asks_before_it_judges() {
-        let mut v = Vigil::new(at(0));
+        let mut v = Keepalive::new(at(0));
         for s in 0..QUESTIONS as u64 {
             assert_eq!(v.turn(at(1_000_000 + 1000 * s)), Turn::Ask);
         }

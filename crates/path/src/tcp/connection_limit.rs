@@ -6,7 +6,7 @@
 //! said after the goodbye, that connection is made at once.
 //!
 //! A quarter of the room is kept for those who call us: if everybody's were full of calls, nobody's would be answered. Calls without
-//! room wait here; who calls us waits in the system's queue, with the door shut, so that it does not keep us awake.
+//! room wait here; who calls us waits in the system's queue, with the acceptor shut, so that it does not keep us awake.
 
 use super::stream::PARTING;
 use super::*;
@@ -27,8 +27,8 @@ impl TcpPath {
         };
         let dials: usize = self.lists.dialing.iter().map(sockets).sum();
         let bundles = self.bundles.iter().flatten();
-        let strands: usize = bundles.map(|b| b.sockets()).sum();
-        self.lists.live.len() + strands + dials + self.door.len()
+        let rails: usize = bundles.map(|b| b.sockets()).sum();
+        self.lists.live.len() + rails + dials + self.acceptor.len()
     }
 
     /// Begins a dial, if there is room.
@@ -47,13 +47,13 @@ impl TcpPath {
         let room = self.most.saturating_sub(self.connections());
         if room == 0 {
             self.make_room();
-            self.door.set_shut(true, &self.poller);
+            self.acceptor.set_shut(true, &self.poller);
             return false;
         }
         let moved = self
-            .door
+            .acceptor
             .accept(listener, room, now, (&self.identity, &self.poller));
-        if self.door.is_shut() && self.most != usize::MAX {
+        if self.acceptor.is_shut() && self.most != usize::MAX {
             // The program has opened files itself: there is room for fewer than we thought.
             self.most = self.connections().max(LEAST);
             self.make_room();
@@ -64,7 +64,7 @@ impl TcpPath {
     /// Asks the peer of the idle connection that was used longest ago to close it.
     #[cold]
     fn make_room(&mut self) {
-        if self.drop_idle_strands() {
+        if self.drop_idle_rails() {
             return;
         }
         let up = |p: &&Peer| match self.slot(**p) {
@@ -126,7 +126,7 @@ impl TcpPath {
     }
 
     fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        self.drop_strands(peer);
+        self.drop_rails(peer);
         self.part(peer, String::new());
         if self.known[peer.idx()].is_empty() {
             inbound.on_stray(peer);
@@ -148,12 +148,12 @@ impl TcpPath {
                 waits |= waiting(&self.slots[peer.idx()]);
             }
         }
-        if self.door.is_shut() {
+        if self.acceptor.is_shut() {
             match self.connections() < self.most {
-                true => self.door.set_shut(false, &self.poller),
+                true => self.acceptor.set_shut(false, &self.poller),
                 false => self.make_room(),
             }
-            waits |= self.door.is_shut();
+            waits |= self.acceptor.is_shut();
         }
         if waits { now + SOON } else { Tick::NEVER }
     }

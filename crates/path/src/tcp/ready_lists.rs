@@ -9,7 +9,7 @@ use std::io;
 
 /// Which peers a turn visits. Nobody is in a list twice.
 #[derive(Debug, Default)]
-pub struct Lists {
+pub struct ReadyLists {
     /// Those with a connection.
     pub live: Vec<Peer>,
     /// Of these, those whose connection has something left to send.
@@ -37,7 +37,7 @@ pub fn note(list: &mut Vec<Peer>, peer: Peer) -> bool {
     new
 }
 
-impl Lists {
+impl ReadyLists {
     /// Sends a frame over a connection (see [`Link::send`]), and notes what is left to be done.
     #[inline]
     pub fn send(

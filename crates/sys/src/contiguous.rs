@@ -1,21 +1,21 @@
 //! Bytes in a row that a caller of MPI lent us: what most messages are, in two words.
 //!
-//! As [`Buf`](crate::buf::Buf), which also knows layouts and memory of our own, a [`Flat`] rests on the promise of the [`Addr`] it is made from.
+//! As [`Buf`](crate::buf::Buf), which also knows layouts and memory of our own, a [`Contiguous`] rests on the promise of the [`Addr`] it is made from.
 
 use crate::buf::{Addr, copy};
 
 /// `len` bytes in a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Flat {
+pub struct Contiguous {
     at: usize,
     len: usize,
 }
 
-impl Flat {
+impl Contiguous {
     /// `len` bytes in a row at `addr`.
     #[inline(always)]
-    pub fn new(addr: Addr, len: usize) -> Flat {
-        Flat {
+    pub fn new(addr: Addr, len: usize) -> Contiguous {
+        Contiguous {
             at: addr.bits(),
             len,
         }
@@ -58,9 +58,9 @@ mod tests {
     fn what_fits_is_copied_and_no_more() {
         for len in [0, 1, 4, 7, 8, 9, 300] {
             let mut memory = vec![7u8; len + 1];
-            // SAFETY: the vector outlives the Flat.
+            // SAFETY: the vector outlives the Contiguous.
             let addr = unsafe { Addr::new(memory.as_mut_ptr().cast()) };
-            let flat = Flat::new(addr, len);
+            let flat = Contiguous::new(addr, len);
             flat.write(&vec![9; len + 5]);
             let mut out = vec![0; len + 5];
             flat.read(&mut out);

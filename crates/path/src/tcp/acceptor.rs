@@ -39,7 +39,7 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct Unauthenticated {
     sock: Sock,
     state: State,
     until: Tick,
@@ -47,12 +47,12 @@ struct Stranger {
 
 /// A connection that has proven its rank and waits for the verdict.
 #[derive(Debug)]
-pub struct Knock {
+pub struct PendingAccept {
     sock: Sock,
     proven: Proven,
 }
 
-impl Knock {
+impl PendingAccept {
     /// What the peer has of the link.
     pub fn claim(&self) -> Claim {
         self.proven.claim()
@@ -73,9 +73,9 @@ impl Knock {
 
 /// Listening sockets and strangers of one rank.
 #[derive(Debug)]
-pub struct Door {
+pub struct Acceptor {
     listeners: Vec<Sock>,
-    strangers: Slab<Stranger>,
+    strangers: Slab<Unauthenticated>,
     most: usize,
     refused: u64,
     /// Nobody is let in, because there is no room; who comes waits in the system's queue.
@@ -84,18 +84,18 @@ pub struct Door {
     due: Tick,
 }
 
-impl Door {
+impl Acceptor {
     /// Listens on every address; those that cannot be bound are left out unless none is left.
     pub fn open(
         addresses: &[IpAddr],
         size: u32,
         poller: &Poller,
-    ) -> Result<(Door, Vec<SocketAddr>), String> {
+    ) -> Result<(Acceptor, Vec<SocketAddr>), String> {
         let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for &addr in addresses {
             match Sock::listen(SocketAddr::new(addr, 0)) {
                 Ok((sock, bound)) => {
-                    let number = tag::DOOR | listeners.len() as u64;
+                    let number = tag::ACCEPTOR | listeners.len() as u64;
                     poller
                         .add(&sock, number, Interest::Read)
                         .map_err(|e| format!("epoll refused a socket ({e})"))?;
@@ -111,7 +111,7 @@ impl Door {
                 failures.join("; ")
             ));
         }
-        let door = Door {
+        let acceptor = Acceptor {
             listeners,
             strangers: Slab::new(),
             most: size as usize + SPARE,
@@ -119,7 +119,7 @@ impl Door {
             shut: false,
             due: Tick::NEVER,
         };
-        Ok((door, at))
+        Ok((acceptor, at))
     }
 
     /// Connections closed for want of a proof.
@@ -127,29 +127,29 @@ impl Door {
         self.refused
     }
 
-    /// Whether nobody stands at the door.
+    /// Whether nobody stands at the acceptor.
     pub fn is_quiet(&self) -> bool {
         self.strangers.is_empty() && !self.shut
     }
 
-    /// Whether somebody's time is over, or the door could be opened again: a rank that polls looks at every turn.
+    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls looks at every turn.
     pub fn is_urgent(&self, now: Tick) -> bool {
         !self.strangers.is_empty() && now >= self.due || self.shut
     }
 
-    /// Connections that stand at the door.
+    /// Connections that stand at the acceptor.
     pub fn len(&self) -> usize {
         self.strangers.len()
     }
 
-    /// Opens the door or shuts it: then the poller does not tell of those who wait outside.
+    /// Opens the acceptor or shuts it: then the poller does not tell of those who wait outside.
     pub fn set_shut(&mut self, shut: bool, poller: &Poller) {
         if shut == self.shut {
             return;
         }
         self.shut = shut;
         for (i, sock) in self.listeners.iter().enumerate() {
-            let number = tag::DOOR | i as u64;
+            let number = tag::ACCEPTOR | i as u64;
             // A listener that the poller does not take back is one address less.
             let _ = match shut {
                 true => poller.remove(sock),
@@ -163,7 +163,7 @@ impl Door {
         self.shut
     }
 
-    /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the door is shut.
+    /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the acceptor is shut.
     pub fn accept(
         &mut self,
         listener: usize,
@@ -195,7 +195,7 @@ impl Door {
             return;
         };
         self.due = self.due.min(now + SILENT);
-        let key = self.strangers.insert(Stranger {
+        let key = self.strangers.insert(Unauthenticated {
             sock,
             state: State::Listening(identity.listen(nonce)),
             until: now + SILENT,
@@ -203,7 +203,7 @@ impl Door {
         let added = self
             .strangers
             .get(key)
-            .map(|s| poller.add(&s.sock, tag::KNOCK | key.to_bits(), Interest::Read));
+            .map(|s| poller.add(&s.sock, tag::PENDING | key.to_bits(), Interest::Read));
         if !matches!(added, Some(Ok(()))) {
             self.strangers.remove(key);
         }
@@ -246,10 +246,10 @@ impl Door {
     }
 
     /// Takes out a connection that has proven its rank.
-    pub fn take(&mut self, bits: u64) -> Option<Knock> {
+    pub fn take(&mut self, bits: u64) -> Option<PendingAccept> {
         let stranger = self.strangers.remove(Key::from_bits(bits))?;
         match stranger.state {
-            State::Parked(proven) => Some(Knock {
+            State::Parked(proven) => Some(PendingAccept {
                 sock: stranger.sock,
                 proven,
             }),
@@ -258,16 +258,17 @@ impl Door {
     }
 
     /// Takes out the connection of a peer that waits for our own attempts to fail.
-    pub fn parked(&mut self, peer: Peer) -> Option<Knock> {
-        let waits = |s: &Stranger| matches!(&s.state, State::Parked(p) if p.rank() == peer.0);
+    pub fn parked(&mut self, peer: Peer) -> Option<PendingAccept> {
+        let waits =
+            |s: &Unauthenticated| matches!(&s.state, State::Parked(p) if p.rank() == peer.0);
         let key = self.strangers.iter().find(|(_, s)| waits(s))?.0;
         self.take(key.to_bits())
     }
 
     /// Another connection of this peer is in use: those that wait are told so.
     pub fn dismiss(&mut self, peer: Peer) {
-        while let Some(knock) = self.parked(peer) {
-            knock.answer(Verdict::Duplicate, Claim::default());
+        while let Some(pending) = self.parked(peer) {
+            pending.answer(Verdict::Duplicate, Claim::default());
         }
     }
 
@@ -291,7 +292,7 @@ impl Door {
     }
 }
 
-impl Stranger {
+impl Unauthenticated {
     /// Reads what has come and goes on as far as it leads; the rank when it has just been proven. The error says whether
     /// the other side had shown the key.
     fn step(&mut self) -> Result<Option<u32>, bool> {

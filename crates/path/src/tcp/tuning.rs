@@ -25,7 +25,7 @@
 //! | 256 KB | | 520 to 670 |
 //! | 512 KB | | 430 to 570 |
 //!
-//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`mix`).
+//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`traffic`).
 //!
 //! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each takes 250 for 1 MB and 980 for 4 MB, one for all
 //! segments up to 2 MB (`send_chunk`) 194 and 630; a loop over `send` and `recv` 135 and 510. The first segment in the same call: 1 MB 150 instead of
@@ -65,11 +65,11 @@ pub struct Tuning {
     /// Payloads from this size on are carried by all connections of a peer.
     pub stripe_from: u64,
     /// Further connections of a peer may use the same interfaces as the first one (for tests, on loopback).
-    pub strands_anywhere: bool,
+    pub rails_anywhere: bool,
     /// Between two wake-ups of the event thread for a long payload, where short frames pass it: bytes that the kernel may hold unsent (between hosts;
     /// the other thing that an answer may have to wait for), and bytes of the segment that wait in the socket while the event thread sleeps.
     pub part: u32,
-    /// The same where long payloads go alone (see `mix`).
+    /// The same where long payloads go alone (see `traffic`).
     pub part_alone: u32,
     /// Payloads up to this size are copied when they are sent, because they may be wanted again; longer ones stay where they are.
     pub copied: u64,
@@ -107,7 +107,7 @@ impl Default for Tuning {
             segment_loopback: u64::MAX,
             piece: 256 << 10,
             stripe_from: 1 << 20,
-            strands_anywhere: false,
+            rails_anywhere: false,
             part: 256 << 10,
             part_alone: 1 << 20,
             copied: 64 << 10,

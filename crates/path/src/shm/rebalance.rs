@@ -4,7 +4,7 @@
 //! it balances busy processors seldom, and takes each rank for one whose cache is warm. Four ranks on two cores were seen to run three on one
 //! and one on the other for 130 ms and more, a collective taking 1.5 times as long.
 //!
-//! So a rank that looks in vain, or ends a collective, notes on its card, every [`EVERY`], on which processor it runs. While the notes of all ranks of the host are
+//! So a rank that looks in vain, or ends a collective, notes on its rank_info, every [`EVERY`], on which processor it runs. While the notes of all ranks of the host are
 //! fresh, so nobody computes or sleeps for long, and a processor has at least two ranks more than another one, the last of its ranks moves there.
 //! It stays as free as it was: bound ranks stay where they are, and the scheduler may move any rank again.
 
@@ -47,14 +47,14 @@ impl ShmPath {
     }
 
     fn note(&self, now: Tick, cpu: usize) {
-        let seat = &self.segment.card(self.me).seat;
+        let seat = &self.segment.rank_info(self.me).seat;
         // It publishes nothing, and orders nothing.
         seat.store(noted(now, cpu), Ordering::Relaxed);
     }
 
     /// The processor of every rank of the host; `None` while some rank's note is not fresh.
     fn seats(&self, now: Tick) -> Option<Vec<usize>> {
-        let seat = |i| self.segment.card(i).seat.load(Ordering::Relaxed);
+        let seat = |i| self.segment.rank_info(i).seat.load(Ordering::Relaxed);
         (0..self.links.len()).map(|i| read(seat(i), now)).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! Payload that is lent to a connection until the peer's kernel has acknowledged it (see [`kw_proto::kept`]): who is told when, and when it is
+//! Payload that is lent to a connection until the peer's kernel has acknowledged it (see [`kw_proto::retransmit`]): who is told when, and when it is
 //! copied instead.
 
 use super::link::Link;
 use super::*;
-use kw_proto::kept::Kept;
+use kw_proto::retransmit::RetransmitBuffer;
 use kw_sys::buf::Buf;
 
 /// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what
@@ -193,7 +193,7 @@ impl Link {
 }
 
 /// Forgets what the peer's kernel has acknowledged.
-pub fn forget(kept: &mut Kept<Buf>, sock: &Sock, done: impl FnMut(u64)) {
+pub fn forget(kept: &mut RetransmitBuffer<Buf>, sock: &Sock, done: impl FnMut(u64)) {
     // A system that does not say leaves it to `own`.
     if let Ok(unacknowledged) = sock.unacknowledged() {
         let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);

@@ -3,8 +3,8 @@
 //!
 //! Two copies by processors that share a cache are quicker than one by the kernel, which looks up every page. Between others
 //! each line that is written has to be taken from the other side first, and the two are many times slower. Where the
-//! processors lie nobody tells a process in a virtual machine, and it changes while it runs (`kw_sys::publish`). So each side
-//! looks how long its own copies take, and says so beside its counter; while both together are slow, [`Pace::fetches`], and
+//! processors lie nobody tells a process in a virtual machine, and it changes while it runs (`kw_sys::nontemporal`). So each side
+//! looks how long its own copies take, and says so beside its counter; while both together are slow, [`CopyRate::fetches`], and
 //! now and then the area is tried again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,11 +35,11 @@ const FORGIVEN: u32 = 256;
 
 /// See the module. One for each peer.
 #[derive(Debug)]
-pub struct Pace {
+pub struct CopyRate {
     /// How long this rank's fetches take.
     fetch: u32,
     fetches: bool,
-    /// [`Pace::line`] and [`Pace::fetches`] have changed since somebody asked.
+    /// [`CopyRate::line`] and [`CopyRate::fetches`] have changed since somebody asked.
     changed: bool,
     /// What both copies take.
     through: u32,
@@ -52,9 +52,9 @@ pub struct Pace {
     patience: u32,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for CopyRate {
+    fn default() -> CopyRate {
+        CopyRate {
             fetch: costs::GET.at(UNIT) as u32,
             fetches: false,
             changed: false,
@@ -67,7 +67,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl CopyRate {
     /// The beginning of a copy of a piece, where it is to be looked at.
     #[inline]
     pub fn begin(&mut self) -> Option<Tick> {
@@ -126,7 +126,7 @@ impl Pace {
         })
     }
 
-    /// Whether [`Pace::line`] has changed since this was asked.
+    /// Whether [`CopyRate::line`] has changed since this was asked.
     #[inline]
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
@@ -166,50 +166,50 @@ mod tests {
     const SLOW: u32 = 15_000;
 
     /// Copies of pieces, all as slow as that on both sides, until the way has been judged or nothing is looked at any more.
-    fn copy(pace: &mut Pace, rate: u32) {
+    fn copy(copy_rate: &mut CopyRate, rate: u32) {
         for _ in 0..PROOF {
-            pace.looks += 1;
-            pace.judge(rate, rate);
+            copy_rate.looks += 1;
+            copy_rate.judge(rate, rate);
         }
     }
 
-    fn fetch(pace: &mut Pace, times: u32) {
+    fn fetch(copy_rate: &mut CopyRate, times: u32) {
         for _ in 0..times {
             let now = clock::now();
-            pace.fetched(Tick(now.0 - 5_000), UNIT);
+            copy_rate.fetched(Tick(now.0 - 5_000), UNIT);
         }
     }
 
     #[test]
     fn payload_is_fetched_while_copies_are_slow() {
-        let mut pace = Pace::default();
-        copy(&mut pace, QUICK);
-        assert!(pace.line().is_none() && !pace.take_changed());
-        copy(&mut pace, SLOW);
-        assert!(pace.take_changed() && !pace.take_changed());
-        let line = pace.line().expect("copies are slow");
+        let mut copy_rate = CopyRate::default();
+        copy(&mut copy_rate, QUICK);
+        assert!(copy_rate.line().is_none() && !copy_rate.take_changed());
+        copy(&mut copy_rate, SLOW);
+        assert!(copy_rate.take_changed() && !copy_rate.take_changed());
+        let line = copy_rate.line().expect("copies are slow");
         assert!(line.tb > costs::GET.tb * 1.5);
         // Tried again, slow still: the next trial is later.
-        fetch(&mut pace, PATIENCE.0);
-        assert!(pace.line().is_none() && pace.take_changed());
-        copy(&mut pace, SLOW);
-        fetch(&mut pace, PATIENCE.0);
-        assert!(pace.line().is_some());
-        fetch(&mut pace, PATIENCE.0);
-        assert!(pace.line().is_none());
+        fetch(&mut copy_rate, PATIENCE.0);
+        assert!(copy_rate.line().is_none() && copy_rate.take_changed());
+        copy(&mut copy_rate, SLOW);
+        fetch(&mut copy_rate, PATIENCE.0);
+        assert!(copy_rate.line().is_some());
+        fetch(&mut copy_rate, PATIENCE.0);
+        assert!(copy_rate.line().is_none());
         // Quick at last.
-        copy(&mut pace, QUICK);
-        assert!(pace.line().is_none());
+        copy(&mut copy_rate, QUICK);
+        assert!(copy_rate.line().is_none());
     }
 
     #[test]
     fn one_look_proves_nothing() {
-        let mut pace = Pace {
+        let mut copy_rate = CopyRate {
             looks: PROOF - 1,
-            ..Pace::default()
+            ..CopyRate::default()
         };
-        pace.judge(SLOW, SLOW);
-        assert!(pace.line().is_none());
+        copy_rate.judge(SLOW, SLOW);
+        assert!(copy_rate.line().is_none());
     }
 
     #[test]

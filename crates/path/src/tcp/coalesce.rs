@@ -33,7 +33,7 @@ pub enum Pace {
 
 /// What a link knows of its rank's hurry.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Ahead {
+pub struct Coalescer {
     pub pace: Pace,
     /// Short frames since the rank looked at what comes.
     frames: u32,
@@ -125,7 +125,7 @@ impl TcpPath {
 mod tests {
     use super::*;
     use crate::contract::Body;
-    use crate::tcp::lists::Lists;
+    use crate::tcp::ready_lists::ReadyLists;
     use crate::tcp::stream::Stream;
     use kw_base::Peer;
     use kw_proto::wire::Kind;
@@ -136,7 +136,7 @@ mod tests {
     /// A link of a rank to a socket that nobody reads, and what the rank would keep of it.
     struct Rank {
         link: Link,
-        lists: Lists,
+        lists: ReadyLists,
         tuning: Tuning,
         far: Sock,
     }
@@ -162,7 +162,7 @@ mod tests {
             while near.connecting().unwrap() == Connect::Pending {}
             let tuning = Tuning::default();
             let link = Link::new(near, Stream::new(false), &tuning);
-            let lists = Lists::default();
+            let lists = ReadyLists::default();
             Rank {
                 link,
                 lists,

@@ -35,7 +35,7 @@ use kw_types::comm::STRIDE;
 use std::collections::VecDeque;
 
 /// Bytes that a message costs its receiver beside its payload: its entries in the table of early messages and in two queues,
-/// and the allocator's share (`bench/flood`: 275 MB for a million of 8 bytes).
+/// and the allocator's share (`bench/flow_control`: 275 MB for a million of 8 bytes).
 const ENTRY: u64 = 272;
 /// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by [`weight`]): bytes.
 const WINDOW: u64 = 256 << 10;
@@ -53,14 +53,14 @@ fn is_p2p(context: u32) -> bool {
 
 /// What a rank keeps, and how much that may be.
 #[derive(Debug)]
-pub(super) struct Flood {
+pub(super) struct FlowControl {
     /// Above it, senders are told to hold. `u64::MAX`: never.
     mark: u64,
     /// Weight of the messages of point-to-point contexts that are kept.
     kept: u64,
     /// Peers that were told to hold.
     holding: usize,
-    /// Peers may send more than the mark, see [`Brake::leave`].
+    /// Peers may send more than the mark, see [`PeerFlow::leave`].
     lenient: bool,
     /// Peers that messages are kept back for, or whose path has enough to do.
     stalled: Vec<Peer>,
@@ -70,14 +70,14 @@ pub(super) struct Flood {
 
 /// What two ranks have told each other.
 #[derive(Debug, Default)]
-pub(super) struct Brake {
+pub(super) struct PeerFlow {
     /// We told the peer to hold.
     holding: bool,
     /// It is not told again before this much is kept.
     leave: u64,
     /// The peer told us to hold.
     held: bool,
-    /// In [`Flood::stalled`].
+    /// In [`FlowControl::stalled`].
     stalled: bool,
     /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
     backlog: VecDeque<(ReqKey, Mode)>,
@@ -85,9 +85,9 @@ pub(super) struct Brake {
     queued: u64,
 }
 
-impl Default for Flood {
-    fn default() -> Flood {
-        Flood {
+impl Default for FlowControl {
+    fn default() -> FlowControl {
+        FlowControl {
             mark: u64::MAX,
             kept: 0,
             holding: 0,
@@ -98,7 +98,7 @@ impl Default for Flood {
     }
 }
 
-impl Flood {
+impl FlowControl {
     /// A message went out.
     #[inline]
     pub(super) fn sent(&mut self, len: u64) {
@@ -116,7 +116,7 @@ impl Flood {
     }
 }
 
-impl Brake {
+impl PeerFlow {
     pub(super) fn stalled(&self) -> bool {
         self.stalled
     }
@@ -136,21 +136,21 @@ impl Brake {
 impl<B: Memory> Machine<B> {
     /// Sets how much is kept before senders are told to hold, bytes; zero: whatever comes.
     pub fn set_mark(&mut self, bytes: u64) {
-        self.flood.mark = if bytes == 0 { u64::MAX } else { bytes };
+        self.flow_control.mark = if bytes == 0 { u64::MAX } else { bytes };
     }
 
     /// Whether some peer was told to hold.
     #[inline]
     pub fn is_holding(&self) -> bool {
-        self.flood.holding != 0
+        self.flow_control.holding != 0
     }
 
     /// A message is kept.
     #[inline]
     pub(super) fn kept_more(&mut self, from: Peer, env: &Envelope, len: u64) {
         if is_p2p(env.context) {
-            self.flood.kept += weight(len);
-            if self.flood.kept > self.flood.mark {
+            self.flow_control.kept += weight(len);
+            if self.flow_control.kept > self.flow_control.mark {
                 self.rein_in(from);
             }
         }
@@ -160,9 +160,9 @@ impl<B: Memory> Machine<B> {
     #[inline]
     pub(super) fn kept_less(&mut self, env: &Envelope, len: u64) {
         if is_p2p(env.context) {
-            self.flood.kept -= weight(len);
-            let busy = self.flood.holding != 0 || self.flood.lenient;
-            if busy && self.flood.kept < self.flood.mark / 2 {
+            self.flow_control.kept -= weight(len);
+            let busy = self.flow_control.holding != 0 || self.flow_control.lenient;
+            if busy && self.flow_control.kept < self.flow_control.mark / 2 {
                 self.calm_down();
             }
         }
@@ -172,25 +172,25 @@ impl<B: Memory> Machine<B> {
     #[cold]
     fn calm_down(&mut self) {
         self.let_all_go(0);
-        self.peers.iter_mut().for_each(|p| p.brake.leave = 0);
-        self.flood.lenient = false;
+        self.peers.iter_mut().for_each(|p| p.peer_flow.leave = 0);
+        self.flow_control.lenient = false;
     }
 
     /// Tells a peer to hold, unless the program may need its next message.
     #[cold]
     fn rein_in(&mut self, from: Peer) {
-        let (kept, portion) = (self.flood.kept, self.flood.portion());
+        let (kept, portion) = (self.flow_control.kept, self.flow_control.portion());
         let peer = &self.peers[from.idx()];
-        if peer.brake.holding || kept < peer.brake.leave || peer.is_self() {
+        if peer.peer_flow.holding || kept < peer.peer_flow.leave || peer.is_self() {
             return;
         }
         if self.is_wanted(from) {
-            self.peers[from.idx()].brake.leave = kept + portion;
-            self.flood.lenient = true;
+            self.peers[from.idx()].peer_flow.leave = kept + portion;
+            self.flow_control.lenient = true;
             return;
         }
-        self.peers[from.idx()].brake.holding = true;
-        self.flood.holding += 1;
+        self.peers[from.idx()].peer_flow.holding = true;
+        self.flow_control.holding += 1;
         self.counters.hit(Counter::HoldsGiven);
         self.say(from, Kind::Hold);
     }
@@ -217,8 +217,8 @@ impl<B: Memory> Machine<B> {
     /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
     #[inline]
     pub(super) fn need(&mut self, want: Pattern, from: Option<Peer>) {
-        if self.flood.holding != 0 && is_p2p(want.context) {
-            let leave = self.flood.kept + self.flood.portion();
+        if self.flow_control.holding != 0 && is_p2p(want.context) {
+            let leave = self.flow_control.kept + self.flow_control.portion();
             match from {
                 Some(p) => self.let_go_on(p, leave),
                 None => self.let_all_go(leave),
@@ -228,7 +228,7 @@ impl<B: Memory> Machine<B> {
 
     /// The program waits for something and nothing comes: every peer may send a further portion.
     pub fn let_through(&mut self) {
-        self.let_all_go(self.flood.kept + self.flood.portion());
+        self.let_all_go(self.flow_control.kept + self.flow_control.portion());
     }
 
     #[cold]
@@ -240,19 +240,19 @@ impl<B: Memory> Machine<B> {
 
     #[cold]
     fn let_go_on(&mut self, to: Peer, leave: u64) {
-        let brake = &mut self.peers[to.idx()].brake;
-        if std::mem::replace(&mut brake.holding, false) {
-            brake.leave = leave;
-            self.flood.lenient = true;
-            self.flood.holding -= 1;
+        let peer_flow = &mut self.peers[to.idx()].peer_flow;
+        if std::mem::replace(&mut peer_flow.holding, false) {
+            peer_flow.leave = leave;
+            self.flow_control.lenient = true;
+            self.flow_control.holding -= 1;
             self.say(to, Kind::Go);
         }
     }
 
     /// The peer has left in peace, or is gone: it need not be told anything.
     pub fn on_left(&mut self, peer: Peer) {
-        let brake = &mut self.peers[peer.idx()].brake;
-        self.flood.holding -= std::mem::replace(&mut brake.holding, false) as usize;
+        let peer_flow = &mut self.peers[peer.idx()].peer_flow;
+        self.flow_control.holding -= std::mem::replace(&mut peer_flow.holding, false) as usize;
     }
 }
 
@@ -261,67 +261,72 @@ impl<B: Memory> Machine<B> {
     /// Whether so much was sent without a look at what comes that one is due. Asking counts as looking.
     #[inline]
     pub fn owes_a_look(&mut self) -> bool {
-        let due = self.flood.unlooked > WINDOW;
+        let due = self.flow_control.unlooked > WINDOW;
         if due {
-            self.flood.unlooked = 0;
+            self.flow_control.unlooked = 0;
         }
         due
     }
 
     /// Whether messages are kept back.
     pub fn keeps_back(&self) -> bool {
-        let mut stalled = self.flood.stalled.iter();
-        stalled.any(|p| !self.peers[p.idx()].brake.backlog.is_empty())
+        let mut stalled = self.flow_control.stalled.iter();
+        stalled.any(|p| !self.peers[p.idx()].peer_flow.backlog.is_empty())
     }
 
     /// Whether [`Machine::release_held`] may have something to do.
     #[inline]
     pub fn is_stalled(&self) -> bool {
-        !self.flood.stalled.is_empty()
+        !self.flow_control.stalled.is_empty()
     }
 
     /// Whether a message must wait until others have gone.
     pub(super) fn must_wait(&self, to: Peer, env: &Envelope) -> bool {
         let peer = &self.peers[to.idx()];
-        is_p2p(env.context) && !peer.brake.is_free(self.flood.window()) && !peer.is_self()
+        is_p2p(env.context)
+            && !peer.peer_flow.is_free(self.flow_control.window())
+            && !peer.is_self()
     }
 
     /// Keeps a message back.
     pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
         let key = self.insert(State::Held, buf, to, env);
-        self.peers[to.idx()].brake.backlog.push_back((key, mode));
+        self.peers[to.idx()]
+            .peer_flow
+            .backlog
+            .push_back((key, mode));
         self.counters.hit(Counter::SendsHeld);
         self.stall(to);
         key
     }
 
     /// The peer told us to hold, or to go on.
-    pub(super) fn on_brake(&mut self, from: Peer, held: bool) -> Result<(), String> {
-        self.peers[from.idx()].brake.held = held;
+    pub(super) fn on_peer_flow(&mut self, from: Peer, held: bool) -> Result<(), String> {
+        self.peers[from.idx()].peer_flow.held = held;
         self.stall(from);
         Ok(())
     }
 
     /// A message waits in the path's queue, or does not any more.
     pub(super) fn queued(&mut self, to: Peer, len: u64) {
-        let window = self.flood.window();
-        let brake = &mut self.peers[to.idx()].brake;
-        brake.queued += weight(len);
-        if brake.queued >= window {
+        let window = self.flow_control.window();
+        let peer_flow = &mut self.peers[to.idx()].peer_flow;
+        peer_flow.queued += weight(len);
+        if peer_flow.queued >= window {
             self.stall(to);
         }
     }
 
     pub(super) fn unqueued(&mut self, to: Peer, len: u64) {
-        let brake = &mut self.peers[to.idx()].brake;
-        brake.queued = brake.queued.saturating_sub(weight(len));
+        let peer_flow = &mut self.peers[to.idx()].peer_flow;
+        peer_flow.queued = peer_flow.queued.saturating_sub(weight(len));
     }
 
     /// From now on every message to this peer asks whether it must wait.
     fn stall(&mut self, to: Peer) {
         let peer = &mut self.peers[to.idx()];
-        if !std::mem::replace(&mut peer.brake.stalled, true) {
-            self.flood.stalled.push(to);
+        if !std::mem::replace(&mut peer.peer_flow.stalled, true) {
+            self.flow_control.stalled.push(to);
         }
         peer.set_plain();
     }
@@ -329,23 +334,26 @@ impl<B: Memory> Machine<B> {
     /// Sends what may go of the messages that were kept back; whether any did. The owner looks for frames between two calls.
     #[cold]
     pub fn release_held(&mut self) -> bool {
-        let (mut any, window) = (false, self.flood.window());
-        let mut stalled = std::mem::take(&mut self.flood.stalled);
+        let (mut any, window) = (false, self.flow_control.window());
+        let mut stalled = std::mem::take(&mut self.flow_control.stalled);
         stalled.retain(|&to| {
             any |= self.release_to(to);
             let peer = &mut self.peers[to.idx()];
-            peer.brake.stalled = !peer.brake.is_free(window);
+            peer.peer_flow.stalled = !peer.peer_flow.is_free(window);
             peer.set_plain();
-            peer.brake.stalled
+            peer.peer_flow.stalled
         });
-        self.flood.stalled = stalled;
+        self.flow_control.stalled = stalled;
         any
     }
 
     fn release_to(&mut self, to: Peer) -> bool {
         let mut any = false;
-        while self.peers[to.idx()].brake.may_go(self.flood.window()) {
-            let Some((key, mode)) = self.peers[to.idx()].brake.backlog.pop_front() else {
+        while self.peers[to.idx()]
+            .peer_flow
+            .may_go(self.flow_control.window())
+        {
+            let Some((key, mode)) = self.peers[to.idx()].peer_flow.backlog.pop_front() else {
                 break;
             };
             let req = self.reqs.get(key).filter(|r| r.state == State::Held);
@@ -360,8 +368,8 @@ impl<B: Memory> Machine<B> {
     /// The peer is gone: nothing waits for it any more.
     pub(super) fn forget_held(&mut self, peer: Peer) {
         self.on_left(peer);
-        let brake = &mut self.peers[peer.idx()].brake;
-        brake.backlog.clear();
-        (brake.held, brake.queued) = (false, 0);
+        let peer_flow = &mut self.peers[peer.idx()].peer_flow;
+        peer_flow.backlog.clear();
+        (peer_flow.held, peer_flow.queued) = (false, 0);
     }
 }

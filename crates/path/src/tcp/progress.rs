@@ -34,7 +34,7 @@ impl TcpPath {
             }
         }
         if !self.striping.is_empty() {
-            self.arm_strands(if patient { self.tuning.part } else { 0 });
+            self.arm_rails(if patient { self.tuning.part } else { 0 });
         }
         match who {
             _ if self.lists.owing.is_empty() => self.look_no_more(),
@@ -168,10 +168,10 @@ impl TcpPath {
             let low = e.data & !tag::KINDS;
             moved |= match e.data & tag::KINDS {
                 tag::LINK => self.told_of(Peer(low as u32), e, inbound),
-                tag::STRAND => self.strand_ready(low, inbound),
-                tag::STRAND_DIAL => self.advance_strand(Peer(low as u32), now),
+                tag::RAIL => self.rail_ready(low, inbound),
+                tag::RAIL_DIAL => self.advance_rail(Peer(low as u32), now),
                 tag::DIAL => self.advance_dial(Peer(low as u32), now, inbound),
-                tag::KNOCK => self.advance_knock(low, inbound),
+                tag::PENDING => self.advance_pending(low, inbound),
                 _ => self.let_in(low as usize, now),
             };
         }
@@ -190,9 +190,9 @@ impl TcpPath {
             self.next = Tick::NEVER;
             return;
         }
-        let mut next = self.door.expire(now).min(self.limits(now, inbound));
+        let mut next = self.acceptor.expire(now).min(self.limits(now, inbound));
         next = next.min(listen);
-        next = next.min(self.dial_strands(now, inbound));
+        next = next.min(self.dial_rails(now, inbound));
         for i in (0..self.lists.dialing.len()).rev() {
             let peer = self.lists.dialing[i];
             let Slot::Dialing(dial) = &mut self.slots[peer.idx()] else {
@@ -212,7 +212,7 @@ impl TcpPath {
     }
 
     fn is_settled(&self) -> bool {
-        !self.is_connecting() && self.door.is_quiet()
+        !self.is_connecting() && self.acceptor.is_quiet()
     }
 
     /// Whether connections of ours are being made or given up.
@@ -224,6 +224,6 @@ impl TcpPath {
 
     /// Whether the poller is asked at every turn.
     pub(super) fn is_urgent(&self, now: Tick) -> bool {
-        self.is_connecting() || self.door.is_urgent(now)
+        self.is_connecting() || self.acceptor.is_urgent(now)
     }
 }

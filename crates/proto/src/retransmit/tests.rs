@@ -21,7 +21,7 @@ impl Pipe {
 /// One rank: its half of the link each way.
 #[derive(Default)]
 struct End {
-    kept: Kept<Vec<u8>>,
+    kept: RetransmitBuffer<Vec<u8>>,
     /// Bytes not handed over yet.
     queue: VecDeque<u8>,
     received: Vec<u8>,
@@ -175,7 +175,7 @@ proptest! {
 
 #[test]
 fn what_was_released_or_never_sent_cannot_be_resumed() {
-    let mut kept = Kept::<Vec<u8>>::default();
+    let mut kept = RetransmitBuffer::<Vec<u8>>::default();
     kept.copy(&[1; 100]);
     kept.release(40, |_| {});
     assert!(!kept.resume(39, |_| {}) && !kept.resume(101, |_| {}));
@@ -185,7 +185,7 @@ fn what_was_released_or_never_sent_cannot_be_resumed() {
 
 #[test]
 fn memory_of_released_copies_is_used_again() {
-    let mut kept = Kept::<Vec<u8>>::default();
+    let mut kept = RetransmitBuffer::<Vec<u8>>::default();
     for _ in 0..1000 {
         kept.copy(&[7; 60_000]);
         kept.release(kept.sent(), |_| {});

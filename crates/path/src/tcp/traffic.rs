@@ -2,7 +2,7 @@
 //!
 //! Every wake-up of the event thread costs the computation 20 us and more, so a long payload should be handed to the kernel, and taken from it,
 //! in large parts. But a short frame, an answer that somebody waits for, cannot pass what the kernel holds, and is not seen by a receiver that sleeps
-//! until a large part has come: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only after [`Mix::ALONE`] long payloads in a row with which no short
+//! until a large part has come: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only after [`TrafficMix::ALONE`] long payloads in a row with which no short
 //! frame had to wait; from then on a single one makes them small again. Each side judges each direction by what it sees of it, and the parts are no
 //! part of the wire.
 
@@ -10,18 +10,20 @@ use super::Tuning;
 
 /// What one direction of a connection carried last.
 #[derive(Clone, Copy, Debug)]
-pub struct Mix {
+pub struct TrafficMix {
     /// Long payloads that are still to go alone.
     wanted: u32,
 }
 
-impl Default for Mix {
-    fn default() -> Mix {
-        Mix { wanted: Mix::ALONE }
+impl Default for TrafficMix {
+    fn default() -> TrafficMix {
+        TrafficMix {
+            wanted: TrafficMix::ALONE,
+        }
     }
 }
 
-impl Mix {
+impl TrafficMix {
     /// Long payloads in a row that must go alone. An answer has to wait for a large part at most once in so many payloads.
     pub const ALONE: u32 = 4;
 
@@ -32,7 +34,7 @@ impl Mix {
 
     /// A short frame passes such a payload, or waits for one.
     pub fn short_frame(&mut self) {
-        self.wanted = Mix::ALONE;
+        self.wanted = TrafficMix::ALONE;
     }
 
     /// Whether payloads go alone.
@@ -56,20 +58,20 @@ mod tests {
     #[test]
     fn parts_are_large_only_where_payloads_go_alone() {
         let tuning = Tuning::default();
-        let mut mix = Mix::default();
-        for _ in 0..Mix::ALONE {
-            assert_eq!(mix.part(&tuning), tuning.part, "nothing is known yet");
-            mix.payload();
+        let mut traffic = TrafficMix::default();
+        for _ in 0..TrafficMix::ALONE {
+            assert_eq!(traffic.part(&tuning), tuning.part, "nothing is known yet");
+            traffic.payload();
         }
-        assert_eq!(mix.part(&tuning), tuning.part_alone);
-        mix.payload();
-        assert_eq!(mix.part(&tuning), tuning.part_alone);
-        mix.short_frame();
-        for _ in 1..Mix::ALONE {
-            mix.payload();
+        assert_eq!(traffic.part(&tuning), tuning.part_alone);
+        traffic.payload();
+        assert_eq!(traffic.part(&tuning), tuning.part_alone);
+        traffic.short_frame();
+        for _ in 1..TrafficMix::ALONE {
+            traffic.payload();
         }
-        assert_eq!(mix.part(&tuning), tuning.part, "one had to wait");
-        mix.payload();
-        assert_eq!(mix.part(&tuning), tuning.part_alone);
+        assert_eq!(traffic.part(&tuning), tuning.part, "one had to wait");
+        traffic.payload();
+        assert_eq!(traffic.part(&tuning), tuning.part_alone);
     }
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// An epoll set made of other descriptors (sockets, or epoll sets themselves), level-triggered.
 #[derive(Debug)]
-pub struct Nest {
+pub struct EpollSet {
     epoll: OwnedFd,
 }
 
-impl Nest {
+impl EpollSet {
     /// Watches these for reading.
-    pub fn new<F: AsFd>(fds: &[F]) -> io::Result<Nest> {
+    pub fn new<F: AsFd>(fds: &[F]) -> io::Result<EpollSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (i, fd) in fds.iter().enumerate() {
             epoll::add(
@@ -25,7 +25,7 @@ impl Nest {
                 epoll::EventFlags::IN,
             )?;
         }
-        Ok(Nest { epoll })
+        Ok(EpollSet { epoll })
     }
 
     /// Sleeps until one of them is ready, a signal comes, or `timeout`; whether one is ready then.
@@ -35,10 +35,10 @@ impl Nest {
     }
 }
 
-/// Where a thread sleeps that others may have wake up for a [`Nest`], without waking it first: `watch` says, from any thread, that the next thing
+/// Where a thread sleeps that others may have wake up for a [`EpollSet`], without waking it first: `watch` says, from any thread, that the next thing
 /// that happens in the nest is to end its sleep. Whoever sleeps in the nest itself meanwhile is woken as ever.
 #[derive(Debug)]
-pub struct Bed {
+pub struct WakeSet {
     epoll: OwnedFd,
     bell: OwnedFd,
     /// The nest would end the sleep.
@@ -49,16 +49,16 @@ pub struct Bed {
 const NEST: u64 = 0;
 const BELL: u64 = 1;
 
-impl Bed {
+impl WakeSet {
     /// Above this nest, which it does not watch yet.
-    pub fn new(nest: &Nest) -> io::Result<Bed> {
+    pub fn new(nest: &EpollSet) -> io::Result<WakeSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let never = epoll::EventFlags::ONESHOT;
         epoll::add(&epoll, &nest.epoll, epoll::EventData::new_u64(NEST), never)?;
         let always = epoll::EventFlags::IN;
         epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), always)?;
-        Ok(Bed {
+        Ok(WakeSet {
             epoll,
             bell,
             watching: AtomicBool::new(false),
@@ -67,18 +67,18 @@ impl Bed {
 
     /// The next thing that happens in the nest, or has happened and not been looked at, ends the sleep. Who finds it watched already may find
     /// the sleeper on its way out of bed, so the sleeper looks for work before it sleeps again. `false`: the system refuses.
-    pub fn watch(&self, nest: &Nest) -> bool {
+    pub fn watch(&self, nest: &EpollSet) -> bool {
         self.watching.swap(true, Ordering::AcqRel) || self.set(nest, epoll::EventFlags::IN)
     }
 
     /// Nothing that happens in the nest ends the sleep any more. Not at the same time as another `unwatch` or a `watch` that counts.
-    pub fn unwatch(&self, nest: &Nest) {
+    pub fn unwatch(&self, nest: &EpollSet) {
         if self.watching.load(Ordering::Relaxed) && self.watching.swap(false, Ordering::AcqRel) {
             self.set(nest, epoll::EventFlags::empty());
         }
     }
 
-    fn set(&self, nest: &Nest, what: epoll::EventFlags) -> bool {
+    fn set(&self, nest: &EpollSet, what: epoll::EventFlags) -> bool {
         let what = what | epoll::EventFlags::ONESHOT;
         let number = epoll::EventData::new_u64(NEST);
         let done = epoll::modify(&self.epoll, &nest.epoll, number, what).is_ok();
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn a_bed_is_woken_by_its_nest_once_and_only_when_asked() {
         let (r, w) = rustix::pipe::pipe().unwrap();
-        let nest = Nest::new(&[&r]).unwrap();
-        let bed = Bed::new(&nest).unwrap();
-        let slept_through = |bed: &Bed| {
+        let nest = EpollSet::new(&[&r]).unwrap();
+        let bed = WakeSet::new(&nest).unwrap();
+        let slept_through = |bed: &WakeSet| {
             let now = Some(Duration::ZERO);
             happened(&bed.epoll, &mut [NO_EVENT; 2], now)
                 .unwrap()

@@ -3,7 +3,7 @@
 //! A *link* is an ordered stream of bytes each way between two ranks; connections carry it one after the other. Each side
 //! counts what it has received of the stream, and says so when a connection is made ([`crate::handshake::Claim`]); the other
 //! goes on from there. Linux keeps what its kernel has acknowledged readable after a reset, so a byte that the peer's *kernel* has
-//! acknowledged is never asked for again, and [`Kept::release`] forgets it. No frame acknowledges anything.
+//! acknowledged is never asked for again, and [`RetransmitBuffer::release`] forgets it. No frame acknowledges anything.
 //!
 //! ```text
 //!        base           sent            end
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Invariants: `base <= sent <= end`; bytes `base..end` can be read. Short pieces are copied. Long payload is *lent*: its place is
-//! remembered, and whoever lent it (a cookie) is told when it is needed no more: released, or copied by [`Kept::own`].
+//! remembered, and whoever lent it (a cookie) is told when it is needed no more: released, or copied by [`RetransmitBuffer::own`].
 //!
 //! A pure state machine: `P` is a message buffer, which only closures of the caller read.
 
@@ -104,7 +104,7 @@ pub enum Run<'a, P> {
 
 /// The bytes of one direction of a link that the other side's kernel has not acknowledged, as far as we know.
 #[derive(Debug)]
-pub struct Kept<P> {
+pub struct RetransmitBuffer<P> {
     pieces: VecDeque<Piece<P>>,
     base: u64,
     sent: u64,
@@ -116,9 +116,9 @@ pub struct Kept<P> {
     spare: Option<Chunk>,
 }
 
-impl<P> Default for Kept<P> {
+impl<P> Default for RetransmitBuffer<P> {
     fn default() -> Self {
-        Kept {
+        RetransmitBuffer {
             pieces: VecDeque::new(),
             base: 0,
             sent: 0,
@@ -130,7 +130,7 @@ impl<P> Default for Kept<P> {
     }
 }
 
-impl<P> Kept<P> {
+impl<P> RetransmitBuffer<P> {
     /// Bytes that are kept.
     #[inline]
     pub fn len(&self) -> u64 {
@@ -207,7 +207,7 @@ impl<P> Kept<P> {
         self.sent = self.end;
     }
 
-    /// All of a payload was handed over. Whether its owner is done with it at once; else [`Kept::release`] or [`Kept::own`] tell the
+    /// All of a payload was handed over. Whether its owner is done with it at once; else [`RetransmitBuffer::release`] or [`RetransmitBuffer::own`] tell the
     /// cookie.
     #[inline]
     pub fn finish(&mut self, cookie: u64) -> bool {
@@ -259,7 +259,7 @@ impl<P> Kept<P> {
         }
     }
 
-    /// Bytes that [`Kept::own`] would have to copy.
+    /// Bytes that [`RetransmitBuffer::own`] would have to copy.
     pub fn owed(&self) -> u64 {
         let last = self.lenders.back().map_or(0, |l| l.0);
         let mut at = self.base;
@@ -313,7 +313,7 @@ impl<P> Kept<P> {
         (self.base..=self.end).contains(&received)
     }
 
-    /// What is to be sent next, while [`Kept::is_behind`].
+    /// What is to be sent next, while [`RetransmitBuffer::is_behind`].
     pub fn next(&self) -> Option<Run<'_, P>> {
         let mut at = self.base;
         for piece in &self.pieces {
@@ -334,7 +334,7 @@ impl<P> Kept<P> {
         None
     }
 
-    /// So many bytes of [`Kept::next`] were handed over.
+    /// So many bytes of [`RetransmitBuffer::next`] were handed over.
     pub fn advance(&mut self, n: u64) {
         self.sent = (self.sent + n).min(self.end);
     }

@@ -1,21 +1,21 @@
-//! Those who call us: hearing who stands at the [door](super::door), and which of their connections is taken.
+//! Those who call us: hearing who stands at the [acceptor](super::acceptor), and which of their connections is taken.
 
-use super::door::Knock;
-use super::stream::is_strand;
+use super::acceptor::PendingAccept;
+use super::stream::is_rail;
 use super::*;
 use kw_proto::handshake::Verdict;
 
 impl TcpPath {
     /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.
     pub(super) fn fall_back<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        let Some(knock) = self.door.parked(peer) else {
+        let Some(pending) = self.acceptor.parked(peer) else {
             return false;
         };
-        self.welcome(peer, knock, inbound);
+        self.welcome(peer, pending, inbound);
         true
     }
 
-    fn welcome<I: Inbound>(&mut self, peer: Peer, knock: Knock, inbound: &mut I) {
+    fn welcome<I: Inbound>(&mut self, peer: Peer, pending: PendingAccept, inbound: &mut I) {
         let slot = &mut self.slots[peer.idx()];
         let mut fresh = Stream::new(self.reliable);
         let stream = match slot {
@@ -23,7 +23,7 @@ impl TcpPath {
             Slot::Idle(Some(stream)) => stream,
             _ => &mut fresh,
         };
-        let claim = knock.claim();
+        let claim = pending.claim();
         if !stream.allows(&claim) {
             return;
         }
@@ -32,7 +32,7 @@ impl TcpPath {
             ..stream.claim()
         };
         // When the connection breaks at the last moment the peer comes again, or our dial goes on.
-        if let Some(sock) = knock.answer(Verdict::Welcome, ours)
+        if let Some(sock) = pending.answer(Verdict::Welcome, ours)
             && self
                 .poller
                 .change(&sock, tag::LINK | peer.0 as u64, Interest::Read)
@@ -44,13 +44,13 @@ impl TcpPath {
     }
 
     /// A stranger said something.
-    pub(super) fn advance_knock<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
-        let Some(rank) = self.door.advance(key) else {
+    pub(super) fn advance_pending<I: Inbound>(&mut self, key: u64, inbound: &mut I) -> bool {
+        let Some(rank) = self.acceptor.advance(key) else {
             return false;
         };
         let peer = Peer(rank);
-        if self.door.claim(key).is_some_and(|c| is_strand(&c)) {
-            return self.strand_knock(peer, key);
+        if self.acceptor.claim(key).is_some_and(|c| is_rail(&c)) {
+            return self.rail_pending(peer, key);
         }
         self.leave(peer, key, inbound);
         match self.slot(peer) {
@@ -58,14 +58,14 @@ impl TcpPath {
             Some(Slot::Dialing(dial)) if self.me > peer || dial.is_idle() => {}
             Some(Slot::Dialing(_)) => return true,
             _ => {
-                if let Some(knock) = self.door.take(key) {
-                    knock.answer(Verdict::Duplicate, Claim::default());
+                if let Some(pending) = self.acceptor.take(key) {
+                    pending.answer(Verdict::Duplicate, Claim::default());
                 }
                 return true;
             }
         }
-        if let Some(knock) = self.door.take(key) {
-            self.welcome(peer, knock, inbound);
+        if let Some(pending) = self.acceptor.take(key) {
+            self.welcome(peer, pending, inbound);
         }
         true
     }
@@ -76,7 +76,7 @@ impl TcpPath {
         let Slot::Up(link) = &self.slots[peer.idx()] else {
             return;
         };
-        let Some(claim) = self.door.claim(key) else {
+        let Some(claim) = self.acceptor.claim(key) else {
             return;
         };
         if link.stream.kept.is_none() || link.stream.bye || !link.stream.allows(&claim) {

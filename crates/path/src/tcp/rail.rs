@@ -1,9 +1,9 @@
 //! A further connection to a peer: it carries pieces of long payloads and nothing else, both ways.
 //!
-//! A piece that comes before its payload has begun on the first connection waits in the socket; the poller then tells of the strand's end only.
+//! A piece that comes before its payload has begun on the first connection waits in the socket; the poller then tells of the rail's end only.
 
 use super::Tuning;
-use super::end::End;
+use super::disconnect::End;
 use super::stream::Inflow;
 use super::stripe::{Stripes, head_of, nowhere, piece_of};
 use kw_proto::stripe::{Carrier, Piece};
@@ -27,7 +27,7 @@ struct Sending {
 
 /// One further connection.
 #[derive(Debug)]
-pub struct Strand {
+pub struct Rail {
     pub sock: Sock,
     pub id: Carrier,
     pub here: IpAddr,
@@ -42,13 +42,13 @@ pub struct Strand {
     receiving: Option<(Piece, Inflow)>,
 }
 
-impl Strand {
-    pub fn new(sock: Sock, id: Carrier, here: IpAddr, there: IpAddr, tuning: &Tuning) -> Strand {
+impl Rail {
+    pub fn new(sock: Sock, id: Carrier, here: IpAddr, there: IpAddr, tuning: &Tuning) -> Rail {
         if !sock.is_loopback() {
             // Where the kernel does not know this option it takes more than its share.
             let _ = sock.limit_unsent(tuning.part);
         }
-        Strand {
+        Rail {
             sock,
             id,
             here,

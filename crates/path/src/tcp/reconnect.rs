@@ -1,6 +1,6 @@
 //! Connections that break, and links that go on over the next one.
 //!
-//! A link outlives its connections ([`super::stream`], [`kw_proto::kept`]). When one ends without a goodbye, what its kernel still has is read, and
+//! A link outlives its connections ([`super::stream`], [`kw_proto::retransmit`]). When one ends without a goodbye, what its kernel still has is read, and
 //! the peer is dialled again, over every pair of addresses; whichever side finds out first. The new connection's handshake says
 //! under the key which link it carries on and how much of it each side has ([`Claim`]), and each goes on from there.
 //!
@@ -14,7 +14,7 @@
 //!
 //! A rank that was connected to, and never sent first, does not know where the peer listens; it asks ([`Inbound::on_stray`]).
 
-use super::end::End;
+use super::disconnect::End;
 use super::*;
 
 impl TcpPath {
@@ -24,7 +24,7 @@ impl TcpPath {
         let Slot::Up(link) = &self.slots[peer.idx()] else {
             return true;
         };
-        let end = silence::why(end, &link.stream);
+        let end = unacked_timeout::why(end, &link.stream);
         let what = end.what(self.me, peer, &link.way());
         if link.parting && end.may_go_on() && self.parted(peer, inbound) {
             return true;

@@ -10,7 +10,7 @@
 //! | cores that do not | 28 | 4.2 | 1.3 | 4.2 |
 //!
 //! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs. But the writer sees it: a
-//! [`Publisher`] looks how long its own ordinary copies take, and streams while they are slow.
+//! [`NontemporalCopier`] looks how long its own ordinary copies take, and streams while they are slow.
 
 use crate::buf::Addr;
 use crate::clock;
@@ -38,7 +38,7 @@ const TRIED: u64 = 8 << 10;
 
 /// See the module. One for each thread that copies.
 #[derive(Debug, Default)]
-pub struct Publisher {
+pub struct NontemporalCopier {
     /// Ranks share cores.
     shared: bool,
     streams: bool,
@@ -48,22 +48,22 @@ pub struct Publisher {
     unseen: u32,
 }
 
-impl Publisher {
+impl NontemporalCopier {
     /// For a rank that shares its core with others, or does not.
-    pub fn new(shared: bool) -> Publisher {
-        Publisher {
+    pub fn new(shared: bool) -> NontemporalCopier {
+        NontemporalCopier {
             shared,
-            ..Publisher::default()
+            ..NontemporalCopier::default()
         }
     }
 
-    /// Shortest copy that is worth [`Publisher::copy`] or [`fetch`], bytes.
+    /// Shortest copy that is worth [`NontemporalCopier::copy`] or [`fetch`], bytes.
     #[inline]
     pub fn long(&self) -> u64 {
         if self.shared { LONG_SHARED } else { LONG }
     }
 
-    /// Copies `len` bytes, at least [`Publisher::long`], that do not overlap.
+    /// Copies `len` bytes, at least [`NontemporalCopier::long`], that do not overlap.
     pub fn copy(&mut self, from: Addr, to: Addr, len: u64) {
         self.unseen += 1;
         if !self.streams {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn slow_copies_are_streamed_until_trials_are_quick() {
-        let mut p = Publisher::default();
+        let mut p = NontemporalCopier::default();
         let mut say = |each: u64| {
             p.learn(Tick(1000), Tick(1000 + each * 8), 8 << 10);
             p.streams
@@ -220,9 +220,9 @@ mod tests {
         let from = Buf::alloc(len as usize);
         from.write(0, &data);
         for streams in [false, true] {
-            let mut p = Publisher {
+            let mut p = NontemporalCopier {
                 streams,
-                ..Publisher::default()
+                ..NontemporalCopier::default()
             };
             for len in (0..2 * TRIAL).map(|i| len - i as u64 * 100) {
                 let (to, back) = (Buf::alloc(len as usize), Buf::alloc(len as usize));
