@@ -41,7 +41,7 @@ fn long_payloads_go_over_both_connections() {
 }
 
 #[test]
-fn a_strand_that_is_cut_in_the_middle_loses_nothing() {
+fn a_rail_that_is_cut_in_the_middle_loses_nothing() {
     let (mut cuts, mut again) = (0, 0);
     for seed in 10..16 {
         let sides = in_pieces().run(seed, |sides, dice| {
