@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cpus;
 mod dl;
 pub mod doorbell;
+pub mod environment;
 pub mod fd;
 pub mod flat;
 pub mod futex;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use kw_base::knobs::{self, Kind};
 use kw_core::schedule::Table;
 use kw_core::schedule::model::Measurements;
 use kw_launch::{collectives, startup, tuning};
@@ -210,7 +211,8 @@ fn knob_table() -> String {
     list.head.insert(2, "Set here");
     for row in &mut list.rows {
         let here = std::env::var(&row[0]).unwrap_or_default();
-        row.insert(2, here);
+        let secret = knobs::ALL.iter().any(|k| k.name == row[0] && k.kind == Kind::Secret);
+        row.insert(2, if secret && !here.is_empty() { "(a secret)".into() } else { here });
     }
     listing(list)
 }

@@ -11,6 +11,7 @@ use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
+use kw_sys::environment;
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -106,10 +107,9 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 
 /// What a tool has set goes before the environment.
 fn start(set: &Cvars) -> Result<Engine, String> {
-    let env = |name: &str| std::env::var(name).ok();
-    let mut knobs = Knobs::read(env).map_err(|e| e.to_string())?;
+    let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
-    let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
+    let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
     let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())
 }
