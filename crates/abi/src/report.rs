@@ -1,6 +1,7 @@
 //! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI 5.0, 9.3).
 
 use kw_mpi::error::CLASSES;
+use kw_mpi::error::ToolClass;
 use kw_mpi::{Class, Fault, Handler, Mpi, Scope};
 use std::any::Any;
 use std::ffi::c_int;
@@ -44,11 +45,12 @@ pub fn outside(name: &str) -> c_int {
 /// The code of a fault of the tool interface.
 #[cold]
 pub fn tool_code(fault: &Fault) -> c_int {
-    const MPI_T_ERR_NOT_SUPPORTED: c_int = 1004;
-    if fault.code == Class::UnsupportedOperation as c_int {
-        MPI_T_ERR_NOT_SUPPORTED
-    } else {
-        fault.code
+    const NOT_SUPPORTED: c_int = Class::UnsupportedOperation as c_int;
+    const ARG: c_int = Class::Arg as c_int;
+    match fault.code {
+        NOT_SUPPORTED => ToolClass::NotSupported as c_int,
+        ARG => ToolClass::Invalid as c_int,
+        code => code,
     }
 }
 

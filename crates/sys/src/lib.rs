@@ -27,6 +27,7 @@ pub mod random;
 pub mod reduce;
 pub mod signals;
 pub mod tcp;
+pub mod threads;
 pub mod topology;
 pub mod udp;
 pub mod unix;
