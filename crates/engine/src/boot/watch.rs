@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use super::BootError;
-use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_base::sync::Arc;
+use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_sys::threads;
 
 /// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes first.
