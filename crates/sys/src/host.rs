@@ -24,6 +24,12 @@ pub fn leave(code: i32) -> ! {
     leave_after(code, || ())
 }
 
+/// Ends the process and writes nothing.
+pub fn leave_at_once(code: i32) -> ! {
+    // SAFETY: `_exit` has no requirement.
+    unsafe { libc::_exit(code) }
+}
+
 /// Ends the process without running exit handlers (they may call MPI, or wait for threads that hold it). What the program has
 /// printed and C's standard streams still hold is written before, then `last` is done.
 ///
@@ -34,8 +40,7 @@ pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
     end_within_limit(code);
     write_streams();
     last();
-    // SAFETY: `_exit` has no requirement.
-    unsafe { libc::_exit(code) }
+    leave_at_once(code)
 }
 
 /// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there is no limit.
