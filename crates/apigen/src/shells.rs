@@ -58,7 +58,7 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
     for prefix in ["", "P"] {
         let _ = writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{}({params}) -> c_int {{\n    unsafe {{ {inner}({passed}) }}\n}}",
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {prefix}{}({params}) -> c_int {{\n    unsafe {{ {inner}({passed}) }}\n}}",
             f.name
         );
     }
