@@ -211,8 +211,17 @@ fn knob_table() -> String {
     list.head.insert(2, "Set here");
     for row in &mut list.rows {
         let here = std::env::var(&row[0]).unwrap_or_default();
-        let secret = knobs::ALL.iter().any(|k| k.name == row[0] && k.kind == Kind::Secret);
-        row.insert(2, if secret && !here.is_empty() { "(a secret)".into() } else { here });
+        let secret = knobs::ALL
+            .iter()
+            .any(|k| k.name == row[0] && k.kind == Kind::Secret);
+        row.insert(
+            2,
+            if secret && !here.is_empty() {
+                "(a secret)".into()
+            } else {
+                here
+            },
+        );
     }
     listing(list)
 }
