@@ -263,7 +263,10 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
             parse_bytes(text).is_some(),
             "bytes, such as 4096 or 64K".to_string(),
         ),
-        Kind::Count | Kind::Micros => (text.trim().parse::<u64>().is_ok(), "a whole number".to_string()),
+        Kind::Count | Kind::Micros => (
+            text.trim().parse::<u64>().is_ok(),
+            "a whole number".to_string(),
+        ),
         Kind::Choice(words) => (words.contains(&text), words.join(", ")),
     };
     match good {

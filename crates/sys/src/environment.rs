@@ -47,7 +47,14 @@ mod tests {
 
     #[test]
     fn knobs_that_name_files_are_known() {
-        for name in ["KW_PMIX", "KW_COLL", "KW_KEY_FILE", "KW_SSH", "KW_CC", "KW_CXX"] {
+        for name in [
+            "KW_PMIX",
+            "KW_COLL",
+            "KW_KEY_FILE",
+            "KW_SSH",
+            "KW_CC",
+            "KW_CXX",
+        ] {
             assert!(names_file(name), "{name}");
         }
         assert!(!names_file("KW_RANK") && !names_file("PMI_FD"));
