@@ -170,7 +170,7 @@ impl Tables {
         if let Some(size) = basic::plain_size(datatype.0) {
             let len = count.checked_mul(size as i64).unwrap_or(-1);
             if len < 0 || (addr == Addr::NULL && len > 0) {
-                return Err(bad_buffer(count, size as u64, datatype));
+                return Err(bad_buffer(count, size, datatype));
             }
             return Ok(Buf::bytes(addr, len as u64));
         }
