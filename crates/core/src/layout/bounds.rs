@@ -2,8 +2,8 @@
 //!
 //! Markers are kept apart from data, because a marker anywhere inside hides all data bounds of what is built from it.
 //! Without markers a datatype reaches from its first byte of data to its last, and is padded to its alignment. That is
-//! the least padding that a typemap needs: what pads a member counts for the places of the member's copies, and not
-//! for the end of what is built from it.
+//! the letter of the standard, whose typemaps know basic elements only: what pads a member counts for the places of the
+//! member's copies, and not for the end of what is built from it. (MPICH and Open MPI count it there too.)
 
 /// Extent information of a typemap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
