@@ -12,6 +12,11 @@ int main(int argc, char **argv) {
     printf("a line\n");
     pid_t child = fork();
     if (child == 0) {
+        /* for it MPI is over, so that what finalises at the end of a program leaves it alone */
+        int up = 0, over = 0;
+        MPI_Initialized(&up);
+        MPI_Finalized(&over);
+        if (!up || !over) _exit(0);
         MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD);
         _exit(0);
     }

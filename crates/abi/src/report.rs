@@ -38,7 +38,7 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
 #[cold]
 #[inline(never)]
 pub fn outside(name: &str) -> c_int {
-    if crate::shell::is_forked() {
+    if crate::shell::mpi().is_forked() {
         forked(name);
     }
     eprintln!(

@@ -6,11 +6,10 @@
 
 use crate::report;
 use kw_base::sync::OnceLock;
-use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_mpi::{Class, Fault, Mpi, Res, Scope};
 use std::ffi::c_int;
 
-/// The global of the process: MPI.
+/// The only global of the process: MPI.
 static MPI: OnceLock<Mpi> = OnceLock::new();
 
 /// MPI in this process.
@@ -21,21 +20,10 @@ pub fn mpi() -> &'static Mpi {
     })
 }
 
-/// Whether this process is a child that a process of the job made with fork.
-static FORKED: AtomicBool = AtomicBool::new(false);
-
-/// A child has its parent's memory and connections, but is no process of the job: what it sent would come from its parent, and
-/// its parent would wait for what it took. No call goes past the shells there.
 extern "C" fn forked() {
-    if let Some(mpi) = MPI.get().filter(|m| m.is_active()) {
-        mpi.set_active(false);
-        FORKED.store(true, Ordering::Relaxed);
+    if let Some(mpi) = MPI.get() {
+        mpi.over_in_child();
     }
-}
-
-/// Whether MPI was up when this process was forked from another.
-pub fn is_forked() -> bool {
-    FORKED.load(Ordering::Relaxed)
 }
 
 /// A function that needs MPI to be initialised and not finalised.

@@ -263,13 +263,15 @@ fn all_finished(mpi: &Mpi) -> Res {
 
 /// MPI_Initialized
 pub fn initialized(mpi: &Mpi, flag: Out<i32>) -> Res {
-    flag.set((mpi.lock().above.life.world != World::Before) as i32);
+    let is = mpi.is_forked() || mpi.lock().above.life.world != World::Before;
+    flag.set(is as i32);
     Ok(())
 }
 
 /// MPI_Finalized
 pub fn finalized(mpi: &Mpi, flag: Out<i32>) -> Res {
-    flag.set((mpi.lock().above.life.world == World::Finalized) as i32);
+    let is = mpi.is_forked() || mpi.lock().above.life.world == World::Finalized;
+    flag.set(is as i32);
     Ok(())
 }
 
