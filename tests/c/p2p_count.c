@@ -64,5 +64,12 @@ int main(int argc, char **argv) {
             if (in[k] != peer * 5000 + k + form) { CHECK_EQ(in[k], peer * 5000 + k + form); break; }
     }
     CHECK_CLASS(MPI_Send_c(out, -1, MPI_INT, peer, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    /* More than 2^63 - 1 bytes are a wrong count, and no null buffer. */
+    MPI_Datatype row;
+    OK(MPI_Type_contiguous(250, MPI_INT, &row));
+    OK(MPI_Type_commit(&row));
+    CHECK_CLASS(MPI_Send_c(out, (MPI_Count)1 << 62, MPI_INT, peer, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    CHECK_CLASS(MPI_Send_c(out, (MPI_Count)1 << 56, row, peer, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    OK(MPI_Type_free(&row));
     return check_end();
 }

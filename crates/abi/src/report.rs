@@ -1,11 +1,12 @@
 //! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI 5.0, 9.3).
 
 use kw_mpi::error::CLASSES;
+use kw_mpi::error::ToolClass;
 use kw_mpi::{Class, Fault, Handler, Mpi, Scope};
-use std::any::Any;
 use std::ffi::c_int;
 
 /// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers the code for the caller.
+/// A handler of the user's may not return: C++ programs throw exceptions there. Nothing is held meanwhile.
 #[cold]
 #[inline(never)]
 pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
@@ -18,6 +19,10 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
         Handler::Return => {
             note(mpi, name, &fault);
             fault.code
+        }
+        Handler::User { function, handle } if fault.asked_for => {
+            function.call(handle, fault.code);
+            0
         }
         Handler::User { function, handle } => {
             note(mpi, name, &fault);
@@ -33,6 +38,9 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
 #[cold]
 #[inline(never)]
 pub fn outside(name: &str) -> c_int {
+    if crate::shell::mpi().is_forked() {
+        forked(name);
+    }
     eprintln!(
         "process {} on {}: {name} was called before MPI was initialised or after it was finalised (MPI_ERR_OTHER)",
         std::process::id(),
@@ -41,29 +49,34 @@ pub fn outside(name: &str) -> c_int {
     kw_sys::host::leave(Class::Other as c_int)
 }
 
+/// A call in a child of fork: the sentence, and the end of the child. What standard streams hold is its parent's.
+fn forked(name: &str) -> ! {
+    eprintln!(
+        "process {} on {}: {name} was called in a child that a process of the job made with fork(), but only that process may \
+         call MPI (MPI_ERR_OTHER)",
+        std::process::id(),
+        kw_sys::host::name()
+    );
+    kw_sys::host::leave_at_once(Class::Other as c_int)
+}
+
 /// The code of a fault of the tool interface.
 #[cold]
 pub fn tool_code(fault: &Fault) -> c_int {
-    const MPI_T_ERR_NOT_SUPPORTED: c_int = 1004;
-    if fault.code == Class::UnsupportedOperation as c_int {
-        MPI_T_ERR_NOT_SUPPORTED
-    } else {
-        fault.code
+    const NOT_SUPPORTED: c_int = Class::UnsupportedOperation as c_int;
+    const ARG: c_int = Class::Arg as c_int;
+    match fault.code {
+        NOT_SUPPORTED => ToolClass::NotSupported as c_int,
+        ARG => ToolClass::Invalid as c_int,
+        code => code,
     }
 }
 
-/// A panic of ours, as a fault.
+/// A panic of ours: its own words are on standard error already. The end of the job.
 #[cold]
-pub fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Box<Fault> {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| s.to_string())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no reason given".to_string());
-    Fault::new(
-        Class::Intern,
-        format!("a fault of Kittiwake's own in {name}: {text}; please report it"),
-    )
+pub fn panicked(mpi: &Mpi, name: &str) {
+    let text = format!("a fault of Kittiwake's own in {name}, said above; please report it");
+    fatal(mpi, name, &Fault::new(Class::Intern, text))
 }
 
 fn note(mpi: &Mpi, name: &str, fault: &Fault) {

@@ -1,19 +1,29 @@
-//! What every shell does around its call: is MPI initialised, does the call panic, did it fail.
+//! What every shell does around its call: is MPI initialised, did it fail.
 //!
-//! The good way through is inlined and costs two loads and two branches; everything else is cold.
+//! The good way through is inlined and costs two loads and two branches; everything else is cold. An exception that a
+//! function of the program throws (an error handler, a reduction) unwinds through the shell to whoever called it; a panic of
+//! ours ends the job there.
 
 use crate::report;
 use kw_base::sync::OnceLock;
 use kw_mpi::{Class, Fault, Mpi, Res, Scope};
 use std::ffi::c_int;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The only global of the process: MPI.
 static MPI: OnceLock<Mpi> = OnceLock::new();
 
 /// MPI in this process.
 pub fn mpi() -> &'static Mpi {
-    MPI.get_or_init(Mpi::new)
+    MPI.get_or_init(|| {
+        kw_sys::process::in_children(forked);
+        Mpi::new()
+    })
+}
+
+extern "C" fn forked() {
+    if let Some(mpi) = MPI.get() {
+        mpi.over_in_child();
+    }
 }
 
 /// A function that needs MPI to be initialised and not finalised.
@@ -37,10 +47,9 @@ pub fn run_always(
 
 /// A function of the tool interface: its errors are returned, no handler is called (MPI 5.0, 15.3).
 pub fn run_tool(name: &'static str, _: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
-    match catch_unwind(AssertUnwindSafe(|| body(mpi()))) {
-        Ok(Ok(())) => 0,
-        Ok(Err(fault)) => report::tool_code(&fault),
-        Err(panic) => report::panicked(name, panic).code,
+    match watched(mpi(), name, body) {
+        Ok(()) => 0,
+        Err(fault) => report::tool_code(&fault),
     }
 }
 
@@ -51,11 +60,32 @@ fn guarded(
     scope: Scope,
     body: impl FnOnce(&'static Mpi) -> Res,
 ) -> c_int {
-    match catch_unwind(AssertUnwindSafe(|| body(mpi))) {
-        Ok(Ok(())) => 0,
-        Ok(Err(fault)) => report::failed(mpi, name, scope, fault),
-        Err(panic) => report::failed(mpi, name, scope, report::panicked(name, panic)),
+    match watched(mpi, name, body) {
+        Ok(()) => 0,
+        Err(fault) => report::failed(mpi, name, scope, fault),
     }
+}
+
+/// Ends the job when a panic of ours passes. An exception of the program's own is no panic of this library, and goes on.
+struct Watch {
+    mpi: &'static Mpi,
+    name: &'static str,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            report::panicked(self.mpi, self.name);
+        }
+    }
+}
+
+#[inline(always)]
+fn watched(mpi: &'static Mpi, name: &'static str, body: impl FnOnce(&'static Mpi) -> Res) -> Res {
+    let watch = Watch { mpi, name };
+    let result = body(mpi);
+    std::mem::forget(watch);
+    result
 }
 
 /// An output argument must have a place.

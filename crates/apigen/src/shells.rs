@@ -4,7 +4,7 @@
 //! `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`, `unbuilt`, `Scope`. Both names of a function are
 //! definitions of their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
 
-use crate::{Api, Built, Direction, Error, Function, Null, Param};
+use crate::{Api, Built, Error, Function, Null, Param};
 use std::fmt::Write;
 
 /// Rust text of all shells.
@@ -58,7 +58,7 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
     for prefix in ["", "P"] {
         let _ = writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{}({params}) -> c_int {{\n    unsafe {{ {inner}({passed}) }}\n}}",
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {prefix}{}({params}) -> c_int {{\n    unsafe {{ {inner}({passed}) }}\n}}",
             f.name
         );
     }
@@ -105,9 +105,8 @@ fn scope(f: &Function) -> String {
 
 fn null_check(out: &mut String, f: &Function, p: &Param) {
     let name = ident(&p.name);
-    let is_status = p.kind == "STATUS";
     match p.null {
-        Null::No if p.direction != Direction::In || is_status => {
+        Null::No => {
             let _ = writeln!(out, "        not_null({name} as usize, {:?})?;", p.name);
         }
         Null::Empty => {

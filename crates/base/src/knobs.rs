@@ -1,7 +1,8 @@
 //! Every knob of the library, declared once: the environment, MPI_T, `kwinfo` and the documentation read this table.
 //!
 //! Values are read from a lookup function (the process environment in production, a map in tests) exactly once, when a
-//! rank or the launcher starts. Nobody else reads the environment.
+//! rank or the launcher starts. Nobody else reads the environment; `kw_sys::environment` does it for all, and drops there
+//! what a program with more rights than its caller must not believe ([`Kind::File`]).
 
 use crate::rooms::Room;
 
@@ -10,6 +11,11 @@ use crate::rooms::Room;
 pub enum Kind {
     /// Any text.
     Text,
+    /// Text that names a file, a library or a command, or may: it does not count in a program that runs with more rights
+    /// than whoever started it (set-user-id).
+    File,
+    /// Text that nobody else may read: never shown.
+    Secret,
     /// `0`/`1`, `no`/`yes`, `off`/`on`, `false`/`true`.
     Bool,
     /// A whole number.
@@ -79,6 +85,16 @@ pub struct Knob {
 /// What `KW_LOG` takes; each says what those before it say, and more.
 pub const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
+/// What `KW_PMI` takes.
+pub const LAUNCHER_WORDS: &[&str] = &["auto", "pmi1", "pmi2", "pmix"];
+
+impl Kind {
+    /// Whether the value is text of any kind.
+    pub fn is_text(self) -> bool {
+        matches!(self, Kind::Text | Kind::File | Kind::Secret)
+    }
+}
+
 impl Knob {
     /// Whether the text leaves the choice to the library, and the knob has such a choice.
     pub fn is_auto(&self, text: &str) -> bool {
@@ -126,9 +142,19 @@ knobs! {
     Reliable = "KW_RELIABLE", Bool, "yes", "Make a TCP connection that breaks anew, and lose nothing: what the other side's kernel has not acknowledged is kept. Off, the end of a connection is an error.", "up to 64 KB for each TCP connection, and copies of payloads that wait to be acknowledged", Paths, BeforeInit, Alike, User;
     Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
-    Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
+    Ssh = "KW_SSH", File, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;
-    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
+    Pmi = "KW_PMI", Choice(LAUNCHER_WORDS), "auto", "What is spoken with a launcher that speaks several; auto is what stands behind PMI_FD, else PMIx.", "none", Start, Never, Local, User;
+    Pmix = "KW_PMIX", File, "auto", "The file of libpmix.so.2; auto is the one that the launcher itself runs on, else what the system's loader finds.", "none", Start, Never, Local, User;
+    Rendezvous = "KW_RENDEZVOUS", Text, "", "Where rank 0 of processes that are started one by one is: NAME:PORT.", "none", Start, Never, Alike, User;
+    Size = "KW_SIZE", Count, "auto", "How many processes meet at the rendezvous; it must be said there.", "none", Start, Never, Alike, User;
+    Rank = "KW_RANK", Count, "auto", "Which of them this process is; auto is JOB_COMPLETION_INDEX, else the number that the host's name ends with.", "none", Start, Never, Local, User;
+    KeyFile = "KW_KEY_FILE", File, "", "The file of the secret that all processes of a rendezvous know, 16 bytes or more.", "none", Start, Never, Local, User;
+    Key = "KW_KEY", Secret, "", "The secret itself, where no file holds it.", "none", Start, Never, Alike, User;
+    RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds that all processes may take to come to the rendezvous, and after which mpiexec names the ranks that did not call MPI_Init.", "none", Start, Never, Local, User;
+    Cc = "KW_CC", File, "cc", "The C compiler that mpicc calls.", "none", Start, Never, Local, User;
+    Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
+    Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;
@@ -170,7 +196,10 @@ impl Knobs {
         for k in ALL {
             let text = lookup(k.name).unwrap_or_else(|| k.default.to_string());
             check(k, &text)?;
-            values.push(text);
+            values.push(match k.kind {
+                Kind::Secret => k.default.to_string(),
+                _ => text,
+            });
         }
         Ok(Knobs { values })
     }
@@ -228,13 +257,16 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
         return Ok(());
     }
     let (good, wants) = match k.kind {
-        Kind::Text => return Ok(()),
+        Kind::Text | Kind::File | Kind::Secret => return Ok(()),
         Kind::Bool => (parse_bool(text).is_some(), "yes or no".to_string()),
         Kind::Bytes => (
             parse_bytes(text).is_some(),
             "bytes, such as 4096 or 64K".to_string(),
         ),
-        Kind::Count | Kind::Micros => (text.parse::<u64>().is_ok(), "a whole number".to_string()),
+        Kind::Count | Kind::Micros => (
+            text.trim().parse::<u64>().is_ok(),
+            "a whole number".to_string(),
+        ),
         Kind::Choice(words) => (words.contains(&text), words.join(", ")),
     };
     match good {
@@ -287,6 +319,12 @@ mod tests {
         let e = k.set(Id::Log, "loud").unwrap_err();
         assert!(e.to_string().contains("error, warn, info"), "{e}");
         assert_eq!(k.choice(Id::Log), 1);
+    }
+
+    #[test]
+    fn a_secret_is_not_kept() {
+        let k = Knobs::read(|n| (n == "KW_KEY").then(|| "0123456789abcdef".into())).unwrap();
+        assert_eq!(k.text(Id::Key), "");
     }
 
     #[test]

@@ -23,6 +23,7 @@ macro_rules! rooms {
 }
 
 rooms! {
+    Start = "start", "How processes become a job, and how programs are made.";
     Protocols = "protocols", "How messages travel: eager, rendezvous, get and write.";
     Matching = "matching", "Messages and the receives they wait for.";
     Paths = "paths", "What carries frames between two ranks: memory of this process, shared memory, TCP, UDP.";

@@ -20,12 +20,7 @@ const LIVELY_FACTOR: u32 = 64;
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::JoinHandle<()>> {
-    let name = "kw-event".to_string();
-    std::thread::Builder::new()
-        .name(name)
-        .stack_size(STACK)
-        .spawn(move || run(&core))
-        .ok()
+    kw_sys::threads::spawn("kw-event", STACK, move || run(&core)).ok()
 }
 
 fn run<T: Send + 'static>(core: &Arc<Core<T>>) {

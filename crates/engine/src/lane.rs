@@ -19,6 +19,7 @@ use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
 use std::ops::{Deref, DerefMut};
+use std::sync::TryLockError;
 use std::time::Duration;
 
 /// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
@@ -144,8 +145,7 @@ impl<T> Core<T> {
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, Inner<T>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        // A poisoned lane means that a panic of ours was caught at the C boundary; what the machines hold is still good
-        // enough to finalize or abort.
+        // A poisoned lane means that a panic of ours is about to end the job; what the machines hold is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         g
@@ -207,7 +207,11 @@ impl<T: Send + 'static> Lane<T> {
     pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T>> {
         let until = kw_sys::clock::now() + patience;
         loop {
-            if let Ok(held) = self.core.inner.try_lock() {
+            let held = match self.core.inner.try_lock() {
+                Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+                tried => tried.ok(),
+            };
+            if let Some(held) = held {
                 return Some(Guard {
                     core: &self.core,
                     held: Some(held),

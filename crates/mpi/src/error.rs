@@ -155,6 +155,8 @@ pub struct Fault {
     pub text: String,
     /// Whose handler.
     pub scope: Scope,
+    /// The caller asks for the handler (MPI_Comm_call_errhandler), and gets MPI_SUCCESS when it returns.
+    pub asked_for: bool,
 }
 
 impl Fault {
@@ -164,6 +166,7 @@ impl Fault {
             code: class as i32,
             text: text.into(),
             scope: Scope::Call,
+            asked_for: false,
         })
     }
 
@@ -180,6 +183,7 @@ impl Fault {
             code: class as i32,
             text: text.into(),
             scope: Scope::Call,
+            asked_for: false,
         })
     }
 

@@ -31,6 +31,8 @@ pub struct Mpi {
     pub lane: Lane<Tables>,
     /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
     active: AtomicBool,
+    /// Whether this process is a child that a process of the job made with fork.
+    forked: AtomicBool,
 }
 
 /// Tables of objects that handles name. Each room adds the tables of its own objects, and implements the look-ups beside
@@ -143,6 +145,7 @@ impl Mpi {
         Mpi {
             lane: Lane::new(Tables::default()),
             active: AtomicBool::new(false),
+            forked: AtomicBool::new(false),
         }
     }
 
@@ -155,6 +158,20 @@ impl Mpi {
     /// Initialisation and finalisation say so here, as the last and the first thing they do.
     pub fn set_active(&self, yes: bool) {
         self.active.store(yes, Ordering::Release);
+    }
+
+    /// A child that was forked begins. It has its parent's memory and connections, but is no process of the job: what it sent
+    /// would come from its parent, and its parent would wait for what it took. For it MPI is over. Takes no lock: a
+    /// thread that is not there any more may hold it.
+    pub fn over_in_child(&self) {
+        if self.active.swap(false, Ordering::AcqRel) {
+            self.forked.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether MPI was up when this process was forked from another.
+    pub fn is_forked(&self) -> bool {
+        self.forked.load(Ordering::Acquire)
     }
 
     /// Wakes every thread that waits for something which no message brings (MPI_Grequest_complete).

@@ -5,7 +5,8 @@
 //! which the wrapper names, and it stays callable as long as the object it was registered with lives.** Each wrapper's
 //! `new` answers `None` for the null pointer and for the ABI's sentinels (`MPI_COMM_DUP_FN` and its like, below 4096).
 //!
-//! The caller lets go of the lane first: a callback may call MPI.
+//! The caller lets go of the lane first: a callback may call MPI. It may also throw an exception of another language, which
+//! unwinds through the callers here up to the program's own frame ([`sealed`]: where it cannot).
 
 use crate::args::Status;
 use crate::buf::Addr;
@@ -41,21 +42,22 @@ macro_rules! callbacks {
 }
 
 type RawCopyAttr =
-    unsafe extern "C" fn(usize, c_int, usize, usize, *mut usize, *mut c_int) -> c_int;
-type RawDeleteAttr = unsafe extern "C" fn(usize, c_int, usize, usize) -> c_int;
-type RawHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
-type RawOp = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
-type RawOpCount = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut usize);
-type RawQuery = unsafe extern "C" fn(usize, *mut Status) -> c_int;
-type RawFree = unsafe extern "C" fn(usize) -> c_int;
-type RawCancel = unsafe extern "C" fn(usize, c_int) -> c_int;
-type RawExtent = unsafe extern "C" fn(usize, *mut i64, usize) -> c_int;
-type RawConvert = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, usize) -> c_int;
+    unsafe extern "C-unwind" fn(usize, c_int, usize, usize, *mut usize, *mut c_int) -> c_int;
+type RawDeleteAttr = unsafe extern "C-unwind" fn(usize, c_int, usize, usize) -> c_int;
+type RawHandler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
+type RawOp = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
+type RawOpCount = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut usize);
+type RawQuery = unsafe extern "C-unwind" fn(usize, *mut Status) -> c_int;
+type RawFree = unsafe extern "C-unwind" fn(usize) -> c_int;
+type RawCancel = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
+type RawExtent = unsafe extern "C-unwind" fn(usize, *mut i64, usize) -> c_int;
+type RawConvert =
+    unsafe extern "C-unwind" fn(*mut c_void, usize, c_int, *mut c_void, i64, usize) -> c_int;
 type RawConvertCount =
-    unsafe extern "C" fn(*mut c_void, usize, i64, *mut c_void, i64, usize) -> c_int;
-type RawEvent = unsafe extern "C" fn(usize, usize, c_int, usize);
-type RawEventFree = unsafe extern "C" fn(usize, c_int, usize);
-type RawEventDropped = unsafe extern "C" fn(i64, usize, c_int, c_int, usize);
+    unsafe extern "C-unwind" fn(*mut c_void, usize, i64, *mut c_void, i64, usize) -> c_int;
+type RawEvent = unsafe extern "C-unwind" fn(usize, usize, c_int, usize);
+type RawEventFree = unsafe extern "C-unwind" fn(usize, c_int, usize);
+type RawEventDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, usize);
 
 callbacks! {
     /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
@@ -86,6 +88,27 @@ callbacks! {
     ToolEventFree: RawEventFree;
     /// A tool hears that events were dropped.
     ToolEventDropped: RawEventDropped;
+}
+
+/// Calls `f`, which calls a function of the user where an exception would unwind through what must not be left half done:
+/// one ends the process with a sentence. `what` names the function.
+pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
+    struct Seal<'a>(&'a str);
+    impl Drop for Seal<'_> {
+        fn drop(&mut self) {
+            eprintln!(
+                "process {} on {}: an exception left {}, through which none can pass: catch it there",
+                std::process::id(),
+                crate::host::name(),
+                self.0
+            );
+            std::process::abort();
+        }
+    }
+    let seal = Seal(what);
+    let result = f();
+    std::mem::forget(seal);
+    result
 }
 
 impl CopyAttr {
@@ -214,24 +237,33 @@ impl DatarepConvertCount {
 impl ToolEvent {
     /// Tells of one event: handles of the instance and of the registration, what the place requires, the tool's own word.
     pub fn call(self, instance: usize, registration: usize, safety: i32, data: usize) {
-        // SAFETY: a function of this type, with plain values.
-        unsafe { self.pointer()(instance, registration, safety, data) }
+        sealed("a function that MPI_T_event_register_callback took", || {
+            // SAFETY: a function of this type, with plain values.
+            unsafe { self.pointer()(instance, registration, safety, data) }
+        })
     }
 }
 
 impl ToolEventFree {
     /// Tells that a registration is gone and none of its functions will be called again.
     pub fn call(self, registration: usize, safety: i32, data: usize) {
-        // SAFETY: a function of this type, with plain values.
-        unsafe { self.pointer()(registration, safety, data) }
+        sealed("a function that MPI_T_event_handle_free took", || {
+            // SAFETY: a function of this type, with plain values.
+            unsafe { self.pointer()(registration, safety, data) }
+        })
     }
 }
 
 impl ToolEventDropped {
     /// Tells how many events of a source were dropped.
     pub fn call(self, count: i64, registration: usize, source: i32, safety: i32, data: usize) {
-        // SAFETY: a function of this type, with plain values.
-        unsafe { self.pointer()(count, registration, source, safety, data) }
+        sealed(
+            "a function that MPI_T_event_set_dropped_handler took",
+            || {
+                // SAFETY: a function of this type, with plain values.
+                unsafe { self.pointer()(count, registration, source, safety, data) }
+            },
+        )
     }
 }
 
@@ -243,7 +275,7 @@ fn answer(code: c_int) -> Result<(), i32> {
 mod tests {
     use super::*;
 
-    unsafe extern "C" fn double_it(
+    unsafe extern "C-unwind" fn double_it(
         _: usize,
         _: c_int,
         extra: usize,

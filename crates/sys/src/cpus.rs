@@ -13,6 +13,11 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
+/// Whether the system tells which processors this thread may run on; a sandbox may refuse.
+pub fn are_known() -> bool {
+    rustix::thread::sched_getaffinity(None).is_ok()
+}
+
 /// The processor this thread runs on at this moment.
 pub fn current() -> usize {
     rustix::thread::sched_getcpu()

@@ -7,8 +7,15 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy, Debug)]
 pub struct Library(NonNull<c_void>);
 
-/// Opens a library by its name or path, and runs its initialisers; the error is what the loader said.
+/// Opens a library by its name or path, and runs its initialisers; the error is what the loader said. Nothing is opened in
+/// a program that runs with more rights than whoever started it ([`crate::environment`]).
 pub fn open(path: &CStr) -> Result<Library, String> {
+    if crate::environment::is_untrusted() {
+        return Err(
+            "this program runs with more rights than whoever started it, and opens no library"
+                .into(),
+        );
+    }
     // SAFETY: the path ends with NUL. Initialisers are the library's own business, as for one that is linked.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if let Some(library) = NonNull::new(library) {

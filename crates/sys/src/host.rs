@@ -1,5 +1,16 @@
 //! The machine's name, and the way out of the process.
 
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// How long what C's standard streams hold may take to be written.
+const WRITING: Duration = Duration::from_secs(1);
+/// How long leaving may take in all.
+const LEAVING: libc::time_t = 5;
+/// Bytes of stack of the thread that writes.
+const STACK: usize = 64 << 10;
+
 /// The host name as the kernel knows it (no resolver is asked).
 pub fn name() -> String {
     rustix::system::uname()
@@ -8,8 +19,79 @@ pub fn name() -> String {
         .into_owned()
 }
 
-/// Ends the process at once, without running exit handlers (they may call MPI, or wait for threads that hold it).
+/// Ends the process: [`leave_after`] with nothing more to do.
 pub fn leave(code: i32) -> ! {
+    leave_after(code, || ())
+}
+
+/// Ends the process and writes nothing.
+pub fn leave_at_once(code: i32) -> ! {
     // SAFETY: `_exit` has no requirement.
     unsafe { libc::_exit(code) }
+}
+
+/// Ends the process without running exit handlers (they may call MPI, or wait for threads that hold it). What the program has
+/// printed and C's standard streams still hold is written before, then `last` is done.
+///
+/// Comes to the end whatever the program was doing: a stream may be locked by a thread that waits for input, or be a pipe
+/// that nobody reads; this thread may have been interrupted by a signal while it held a lock. A thread of its own writes, and
+/// is not waited for longer than a second; whatever else takes time is cut off after five.
+pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
+    end_within_limit(code);
+    write_streams();
+    last();
+    leave_at_once(code)
+}
+
+/// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there is no limit.
+fn end_within_limit(code: i32) {
+    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = end_now;
+    // SAFETY: structures of plain data, filled before they are used; the handler has the type that SA_SIGINFO wants, and
+    // calls nothing that a handler may not.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGALRM;
+        event.sigev_value.sival_ptr = code as usize as *mut c_void;
+        let mut at: libc::itimerspec = std::mem::zeroed();
+        at.it_value.tv_sec = LEAVING;
+        let mut ours: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut ours);
+        libc::sigaddset(&mut ours, libc::SIGALRM);
+        let mut timer: libc::timer_t = ptr::null_mut();
+        if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) == 0 {
+            libc::sigaction(libc::SIGALRM, &action, ptr::null_mut());
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
+            libc::timer_settime(timer, 0, &at, ptr::null_mut());
+        }
+    }
+}
+
+extern "C" fn end_now(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: the kernel gives the handler the value that the timer was made with; an alarm of somebody else has another or
+    // none, and ends the process with a status that is not zero all the same.
+    unsafe {
+        let code = (*info).si_value().sival_ptr as usize as i32;
+        libc::_exit(if code == 0 { 1 } else { code })
+    }
+}
+
+/// Writes what C's standard streams hold, within [`WRITING`].
+fn write_streams() {
+    let caller = std::thread::current();
+    let write = move || {
+        // SAFETY: null stands for all streams; each is locked while it is written.
+        unsafe { libc::fflush(ptr::null_mut()) };
+        caller.unpark();
+    };
+    let Ok(writer) = crate::threads::spawn("kw-flush", STACK, write) else {
+        return;
+    };
+    let until = Instant::now() + WRITING;
+    while !writer.is_finished() && Instant::now() < until {
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
 }

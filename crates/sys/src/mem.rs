@@ -4,11 +4,15 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// The least alignment given: a cache line, so that two blocks never share one.
 const ALIGN: usize = 64;
+/// The alignment that is asked of the allocator. With more it would have to write the zeros itself; so it hands out pages
+/// that the system gives when they are touched.
+const NATURAL: usize = 16;
 
-/// A block of zeroed memory; freed when dropped.
+/// A block of zeroed memory, of which nothing is touched when it is long; freed when dropped.
 #[derive(Debug)]
 pub struct Memory {
     at: usize,
+    base: usize,
     layout: Layout,
 }
 
@@ -16,11 +20,14 @@ impl Memory {
     /// `len` bytes (at least one) aligned to `align` (a power of two; at least a cache line), or `None` when the system
     /// has not that much.
     pub fn new(len: usize, align: usize) -> Option<Memory> {
-        let layout = Layout::from_size_align(len.max(1), align.max(ALIGN)).ok()?;
+        let align = align.max(ALIGN);
+        let room = len.max(1).checked_add(align)?;
+        let layout = Layout::from_size_align(room, NATURAL).ok()?;
         // SAFETY: the size is not zero.
-        let at = unsafe { alloc_zeroed(layout) };
-        (!at.is_null()).then_some(Memory {
-            at: at as usize,
+        let base = unsafe { alloc_zeroed(layout) } as usize;
+        (base != 0).then(|| Memory {
+            at: base.next_multiple_of(align),
+            base,
             layout,
         })
     }
@@ -34,7 +41,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout, and freed only here.
-        unsafe { dealloc(self.at as *mut u8, self.layout) }
+        unsafe { dealloc(self.base as *mut u8, self.layout) }
     }
 }
 

@@ -7,8 +7,16 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 /// Makes `len` bytes of zeroed shared memory. Pages cost memory only once touched; the size is sealed, so that no
-/// process can shrink it under another one.
+/// process can shrink it under another one. The kernel counts it as a file: a limit of file sizes is an error here, for the
+/// kernel would kill.
 pub fn create(len: usize) -> io::Result<OwnedFd> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if let Some(limit) = limit.filter(|l| *l < len as u64) {
+        return Err(io::Error::other(format!(
+            "shared memory of {len} bytes is wanted, but the limit of file sizes is {limit} bytes: raise it (ulimit -f unlimited), or \
+             do without shared memory (KW_PATHS=self,tcp)"
+        )));
+    }
     let fd = rustix::fs::memfd_create(
         c"kittiwake",
         MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,

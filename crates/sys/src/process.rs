@@ -135,6 +135,12 @@ pub fn sweep(tag: &str) {
     }
 }
 
+/// The processes whose environment carries `tag`, this one apart.
+pub fn left_behind(tag: &str) -> Vec<i32> {
+    let pids = tagged(tag);
+    pids.iter().map(|p| p.as_raw_nonzero().get()).collect()
+}
+
 fn tagged(tag: &str) -> Vec<rustix::process::Pid> {
     let me = rustix::process::getpid();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -150,6 +156,14 @@ fn tagged(tag: &str) -> Vec<rustix::process::Pid> {
             .then_some(pid)
     });
     pids.collect()
+}
+
+/// Calls `f` in every child that a fork of this process makes, before anything else there.
+pub fn in_children(f: extern "C" fn()) {
+    // SAFETY: a function that stays; it runs where only the calling thread is left, and must take no lock.
+    unsafe {
+        libc::pthread_atfork(None, None, Some(f));
+    }
 }
 
 /// A tiny process that outlives a killed launcher just long enough to kill what it started.

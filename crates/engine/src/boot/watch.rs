@@ -4,11 +4,15 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use super::BootError;
+use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_base::sync::{Arc, thread};
+use kw_sys::threads;
 
 /// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes first.
 const KILL: Duration = Duration::from_millis(300);
+
+/// Bytes of stack of the thread.
+const STACK: usize = 256 << 10;
 
 /// The thread's end of it.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ impl Watch {
             .map_err(|e| BootError(format!("cannot watch the launcher: {e}")))?;
         let over = Arc::new(AtomicBool::new(false));
         let theirs = over.clone();
-        thread::spawn(move || {
+        let watch = move || {
             kw_sys::fd::wait_for_hang_up(&watched);
             // SYNC: launcher-over
             if !theirs.load(Ordering::Acquire) {
@@ -32,7 +36,9 @@ impl Watch {
                 eprintln!("{sentence}");
                 kw_sys::host::leave(1);
             }
-        });
+        };
+        threads::spawn("kw-launcher", STACK, watch)
+            .map_err(|e| BootError(format!("cannot watch the launcher: {e}")))?;
         Ok(Watch { over })
     }
 

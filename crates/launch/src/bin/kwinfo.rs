@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
 use kw_coll::table::COLLS;
 use kw_launch::listing::{self, Listing};
@@ -73,7 +74,17 @@ fn knob_table() -> String {
     list.head.insert(2, "Set here");
     for row in &mut list.rows {
         let here = std::env::var(&row[0]).unwrap_or_default();
-        row.insert(2, here);
+        let secret = knobs::ALL
+            .iter()
+            .any(|k| k.name == row[0] && k.kind == Kind::Secret);
+        row.insert(
+            2,
+            if secret && !here.is_empty() {
+                "(a secret)".into()
+            } else {
+                here
+            },
+        );
     }
     list.text()
 }

@@ -238,8 +238,9 @@ impl Job {
     pub(super) fn finish(mut self) -> Option<Verdict> {
         let failed = self.phase != Phase::Running;
         self.part(failed);
-        if failed {
-            kw_sys::process::sweep(&self.tag);
+        match failed {
+            true => kw_sys::process::sweep(&self.tag),
+            false => say_who_stays(&kw_sys::process::left_behind(&self.tag)),
         }
         self.drain();
         for (sink, name) in [(0, "output"), (1, "error")] {
@@ -276,6 +277,18 @@ impl Job {
             }
         }
         self.flush_unfinished();
+    }
+}
+
+/// Programs may start what is to outlive them; more often it was forgotten.
+fn say_who_stays(left: &[i32]) {
+    if !left.is_empty() {
+        let pids: Vec<String> = left.iter().map(i32::to_string).collect();
+        eprintln!(
+            "mpiexec: processes that ranks have started still run on {}: {}",
+            kw_sys::host::name(),
+            pids.join(", ")
+        );
     }
 }
 

@@ -129,7 +129,7 @@ fn empty(
         effects: Vec::new(),
         out_blocked: false,
         flush_at: None,
-        late: Late::new(std::env::var("KW_RENDEZVOUS_WAIT").ok().as_deref()),
+        late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         plan,
     })
 }

@@ -251,7 +251,9 @@ fn refused(owner: Owner, code: i32, what: &str) -> Box<Fault> {
         Owner::Win(w) => Scope::Win(w),
         Owner::Type(_) => Scope::Call,
     };
-    Box::new(Fault { code, text, scope })
+    let mut fault = Fault::of_code(code, text);
+    fault.scope = scope;
+    fault
 }
 
 /// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators and datatypes).

@@ -11,6 +11,7 @@ use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
+use kw_sys::environment;
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -20,6 +21,8 @@ const THREAD_MULTIPLE: i32 = 4096;
 const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
+/// How long whoever ends the job waits for the lane: its owner may never let it go.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
 
@@ -106,10 +109,9 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 
 /// What a tool has set goes before the environment.
 fn start(set: &Cvars) -> Result<Engine, String> {
-    let env = |name: &str| std::env::var(name).ok();
-    let mut knobs = Knobs::read(env).map_err(|e| e.to_string())?;
+    let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
-    let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
+    let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
     let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())
 }
@@ -261,13 +263,15 @@ fn all_finished(mpi: &Mpi) -> Res {
 
 /// MPI_Initialized
 pub fn initialized(mpi: &Mpi, flag: Out<i32>) -> Res {
-    flag.set((mpi.lock().above.life.world != World::Before) as i32);
+    let is = mpi.is_forked() || mpi.lock().above.life.world != World::Before;
+    flag.set(is as i32);
     Ok(())
 }
 
 /// MPI_Finalized
 pub fn finalized(mpi: &Mpi, flag: Out<i32>) -> Res {
-    flag.set((mpi.lock().above.life.world == World::Finalized) as i32);
+    let is = mpi.is_forked() || mpi.lock().above.life.world == World::Finalized;
+    flag.set(is as i32);
     Ok(())
 }
 
@@ -285,7 +289,10 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
-    mpi.lock().above.comm(comm)?;
+    // the lane may be held by the very thread that a signal has interrupted here
+    if let Some(guard) = mpi.lane.lock_within(PATIENCE) {
+        guard.above.comm(comm)?;
+    }
     end_job(
         mpi,
         errorcode,
@@ -296,18 +303,18 @@ pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
 /// Ends the whole job, this process included; the launcher prints the sentence.
 pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
     let status = if (1..256).contains(&code) { code } else { 1 };
-    let told = match mpi.lane.lock_within(std::time::Duration::from_millis(200)) {
-        Some(mut guard) => guard
-            .engine
-            .as_mut()
-            .map(|e| e.launcher().abort(status, sentence)),
-        None => None,
-    };
+    kw_sys::host::leave_after(status, || tell(mpi, status, sentence))
+}
+
+/// Has the launcher say why the job ends; says it here when there is none.
+fn tell(mpi: &Mpi, status: i32, sentence: &str) {
+    let mut guard = mpi.lane.lock_within(PATIENCE);
+    let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
+    let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {
         let (id, host) = (std::process::id(), kw_sys::host::name());
         eprintln!("process {id} on {host}: {sentence}");
     }
-    kw_sys::host::leave(status)
 }
 
 /// MPI_Get_processor_name

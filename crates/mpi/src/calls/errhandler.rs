@@ -152,7 +152,7 @@ pub fn win_call_errhandler(_mpi: &Mpi, win: WinH, _errorcode: i32) -> Res {
     unknown_win(win)
 }
 
-/// Calls the user's handler and answers success; a fatal handler is left to the shell, which ends the job.
+/// Leaves the call to the shell: a handler may end the job, or throw an exception.
 fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
     let text = mpi.lock().above.codes.text(code);
     let Some(text) = text else {
@@ -163,11 +163,11 @@ fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
     };
     match mpi.handler(scope) {
         Handler::Return => Ok(()),
-        Handler::User { function, handle } => {
-            function.call(handle, code);
-            Ok(())
+        Handler::User { .. } | Handler::Fatal | Handler::Abort => {
+            let mut fault = Fault::of_code(code, text);
+            (fault.scope, fault.asked_for) = (scope, true);
+            Err(fault)
         }
-        Handler::Fatal | Handler::Abort => Err(Box::new(Fault { code, text, scope })),
     }
 }
 

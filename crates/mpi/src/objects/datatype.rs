@@ -32,7 +32,40 @@ pub enum Part {
     /// A predefined one.
     Named(TypeH),
     /// A derived one; its handle may be freed long since.
-    Derived(Arc<Layout>, Arc<Recipe>),
+    Derived(Arc<Layout>, Origin),
+}
+
+/// A recipe within another. The last owner of a chain of them takes it apart link by link: a chain may be longer than the
+/// stack is deep.
+#[derive(Clone, Debug)]
+pub struct Origin(Arc<Recipe>);
+
+impl Origin {
+    /// Of this recipe.
+    pub fn new(recipe: Arc<Recipe>) -> Origin {
+        Origin(recipe)
+    }
+
+    /// The recipe.
+    pub fn recipe(&self) -> &Arc<Recipe> {
+        &self.0
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        let mut links = take_parts(&mut self.0);
+        while let Some(part) = links.pop() {
+            if let Part::Derived(_, mut origin) = part {
+                links.append(&mut take_parts(&mut origin.0));
+            }
+        }
+    }
+}
+
+/// What a recipe is made of, when nobody else has it.
+fn take_parts(recipe: &mut Arc<Recipe>) -> Vec<Part> {
+    Arc::get_mut(recipe).map_or(Vec::new(), |r| std::mem::take(&mut r.types))
 }
 
 /// One datatype.
@@ -137,7 +170,7 @@ impl Tables {
         if let Some(size) = basic::plain_size(datatype.0) {
             let len = count.checked_mul(size as i64).unwrap_or(-1);
             if len < 0 || (addr == Addr::NULL && len > 0) {
-                return Err(bad_buffer(count, datatype));
+                return Err(bad_buffer(count, size, datatype));
             }
             return Ok(Buf::bytes(addr, len as u64));
         }
@@ -149,24 +182,24 @@ impl Tables {
         let len = count.checked_mul(layout.size() as i64).unwrap_or(-1);
         let null = addr == Addr::NULL && datatype.is_predefined();
         if count < 0 || len < 0 || (null && len > 0) {
-            return Err(bad_buffer(count, datatype));
+            return Err(bad_buffer(count, layout.size(), datatype));
         }
         Ok(Buf::typed(addr, count as u64, layout))
     }
 }
 
 #[cold]
-fn bad_buffer(count: i64, datatype: TypeH) -> Box<Fault> {
+fn bad_buffer(count: i64, size: u64, datatype: TypeH) -> Box<Fault> {
     if count < 0 {
         return Fault::new(
             Class::Count,
             format!("count is {count}, but must not be negative"),
         );
     }
-    if count.checked_mul(32).is_none() {
+    if count.checked_mul(size as i64).is_none() {
         return Fault::new(
             Class::Count,
-            format!("count is {count}: more bytes than 2^63 - 1"),
+            format!("count is {count}, which with {size} bytes each is more than 2^63 - 1"),
         );
     }
     Fault::new(

@@ -9,6 +9,7 @@ mod library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
+use crate::threads;
 use abi::{App, Info, Proc, Query, Value};
 use library::Calls;
 
@@ -67,8 +68,11 @@ impl Pmix {
     pub fn open(named: Option<&str>) -> Result<Pmix, Closed> {
         let calls = library::open(named).map_err(Closed::NoLibrary)?;
         let mut pmix = Pmix { calls, me: proc(0) };
-        // SAFETY: `me` is a pmix_proc_t that the library fills; there is no array of infos.
-        let status = unsafe { (pmix.calls.init)(&mut pmix.me, ptr::null_mut(), 0) };
+        // its threads are not the program's either
+        let status = threads::with_signals_blocked(|| {
+            // SAFETY: `me` is a pmix_proc_t that the library fills; there is no array of infos.
+            unsafe { (pmix.calls.init)(&mut pmix.me, ptr::null_mut(), 0) }
+        });
         pmix.check(status).map_err(Closed::NoServer)?;
         Ok(pmix)
     }

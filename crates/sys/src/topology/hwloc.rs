@@ -48,6 +48,10 @@ struct Calls {
 
 /// All hardware threads in the order of the machine's tree; `None` without a usable hwloc.
 pub(super) fn threads() -> Option<Vec<Thread>> {
+    // without the call that it counts processors with, hwloc tries for ever
+    if !crate::cpus::are_known() {
+        return None;
+    }
     let calls = open()?;
     // SAFETY: the calls were found in libhwloc and have the types of its version 2, which is checked first; the topology
     // lives from init to destroy, and objects are read only in between.

@@ -2,7 +2,9 @@
 //!
 //! Invariants, kept by the builders `repeat` and `sequence`: `size` is the packed bytes of the node; neighbours that
 //! touch in memory and in the stream are one block; equal blocks at a constant stride are a loop; a loop of a loop
-//! whose strides continue each other is one loop. Children are shared (`Arc`), so that deriving is cheap.
+//! whose strides continue each other is one loop. Children are shared (`Arc`), so that deriving is cheap. A short list
+//! in a list becomes part of it, a long one is shared; lists are never nested deeper than [`DEEP`], so that a chain of any
+//! number of structures neither takes the square of its length nor more stack than there is.
 
 use std::sync::Arc;
 
@@ -70,6 +72,11 @@ pub trait Visit {
 /// Up to so many blocks of one length are walked as a record's members, more as a list of displacements.
 const FEW: usize = 8;
 
+/// A list of up to so many items becomes part of the list that it stands in. (Few in tests, so that random datatypes come here.)
+pub(super) const SHORT: usize = if cfg!(test) { 3 } else { 16 };
+/// Lists nested so deep are unfolded: a chain of structures is copied once in `SHORT * DEEP` links.
+pub(super) const DEEP: u32 = if cfg!(test) { 3 } else { 256 };
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// Where the whole node stands.
@@ -89,10 +96,11 @@ pub(crate) enum Kind {
     Even { len: u64, ats: Arc<[i64]> },
     /// Blocks of any length.
     Blocks(Arc<[Block]>),
-    /// Anything: the packed offset where each item starts, and the items.
+    /// Anything: the packed offset where each item starts, the items, and how deep lists stand in lists.
     List {
         starts: Arc<[u64]>,
         items: Arc<[Node]>,
+        depth: u32,
     },
 }
 
@@ -164,7 +172,7 @@ impl Node {
     pub fn sequence(nodes: impl IntoIterator<Item = Node>) -> Node {
         let mut items: Vec<Node> = Vec::new();
         for node in nodes {
-            push(&mut items, node);
+            push(&mut items, node, false);
         }
         match items.len() {
             0 => Node::EMPTY,
@@ -183,7 +191,7 @@ impl Node {
             Kind::Loop { stride, body } => body.walk_loop(at, *stride, from, to, v),
             Kind::Even { len, ats } => walk_even(at, *len, ats, from, to, v),
             Kind::Blocks(blocks) => walk_blocks(at, blocks, from, to, v),
-            Kind::List { starts, items } => walk_list(at, starts, items, from, to, v),
+            Kind::List { starts, items, .. } => walk_list(at, starts, items, from, to, v),
         }
     }
 
@@ -254,23 +262,26 @@ impl Node {
     }
 }
 
-fn push(items: &mut Vec<Node>, node: Node) {
+/// Adds a node to a list; `unfold`: whatever the length of its own list.
+fn push(items: &mut Vec<Node>, node: Node, unfold: bool) {
     if node.size == 0 {
         return;
     }
     match &node.kind {
-        Kind::List { items: inner, .. } => {
+        Kind::List {
+            items: inner,
+            depth,
+            ..
+        } if unfold || inner.len() <= SHORT || *depth >= DEEP => {
             for item in inner.iter() {
-                push(items, item.shifted(node.at));
+                push(items, item.shifted(node.at), unfold || *depth >= DEEP);
             }
             return;
         }
-        Kind::Blocks(blocks) => {
+        Kind::Blocks(blocks) if unfold || blocks.len() <= SHORT => {
             for block in blocks.iter() {
-                push(
-                    items,
-                    Node::block(node.at.wrapping_add(block.at), block.len),
-                );
+                let block = Node::block(node.at.wrapping_add(block.at), block.len);
+                push(items, block, unfold);
             }
             return;
         }
@@ -325,6 +336,11 @@ fn as_blocks(items: &[Node]) -> Option<Node> {
 
 fn as_list(items: Vec<Node>) -> Node {
     let mut size = 0;
+    let depth = |n: &Node| match n.kind {
+        Kind::List { depth, .. } => depth,
+        _ => 0,
+    };
+    let depth = 1 + items.iter().map(depth).max().unwrap_or(0);
     let starts = items
         .iter()
         .map(|i| {
@@ -338,6 +354,7 @@ fn as_list(items: Vec<Node>) -> Node {
         kind: Kind::List {
             starts,
             items: items.into(),
+            depth,
         },
     }
 }

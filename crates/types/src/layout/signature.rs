@@ -3,6 +3,7 @@
 mod hash;
 
 use super::basic::{Basic, Named};
+use super::node::{DEEP, SHORT};
 use std::sync::Arc;
 
 /// One basic element that is not a pair, and its size in external32.
@@ -25,6 +26,8 @@ pub struct Signature {
     pub external: u64,
     /// The element, when all are alike.
     pub only: Option<Element>,
+    /// How deep lists stand in lists, up to the next repetition.
+    depth: u32,
     kind: Kind,
 }
 
@@ -43,6 +46,7 @@ impl Signature {
             elements: 0,
             external: 0,
             only: None,
+            depth: 0,
             kind: Kind::List(Arc::new([])),
         }
     }
@@ -65,6 +69,7 @@ impl Signature {
             elements: 1,
             external: external as u64,
             only: Some(element),
+            depth: 0,
             kind: Kind::One(element),
         }
     }
@@ -85,13 +90,17 @@ impl Signature {
             elements: total(self.elements)?,
             external: total(self.external)?,
             only: self.only,
+            depth: if n == 1 { self.depth } else { 0 },
             kind,
         })
     }
 
-    /// One after the other; totals must have been checked.
-    pub(crate) fn list(mut parts: Vec<Signature>) -> Signature {
-        parts.retain(|p| p.elements > 0);
+    /// One after the other; totals must have been checked. Lists in lists are kept as those of nodes are.
+    pub(crate) fn list(given: Vec<Signature>) -> Signature {
+        let mut parts = Vec::with_capacity(given.len());
+        for part in given {
+            part.add_to(&mut parts, false);
+        }
         if parts.len() == 1 {
             return parts.remove(0);
         }
@@ -101,7 +110,24 @@ impl Signature {
             elements: parts.iter().map(|p| p.elements).sum(),
             external: parts.iter().map(|p| p.external).sum(),
             only: first.filter(|_| parts.iter().all(|p| p.only == first)),
+            depth: 1 + parts.iter().map(|p| p.depth).max().unwrap_or(0),
             kind: Kind::List(parts.into()),
+        }
+    }
+
+    /// Adds this to a list; `unfold`: whatever the length of its own list.
+    fn add_to(self, parts: &mut Vec<Signature>, unfold: bool) {
+        if self.elements == 0 {
+            return;
+        }
+        let deep = unfold || self.depth >= DEEP;
+        match &self.kind {
+            Kind::List(inner) if deep || inner.len() <= SHORT => {
+                for part in inner.iter() {
+                    part.clone().add_to(parts, deep);
+                }
+            }
+            _ => parts.push(self),
         }
     }
 

@@ -19,6 +19,7 @@ use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Arc, thread};
 use kw_proto::handshake::{Identity, Progress, Verdict};
 use kw_start::pmi::{Effect, Server, Stage, mapping, text};
+use kw_sys::threads::with_signals_blocked;
 
 /// For each message of a handshake.
 const WORD: Duration = Duration::from_secs(5);
@@ -61,7 +62,7 @@ pub(super) fn gather(
     );
     let mut wires = vec![Wire::Own(theirs)];
     wires.extend(seats.into_iter().map(|s| Wire::Other(s.stream)));
-    let thread = thread::spawn(move || serve(server, wires));
+    let thread = with_signals_blocked(|| thread::spawn(move || serve(server, wires)));
     Ok((ours.into(), thread))
 }
 
@@ -192,13 +193,14 @@ fn greet(
         return;
     }
     let (to, busy) = (to.clone(), busy.clone());
-    thread::spawn(move || {
+    let one = move || {
         if let Ok(seat) = welcome(stream, &identity) {
             // the receiver is gone when the job has formed without it
             let _ = to.send(seat);
         }
         busy.fetch_sub(1, Ordering::Relaxed);
-    });
+    };
+    with_signals_blocked(|| thread::spawn(one));
 }
 
 fn welcome(mut stream: TcpStream, identity: &Identity) -> Result<Seat, String> {

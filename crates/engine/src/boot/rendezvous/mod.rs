@@ -1,13 +1,8 @@
 //! Processes that somebody else started one by one (a container scheduler) find each other: rank 0 listens where all can reach
 //! it and serves PMI-1 (see `host`), the others connect (`guest`). Both sides prove that they know the same secret first.
 //!
-//! | variable | what |
-//! | --- | --- |
-//! | `KW_RENDEZVOUS` | where rank 0 is: `name:port`; its name may become known late |
-//! | `KW_SIZE` | how many processes |
-//! | `KW_RANK` | which this is; else JOB_COMPLETION_INDEX, else the number at the end of the host's name (`solver-3`) |
-//! | `KW_KEY_FILE`, `KW_KEY` | the secret, in a file or as it is; 16 bytes at least |
-//! | `KW_RENDEZVOUS_WAIT` | how long all may take to come, in seconds (60) |
+//! The knobs `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and `KW_RENDEZVOUS_WAIT` say where, who and with which
+//! secret (`kw_base::knobs`). The name of rank 0 may become known late.
 //!
 //! A process that is started anew before all have come takes the place of the one before. When the job has formed nobody
 //! listens any more. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
@@ -99,7 +94,8 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootErr
             "this is rank {rank} of {size} (KW_RANK, KW_SIZE), which cannot be"
         ));
     }
-    let secret = match (env("KW_KEY_FILE"), env("KW_KEY")) {
+    let said = |name| env(name).filter(|text| !text.is_empty());
+    let secret = match (said("KW_KEY_FILE"), said("KW_KEY")) {
         (Some(path), _) => Secret::File(path),
         (None, Some(text)) => Secret::Text(text),
         (None, None) => {
@@ -121,7 +117,7 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootErr
 }
 
 fn number(env: Env, name: &str) -> Result<Option<u32>, BootError> {
-    let Some(text) = env(name) else {
+    let Some(text) = env(name).filter(|t| t != "auto") else {
         return Ok(None);
     };
     match text.trim().parse() {

@@ -20,8 +20,9 @@ use crate::error::Res;
 use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_engine::{BoardId, Drive, Like, WaitOn, Watch};
+use kw_engine::{BoardId, Drive, Like, Run, UserStep, WaitOn, Watch};
 use kw_sys::args::Out;
+use kw_sys::callback::sealed;
 use plan::Plan;
 
 /// Plans, and drives to the end.
@@ -67,9 +68,57 @@ fn block_as<'a>(
             Drive::Board(watch) => guard = wait_for_board(mpi, guard, watch),
             Drive::User(step) => {
                 drop(guard);
-                step.call();
+                run = call_user(mpi, run, step);
                 guard = mpi.lock();
                 run.user_done();
+            }
+        }
+    }
+}
+
+/// Calls the user's function for a collective. When it throws an exception, the collective is finished before the exception
+/// goes on: other ranks take part, and what flies to the buffers must land. The data are then undefined.
+#[cold]
+fn call_user(mpi: &Mpi, run: Box<Run>, step: UserStep) -> Box<Run> {
+    let mut rest = Rest {
+        mpi,
+        run: Some(run),
+    };
+    step.call();
+    // only dropping it takes the run away
+    rest.run.take().expect("the run is there")
+}
+
+/// A collective whose user's function is called; finished without further calls when an exception drops it.
+struct Rest<'a> {
+    mpi: &'a Mpi,
+    run: Option<Box<Run>>,
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        let Some(mut run) = self.run.take() else {
+            return;
+        };
+        let mut guard = self.mpi.lock();
+        run.user_done();
+        while let Some(engine) = guard.engine.as_mut() {
+            match engine.drive(&mut run) {
+                Drive::Done => {
+                    engine.recycle(run);
+                    return;
+                }
+                Drive::User(_) => run.user_done(),
+                Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
+                Drive::Waiting(req, _) => {
+                    let on = WaitOn {
+                        requests: &[req],
+                        ..WaitOn::default()
+                    };
+                    guard = wait_serving(self.mpi, guard, on, |s| {
+                        s.engine.as_ref().is_none_or(|e| e.is_done(req))
+                    });
+                }
             }
         }
     }
@@ -188,7 +237,10 @@ pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
 fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
     while let Some((req, step)) = guard.engine.as_mut().and_then(|e| e.take_user_step()) {
         drop(guard);
-        step.call();
+        // whatever call this is, its own business would be left half done
+        sealed("the function of a reduction in the background", || {
+            step.call()
+        });
         guard = mpi.lock();
         if let Some(engine) = &mut guard.engine {
             engine.user_step_done(req);

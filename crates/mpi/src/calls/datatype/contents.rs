@@ -98,9 +98,11 @@ fn give(
 fn handle_of(tables: &mut Tables, part: &Part) -> TypeH {
     match part {
         Part::Named(handle) => *handle,
-        Part::Derived(_, recipe) if recipe.is_f90() => tables.types.f90_handle(recipe),
-        Part::Derived(layout, recipe) => {
-            let again = Datatype::derived(layout.clone(), recipe.clone());
+        Part::Derived(_, origin) if origin.recipe().is_f90() => {
+            tables.types.f90_handle(origin.recipe())
+        }
+        Part::Derived(layout, origin) => {
+            let again = Datatype::derived(layout.clone(), origin.recipe().clone());
             TypeH::from_key(tables.types.derived.insert(again))
         }
     }

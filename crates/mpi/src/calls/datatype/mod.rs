@@ -14,7 +14,7 @@ pub mod strided;
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::TypeH;
-use crate::objects::datatype::{Datatype, Part, Recipe};
+use crate::objects::datatype::{Datatype, Origin, Part, Recipe};
 use crate::state::Tables;
 use kw_sys::args::{Ints, Out};
 use kw_types::layout::{Layout, Misfit};
@@ -51,7 +51,7 @@ fn part(tables: &Tables, handle: TypeH) -> Res<Part> {
     let of = tables.datatype(handle)?;
     Ok(match &of.recipe {
         None => Part::Named(handle),
-        Some(recipe) => Part::Derived(of.layout.clone(), recipe.clone()),
+        Some(recipe) => Part::Derived(of.layout.clone(), Origin::new(recipe.clone())),
     })
 }
 

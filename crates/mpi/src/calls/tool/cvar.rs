@@ -8,6 +8,7 @@ use crate::state::{Guard, Mpi};
 use kw_base::knobs::{ALL, Knobs, When};
 use kw_sys::args::{Out, OutText, Text};
 use kw_sys::buf::Addr;
+use kw_sys::environment;
 
 /// MPI_T_cvar_get_num
 pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
@@ -92,7 +93,7 @@ fn current(guard: &Guard<'_>) -> Knobs {
     match (&guard.engine, cvars.last()) {
         (Some(engine), _) => engine.knobs().clone(),
         (None, Some(last)) => last.clone(),
-        (None, None) => cvars.before_start(|name| std::env::var(name).ok()),
+        (None, None) => cvars.before_start(environment::variable),
     }
 }
 
@@ -139,10 +140,9 @@ fn may_set(guard: &Guard<'_>, position: usize) -> Res {
 
 /// The bytes that the caller gives; a text ends with its zero.
 fn value(buf: Addr, size: usize, kind: kw_base::knobs::Kind) -> Res<Vec<u8>> {
-    let is_text = kind == kw_base::knobs::Kind::Text;
     let mut bytes = Vec::new();
     let memory = memory(buf, size as u64 as usize, "buf")?;
-    if !is_text {
+    if !kind.is_text() {
         bytes.resize(size, 0);
         memory.read(0, &mut bytes);
         return Ok(bytes);

@@ -1,0 +1,62 @@
+//! The environment, as far as it may be believed.
+//!
+//! A program that runs with more rights than whoever started it (set-user-id, capabilities of its file) must not open what
+//! the caller names: a library would run with those rights, and a file would be read with them. The kernel says so when it
+//! starts the program (AT_SECURE). Then a knob that names a file, a library or a command ([`Kind::File`]) does not count,
+//! and [`crate::dl`] opens nothing, because libraries that are opened read further names from the environment.
+
+use kw_base::knobs::{ALL, Kind};
+use kw_base::sync::OnceLock;
+
+/// Whether this program runs with more rights than whoever started it.
+pub fn is_untrusted() -> bool {
+    // SAFETY: it reads what the kernel wrote when the program started.
+    (unsafe { libc::getauxval(libc::AT_SECURE) }) != 0
+}
+
+/// A variable of the environment; `None` when it is not set, no text, or not to be believed (which is said, once).
+pub fn variable(name: &str) -> Option<String> {
+    let text = std::env::var(name).ok()?;
+    if !names_file(name) || !is_untrusted() {
+        return Some(text);
+    }
+    static SAID: OnceLock<()> = OnceLock::new();
+    SAID.get_or_init(warn);
+    None
+}
+
+fn names_file(name: &str) -> bool {
+    ALL.iter().any(|k| k.name == name && k.kind == Kind::File)
+}
+
+fn warn() {
+    let set = ALL.iter().filter(|k| k.kind == Kind::File);
+    let set = set.filter(|k| std::env::var_os(k.name).is_some());
+    let names: Vec<&str> = set.map(|k| k.name).collect();
+    eprintln!(
+        "process {} on {}: this program runs with more rights than whoever started it, so {} (names of files, libraries or commands) is not used",
+        std::process::id(),
+        crate::host::name(),
+        names.join(", ")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knobs_that_name_files_are_known() {
+        for name in [
+            "KW_PMIX",
+            "KW_COLL",
+            "KW_KEY_FILE",
+            "KW_SSH",
+            "KW_CC",
+            "KW_CXX",
+        ] {
+            assert!(names_file(name), "{name}");
+        }
+        assert!(!names_file("KW_RANK") && !names_file("PMI_FD"));
+    }
+}

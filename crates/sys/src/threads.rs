@@ -1,0 +1,67 @@
+//! Threads of the library's own. The program's signals are not theirs: a signal that the program's threads all block must
+//! wait until one of them takes it, and a handler must run on a thread that the program made. So every thread here starts
+//! with all signals blocked but those that are the thread's own fault.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+/// Signals that an instruction causes: they come to the thread that executes it, and blocked ones kill without a word.
+const OWN: [i32; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
+/// Starts a thread that takes no signal; `stack` is in bytes.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    stack: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let builder = Builder::new().name(name.to_string()).stack_size(stack);
+    with_signals_blocked(|| builder.spawn(body))
+}
+
+/// Calls `body`; threads that start meanwhile take no signal.
+pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: local signal sets; the first is filled before it is used, the second by the first call.
+    let before = unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        for number in OWN {
+            libc::sigdelset(&mut all, number);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
+        before
+    };
+    let result = body();
+    // SAFETY: the set was filled above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(number: i32) -> bool {
+        // SAFETY: a local signal set that the call fills.
+        unsafe {
+            let mut now: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut now);
+            libc::sigismember(&now, number) == 1
+        }
+    }
+
+    #[test]
+    fn our_threads_take_no_signal_of_the_program() {
+        let theirs = || [libc::SIGUSR1, libc::SIGALRM, libc::SIGTERM, libc::SIGSEGV].map(blocks);
+        let before = theirs();
+        let thread = spawn("test", 64 << 10, theirs).unwrap();
+        assert_eq!(thread.join().unwrap(), [true, true, true, false]);
+        assert_eq!(theirs(), before, "the caller's own signals are as before");
+    }
+}
