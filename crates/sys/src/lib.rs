@@ -6,6 +6,9 @@ pub mod buf;
 pub mod callback;
 pub mod clock;
 pub mod cpus;
+// its handler finds what it knows through statics, which loom's atomics cannot be
+#[cfg(not(loom))]
+pub mod crash;
 mod dl;
 pub mod doorbell;
 pub mod fd;
@@ -14,6 +17,7 @@ pub mod futex;
 pub mod host;
 pub mod mem;
 pub mod memfd;
+pub mod neighbours;
 pub mod nest;
 pub mod netif;
 mod option;
