@@ -15,6 +15,8 @@
 //! | [`remote`] | another host, as mpiexec sees it: the command that reaches it, the conversation with the helper there |
 //! | [`helper`] | that helper |
 //! | [`verdict`] | how the job ends: its exit status and one sentence |
+//! | [`crash`] | what a rank says when a signal kills it, with the names of functions |
+//! | [`elf`] | what the file of a program says: which MPI it was linked with |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`collectives`] | what `kwinfo` says about collective algorithms |
@@ -25,6 +27,8 @@
 pub mod args;
 pub mod bind;
 pub mod collectives;
+pub mod crash;
+pub mod elf;
 pub mod helper;
 pub mod hosts;
 pub mod job;
