@@ -21,17 +21,23 @@ pub fn bind(
     cores: impl FnOnce() -> Cores,
     taken: impl FnOnce() -> Vec<usize>,
 ) -> Result<Vec<Vec<usize>>, Verdict> {
+    if !may_bind(how, n, usable) {
+        return Ok(vec![Vec::new(); n]);
+    }
+    let (all, taken) = (cores(), taken());
+    match shares(how, n, &free(&all, &taken)) {
+        Ok(shares) if shares.iter().all(|s| !s.is_empty()) => Ok(shares),
+        _ if how == Binding::Auto => Ok(vec![Vec::new(); n]),
+        _ => shares(how, n, &all),
+    }
+}
+
+/// Whether ranks may be bound at all, whatever other jobs do.
+pub fn may_bind(how: Binding, n: usize, usable: usize) -> bool {
     match how {
-        Binding::None => Ok(vec![Vec::new(); n]),
-        Binding::Auto if n > usable || n <= 1 => Ok(vec![Vec::new(); n]),
-        wanted => {
-            let (all, taken) = (cores(), taken());
-            match shares(wanted, n, &free(&all, &taken)) {
-                Ok(shares) if shares.iter().all(|s| !s.is_empty()) => Ok(shares),
-                _ if wanted == Binding::Auto => Ok(vec![Vec::new(); n]),
-                _ => shares(wanted, n, &all),
-            }
-        }
+        Binding::None => false,
+        Binding::Auto => (2..=usable).contains(&n),
+        Binding::Core | Binding::Thread => true,
     }
 }
 

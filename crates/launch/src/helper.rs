@@ -274,8 +274,8 @@ impl Helper {
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
         let how = args::binding("--bind", OsStr::new(&start.bind))?;
-        let _turn = neighbours::turn();
         let (n, cores) = (start.seats.len(), kw_sys::topology::cores);
+        let _turn = bind::may_bind(how, n, usable).then(neighbours::turn);
         let shares = bind::bind(how, n, usable, cores, neighbours::bound)?;
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();

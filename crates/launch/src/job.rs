@@ -100,7 +100,7 @@ struct Rank {
 
 /// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as somebody listens.
 /// `turn` is given back when the ranks have their processors.
-pub fn run(plan: Plan, usable: usize, turn: Turn) -> Result<u8, Verdict> {
+pub fn run(plan: Plan, usable: usize, turn: Option<Turn>) -> Result<u8, Verdict> {
     let mut job = start::launch(plan, usable)?;
     drop(turn);
     while !job.is_over() {

@@ -17,7 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Held while ranks are bound: two jobs that start at once do not choose the same processors. It ends with its process.
 #[derive(Debug)]
-pub struct Turn(Option<OwnedFd>);
+pub struct Turn {
+    _socket: Option<OwnedFd>,
+}
 
 /// Waits for the turn, but not for long: then, or where it cannot be had, all go on without.
 pub fn turn() -> Turn {
@@ -27,7 +29,7 @@ pub fn turn() -> Turn {
             Err(Errno::ADDRINUSE) if crate::clock::now() < until => {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            got => return Turn(got.ok()),
+            got => return Turn { _socket: got.ok() },
         }
     }
 }
@@ -37,13 +39,6 @@ fn try_turn() -> rustix::io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
     bind(&socket, &SocketAddrUnix::new_abstract_name(TURN)?)?;
     Ok(socket)
-}
-
-impl Turn {
-    /// Whether it was had.
-    pub fn is_mine(&self) -> bool {
-        self.0.is_some()
-    }
 }
 
 /// One process of the machine.

@@ -34,7 +34,7 @@ fn run() -> Result<u8, Verdict> {
     let mut plan = plan::plan(request, environment)?;
     let usable = kw_sys::cpus::usable();
     let here = plan.here();
-    let turn = neighbours::turn();
+    let turn = bind::may_bind(plan.bind, here.len(), usable).then(neighbours::turn);
     let cores = kw_sys::topology::cores;
     let shares = bind::bind(plan.bind, here.len(), usable, cores, neighbours::bound)?;
     for (rank, cpus) in here.into_iter().zip(shares) {
