@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Seconds in which no rank ends or begins a test, until a run counts as hung. The longest test computes for 4 s alone;
 # eight of it share two cores, which others may use too.
 QUIET = 240
+TELL = 60  # seconds between two lines about a run that makes steps
 # A run that hung or died goes on behind the module at fault, so many times.
 RESUMES = 2
 
@@ -91,8 +92,10 @@ def read(path):
 
 
 def watch(p, logs):
-    """Waits for the end; ends what makes no step for QUIET seconds, and says so."""
+    """Waits for the end; ends what makes no step for QUIET seconds, and says so. A line now and then tells whoever watches our
+    output that there are steps."""
     size, since = -1, time.monotonic()
+    told = since
     while True:
         try:
             p.wait(timeout=1)
@@ -102,6 +105,9 @@ def watch(p, logs):
         now = sum(f.stat().st_size for f in logs.iterdir())
         if now != size:
             size, since = now, time.monotonic()
+            if since - told > TELL:
+                told = since
+                print(f"... {size} bytes of steps", flush=True)
         elif time.monotonic() - since > QUIET:
             stop(p)
             return f"no rank made a step for {QUIET} s"

@@ -156,6 +156,7 @@ knobs! {
     Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
     Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
+    Backtrace = "KW_BACKTRACE", Bool, "yes", "Say where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it has a handler for that signal; mpiexec prints it for the first rank that dies so.", "64 KB, the stack of the handler", Reports, BeforeInit, Local, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;
 }
@@ -279,6 +280,19 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
     }
 }
 
+/// A sentence about a variable that looks like one of ours and is none: a misspelt knob has no effect.
+pub fn misspelt(name: &str) -> Option<String> {
+    let known = || ALL.iter().map(|k| k.name);
+    if !name.starts_with("KW_") || known().any(|k| k == name) {
+        return None;
+    }
+    let hint = match crate::near::nearest(&name[3..], known().map(|k| &k[3..])) {
+        Some(near) => format!("; did you mean KW_{near}?"),
+        None => "; kwinfo --knobs lists all".to_string(),
+    };
+    Some(format!("{name} is no knob, and has no effect{hint}"))
+}
+
 /// `yes` or `no`, in any of their spellings.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
@@ -325,6 +339,20 @@ mod tests {
     fn a_secret_is_not_kept() {
         let k = Knobs::read(|n| (n == "KW_KEY").then(|| "0123456789abcdef".into())).unwrap();
         assert_eq!(k.text(Id::Key), "");
+    }
+
+    #[test]
+    fn misspelt_knobs_are_named_with_the_nearest() {
+        let spim = misspelt("KW_SPIM").unwrap();
+        assert!(spim.ends_with("did you mean KW_SPIN?"), "{spim}");
+        assert!(
+            misspelt("KW_FROBNICATION")
+                .unwrap()
+                .contains("kwinfo --knobs")
+        );
+        for known in ["KW_SPIN", "KW_KEY_FILE", "HOME"] {
+            assert_eq!(misspelt(known), None);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod counters;
 pub mod events;
 pub mod ids;
 pub mod knobs;
+pub mod near;
 pub mod rooms;
 pub mod slab;
 pub mod sync;

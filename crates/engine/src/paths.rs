@@ -210,6 +210,13 @@ impl Paths {
     pub fn network(&self) -> Vec<String> {
         let mut lines = self.tcp.as_ref().map_or(Vec::new(), |t| t.network());
         lines.extend(self.udp.iter().flat_map(|u| u.network()));
+        if self.tcp.is_none() && self.udp.is_none() && self.sim.is_none() {
+            let how = match self.has_shm() {
+                true => "all ranks are on this host and share memory",
+                false => "the job has one rank",
+            };
+            lines.push(format!("no network is used: {how}"));
+        }
         lines
     }
 

@@ -1,7 +1,8 @@
 //! Which processors each rank gets: an equal, contiguous share of what this process may use.
 //!
 //! Nothing is bound when there are more ranks than processors (or than the control groups' quota allows to run at once):
-//! the system's scheduler does that better.
+//! the system's scheduler does that better. Processors that ranks of other jobs are bound to are left to them; where too few
+//! are left, nothing is bound either.
 
 use std::path::Path;
 
@@ -11,18 +12,39 @@ use crate::verdict::Verdict;
 /// Processors of this machine that we may use, grouped by core, neighbours together.
 pub type Cores = Vec<Vec<usize>>;
 
-/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many processors' worth of time we may use.
+/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many processors' worth of time we may use,
+/// `taken` are those that other jobs are bound to: whoever asks for cores gets some of them where there are no others.
 pub fn bind(
     how: Binding,
     n: usize,
     usable: usize,
     cores: impl FnOnce() -> Cores,
+    taken: impl FnOnce() -> Vec<usize>,
 ) -> Result<Vec<Vec<usize>>, Verdict> {
-    match how {
-        Binding::None => Ok(vec![Vec::new(); n]),
-        Binding::Auto if n > usable || n <= 1 => Ok(vec![Vec::new(); n]),
-        wanted => shares(wanted, n, &cores()),
+    if !may_bind(how, n, usable) {
+        return Ok(vec![Vec::new(); n]);
     }
+    let (all, taken) = (cores(), taken());
+    match shares(how, n, &free(&all, &taken)) {
+        Ok(shares) if shares.iter().all(|s| !s.is_empty()) => Ok(shares),
+        _ if how == Binding::Auto => Ok(vec![Vec::new(); n]),
+        _ => shares(how, n, &all),
+    }
+}
+
+/// Whether ranks may be bound at all, whatever other jobs do.
+pub fn may_bind(how: Binding, n: usize, usable: usize) -> bool {
+    match how {
+        Binding::None => false,
+        Binding::Auto => (2..=usable).contains(&n),
+        Binding::Core | Binding::Thread => true,
+    }
+}
+
+/// The cores of which no processor is taken.
+fn free(cores: &Cores, taken: &[usize]) -> Cores {
+    let is_free = |core: &&Vec<usize>| core.iter().all(|cpu| !taken.contains(cpu));
+    cores.iter().filter(is_free).cloned().collect()
 }
 
 fn shares(how: Binding, n: usize, cores: &Cores) -> Result<Vec<Vec<usize>>, Verdict> {
@@ -97,5 +119,23 @@ mod tests {
                 .all(|s| s.len() == 1)
         );
         assert!(shares(Binding::Core, 4, &cores(2, 2)).is_err());
+    }
+
+    #[test]
+    fn processors_of_other_jobs_are_left_to_them() {
+        let given =
+            |how, n, taken: &[usize]| bind(how, n, 8, || cores(4, 2), || taken.to_vec()).unwrap();
+        assert_eq!(given(Binding::Auto, 2, &[0, 5]), [[2, 6], [3, 7]]);
+        assert_eq!(given(Binding::Auto, 4, &[0, 5]), [[2], [6], [3], [7]]);
+        assert_eq!(
+            given(Binding::Auto, 5, &[0, 5]),
+            vec![Vec::<usize>::new(); 5]
+        );
+        assert_eq!(given(Binding::Core, 2, &[0]), [[1, 5], [2, 6]]);
+        assert_eq!(given(Binding::Core, 4, &[0]).len(), 4);
+        assert_eq!(
+            given(Binding::Auto, 2, &[0, 1, 2, 3]),
+            vec![Vec::<usize>::new(); 2]
+        );
     }
 }

@@ -22,7 +22,7 @@ use kw_base::Tick;
 use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
 use kw_sys::process::Guard;
 use kw_sys::signals::{self, Signals};
-use kw_sys::{clock, process};
+use kw_sys::{clock, neighbours, process};
 
 /// How long mpiexec may say nothing (it asks every few seconds whether we are there).
 const SILENT: Duration = Duration::from_secs(60);
@@ -51,6 +51,8 @@ struct Helper {
     held: bool,
     wanted: bool,
     flowing: bool,
+    /// Whether a rank has died so that it said where it was: the first says enough.
+    crashed: bool,
 }
 
 /// What there is once ranks were to be started.
@@ -84,6 +86,7 @@ pub fn run() -> Result<(), Verdict> {
         held: false,
         wanted: true,
         flowing: true,
+        crashed: false,
     };
     helper.say(&Report::Ready(VERSION, env!("CARGO_PKG_VERSION").into()));
     loop {
@@ -186,6 +189,11 @@ impl Helper {
         for which in 0..2 {
             while self.ranks.has_output(rank, which) && self.on_output(rank, which) {}
         }
+        if let Some(crash) = self.ranks.crash(rank).filter(|_| !self.crashed) {
+            let text = crash.text(rank).into_bytes();
+            self.crashed = true;
+            self.say(&Report::Output(rank, 1, text));
+        }
         let (status, signal, core) = match ended {
             Ended::Exit(status) => (status as u32, 0, false),
             Ended::Signal(signal, core) => (0, signal as u32, core),
@@ -266,9 +274,12 @@ impl Helper {
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
         let how = args::binding("--bind", OsStr::new(&start.bind))?;
-        let shares = bind::bind(how, start.seats.len(), usable, kw_sys::topology::cores)?;
+        let (n, cores) = (start.seats.len(), kw_sys::topology::cores);
+        let _turn = bind::may_bind(how, n, usable).then(neighbours::turn);
+        let shares = bind::bind(how, n, usable, cores, neighbours::bound)?;
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
+        self.ranks.check_files(start.seats.len())?;
         for (seat, cpus) in start.seats.iter().zip(shares) {
             let program = match programs.get(seat.program as usize) {
                 Some(Ok(program)) => program,

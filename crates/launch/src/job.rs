@@ -10,11 +10,14 @@
 mod end;
 mod events;
 mod late;
+mod outsiders;
+mod part;
 mod start;
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use crate::crash::Crash;
 use crate::output::{Sink, Splitter};
 use crate::plan::Plan;
 use crate::ranks::Ranks;
@@ -22,7 +25,9 @@ use crate::remote::Remote;
 use crate::stdin::Relay;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
+use kw_base::sync::Arc;
 use kw_start::pmi::{Effect, Server};
+use kw_sys::neighbours::Turn;
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
 
@@ -36,6 +41,8 @@ const KILLING: Duration = Duration::from_secs(5);
 const GATHERING: Duration = Duration::from_secs(30);
 /// How long they may take to end, once all their ranks have.
 const PARTING: Duration = Duration::from_secs(2);
+/// How long a reader of our output may read nothing before we end without it, once we were asked to end or cannot say why.
+const READING: Duration = Duration::from_secs(3);
 /// How long an unfinished line may stay unfinished before it is passed on.
 const UNFINISHED: Duration = Duration::from_millis(50);
 /// Output that may wait for a slow reader before ranks have to wait too.
@@ -65,10 +72,17 @@ struct Job {
     /// The other machines.
     away: Vec<Remote>,
     sinks: [Sink; 2],
+    /// Rings when a sink that was closed is written out.
+    written: Arc<OwnedFd>,
     relay: Option<Relay>,
     relay_watched: bool,
     phase: Phase,
     verdict: Option<Verdict>,
+    /// Whether a rank has ever spoken to the PMI server, and whether we have asked why none has.
+    joined: bool,
+    doubted: bool,
+    /// What the first rank here that a signal killed said then.
+    crash: Option<(u32, Crash)>,
     /// The signal that we were asked to end by, and when.
     asked: Option<(i32, Tick)>,
     guard: Guard,
@@ -84,9 +98,11 @@ struct Rank {
     ended: Option<Ended>,
 }
 
-/// Runs a job to its end; the status to exit with. All that had to be said has been said.
-pub fn run(plan: Plan, usable: usize) -> Result<Option<Verdict>, Verdict> {
+/// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as somebody listens.
+/// `turn` is given back when the ranks have their processors.
+pub fn run(plan: Plan, usable: usize, turn: Option<Turn>) -> Result<u8, Verdict> {
     let mut job = start::launch(plan, usable)?;
+    drop(turn);
     while !job.is_over() {
         job.turn()?;
     }

@@ -15,15 +15,18 @@
 //! | [`remote`] | another host, as mpiexec sees it: the command that reaches it, the conversation with the helper there |
 //! | [`helper`] | that helper |
 //! | [`verdict`] | how the job ends: its exit status and one sentence |
+//! | [`crash`] | what a rank says when a signal kills it, with the names of functions |
+//! | [`elf`] | what the file of a program says: which MPI it was linked with |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
-//! | [`collectives`] | what `kwinfo` says about collective algorithms |
-//! | [`startup`] | what it says about the start of very large jobs |
+//! | [`listing`] | tables on a terminal |
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
 pub mod args;
 pub mod bind;
+pub mod crash;
+pub mod elf;
 pub mod helper;
 pub mod hosts;
 pub mod job;

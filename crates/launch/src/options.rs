@@ -198,7 +198,7 @@ pub const ALL: &[Row] = &[
         Opt::Bind,
         &["--bind", "-bind-to", "--bind-to"],
         &["HOW"],
-        "auto: an equal share of the processors for each rank, nothing when there are more ranks than processors (default); none; core; thread.",
+        "auto: an equal share of the processors for each rank, of those that no other job is bound to, nothing when there are more ranks than these (default); none; core; thread.",
     ),
     row(
         Opt::Map,
@@ -210,7 +210,7 @@ pub const ALL: &[Row] = &[
         Opt::Network,
         &["--report-network"],
         &[],
-        "Has every rank print which addresses its connections used, and why not others (KW_LOG=info).",
+        "Has every rank print which addresses its connections used, and why not others, or that none was (KW_LOG=info).",
     ),
     row(
         Opt::Help,
@@ -261,26 +261,7 @@ pub fn nearest(word: &str) -> Option<&'static str> {
         .iter()
         .filter(|r| !r.hidden)
         .flat_map(|r| r.names.iter().copied());
-    let close = |name: &str| distance(name.trim_start_matches('-'), word.trim_start_matches('-'));
-    let best = names.min_by_key(|n| close(n))?;
-    let most = (word.trim_start_matches('-').chars().count().div_ceil(3)).max(1);
-    (close(best) <= most).then_some(best)
-}
-
-/// Edits between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let change = corner + usize::from(ca != *cb);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    kw_base::near::nearest(word, names)
 }
 
 const HEAD: &str = "\
@@ -293,7 +274,9 @@ Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM 
 const TAIL: &str = "
 Standard input goes to rank 0. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second
 SIGINT kills them. The exit status is that of the first rank that failed: 128 + N after signal N, 127 when the program is
-not found, 126 when it cannot be executed.
+not found, 126 when it cannot be executed. Of the first rank that SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it prints
+where it was (KW_BACKTRACE=no: not). Neither the verdict nor a signal waits for a reader of the output: mpiexec says why the job
+ended, and stays for as long as somebody may still read what the ranks printed; a signal ends that too.
 
 Variables named KW_* set the library's knobs: see kwinfo --knobs.
 ";

@@ -2,15 +2,18 @@
 //!
 //! A line is passed on when its end has come (newline or carriage return), so that lines of two ranks never mix. What has
 //! no end is passed on when its rank stays silent for a moment, or when it grows long. The writers are threads, so that a
-//! reader who stops reading stops neither the ranks' start nor our signals.
+//! reader who stops reading stops neither the ranks' start nor our signals; nobody waits for them but the poller.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 
 use kw_base::sync::{Arc, Condvar, Mutex, MutexGuard, thread};
 
 /// A line longer than this is passed on in parts.
 const LONG: usize = 64 << 10;
+/// About as much is written at a time.
+const PIECE: usize = 16 << 10;
 
 /// Cuts what one rank prints into lines.
 #[derive(Debug, Default)]
@@ -67,11 +70,10 @@ impl Splitter {
     }
 }
 
-/// A queue that a thread writes out.
+/// A queue that a thread writes out. The thread may be blocked in a write for ever: it is left behind when the process ends.
 #[derive(Debug)]
 pub struct Sink {
     shared: Arc<Shared>,
-    thread: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +87,8 @@ struct Queue {
     chunks: VecDeque<Vec<u8>>,
     bytes: usize,
     closed: bool,
+    /// The thread has written all there will be.
+    done: bool,
     failed: Option<io::Error>,
 }
 
@@ -96,14 +100,16 @@ impl Shared {
 }
 
 impl Sink {
-    /// A sink that writes to `to`.
-    pub fn new<W: Write + Send + 'static>(to: W) -> Sink {
+    /// A sink that writes to `to`, and rings `bell` (an eventfd) when, after [`Sink::close`], all is written.
+    pub fn new<W: Write + Send + 'static>(to: W, bell: Arc<OwnedFd>) -> Sink {
         let shared = Arc::new(Shared::default());
         let theirs = shared.clone();
-        Sink {
-            shared,
-            thread: Some(thread::spawn(move || write_out(&theirs, to))),
-        }
+        thread::spawn(move || {
+            write_out(&theirs, to);
+            theirs.lock().done = true;
+            let _ = rustix::io::write(&*bell, &1u64.to_ne_bytes());
+        });
+        Sink { shared }
     }
 
     /// Queues bytes.
@@ -127,14 +133,15 @@ impl Sink {
         self.shared.lock().failed.take()
     }
 
-    /// Waits until all is written; the error that stopped it, if one did.
-    pub fn finish(&mut self) -> Option<io::Error> {
+    /// Nothing more will be queued.
+    pub fn close(&self) {
         self.shared.lock().closed = true;
         self.shared.more.notify_one();
-        if let Some(t) = self.thread.take() {
-            let _ = t.join();
-        }
-        self.failure()
+    }
+
+    /// Whether all is written (or has failed to be), and the sink closed.
+    pub fn is_done(&self) -> bool {
+        self.shared.lock().done
     }
 }
 
@@ -151,16 +158,29 @@ fn write_out(shared: &Shared, mut to: impl Write) {
             return;
         };
         drop(q);
-        let done = to.write_all(&chunk).and_then(|()| to.flush());
-        let mut q = shared.lock();
-        q.bytes -= chunk.len();
+        let done = write_pieces(shared, &mut to, &chunk).and_then(|()| to.flush());
         if let Err(e) = done {
+            let mut q = shared.lock();
             q.failed = Some(e);
             q.chunks.clear();
             q.bytes = 0;
             return drain(q, shared);
         }
     }
+}
+
+/// Writes whole lines, a few at a time, so that a slow reader is seen to read.
+fn write_pieces(shared: &Shared, to: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
+    let mut rest = chunk;
+    while !rest.is_empty() {
+        let most = &rest[..rest.len().min(PIECE)];
+        let end = most.iter().rposition(|b| *b == b'\n');
+        let piece = end.map_or(most.len(), |last| last + 1);
+        to.write_all(&rest[..piece])?;
+        shared.lock().bytes -= piece;
+        rest = &rest[piece..];
+    }
+    Ok(())
 }
 
 /// After a failure: forgets what comes until the end.
@@ -220,9 +240,34 @@ mod tests {
             .write(true)
             .open("/dev/full")
             .unwrap();
-        let mut sink = Sink::new(full);
+        let sink = Sink::new(full, bell());
         sink.push(b"x".to_vec());
-        assert!(sink.finish().is_some());
-        assert!(sink.finish().is_none());
+        finish(&sink);
+        assert!(sink.failure().is_some());
+        assert!(sink.failure().is_none());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_reader_who_does_not_read() {
+        let (theirs, ours) = std::io::pipe().unwrap();
+        let sink = Sink::new(ours, bell());
+        sink.push(vec![b'x'; 1 << 20]);
+        sink.close();
+        assert!(!sink.is_done() && sink.backlog() > 0);
+        drop(theirs);
+        finish(&sink);
+        assert!(sink.failure().is_some());
+    }
+
+    fn bell() -> Arc<OwnedFd> {
+        let flags = rustix::event::EventfdFlags::CLOEXEC;
+        Arc::new(rustix::event::eventfd(0, flags).unwrap())
+    }
+
+    fn finish(sink: &Sink) {
+        sink.close();
+        while !sink.is_done() {
+            thread::yield_now();
+        }
     }
 }

@@ -14,8 +14,14 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use rustix::process::{WaitOptions, wait};
 
+use crate::crash::{self, Crash};
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
 use kw_sys::process::Start;
+
+/// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
+const RANK_FILES: usize = 3;
+/// Those that starting one takes for a moment: its ends of the three, its input, and what says whether it could be executed.
+const START_FILES: usize = 6;
 
 /// An environment.
 pub type Env = Vec<(OsString, OsString)>;
@@ -130,6 +136,7 @@ struct Process {
     unsent: Vec<u8>,
     pipes: [Option<OwnedFd>; 2],
     lives: bool,
+    crash: Option<Crash>,
 }
 
 /// Ranks on this machine.
@@ -148,6 +155,19 @@ impl Ranks {
             files: raise_files(),
             ..Ranks::default()
         }
+    }
+
+    /// Whether so many ranks can be started with the files that we may still open.
+    pub fn check_files(&self, ranks: usize) -> Result<(), Verdict> {
+        let spare = kw_sys::process::spare_files();
+        if RANK_FILES * ranks + START_FILES <= spare {
+            return Ok(());
+        }
+        let fit = spare.saturating_sub(START_FILES) / RANK_FILES;
+        Err(Verdict::misuse(format!(
+            "{ranks} ranks on one host need {RANK_FILES} open files each, and the limit leaves room for {fit} ranks; raise it \
+             (ulimit -n), or use more hosts"
+        )))
     }
 
     /// Starts a rank and watches what it says.
@@ -184,6 +204,7 @@ impl Ranks {
             unsent: Vec::new(),
             pipes: [Some(out_r), Some(err_r)],
             lives: true,
+            crash: None,
         };
         self.all.insert(rank, process);
         Ok(())
@@ -197,11 +218,20 @@ impl Ranks {
         let Some(wire) = &process.wire else {
             return Heard::End;
         };
-        let heard = hear(wire);
-        if heard == Heard::End {
-            process.wire = None;
+        let mut heard = hear(wire);
+        match &mut heard {
+            Heard::Bytes(bytes) => {
+                process.crash = crash::take(bytes).or(process.crash.take());
+            }
+            Heard::Nothing => {}
+            Heard::End => process.wire = None,
         }
         heard
+    }
+
+    /// What a rank said of its crash.
+    pub fn crash(&self, rank: u32) -> Option<&Crash> {
+        self.all.get(&rank)?.crash.as_ref()
     }
 
     /// Sends a rank bytes of PMI, and what is still due; watches for room when it has none.

@@ -102,6 +102,15 @@ impl MessageH {
     pub const NO_PROC: MessageH = MessageH(0x129);
 }
 
+/// What may be wrong with a handle that names nothing, as a clause for its sentence; `gone` is how one of ours comes to that.
+/// MPICH's constants are 32 bits wide with the kind of the object above the 26th, which none of ours are.
+pub fn amiss(handle: usize, gone: &str) -> String {
+    match handle >> 32 == 0 && handle >> 26 != 0 {
+        true => "(a constant of MPICH: this program was compiled with MPICH's mpi.h; compile it with Kittiwake's mpicc)".into(),
+        false => format!("({gone}?)"),
+    }
+}
+
 /// The `int` form of a handle.
 pub fn to_int(handle: usize) -> i32 {
     if handle < 4096 {

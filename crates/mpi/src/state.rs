@@ -128,7 +128,11 @@ fn unknown_comm(handle: CommH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_COMM_NULL".to_string()
     } else {
-        format!("{:#x}, which names no communicator (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no communicator {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Comm, format!("comm is {what}"))
 }

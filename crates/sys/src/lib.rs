@@ -6,6 +6,9 @@ pub mod callback;
 pub mod clock;
 pub mod contiguous;
 pub mod cpus;
+// its handler finds what it knows through statics, which loom's atomics cannot be
+#[cfg(not(loom))]
+pub mod crash;
 mod dlopen;
 pub mod doorbell;
 pub mod environment;
@@ -16,6 +19,7 @@ pub mod host;
 pub mod mem;
 pub mod membarrier;
 pub mod memfd;
+pub mod neighbours;
 pub mod netif;
 pub mod nontemporal;
 mod pack;

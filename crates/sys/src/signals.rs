@@ -73,8 +73,16 @@ pub fn stop_self() {
 
 /// Name of a signal, such as `SIGKILL`.
 pub fn name(number: i32) -> String {
+    match word(number) {
+        "" => format!("SIG{number}"),
+        name => name.to_string(),
+    }
+}
+
+/// Likewise, without memory of its own; empty when it has no name.
+pub fn word(number: i32) -> &'static str {
     let known = NAMES.iter().find(|(n, _)| *n == number);
-    known.map_or_else(|| format!("SIG{number}"), |(_, name)| name.to_string())
+    known.map_or("", |(_, name)| name)
 }
 
 const NAMES: &[(i32, &str)] = &[
@@ -111,5 +119,5 @@ macro_rules! numbers {
 
 numbers! {
     CHLD = SIGCHLD, INT = SIGINT, TERM = SIGTERM, HUP = SIGHUP, QUIT = SIGQUIT, USR1 = SIGUSR1, USR2 = SIGUSR2,
-    TSTP = SIGTSTP, CONT = SIGCONT, STOP = SIGSTOP, KILL = SIGKILL
+    TSTP = SIGTSTP, CONT = SIGCONT, STOP = SIGSTOP, KILL = SIGKILL, SEGV = SIGSEGV, BUS = SIGBUS
 }

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
 use kw_launch::{bind, helper, job, join, plan};
+use kw_sys::neighbours;
 
 fn main() -> ExitCode {
     match run() {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(verdict)) | Err(verdict) => {
+        Ok(status) => ExitCode::from(status),
+        Err(verdict) => {
             // standard error may be closed or full: then there is nobody to tell
             let _ = writeln!(std::io::stderr(), "mpiexec: {}", verdict.sentence);
             ExitCode::from(verdict.status)
@@ -19,11 +20,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<Option<Verdict>, Verdict> {
+/// The status to exit with, when all that had to be said has been said.
+fn run() -> Result<u8, Verdict> {
     let request = match args::parse(std::env::args_os().skip(1).collect())? {
         Command::Run(request) => request,
         Command::Print(text) => return print(&text),
-        Command::Help => return helper::run().map(|()| None),
+        Command::Help => return helper::run().map(|()| 0),
     };
     let environment = std::env::vars_os().collect();
     if request.rendezvous.is_some() {
@@ -32,7 +34,9 @@ fn run() -> Result<Option<Verdict>, Verdict> {
     let mut plan = plan::plan(request, environment)?;
     let usable = kw_sys::cpus::usable();
     let here = plan.here();
-    let shares = bind::bind(plan.bind, here.len(), usable, kw_sys::topology::cores)?;
+    let turn = bind::may_bind(plan.bind, here.len(), usable).then(neighbours::turn);
+    let cores = kw_sys::topology::cores;
+    let shares = bind::bind(plan.bind, here.len(), usable, cores, neighbours::bound)?;
     for (rank, cpus) in here.into_iter().zip(shares) {
         let r = &mut plan.ranks[rank];
         if plan.map {
@@ -42,13 +46,13 @@ fn run() -> Result<Option<Verdict>, Verdict> {
         }
         r.cpus = cpus;
     }
-    job::run(plan, usable)
+    job::run(plan, usable, turn)
 }
 
-fn print(text: &str) -> Result<Option<Verdict>, Verdict> {
+fn print(text: &str) -> Result<u8, Verdict> {
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|e| Verdict::system("write standard output", e))?;
-    Ok(None)
+    Ok(0)
 }

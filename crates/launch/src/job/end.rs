@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ENDING, FAILING, Job, KILLING, PARTING, Phase};
-use crate::remote::Remote;
+use super::{ENDING, FAILING, Job, KILLING, Phase};
 use crate::verdict::{self, Ended, Verdict, Who};
 use kw_base::Tick;
 use kw_start::helper::Order;
@@ -134,11 +133,13 @@ impl Job {
             return;
         }
         self.ranks[rank as usize].ended = Some(ended);
+        self.doubt(rank);
         let stage = self.server.stage(rank);
         let open = matches!(stage, Stage::Speaking | Stage::Waiting);
         match (ended, self.asked) {
             (Ended::Signal(s, _), Some((asked, _))) if s == asked => self.fail(interrupted(s)),
             (Ended::Signal(s, core), _) => {
+                self.keep_crash(rank);
                 self.fail_for_sure(verdict::killed(self.who(rank), s, core))
             }
             (Ended::Exit(code), _) if open => {
@@ -152,8 +153,15 @@ impl Job {
         self.carry_out();
     }
 
+    /// The first crash is the one to look at.
+    fn keep_crash(&mut self, rank: u32) {
+        if let (None, Some(crash)) = (&self.crash, self.here.crash(rank)) {
+            self.crash = Some((rank, crash.clone()));
+        }
+    }
+
     /// A verdict that does not end the job.
-    fn remember(&mut self, verdict: Verdict) {
+    pub(super) fn remember(&mut self, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
     }
 
@@ -233,63 +241,6 @@ impl Job {
         };
         gave_up || self.ranks.iter().all(|r| r.ended.is_some())
     }
-
-    /// Writes out what is left, removes what is left, and gives the verdict.
-    pub(super) fn finish(mut self) -> Option<Verdict> {
-        let failed = self.phase != Phase::Running;
-        self.part(failed);
-        match failed {
-            true => kw_sys::process::sweep(&self.tag),
-            false => say_who_stays(&kw_sys::process::left_behind(&self.tag)),
-        }
-        self.drain();
-        for (sink, name) in [(0, "output"), (1, "error")] {
-            if let Some(e) = self.sinks[sink].finish() {
-                self.remember(unwritable(name, &e));
-            }
-        }
-        self.guard.dismiss();
-        self.verdict
-    }
-
-    /// Ends the helpers (`kill`: and all that is left of the job on their hosts), and waits for them to go.
-    pub(super) fn part(&mut self, kill: bool) {
-        for remote in &mut self.away {
-            remote.part(kill, &self.epoll);
-        }
-        let until = clock::now() + PARTING;
-        self.phase = Phase::Killing { until };
-        while !self.away.iter().all(Remote::is_gone) && clock::now() < until {
-            // an error here is the end of the job's end
-            if self.turn().is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Reads what ended ranks have left in their pipes.
-    fn drain(&mut self) {
-        for rank in self.plan.here() {
-            for which in 0..2 {
-                while self.here.has_output(rank as u32, which) && self.on_output(rank as u32, which)
-                {
-                }
-            }
-        }
-        self.flush_unfinished();
-    }
-}
-
-/// Programs may start what is to outlive them; more often it was forgotten.
-fn say_who_stays(left: &[i32]) {
-    if !left.is_empty() {
-        let pids: Vec<String> = left.iter().map(i32::to_string).collect();
-        eprintln!(
-            "mpiexec: processes that ranks have started still run on {}: {}",
-            kw_sys::host::name(),
-            pids.join(", ")
-        );
-    }
 }
 
 fn interrupted(signal: i32) -> Verdict {
@@ -297,6 +248,6 @@ fn interrupted(signal: i32) -> Verdict {
     Verdict::new(128 + signal as u8, format!("the job was ended by {name}"))
 }
 
-fn unwritable(name: &str, e: &std::io::Error) -> Verdict {
+pub(super) fn unwritable(name: &str, e: &std::io::Error) -> Verdict {
     Verdict::new(1, format!("cannot write standard {name}: {e}"))
 }

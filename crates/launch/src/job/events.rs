@@ -120,6 +120,7 @@ impl Job {
     }
 
     fn on_pmi(&mut self, rank: u32, bytes: &[u8]) {
+        self.joined = true;
         self.server.handle(rank, bytes, &mut self.effects);
         self.carry_out();
     }

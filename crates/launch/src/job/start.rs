@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::event::epoll;
+use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use super::late::Late;
 use super::{GATHERING, Job, Phase, Rank};
@@ -13,6 +13,7 @@ use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, watch};
 use crate::remote::{self, Remote};
 use crate::stdin::{self, Relay};
 use crate::verdict::Verdict;
+use kw_base::sync::Arc;
 use kw_start::helper::Order;
 use kw_start::pmi::{Server, text};
 use kw_sys::process::Guard;
@@ -97,6 +98,9 @@ fn empty(
     guard: Guard,
     signals: signals::Signals,
 ) -> Result<Job, Verdict> {
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+    let written = eventfd(0, flags).map_err(sys("make an eventfd"))?;
+    let written = Arc::new(written);
     let key = kw_sys::random::key().map_err(sys("make the job's key"))?;
     let appnums: Vec<i32> = plan.ranks.iter().map(|r| r.app as i32).collect();
     let server = Server::new(
@@ -119,12 +123,19 @@ fn empty(
         tag,
         epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(sys("make an epoll"))?,
         signals,
-        sinks: [Sink::new(own(1)?), Sink::new(own(2)?)],
+        sinks: [
+            Sink::new(own(1)?, written.clone()),
+            Sink::new(own(2)?, written.clone()),
+        ],
+        written,
         relay: None,
         relay_watched: false,
         phase: Phase::Running,
         verdict: None,
         asked: None,
+        crash: None,
+        joined: false,
+        doubted: false,
         guard,
         effects: Vec::new(),
         out_blocked: false,
@@ -159,6 +170,7 @@ fn rank(plan: &Plan, rank: usize) -> Rank {
 
 fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
     let here = job.plan.here();
+    job.here.check_files(here.len())?;
     let (first, relay) = match here.first() {
         Some(0) => stdin::for_rank_0().map_err(sys("pass standard input on"))?,
         _ => (nothing()?, Some(Relay::away())),

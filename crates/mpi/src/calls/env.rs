@@ -6,11 +6,12 @@ use crate::objects::attributes::of_job;
 use crate::objects::life::World;
 use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
+use kw_sys::crash;
 use kw_sys::environment;
 
 /// MPI_THREAD_SINGLE
@@ -113,7 +114,33 @@ fn start(set: &Cvars) -> Result<Engine, String> {
     set.lay_over(&mut knobs);
     let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
     let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
-    Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())
+    let backtrace = knobs.flag(Id::Backtrace);
+    let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
+    if backtrace {
+        crash::install(who_hears(environment::variable), engine.me().0);
+    }
+    if engine.me() == Peer(0) && engine.knobs().choice(Id::Log) > 0 {
+        warn_of_misspelt();
+    }
+    Ok(engine)
+}
+
+/// Rank 0 says it for all.
+fn warn_of_misspelt() {
+    for (name, _) in std::env::vars_os() {
+        if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
+            eprintln!("rank 0: {sentence}");
+        }
+    }
+}
+
+/// Our own mpiexec understands what a rank that crashes says on its socket.
+fn who_hears(env: impl Fn(&str) -> Option<String>) -> crash::Tell {
+    let socket = env("PMI_FD").and_then(|n| n.parse().ok());
+    match (env("MPIEXEC_JOB"), socket) {
+        (Some(_), Some(socket)) => crash::Tell::Launcher(socket),
+        _ => crash::Tell::People,
+    }
 }
 
 fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {
@@ -138,6 +165,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         return Ok(());
     };
     drop(guard);
+    crash::remove();
     if engine.knobs().flag(Id::Stats) {
         print_counters(&engine);
     }

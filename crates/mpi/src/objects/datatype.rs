@@ -216,7 +216,11 @@ fn unknown(handle: TypeH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_DATATYPE_NULL".to_string()
     } else {
-        format!("{:#x}, which names no datatype (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no datatype {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Type, format!("datatype is {what}"))
 }

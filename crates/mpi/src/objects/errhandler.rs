@@ -183,7 +183,11 @@ fn unknown_errhandler(handle: ErrhandlerH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_ERRHANDLER_NULL".to_string()
     } else {
-        format!("{:#x}, which names no error handler (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no error handler {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Errhandler, format!("errhandler is {what}"))
 }

@@ -41,7 +41,11 @@ fn unknown_group(handle: GroupH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_GROUP_NULL".to_string()
     } else {
-        format!("{:#x}, which names no group (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no group {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Group, format!("group is {what}"))
 }

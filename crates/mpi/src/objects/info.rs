@@ -161,7 +161,11 @@ fn unknown_info(handle: InfoH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_INFO_NULL".to_string()
     } else {
-        format!("{:#x}, which names no info object (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no info object {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Info, format!("info is {what}"))
 }

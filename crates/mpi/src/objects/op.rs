@@ -113,7 +113,11 @@ fn unknown(handle: OpH) -> Box<Fault> {
     let what = if handle.is_null() {
         "MPI_OP_NULL".to_string()
     } else {
-        format!("{:#x}, which names no operation (freed?)", handle.0)
+        format!(
+            "{:#x}, which names no operation {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
     };
     Fault::new(Class::Op, format!("op is {what}"))
 }

@@ -207,8 +207,9 @@ pub(crate) fn unknown(handle: RequestH) -> Box<Fault> {
         "MPI_REQUEST_NULL".to_string()
     } else {
         format!(
-            "{:#x}, which names no request (completed or freed?)",
-            handle.0
+            "{:#x}, which names no request {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "completed or freed")
         )
     };
     Fault::new(Class::Request, format!("request is {what}"))

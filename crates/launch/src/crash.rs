@@ -1,0 +1,212 @@
+//! What a rank of ours says when a signal kills it ([`kw_sys::crash`]), and that with the names of functions, for people.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use addr2line::Loader;
+use kw_base::sync::thread;
+use kw_sys::signals;
+
+use crate::elf;
+
+/// Words that begin what a rank says, among its words for the PMI server.
+const MARK: &[u8] = b"cmd=crashed ";
+/// How long names may be looked for: large programs have much to read.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What a rank said last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    signal: i32,
+    code: i32,
+    address: u64,
+    frames: Vec<Place>,
+}
+
+/// A place in a program or a library; without a file it is an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    file: PathBuf,
+    offset: u64,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.file.as_os_str().is_empty() {
+            true => write!(f, "{:#x}", self.offset),
+            false => write!(f, "{}+{:#x}", self.file.display(), self.offset),
+        }
+    }
+}
+
+/// Takes what a rank says of its crash out of what it says to the PMI server.
+pub fn take(bytes: &mut Vec<u8>) -> Option<Crash> {
+    let begins = |at: &usize| *at == 0 || bytes[*at - 1] == b'\n';
+    let found = bytes.windows(MARK.len()).enumerate();
+    let mut starts = found.filter(|(_, w)| *w == MARK).map(|(at, _)| at);
+    let start = starts.find(begins)?;
+    let rest = &bytes[start..];
+    let end = rest.iter().position(|b| *b == b'\n')?;
+    let line = String::from_utf8(rest[..end].to_vec()).ok();
+    bytes.drain(start..=start + end);
+    parse(&line?)
+}
+
+fn parse(line: &str) -> Option<Crash> {
+    let word = |name: &str| {
+        let mut words = line.split(' ').filter_map(|w| w.split_once('='));
+        words.find(|(n, _)| *n == name).map(|(_, value)| value)
+    };
+    Some(Crash {
+        signal: word("signal")?.parse().ok()?,
+        code: word("code")?.parse().ok()?,
+        address: u64::from_str_radix(word("address")?, 16).ok()?,
+        // the last one may have been cut off
+        frames: word("frames")?.split(',').map_while(place).collect(),
+    })
+}
+
+fn place(text: &str) -> Option<Place> {
+    use std::os::unix::ffi::OsStringExt;
+    let (path, offset) = text.split_once('+')?;
+    let digits = path.as_bytes().chunks(2);
+    let bytes: Option<Vec<u8>> = digits
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect();
+    Some(Place {
+        file: std::ffi::OsString::from_vec(bytes?).into(),
+        offset: u64::from_str_radix(offset, 16).ok()?,
+    })
+}
+
+impl Crash {
+    /// As lines for people. Files are looked for on this machine.
+    pub fn text(&self, rank: u32) -> String {
+        let frames = self.frames.clone();
+        let (to, from) = std::sync::mpsc::channel();
+        thread::spawn(move || to.send(named(&frames)));
+        let plain = || self.frames.iter().map(Place::to_string).collect();
+        let lines = from.recv_timeout(LOOK).unwrap_or_else(|_| plain());
+        let mut text = format!("rank {rank}: {}\n", self.what());
+        for (number, line) in lines.iter().enumerate() {
+            text += &format!("rank {rank}:   #{number} {line}\n");
+        }
+        text
+    }
+
+    fn what(&self) -> String {
+        let name = signals::name(self.signal);
+        match self.fault() {
+            Some(why) => format!("{name} at address {:#x}{why}, in", self.address),
+            None => format!("{name}, in"),
+        }
+    }
+
+    /// What was wrong with the address, when the kernel names one (the codes are those of siginfo).
+    fn fault(&self) -> Option<&'static str> {
+        match (self.signal, self.code) {
+            (signals::SEGV, 1) => Some(", which is not mapped"),
+            (signals::SEGV, 2) => Some(", whose memory may not be used so"),
+            (signals::BUS, 2) => Some(", whose memory has no file or page behind it"),
+            (signals::SEGV | signals::BUS, 1..) => Some(""),
+            _ => None,
+        }
+    }
+}
+
+/// The functions and lines of places, those that the compiler put into others among them.
+fn named(frames: &[Place]) -> Vec<String> {
+    let mut loaders = HashMap::new();
+    let mut lines = Vec::new();
+    for frame in frames {
+        let file: &Path = &frame.file;
+        let loader = loaders
+            .entry(file)
+            .or_insert_with(|| Some((Loader::new(file).ok()?, elf::base(file)?)));
+        let before = lines.len();
+        if let Some((loader, base)) = loader {
+            functions(loader, frame, *base + frame.offset, &mut lines);
+        }
+        if lines.len() == before {
+            lines.push(frame.to_string());
+        }
+    }
+    lines
+}
+
+fn functions(loader: &Loader, frame: &Place, address: u64, lines: &mut Vec<String>) {
+    let symbol = || {
+        let name = loader.find_symbol(address)?;
+        Some(addr2line::demangle_auto(name.into(), None).into_owned())
+    };
+    let before = lines.len();
+    if let Ok(mut found) = loader.find_frames(address) {
+        while let Ok(Some(f)) = found.next() {
+            let name = f
+                .function
+                .and_then(|n| Some(n.demangle().ok()?.into_owned()));
+            let place = f.location.and_then(|l| Some((l.file?, l.line?)));
+            let (Some(name), Some((file, line))) = (name.or_else(symbol), place) else {
+                continue;
+            };
+            lines.push(format!("{name} at {file}:{line}"));
+        }
+    }
+    if lines.len() == before {
+        lines.extend(symbol().map(|name| format!("{name} in {frame}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_is_taken_out_of_what_a_rank_says() {
+        let mut bytes =
+            b"cmd=get_maxes\ncmd=crashed signal=11 code=1 address=10 frames=2f61+1f,+ff,2f6"
+                .to_vec();
+        assert_eq!(take(&mut bytes), None, "the line has no end yet");
+        bytes.extend(b"\n");
+        let crash = take(&mut bytes).unwrap();
+        assert_eq!(bytes, b"cmd=get_maxes\n");
+        assert_eq!(
+            crash.what(),
+            "SIGSEGV at address 0x10, which is not mapped, in"
+        );
+        let places: Vec<_> = crash.frames.iter().map(Place::to_string).collect();
+        assert_eq!(places, ["/a+0x1f", "0xff"]);
+        let mut other = b"cmd=put value=cmd=crashed \n".to_vec();
+        assert_eq!(take(&mut other), None);
+    }
+
+    #[inline(never)]
+    fn landmark() -> usize {
+        std::hint::black_box(7)
+    }
+
+    #[test]
+    fn functions_are_named() {
+        let file = std::env::current_exe().unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let first = maps.lines().find(|l| l.ends_with(file.to_str().unwrap()));
+        let start = first.and_then(|l| l.split_once('-')).unwrap().0;
+        let start = u64::from_str_radix(start, 16).unwrap();
+        assert_eq!(landmark(), 7);
+        let here = Place {
+            offset: landmark as fn() -> usize as usize as u64 - start,
+            file,
+        };
+        let line = &named(&[here])[0];
+        assert!(
+            line.contains("landmark") && line.contains("crash.rs:"),
+            "{line}"
+        );
+        let nowhere = Place {
+            file: PathBuf::from("/no/such/file"),
+            offset: 1,
+        };
+        assert_eq!(named(&[nowhere]), ["/no/such/file+0x1"]);
+    }
+}
