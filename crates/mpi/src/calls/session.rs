@@ -1,8 +1,10 @@
 //! Sessions and process sets (MPI 5.0, 11.3).
 
+use crate::calls::buffer::let_go;
 use crate::calls::env::{enter, leave};
 use crate::error::{Class, Res, fail};
 use crate::handle::{ErrhandlerH, InfoH, SessionH};
+use crate::objects::buffered::Owner;
 use crate::objects::errhandler::Kind;
 use crate::objects::info::Info;
 use crate::objects::session::Session;
@@ -119,11 +121,12 @@ fn about(given: &Info) -> Info {
     info
 }
 
-/// MPI_Session_finalize
+/// MPI_Session_finalize. A buffer that is attached to the session is emptied and detached.
 pub fn session_finalize(mpi: &Mpi, session: Out<SessionH>) -> Res {
-    let mut guard = mpi.lock();
     let handle = session.get();
-    guard.above.session(handle)?;
+    mpi.lock().above.session(handle)?;
+    let_go(mpi, Owner::Session(handle))?;
+    let mut guard = mpi.lock();
     let gone = handle.key().and_then(|k| guard.above.sessions.remove(k));
     if let Some(gone) = gone {
         guard.above.drop_errhandler(gone.errhandler);
