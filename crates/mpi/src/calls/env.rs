@@ -3,11 +3,12 @@
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::attributes::of_job;
+use crate::objects::info;
 use crate::objects::life::World;
 use crate::objects::tool::cvar::Cvars;
-use crate::state::{Guard, Mpi};
+use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{Id, Knobs};
-use kw_base::{ContextId, Peer};
+use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
@@ -81,17 +82,12 @@ fn predefine(guard: &mut Guard<'_>, level: i32) {
     guard.above.attributes.predefine(values);
     let last = guard.above.codes.last();
     guard.above.attributes.set_last_used_code(last);
-    guard.above.describe_env(size, level);
+    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
 }
 
-/// Starts the engine for the world or for a session, if nobody has yet. Pair with [`leave`].
+/// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair with [`leave`]. Collective
+/// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
-    if guard.above.life.left {
-        return fail(
-            Class::Other,
-            "this process has left its job and cannot start MPI again",
-        );
-    }
     if guard.engine.is_none() {
         let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
         guard.above.checking = engine.knobs().flag(Id::Check);
@@ -135,6 +131,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
     let Some(mut engine) = guard.engine.take() else {
         return Ok(());
     };
+    forget(&mut guard.above);
     drop(guard);
     if engine.knobs().flag(Id::Stats) {
         print_counters(&engine);
@@ -144,6 +141,20 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         .launcher()
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+/// What names things of an engine that is gone: a session that comes later starts another one.
+fn forget(tables: &mut Tables) {
+    let comms: Vec<Key> = tables.comms.iter().map(|(key, _)| key).collect();
+    for key in comms {
+        // Each is in the table.
+        let _ = tables.remove_comm(CommH::from_key(key));
+    }
+    tables.contexts = None;
+    tables.requests.clear();
+    tables.messages.retain(|_| false);
+    tables.buffers.clear();
+    tables.partitioned.clear();
 }
 
 fn print_counters(engine: &Engine) {
