@@ -58,7 +58,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
-    predefine(&mut guard, level);
+    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
     let life = &mut guard.above.life;
     life.world = World::Open;
     life.level = level;
@@ -68,8 +68,8 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     Ok(level)
 }
 
-/// The predefined attributes of communicators, and MPI_INFO_ENV.
-fn predefine(guard: &mut Guard<'_>, level: i32) {
+/// The predefined attributes of communicators, in the world model and in that of sessions (MPI 5.0, 9.1.2).
+fn predefine(guard: &mut Guard<'_>) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
     };
@@ -78,11 +78,9 @@ fn predefine(guard: &mut Guard<'_>, level: i32) {
         engine.launcher().universe_size(),
     );
     let values = of_job(engine.hosts(), appnum, universe);
-    let size = engine.size();
     guard.above.attributes.predefine(values);
     let last = guard.above.codes.last();
     guard.above.attributes.set_last_used_code(last);
-    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
 }
 
 /// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair with [`leave`]. Collective
@@ -95,6 +93,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         guard
             .open()
             .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;
+        predefine(guard);
     }
     guard.above.life.users += 1;
     Ok(())

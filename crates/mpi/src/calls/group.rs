@@ -206,7 +206,7 @@ fn part(
     Ok(())
 }
 
-/// MPI_Group_from_session_pset
+/// MPI_Group_from_session_pset: an error and MPI_GROUP_NULL when there is no such process set (MPI 5.0, 7.3.2).
 pub fn group_from_session_pset(
     mpi: &Mpi,
     session: SessionH,
@@ -222,6 +222,7 @@ pub fn group_from_session_pset(
         Some(e) => (e.me(), e.size()),
         None => return fail(Class::Session, "the session has no engine"),
     };
+    newgroup.set(GroupH::NULL);
     let group = guard.above.session(session)?.pset(&name, me, size)?;
     newgroup.set(guard.above.add_group(Arc::new(group), Some(session)));
     Ok(())

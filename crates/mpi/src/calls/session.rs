@@ -112,10 +112,18 @@ pub fn session_init(
     Ok(())
 }
 
+/// Thread levels that can be asked for; whatever it is, calls may come from any thread.
+const LEVELS: [&str; 4] = [
+    "MPI_THREAD_SINGLE",
+    "MPI_THREAD_FUNNELED",
+    "MPI_THREAD_SERIALIZED",
+    "MPI_THREAD_MULTIPLE",
+];
+
 /// What a session says of itself, given what was asked for.
 fn about(given: &Info) -> Info {
     let mut info = Info::default();
-    let level = given.get("thread_level");
+    let level = given.get("thread_level").filter(|l| LEVELS.contains(l));
     info.set("thread_level", level.unwrap_or("MPI_THREAD_MULTIPLE"));
     info.set("mpi_memory_alloc_kinds", "mpi,system");
     info

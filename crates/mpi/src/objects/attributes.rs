@@ -227,7 +227,9 @@ impl Attributes {
 
     /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE; `None` is not set.
     pub fn predefine(&mut self, values: [Option<i32>; 7]) {
-        let ints = Buf::alloc(4 * values.len());
+        // The addresses that callers have stay what they are when MPI starts again.
+        let before = self.predefined.take().map(|p| p.ints);
+        let ints = before.unwrap_or_else(|| Buf::alloc(4 * values.len()));
         let mut present = [false; 7];
         for (i, value) in values.iter().enumerate() {
             present[i] = value.is_some();
