@@ -172,12 +172,12 @@ pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
     Ok(())
 }
 
-/// A key argument: not null, not empty, short enough; white space around it does not count.
+/// A key argument: not null, not empty, short enough. White space around it counts; only Fortran's bindings strip it
+/// (MPI 5.0, chapter 10).
 fn checked_key(key: Text) -> Res<String> {
-    let Some(text) = key.to_text() else {
+    let Some(key) = key.to_text() else {
         return fail(Class::InfoKey, "key is null");
     };
-    let key = text.trim();
     if key.is_empty() {
         return fail(Class::InfoKey, "key is empty");
     }
@@ -191,15 +191,14 @@ fn checked_key(key: Text) -> Res<String> {
             ),
         );
     }
-    Ok(key.to_string())
+    Ok(key)
 }
 
-/// A value argument; white space around it does not count.
+/// A value argument.
 fn checked_value(value: Text) -> Res<String> {
-    let Some(text) = value.to_text() else {
+    let Some(value) = value.to_text() else {
         return fail(Class::InfoValue, "value is null");
     };
-    let value = text.trim();
     if value.len() >= MAX_VALUE {
         return fail(
             Class::InfoValue,
@@ -210,5 +209,5 @@ fn checked_value(value: Text) -> Res<String> {
             ),
         );
     }
-    Ok(value.to_string())
+    Ok(value)
 }
