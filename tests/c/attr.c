@@ -66,6 +66,71 @@ static void copied_and_deleted(void) {
     OK(MPI_Comm_free_keyval(&never));
 }
 
+/* 7.7.2, MPI_COMM_FREE_KEYVAL: a key in use lives until the last attribute with it is gone; until then it names it. */
+static void freed_in_use(void) {
+    int k, freed, flag;
+    void *v;
+    MPI_Comm a, b;
+    MPI_Datatype t;
+    OK(MPI_Comm_create_keyval(copy, del, &k, &extra));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &a));
+    OK(MPI_Comm_set_attr(a, k, (void *)10));
+    freed = k;
+    OK(MPI_Comm_free_keyval(&freed));
+    CHECK_EQ(get(a, k), 10);
+    OK(MPI_Comm_dup(a, &b));
+    CHECK_EQ(get(b, k), 11);
+    CHECK_EQ(get(MPI_COMM_WORLD, k), -1);
+    deletes = 0;
+    OK(MPI_Comm_delete_attr(a, k));
+    CHECK_EQ(deletes, 1);
+    CHECK_EQ(get(a, k), -1);
+    OK(MPI_Comm_delete_attr(b, k));
+    CHECK_EQ(deletes, 2);
+#if STRICT
+    MPI_Comm_set_errhandler(a, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_Comm_get_attr(a, k, &v, &flag), MPI_ERR_KEYVAL);
+#endif
+    OK(MPI_Comm_free(&a));
+    OK(MPI_Comm_free(&b));
+    OK(MPI_Type_create_keyval(MPI_TYPE_DUP_FN, MPI_TYPE_NULL_DELETE_FN, &k, NULL));
+    OK(MPI_Type_contiguous(3, MPI_INT, &t));
+    OK(MPI_Type_set_attr(t, k, (void *)5));
+    freed = k;
+    OK(MPI_Type_free_keyval(&freed));
+    OK(MPI_Type_get_attr(t, k, &v, &flag));
+    CHECK(flag && v == (void *)5);
+    OK(MPI_Type_delete_attr(t, k));
+    OK(MPI_Type_free(&t));
+}
+
+/* 7.7.1: at MPI_Comm_free the delete functions are called in the reverse order of setting; one that fails keeps the
+ * communicator and what is left. 7.7.2: at MPI_Comm_dup the copy functions are called. */
+static void order_and_failure(void) {
+    int k[3], i;
+    MPI_Comm a;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &a));
+    for (i = 0; i < 3; i++) OK(MPI_Comm_create_keyval(copy, del, &k[i], &extra));
+    OK(MPI_Comm_set_attr(a, k[1], (void *)1));
+    OK(MPI_Comm_set_attr(a, k[0], (void *)2));
+    OK(MPI_Comm_set_attr(a, k[2], (void *)3));
+#if STRICT
+    MPI_Comm_set_errhandler(a, MPI_ERRORS_RETURN);
+    refuse = MPI_ERR_OTHER;
+    CHECK_CLASS(MPI_Comm_free(&a), MPI_ERR_OTHER);
+    CHECK(a != MPI_COMM_NULL);
+    refuse = 0;
+    CHECK_EQ(get(a, k[0]), 2);
+#endif
+    deletes = 0;
+    OK(MPI_Comm_free(&a));
+    CHECK_EQ(deletes, 3);
+#if STRICT
+    CHECK(order[0] == 3 && order[1] == 2 && order[2] == 1);
+#endif
+    for (i = 0; i < 3; i++) OK(MPI_Comm_free_keyval(&k[i]));
+}
+
 static void refused(void) {
     int k;
     MPI_Comm a, b = MPI_COMM_NULL;
@@ -166,6 +231,8 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     copied_and_deleted();
+    freed_in_use();
+    order_and_failure();
     refused();
     predefined();
     datatypes();

@@ -38,9 +38,56 @@ static void pairs(void) {
     CHECK_EQ(n, 1);
     OK(MPI_Info_get_nkeys(copy, &n));
     CHECK_EQ(n, 2);
+    // 10: in C white space belongs to keys and values; keys are case sensitive; a value may be empty.
+    OK(MPI_Info_set(info, " wings ", "  2 "));
+    OK(MPI_Info_set(info, "Wings", ""));
+    OK(MPI_Info_get_nkeys(info, &n));
+    CHECK_EQ(n, 3);
+    OK(MPI_Info_get(info, " wings ", 63, value, &flag));
+    CHECK(flag && strcmp(value, "  2 ") == 0);
+    OK(MPI_Info_get(info, "Wings", 63, value, &flag));
+    CHECK(flag && strcmp(value, "") == 0);
+    // A key that is not there leaves the length and the value as they were.
+    len = 5;
+    strcpy(value, "same");
+    OK(MPI_Info_get_string(info, "beak", &len, value, &flag));
+    CHECK(!flag && len == 5 && strcmp(value, "same") == 0);
     OK(MPI_Info_free(&info));
     CHECK(info == MPI_INFO_NULL);
     OK(MPI_Info_free(&copy));
+}
+
+/* 10, MPI_INFO_CREATE_ENV: what MPI_INFO_ENV holds, at any time; `argc` and `argv` say what the program was called with. */
+static void created(int argc, char **argv) {
+    char value[MPI_MAX_INFO_VAL + 1], other[MPI_MAX_INFO_VAL + 1];
+    char *others[] = {"someone", "else", NULL};
+    int n, flag;
+    MPI_Info mine;
+    OK(MPI_Info_create_env(argc, argv, &mine));
+    OK(MPI_Info_get_nkeys(mine, &n));
+    CHECK(n > 0);
+    OK(MPI_Info_get(mine, "command", MPI_MAX_INFO_VAL, value, &flag));
+    CHECK(flag && strcmp(value, argv[0]) == 0);
+    // It is the caller's own: it can be changed, and MPI_INFO_ENV stays as it is.
+    OK(MPI_Info_set(mine, "command", "changed"));
+    OK(MPI_Info_free(&mine));
+    CHECK(mine == MPI_INFO_NULL);
+    OK(MPI_Info_create_env(0, NULL, &mine));
+    OK(MPI_Info_get(mine, "command", MPI_MAX_INFO_VAL, other, &flag));
+    CHECK(!flag || strcmp(value, other) == 0);
+    CHECK(!STRICT || flag);
+    OK(MPI_Info_free(&mine));
+#if STRICT
+    OK(MPI_Info_create_env(2, others, &mine));
+    OK(MPI_Info_get(mine, "command", MPI_MAX_INFO_VAL, value, &flag));
+    CHECK(flag && strcmp(value, "someone") == 0);
+    OK(MPI_Info_get(mine, "argv", MPI_MAX_INFO_VAL, value, &flag));
+    CHECK(flag && strcmp(value, "else") == 0);
+    OK(MPI_Info_get(mine, "maxprocs", MPI_MAX_INFO_VAL, value, &flag));
+    CHECK(flag && atoi(value) == 1);
+    OK(MPI_Info_free(&mine));
+#endif
+    (void)others;
 }
 
 static void environment(void) {
@@ -81,13 +128,16 @@ static void faults(void) {
 
 int main(int argc, char **argv) {
     pairs();
+    created(argc, argv);
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     pairs();
+    created(argc, argv);
     environment();
     faults();
     check_end();
     pairs();
+    created(argc, argv);
     return check_failed != 0;
 }

@@ -1,7 +1,7 @@
 //! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function wants decides.
 
 use kw_mpi::handle::*;
-use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Width};
+use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};
 use kw_sys::buf::Addr;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -44,6 +44,7 @@ args! {
     [] c_int => i64: |x| x as i64;
     [] i64 => i64: |x| x;
     [] usize => usize: |x| x;
+    [] usize => Texts: |x| Texts::new(x);
     [T: Copy] *mut T => Out<T>: |x| Out::new(x);
     [T: Copy] *mut T => Array<T>: |x| Array::new(x);
     [T: Copy] *const T => Array<T>: |x| Array::new(x);

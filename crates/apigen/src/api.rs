@@ -88,6 +88,19 @@ pub struct Type {
     pub definition: String,
 }
 
+/// A type or constant that MPI 3.0 removed.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// C name.
+    pub name: String,
+    /// `type`, or the C type of a constant.
+    pub form: String,
+    /// What a type is, or a constant's value.
+    pub definition: String,
+    /// What to use instead.
+    pub successor: String,
+}
+
 /// MPI 5.0.
 #[derive(Clone, Debug)]
 pub struct Api {
@@ -97,6 +110,10 @@ pub struct Api {
     pub constants: Vec<Constant>,
     /// Types.
     pub types: Vec<Type>,
+    /// Functions that MPI 3.0 removed, each with its successor.
+    pub removed_functions: Vec<(Function, String)>,
+    /// Types and constants that it removed.
+    pub removed: Vec<Removed>,
 }
 
 impl Function {
@@ -119,24 +136,15 @@ impl Function {
 impl Api {
     /// Reads the tables of a folder.
     pub fn read(dir: &Path) -> Result<Api, Error> {
-        let mut functions: Vec<Function> = table::<7>(dir, "functions.tsv")?
+        let functions = table::<7>(dir, "functions.tsv")?.into_iter().map(function);
+        let functions = with_params(dir, "parameters.tsv", functions.collect())?;
+        let (functions_of_old, removed): (Vec<_>, Vec<_>) = table::<4>(dir, "removed.tsv")?
             .into_iter()
-            .map(function)
-            .collect();
-        let place: HashMap<String, usize> = functions
-            .iter()
-            .enumerate()
-            .map(|(i, f)| (f.name.clone(), i))
-            .collect();
-        for row in table::<7>(dir, "parameters.tsv")? {
-            let at = place.get(&row[0]).ok_or_else(|| {
-                Error(format!(
-                    "parameters.tsv: {} is not in functions.tsv",
-                    row[0]
-                ))
-            })?;
-            functions[*at].params.push(param(row)?);
-        }
+            .partition(|row| row[1] == "function");
+        let successors = functions_of_old.iter().map(|row| row[3].clone());
+        let successors: Vec<String> = successors.collect();
+        let old = functions_of_old.into_iter().map(removed_function);
+        let old = with_params(dir, "removed_parameters.tsv", old.collect())?;
         let constants = table::<3>(dir, "constants.tsv")?
             .into_iter()
             .map(|[name, c_type, value]| Constant {
@@ -157,7 +165,15 @@ impl Api {
             functions,
             constants,
             types,
+            removed_functions: old.into_iter().zip(successors).collect(),
+            removed: removed.into_iter().map(removed_row).collect(),
         })
+    }
+
+    /// Every function that has a shell: those of MPI 5.0, then the removed ones.
+    pub fn with_removed(&self) -> impl Iterator<Item = &Function> {
+        let old = self.removed_functions.iter().map(|(f, _)| f);
+        self.functions.iter().chain(old)
     }
 
     /// A function by its C name.
@@ -167,10 +183,51 @@ impl Api {
 
     /// The form of a type, if it is in the table.
     pub fn form(&self, name: &str) -> Option<&str> {
+        let old = self.removed.iter().find(|r| r.name == name);
+        let name = old.map_or(name, |r| &r.definition);
         self.types
             .iter()
             .find(|t| t.name == name)
             .map(|t| t.form.as_str())
+    }
+}
+
+/// Functions with the parameters that stand in a table.
+fn with_params(
+    dir: &Path,
+    file: &str,
+    mut functions: Vec<Function>,
+) -> Result<Vec<Function>, Error> {
+    let places = functions.iter().enumerate();
+    let place: HashMap<String, usize> = places.map(|(i, f)| (f.name.clone(), i)).collect();
+    for row in table::<7>(dir, file)? {
+        let at = place
+            .get(&row[0])
+            .ok_or_else(|| Error(format!("{file}: {} is no function of its table", row[0])))?;
+        functions[*at].params.push(param(row)?);
+    }
+    Ok(functions)
+}
+
+fn removed_function([name, ..]: [String; 4]) -> Function {
+    Function {
+        name,
+        returns: "int".into(),
+        code: true,
+        chapter: "removed".into(),
+        always: false,
+        hot: false,
+        twin_of: None,
+        params: Vec::new(),
+    }
+}
+
+fn removed_row([name, form, definition, successor]: [String; 4]) -> Removed {
+    Removed {
+        name,
+        form,
+        definition,
+        successor,
     }
 }
 

@@ -26,7 +26,7 @@ impl Built {
     pub fn scan(calls: &Path, api: &Api) -> Result<Built, Error> {
         let mut built = Built::default();
         built.folder(calls, "")?;
-        for f in api.functions.iter().filter(|f| f.code) {
+        for f in api.with_removed().filter(|f| f.code) {
             built.check(f)?;
         }
         Ok(built)

@@ -1,5 +1,6 @@
 //! Writes `mpi.h`: the C header of the standard ABI (MPI 5.0, chapter 20), for C99 and C++.
 
+use crate::removed::removed;
 use crate::{Api, Constant, Function, Param, Type};
 use std::fmt::Write;
 
@@ -71,6 +72,7 @@ pub fn header(api: &Api) -> String {
         }
     }
     fortran(&mut out);
+    removed(api, &mut out);
     out.push('\n');
     out.push_str(TAIL);
     out

@@ -21,9 +21,10 @@ mod built;
 mod coverage;
 mod header;
 mod man;
+mod removed;
 mod shells;
 
-pub use api::{Api, Constant, Direction, Function, Null, Param, Type};
+pub use api::{Api, Constant, Direction, Function, Null, Param, Removed, Type};
 pub use built::Built;
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use header::{header, prototype};

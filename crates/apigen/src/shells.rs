@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Rust text of all shells.
 pub fn shells(api: &Api, built: &Built) -> Result<String, Error> {
     let mut out = String::new();
-    for f in api.functions.iter().filter(|f| f.code) {
+    for f in api.with_removed().filter(|f| f.code) {
         shell(&mut out, f, api, built)?;
     }
     Ok(out)

@@ -146,6 +146,15 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Removes all entries that do not pass; their keys are dead.
+    pub fn retain(&mut self, stays: impl Fn(Key) -> bool) {
+        for index in 0..self.slots.len() as u32 {
+            if let Some(key) = self.key_at(index).filter(|k| !stays(*k)) {
+                self.remove(key);
+            }
+        }
+    }
+
     /// Puts an entry back under the key it was just removed with; nothing may have been inserted in between.
     ///
     /// # Panics

@@ -71,6 +71,13 @@ impl PvarH {
     pub const ALL: PvarH = PvarH(1);
 }
 
+impl TypeH {
+    /// MPI_LB, which MPI 3.0 removed; outside of the ABI's ten bits.
+    pub const LB: TypeH = TypeH(0x401);
+    /// MPI_UB, likewise.
+    pub const UB: TypeH = TypeH(0x402);
+}
+
 impl CommH {
     /// MPI_COMM_WORLD
     pub const WORLD: CommH = CommH(0x101);

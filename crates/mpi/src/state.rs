@@ -2,12 +2,14 @@
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::CommH;
+use crate::objects::Comm;
 use crate::objects::abi::Fortran;
 use crate::objects::attributes::Attributes;
 use crate::objects::buffered::Buffers;
 use crate::objects::codes::Codes;
 use crate::objects::datatype::Types;
 use crate::objects::errhandler::{Errhandler, FileErrhandler};
+use crate::objects::group::Held;
 use crate::objects::info::Info;
 use crate::objects::life::Life;
 use crate::objects::message::Message;
@@ -15,14 +17,12 @@ use crate::objects::op::UserMade;
 use crate::objects::request::Requests;
 use crate::objects::session::Session;
 use crate::objects::tool::Tool;
-use crate::objects::{Comm, Group};
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_engine::{Inner, Lane};
 use kw_sys::mem::Memory;
 use kw_types::comm::ContextPool;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Tables {
     /// Reduction operations that the user made.
     pub ops: Slab<UserMade>,
     /// Groups.
-    pub groups: Slab<Arc<Group>>,
+    pub groups: Slab<Held>,
     /// Info objects.
     pub infos: Slab<Info>,
     /// MPI_INFO_ENV.

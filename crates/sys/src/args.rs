@@ -234,6 +234,7 @@ impl<T: Copy> Array<T> {
 
 /// A C string given by the caller; may be null.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub struct Text(*const c_char);
 
 impl Text {
@@ -253,6 +254,28 @@ impl Text {
     pub fn to_text(&self) -> Option<String> {
         self.bytes()
             .map(|b| String::from_utf8_lossy(b).into_owned())
+    }
+}
+
+/// The arguments of a C program, as `main` has them; may be null.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts(*const Text);
+
+impl Texts {
+    /// # Safety
+    /// `p` is null or an array of C strings, valid during the call, that is as long as the function's caller says.
+    pub unsafe fn new(p: usize) -> Texts {
+        Texts(p as *const Text)
+    }
+
+    /// The first `n`, or fewer when a null pointer ends them.
+    pub fn to_vec(self, n: usize) -> Vec<String> {
+        if self.0.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: promised in `new`; a `Text` is a pointer.
+        let text = |i| unsafe { *self.0.add(i) };
+        (0..n).map_while(|i| text(i).to_text()).collect()
     }
 }
 

@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// Takes over a descriptor that was inherited under a known number, and closes it on exec from now on. Fails when nothing
-/// is open under the number. The caller must be the only one who takes this number.
+/// A copy of a descriptor that was inherited under a known number; neither survives an exec from now on. The number stays
+/// open, so that it can be taken again. Fails when nothing is open under the number.
 pub fn adopt(number: RawFd) -> io::Result<File> {
     if number < 3 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -17,8 +17,20 @@ pub fn adopt(number: RawFd) -> io::Result<File> {
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the number is open (checked above) and was inherited, so no object of this process owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) }.into())
+    // SAFETY: the number is open (checked above); it is only copied.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) }.into())
+}
+
+/// Whether the other end of a connection is closed or broken.
+pub fn is_hung_up(fd: impl AsFd) -> bool {
+    let at_once = rustix::event::Timespec::default();
+    let mut fds = [PollFd::new(&fd, PollFlags::RDHUP)];
+    matches!(poll(&mut fds, Some(&at_once)), Ok(1..))
 }
 
 /// Blocks until the other end of a connection is closed or broken; what can be read stays where it is.

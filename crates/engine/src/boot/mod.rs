@@ -70,6 +70,18 @@ impl Job {
     }
 }
 
+/// How many processes the job has, as far as the environment tells before [`connect`].
+pub fn expected_size(env: Env) -> Option<u32> {
+    if env("PMI_FD").is_none() && env("KW_RENDEZVOUS").is_some() {
+        return env("KW_SIZE")?.trim().parse().ok();
+    }
+    match detect::detect(env).ok()? {
+        detect::Found::Pmi1(wire) | detect::Found::Pmi2(wire, _) => Some(wire.size),
+        detect::Found::Pmix(_) => None,
+        detect::Found::Alone => Some(1),
+    }
+}
+
 /// Finds the launcher that started this process: one that speaks over a descriptor goes before a rendezvous. An error is a
 /// sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {

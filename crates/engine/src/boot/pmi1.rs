@@ -33,14 +33,20 @@ pub struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// Opens the conversation: greets, and asks for what every rank needs.
+    /// Opens the conversation over an inherited descriptor, which stays open: a process that has left its job may come
+    /// back.
     pub fn open(wire: Wire) -> Result<Pmi1, BootError> {
+        Pmi1::over(adopt(wire)?, wire.rank, wire.size)
+    }
+
+    /// Opens the conversation: greets, and asks for what every rank needs.
+    pub fn over(stream: File, rank: u32, size: u32) -> Result<Pmi1, BootError> {
         let mut pmi = Pmi1 {
-            stream: adopt(wire)?,
+            stream,
             lines: Lines::default(),
             client: Client::new(),
-            rank: wire.rank,
-            size: wire.size,
+            rank,
+            size,
             kvs: String::new(),
             appnum: None,
             universe: None,

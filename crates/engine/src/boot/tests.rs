@@ -1,7 +1,7 @@
 //! The boot code against the server machine, over real descriptors, one thread a rank.
 
 use std::io::{Read, Write};
-use std::os::fd::IntoRawFd;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use super::detect::Wire;
@@ -28,7 +28,7 @@ fn with_ranks<T: Send + 'static>(n: u32, body: fn(u32, &mut dyn Launcher) -> T) 
         .zip(theirs)
         .map(|(r, t)| {
             thread::spawn(move || {
-                let mut l = Pmi1::open(wire(t, r, n)).unwrap();
+                let mut l = Pmi1::open(wire(&t, r, n)).unwrap();
                 body(r, &mut l)
             })
         })
@@ -80,8 +80,8 @@ fn values_of_any_length_and_content_are_exchanged() {
     assert_eq!(read, ["kw-boot"; 3]);
 }
 
-fn wire(stream: UnixStream, rank: u32, size: u32) -> Wire {
-    let fd = stream.into_raw_fd();
+fn wire(stream: &UnixStream, rank: u32, size: u32) -> Wire {
+    let fd = stream.as_raw_fd();
     Wire { fd, rank, size }
 }
 
@@ -94,7 +94,7 @@ fn pmi2_keeps_the_contract() {
             let job = job.clone();
             thread::spawn(move || job.serve(r, ours));
             thread::spawn(move || {
-                let mut l = Pmi2::open(wire(theirs, r, 4), &|_| None, "a test").unwrap();
+                let mut l = Pmi2::open(wire(&theirs, r, 4), &|_| None, "a test").unwrap();
                 assert_eq!((l.job(), l.universe_size()), ("kw-two", Some(8)));
                 assert_eq!(l.hosts(), Some(vec![0, 0, 1, 1]));
                 let passed = super::conformance::run(&mut l);
@@ -123,9 +123,10 @@ fn told(answers: &[&[u8]], two: bool) -> String {
         }
     });
     let opened = match two {
-        true => Pmi2::open(wire(theirs, 0, 2), &|_| None, "a test").map(|_| ()),
-        false => Pmi1::open(wire(theirs, 0, 2)).map(|_| ()),
+        true => Pmi2::open(wire(&theirs, 0, 2), &|_| None, "a test").map(|_| ()),
+        false => Pmi1::open(wire(&theirs, 0, 2)).map(|_| ()),
     };
+    drop(theirs);
     launcher.join().unwrap();
     opened.unwrap_err().to_string()
 }

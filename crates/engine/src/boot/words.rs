@@ -65,15 +65,21 @@ pub(super) fn strange(e: PmiError) -> BootError {
     BootError(format!("the launcher cannot be understood: {e}"))
 }
 
-/// Takes over the descriptor to the launcher.
+/// A descriptor to the launcher of our own.
 pub(super) fn adopt(wire: Wire) -> Result<File, BootError> {
-    kw_sys::fd::adopt(wire.fd).map_err(|e| {
+    let stream = kw_sys::fd::adopt(wire.fd).map_err(|e| {
         BootError(format!(
             "PMI_FD is {}, but nothing is open there ({e}): this process was started by rank {} of another job, not by its \
              launcher; unset PMI_FD, PMI_RANK and PMI_SIZE to run it alone",
             wire.fd, wire.rank
         ))
-    })
+    })?;
+    match kw_sys::fd::is_hung_up(&stream) {
+        true => Err(BootError(
+            "the launcher is gone, or takes no process back that has left its job".into(),
+        )),
+        false => Ok(stream),
+    }
 }
 
 /// What a rank says whose launcher vanishes while it runs.

@@ -70,6 +70,17 @@ fn detach<'a>(
     Ok(())
 }
 
+/// An owner goes away: its buffer, if it has one, is empty and detached afterwards.
+pub(crate) fn let_go(mpi: &Mpi, owner: Owner) -> Res {
+    let guard = mpi.lock();
+    if !guard.above.buffers.is_attached(owner) {
+        return Ok(());
+    }
+    let mut guard = flush(mpi, guard, owner)?;
+    guard.above.buffers.detach(owner);
+    Ok(())
+}
+
 fn iflush(mut guard: Guard<'_>, owner: Owner, request: Out<RequestH>) -> Res {
     let (engine, tables) = running(&mut guard)?;
     let last = tables.buffers.last(owner);

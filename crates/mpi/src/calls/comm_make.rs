@@ -8,9 +8,10 @@ pub mod split;
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::hints;
 use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
+use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, SessionH};
 use crate::internal::{Bridge, Circle, Purpose};
 use crate::objects::errhandler::Kind;
+use crate::objects::group::Held;
 use crate::objects::{Comm, Group};
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
@@ -23,6 +24,8 @@ pub(crate) struct Parent<'a> {
     pub(crate) circle: Circle<'a>,
     pub(crate) remote: Option<Arc<Group>>,
     pub(crate) errhandler: ErrhandlerH,
+    /// The session that it was derived from.
+    pub(crate) session: Option<SessionH>,
 }
 
 impl<'a> Parent<'a> {
@@ -33,6 +36,7 @@ impl<'a> Parent<'a> {
             circle: Circle::of(mpi, comm),
             remote: comm.remote.clone(),
             errhandler: comm.errhandler,
+            session: comm.session,
         })
     }
 
@@ -86,8 +90,13 @@ impl<'a> Parent<'a> {
     }
 
     fn named(&self, context: ContextId, local: Circle<'a>, remote: Option<Arc<Group>>) -> Comm {
-        let mut comm = Comm::new(context, local.group, remote, local.rank);
+        self.heir(Comm::new(context, local.group, remote, local.rank))
+    }
+
+    /// A communicator with what every descendant takes over.
+    pub(crate) fn heir(&self, mut comm: Comm) -> Comm {
         comm.errhandler = self.errhandler;
+        comm.session = self.session;
         comm
     }
 
@@ -162,7 +171,7 @@ pub fn comm_create_from_group(
     newcomm: Out<CommH>,
 ) -> Res {
     let guard = mpi.lock();
-    let group = guard.above.group(group)?;
+    let Held { group, session } = guard.above.held_group(group)?;
     let hints = hints(guard.above.info_or_null(info)?);
     guard.above.check_errhandler(errhandler, Kind::Comm)?;
     drop(guard);
@@ -182,6 +191,7 @@ pub fn comm_create_from_group(
         circle: local.clone(),
         remote: None,
         errhandler,
+        session,
     };
     let mut made = parent.make(local, None)?;
     made.info = hints;

@@ -3,11 +3,12 @@
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::attributes::of_job;
+use crate::objects::info;
 use crate::objects::life::World;
 use crate::objects::tool::cvar::Cvars;
-use crate::state::{Guard, Mpi};
+use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
-use kw_base::{ContextId, Peer};
+use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
@@ -61,7 +62,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
-    predefine(&mut guard, level);
+    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
     let life = &mut guard.above.life;
     life.world = World::Open;
     life.level = level;
@@ -71,8 +72,8 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     Ok(level)
 }
 
-/// The predefined attributes of communicators, and MPI_INFO_ENV.
-fn predefine(guard: &mut Guard<'_>, level: i32) {
+/// The predefined attributes of communicators, in the world model and in that of sessions (MPI 5.0, 9.1.2).
+fn predefine(guard: &mut Guard<'_>) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
     };
@@ -81,21 +82,14 @@ fn predefine(guard: &mut Guard<'_>, level: i32) {
         engine.launcher().universe_size(),
     );
     let values = of_job(engine.hosts(), appnum, universe);
-    let size = engine.size();
     guard.above.attributes.predefine(values);
     let last = guard.above.codes.last();
     guard.above.attributes.set_last_used_code(last);
-    guard.above.describe_env(size, level);
 }
 
-/// Starts the engine for the world or for a session, if nobody has yet. Pair with [`leave`].
+/// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair with [`leave`]. Collective
+/// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
-    if guard.above.life.left {
-        return fail(
-            Class::Other,
-            "this process has left its job and cannot start MPI again",
-        );
-    }
     if guard.engine.is_none() {
         let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
         guard.above.checking = engine.knobs().flag(Id::Check);
@@ -103,6 +97,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         guard
             .open()
             .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;
+        predefine(guard);
     }
     guard.above.life.users += 1;
     Ok(())
@@ -164,6 +159,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
     let Some(mut engine) = guard.engine.take() else {
         return Ok(());
     };
+    forget(&mut guard.above);
     drop(guard);
     crash::remove();
     if engine.knobs().flag(Id::Stats) {
@@ -174,6 +170,20 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         .launcher()
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+/// What names things of an engine that is gone: a session that comes later starts another one.
+fn forget(tables: &mut Tables) {
+    let comms: Vec<Key> = tables.comms.iter().map(|(key, _)| key).collect();
+    for key in comms {
+        // Each is in the table.
+        let _ = tables.remove_comm(CommH::from_key(key));
+    }
+    tables.contexts = None;
+    tables.requests.clear();
+    tables.messages.retain(|_| false);
+    tables.buffers.clear();
+    tables.partitioned.clear();
 }
 
 fn print_counters(engine: &Engine) {

@@ -7,7 +7,7 @@ use crate::objects::comm::{PROC_NULL, UNDEFINED};
 use crate::objects::group::group_fault;
 use crate::state::Mpi;
 use kw_sys::args::{Ints, Out, Text};
-use kw_types::comm::Likeness;
+use kw_types::comm::{GroupError, Likeness};
 use std::sync::Arc;
 
 const IDENT: i32 = 201;
@@ -104,22 +104,24 @@ pub fn comm_compare(mpi: &Mpi, comm1: CommH, comm2: CommH, result: Out<i32>) -> 
 /// MPI_Comm_group
 pub fn comm_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
     let mut guard = mpi.lock();
-    let found = guard.above.comm(comm)?.local.clone();
-    group.set(guard.above.add_group(found));
+    let found = guard.above.comm(comm)?;
+    let (local, session) = (found.local.clone(), found.session);
+    group.set(guard.above.add_group(local, session));
     Ok(())
 }
 
 /// MPI_Comm_remote_group
 pub fn comm_remote_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
     let mut guard = mpi.lock();
-    let found = guard.above.comm(comm)?.remote.clone();
+    let comm = guard.above.comm(comm)?;
+    let (found, session) = (comm.remote.clone(), comm.session);
     let Some(found) = found else {
         return fail(
             Class::Comm,
             "comm is an intracommunicator, which has no remote group",
         );
     };
-    group.set(guard.above.add_group(found));
+    group.set(guard.above.add_group(found, session));
     Ok(())
 }
 
@@ -146,27 +148,24 @@ fn combine(
     how: fn(&Group, &Group) -> Group,
 ) -> Res {
     let mut guard = mpi.lock();
-    let (a, b) = (guard.above.group(group1)?, guard.above.group(group2)?);
-    newgroup.set(guard.above.add_group(Arc::new(how(&a, &b))));
+    let a = guard.above.held_group(group1)?;
+    let b = guard.above.held_group(group2)?;
+    let session = a.session.or(b.session);
+    let made = Arc::new(how(&a.group, &b.group));
+    newgroup.set(guard.above.add_group(made, session));
     Ok(())
 }
 
 /// MPI_Group_incl
 pub fn group_incl(mpi: &Mpi, group: GroupH, n: i32, ranks: Ints, newgroup: Out<GroupH>) -> Res {
-    let mut guard = mpi.lock();
-    let old = guard.above.group(group)?;
-    let new = old.incl(&list(n, ranks, "ranks")?).map_err(group_fault)?;
-    newgroup.set(guard.above.add_group(Arc::new(new)));
-    Ok(())
+    let chosen = list(n, ranks, "ranks")?;
+    part(mpi, group, newgroup, |old| old.incl(&chosen))
 }
 
 /// MPI_Group_excl
 pub fn group_excl(mpi: &Mpi, group: GroupH, n: i32, ranks: Ints, newgroup: Out<GroupH>) -> Res {
-    let mut guard = mpi.lock();
-    let old = guard.above.group(group)?;
-    let new = old.excl(&list(n, ranks, "ranks")?).map_err(group_fault)?;
-    newgroup.set(guard.above.add_group(Arc::new(new)));
-    Ok(())
+    let chosen = list(n, ranks, "ranks")?;
+    part(mpi, group, newgroup, |old| old.excl(&chosen))
 }
 
 /// MPI_Group_range_incl
@@ -177,11 +176,8 @@ pub fn group_range_incl(
     ranges: Ints,
     newgroup: Out<GroupH>,
 ) -> Res {
-    let mut guard = mpi.lock();
-    let old = guard.above.group(group)?;
-    let new = old.range_incl(&triplets(n, ranges)?).map_err(group_fault)?;
-    newgroup.set(guard.above.add_group(Arc::new(new)));
-    Ok(())
+    let chosen = triplets(n, ranges)?;
+    part(mpi, group, newgroup, |old| old.range_incl(&chosen))
 }
 
 /// MPI_Group_range_excl
@@ -192,14 +188,25 @@ pub fn group_range_excl(
     ranges: Ints,
     newgroup: Out<GroupH>,
 ) -> Res {
+    let chosen = triplets(n, ranges)?;
+    part(mpi, group, newgroup, |old| old.range_excl(&chosen))
+}
+
+/// A group of some of the members of another.
+fn part(
+    mpi: &Mpi,
+    group: GroupH,
+    newgroup: Out<GroupH>,
+    choose: impl FnOnce(&Group) -> Result<Group, GroupError>,
+) -> Res {
     let mut guard = mpi.lock();
-    let old = guard.above.group(group)?;
-    let new = old.range_excl(&triplets(n, ranges)?).map_err(group_fault)?;
-    newgroup.set(guard.above.add_group(Arc::new(new)));
+    let old = guard.above.held_group(group)?;
+    let new = choose(&old.group).map_err(group_fault)?;
+    newgroup.set(guard.above.add_group(Arc::new(new), old.session));
     Ok(())
 }
 
-/// MPI_Group_from_session_pset
+/// MPI_Group_from_session_pset: an error and MPI_GROUP_NULL when there is no such process set (MPI 5.0, 7.3.2).
 pub fn group_from_session_pset(
     mpi: &Mpi,
     session: SessionH,
@@ -215,8 +222,9 @@ pub fn group_from_session_pset(
         Some(e) => (e.me(), e.size()),
         None => return fail(Class::Session, "the session has no engine"),
     };
+    newgroup.set(GroupH::NULL);
     let group = guard.above.session(session)?.pset(&name, me, size)?;
-    newgroup.set(guard.above.add_group(Arc::new(group)));
+    newgroup.set(guard.above.add_group(Arc::new(group), Some(session)));
     Ok(())
 }
 

@@ -2,9 +2,11 @@
 
 use crate::error::{Class, Res, fail};
 use crate::handle::InfoH;
-use crate::objects::info::{Info, MAX_KEY, MAX_VALUE};
+use crate::objects::info::{Info, MAX_KEY, MAX_VALUE, of_start};
+use crate::objects::life::World;
 use crate::state::Mpi;
-use kw_sys::args::{Out, OutText, Text};
+use kw_engine::boot;
+use kw_sys::args::{Out, OutText, Text, Texts};
 
 /// MPI_Info_create
 pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
@@ -12,11 +14,19 @@ pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known before initialisation.
-pub fn info_create_env(mpi: &Mpi, _argc: i32, _argv: usize, info: Out<InfoH>) -> Res {
+/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known when this is called, which may be before
+/// initialisation. What the caller says of the program's arguments goes before what the system says.
+pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
-    let env = guard.above.env_info.clone();
-    info.set(guard.above.add_info(env));
+    let args = argv.to_vec(argc.max(0) as usize);
+    let life = &guard.above.life;
+    let level = (life.world != World::Before).then_some(life.level);
+    let size = match &guard.engine {
+        Some(engine) => Some(engine.size()),
+        None => boot::expected_size(&|name: &str| std::env::var(name).ok()),
+    };
+    let made = of_start(args, size, level);
+    info.set(guard.above.add_info(made));
     Ok(())
 }
 
@@ -162,12 +172,12 @@ pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
     Ok(())
 }
 
-/// A key argument: not null, not empty, short enough; white space around it does not count.
+/// A key argument: not null, not empty, short enough. White space around it counts; only Fortran's bindings strip it
+/// (MPI 5.0, chapter 10).
 fn checked_key(key: Text) -> Res<String> {
-    let Some(text) = key.to_text() else {
+    let Some(key) = key.to_text() else {
         return fail(Class::InfoKey, "key is null");
     };
-    let key = text.trim();
     if key.is_empty() {
         return fail(Class::InfoKey, "key is empty");
     }
@@ -181,15 +191,14 @@ fn checked_key(key: Text) -> Res<String> {
             ),
         );
     }
-    Ok(key.to_string())
+    Ok(key)
 }
 
-/// A value argument; white space around it does not count.
+/// A value argument.
 fn checked_value(value: Text) -> Res<String> {
-    let Some(text) = value.to_text() else {
+    let Some(value) = value.to_text() else {
         return fail(Class::InfoValue, "value is null");
     };
-    let value = text.trim();
     if value.len() >= MAX_VALUE {
         return fail(
             Class::InfoValue,
@@ -200,5 +209,5 @@ fn checked_value(value: Text) -> Res<String> {
             ),
         );
     }
-    Ok(value.to_string())
+    Ok(value)
 }

@@ -7,6 +7,7 @@ use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
 use crate::internal::{Bridge, Purpose};
 use crate::objects::errhandler::Kind;
+use crate::objects::group::Held;
 use crate::objects::{Comm, Group};
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
@@ -66,9 +67,9 @@ pub fn intercomm_create(
     check_disjoint(&parent.circle.group, &remote)?;
     let context = bridge.agree()?;
     let local = parent.circle.group.clone();
-    let mut made = Comm::new(context, local, Some(Arc::new(remote)), parent.circle.rank);
-    made.errhandler = parent.errhandler;
-    parent.give(made, newintercomm)
+    let rank = parent.circle.rank;
+    let made = Comm::new(context, local, Some(Arc::new(remote)), rank);
+    parent.give(parent.heir(made), newintercomm)
 }
 
 /// Leaders talk through the peer communicator, apart from all its other messages.
@@ -100,7 +101,10 @@ pub fn intercomm_create_from_groups(
     newintercomm: Out<CommH>,
 ) -> Res {
     let guard = mpi.lock();
-    let ours = guard.above.group(local_group)?;
+    let Held {
+        group: ours,
+        session,
+    } = guard.above.held_group(local_group)?;
     let theirs = guard.above.group(remote_group)?;
     let hints = hints(guard.above.info_or_null(info)?);
     guard.above.check_errhandler(errhandler, Kind::Comm)?;
@@ -136,6 +140,7 @@ pub fn intercomm_create_from_groups(
     };
     let mut made = Comm::new(bridge.agree()?, ours, Some(theirs), rank);
     made.errhandler = errhandler;
+    made.session = session;
     made.info = hints;
     newintercomm.set(mpi.lock().above.add_comm(made));
     Ok(())
@@ -172,9 +177,8 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
     let context = bridge.agree()?;
     let me = local.peer(parent.circle.rank);
     let rank = group.rank_of(me).unwrap_or(0);
-    let mut made = Comm::new(context, Arc::new(group), None, rank);
-    made.errhandler = parent.errhandler;
-    parent.give(made, newintracomm)
+    let made = Comm::new(context, Arc::new(group), None, rank);
+    parent.give(parent.heir(made), newintracomm)
 }
 
 fn check_leader(rank: i32, group: &Group, name: &str) -> Res {

@@ -29,6 +29,7 @@ pub mod partitioned;
 pub mod persistent;
 mod placing;
 pub mod probe;
+pub mod removed;
 pub mod request;
 pub mod request_many;
 pub mod session;

@@ -1,8 +1,10 @@
 //! Sessions and process sets (MPI 5.0, 11.3).
 
+use crate::calls::buffer::let_go;
 use crate::calls::env::{enter, leave};
 use crate::error::{Class, Res, fail};
 use crate::handle::{ErrhandlerH, InfoH, SessionH};
+use crate::objects::buffered::Owner;
 use crate::objects::errhandler::Kind;
 use crate::objects::info::Info;
 use crate::objects::session::Session;
@@ -110,20 +112,29 @@ pub fn session_init(
     Ok(())
 }
 
+/// Thread levels that can be asked for; whatever it is, calls may come from any thread.
+const LEVELS: [&str; 4] = [
+    "MPI_THREAD_SINGLE",
+    "MPI_THREAD_FUNNELED",
+    "MPI_THREAD_SERIALIZED",
+    "MPI_THREAD_MULTIPLE",
+];
+
 /// What a session says of itself, given what was asked for.
 fn about(given: &Info) -> Info {
     let mut info = Info::default();
-    let level = given.get("thread_level");
+    let level = given.get("thread_level").filter(|l| LEVELS.contains(l));
     info.set("thread_level", level.unwrap_or("MPI_THREAD_MULTIPLE"));
     info.set("mpi_memory_alloc_kinds", "mpi,system");
     info
 }
 
-/// MPI_Session_finalize
+/// MPI_Session_finalize. A buffer that is attached to the session is emptied and detached.
 pub fn session_finalize(mpi: &Mpi, session: Out<SessionH>) -> Res {
-    let mut guard = mpi.lock();
     let handle = session.get();
-    guard.above.session(handle)?;
+    mpi.lock().above.session(handle)?;
+    let_go(mpi, Owner::Session(handle))?;
+    let mut guard = mpi.lock();
     let gone = handle.key().and_then(|k| guard.above.sessions.remove(k));
     if let Some(gone) = gone {
         guard.above.drop_errhandler(gone.errhandler);

@@ -1,7 +1,8 @@
 //! Attributes and keyvals, for communicators, datatypes and windows (MPI 5.0, 7.7).
 //!
 //! Attributes are kept beside the objects, by handle, since most objects have none and predefined ones may have some. A
-//! keyval that was freed lives on until the last attribute with it is deleted.
+//! keyval that was freed lives on until the last attribute with it is deleted, and until then names it in every call but
+//! another free.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH, WinH};
@@ -143,11 +144,12 @@ impl Attributes {
         (to_int(key) == keyval).then_some(key)
     }
 
-    /// The keyval, if it is one the user made and has not freed, for this kind of object.
+    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an attribute has it
+    /// (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
     pub fn keyval(&self, keyval: i32, kind: Kind) -> Res<&Keyval> {
         let found = self.key(keyval).and_then(|k| self.keyvals.get(k));
         match found {
-            Some(k) if !k.freed && k.kind == kind => Ok(k),
+            Some(k) if k.kind == kind => Ok(k),
             _ => Err(unknown_keyval(keyval, kind)),
         }
     }
@@ -159,7 +161,9 @@ impl Attributes {
 
     /// MPI_*_free_keyval.
     pub fn free(&mut self, keyval: i32, kind: Kind) -> Res {
-        self.keyval(keyval, kind)?;
+        if self.keyval(keyval, kind)?.freed {
+            return Err(unknown_keyval(keyval, kind));
+        }
         if let Some(k) = self.key(keyval).and_then(|k| self.keyvals.get_mut(k)) {
             k.freed = true;
         }
@@ -223,7 +227,9 @@ impl Attributes {
 
     /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE; `None` is not set.
     pub fn predefine(&mut self, values: [Option<i32>; 7]) {
-        let ints = Buf::alloc(4 * values.len());
+        // The addresses that callers have stay what they are when MPI starts again.
+        let before = self.predefined.take().map(|p| p.ints);
+        let ints = before.unwrap_or_else(|| Buf::alloc(4 * values.len()));
         let mut present = [false; 7];
         for (i, value) in values.iter().enumerate() {
             present[i] = value.is_some();
@@ -313,9 +319,11 @@ mod tests {
         let k = t.create(Kind::Comm, 1, 0, 7);
         t.set(A, k, 42);
         t.free(k, Kind::Comm).unwrap();
-        assert!(t.keyval(k, Kind::Comm).is_err());
+        assert!(t.keyval(k, Kind::Comm).is_ok());
+        assert!(t.free(k, Kind::Comm).is_err());
         assert_eq!(t.all(A).len(), 1);
         t.remove(A, k);
+        assert!(t.keyval(k, Kind::Comm).is_err());
         assert!(t.keyvals.is_empty());
         let again = t.create(Kind::Comm, 0, 0, 0);
         assert_ne!(again, k);

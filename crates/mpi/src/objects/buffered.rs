@@ -128,6 +128,11 @@ impl Buffers {
         Ok(())
     }
 
+    /// Takes all buffers away (the engine is gone, and with it every message in them).
+    pub fn clear(&mut self) {
+        self.attached.clear();
+    }
+
     /// Whether a buffer is attached here.
     pub fn is_attached(&self, owner: Owner) -> bool {
         self.attached.iter().any(|a| a.owner == owner)

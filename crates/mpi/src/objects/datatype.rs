@@ -84,6 +84,16 @@ pub struct Datatype {
 }
 
 impl Datatype {
+    fn predefined(layout: Layout, name: &str) -> Datatype {
+        Datatype {
+            layout: Arc::new(layout),
+            committed: true,
+            recipe: None,
+            name: name.to_string(),
+            lasting: true,
+        }
+    }
+
     /// A new derived datatype.
     pub fn derived(layout: Arc<Layout>, recipe: Arc<Recipe>) -> Datatype {
         Datatype {
@@ -100,6 +110,8 @@ impl Datatype {
 #[derive(Debug)]
 pub struct Types {
     named: Vec<Datatype>,
+    /// MPI_LB and MPI_UB.
+    markers: [Datatype; 2],
     /// Those the user made.
     pub derived: Slab<Datatype>,
     /// What MPI_Type_create_f90_... returned: combiner and arguments, handle.
@@ -108,15 +120,14 @@ pub struct Types {
 
 impl Default for Types {
     fn default() -> Self {
-        let named = basic::NAMED.iter().map(|row| Datatype {
-            layout: Arc::new(Layout::named(row)),
-            committed: true,
-            recipe: None,
-            name: row.name.to_string(),
-            lasting: true,
-        });
+        let named = basic::NAMED.iter();
+        let named = named.map(|row| Datatype::predefined(Layout::named(row), row.name));
         Types {
             named: named.collect(),
+            markers: [
+                Datatype::predefined(Layout::lower_marker(), "MPI_LB"),
+                Datatype::predefined(Layout::upper_marker(), "MPI_UB"),
+            ],
             derived: Slab::new(),
             f90: Vec::new(),
         }
@@ -129,7 +140,10 @@ impl Types {
     pub fn get(&self, handle: TypeH) -> Option<&Datatype> {
         match basic::place(handle.0) {
             Some(i) => self.named.get(i),
-            None => handle.key().and_then(|k| self.derived.get(k)),
+            None => match handle.key() {
+                Some(k) => self.derived.get(k),
+                None => self.markers.get(handle.0.wrapping_sub(TypeH::LB.0)),
+            },
         }
     }
 
@@ -137,7 +151,10 @@ impl Types {
     pub fn get_mut(&mut self, handle: TypeH) -> Option<&mut Datatype> {
         match basic::place(handle.0) {
             Some(i) => self.named.get_mut(i),
-            None => handle.key().and_then(|k| self.derived.get_mut(k)),
+            None => match handle.key() {
+                Some(k) => self.derived.get_mut(k),
+                None => self.markers.get_mut(handle.0.wrapping_sub(TypeH::LB.0)),
+            },
         }
     }
 }

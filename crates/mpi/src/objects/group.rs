@@ -1,29 +1,46 @@
 //! Groups: ordered sets of processes, and the table of those that the user holds.
 
 use crate::error::{Class, Fault, Res};
-use crate::handle::GroupH;
+use crate::handle::{GroupH, SessionH};
 use crate::state::Tables;
 use kw_types::comm::GroupError;
 use std::sync::Arc;
 
 pub use kw_types::comm::Group;
 
+/// A group that the user holds.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The processes.
+    pub group: Arc<Group>,
+    /// The session that it was derived from; `None` for the world model.
+    pub session: Option<SessionH>,
+}
+
 impl Tables {
     /// The group of a handle.
     pub fn group(&self, handle: GroupH) -> Res<Arc<Group>> {
+        self.held_group(handle).map(|held| held.group)
+    }
+
+    /// The group of a handle, and its session.
+    pub fn held_group(&self, handle: GroupH) -> Res<Held> {
         if handle == GroupH::EMPTY {
-            return Ok(Arc::new(Group::empty()));
+            return Ok(Held {
+                group: Arc::new(Group::empty()),
+                session: None,
+            });
         }
         let found = handle.key().and_then(|k| self.groups.get(k));
         found.cloned().ok_or_else(|| unknown_group(handle))
     }
 
     /// A handle for a group; MPI_GROUP_EMPTY when it has no members.
-    pub fn add_group(&mut self, group: Arc<Group>) -> GroupH {
+    pub fn add_group(&mut self, group: Arc<Group>, session: Option<SessionH>) -> GroupH {
         if group.is_empty() {
             return GroupH::EMPTY;
         }
-        GroupH::from_key(self.groups.insert(group))
+        GroupH::from_key(self.groups.insert(Held { group, session }))
     }
 
     /// Forgets a handle. MPI_GROUP_EMPTY may be given, since constructors return it.

@@ -83,6 +83,51 @@ impl Info {
     }
 }
 
+/// How this program was started (MPI 5.0, 11.2.1): what MPI_INFO_ENV holds. `args` are those of the program, or none when
+/// the caller does not know them; `size` and `level` likewise.
+pub fn of_start(args: Vec<String>, size: Option<u32>, level: Option<i32>) -> Info {
+    let args = match args.is_empty() {
+        true => own_args(),
+        false => args,
+    };
+    let size = size.map(|n| n.to_string());
+    let wdir = std::env::current_dir().ok();
+    let known = [
+        ("command", args.first().cloned()),
+        ("argv", args.get(1..).map(|a| a.join(" "))),
+        ("maxprocs", size.clone()),
+        ("soft", size),
+        ("host", Some(kw_sys::host::name())),
+        ("arch", Some(std::env::consts::ARCH.to_string())),
+        ("wdir", wdir.map(|d| d.to_string_lossy().into_owned())),
+        ("thread_level", level.map(|l| level_name(l).to_string())),
+        ("mpi_memory_alloc_kinds", Some("mpi,system".to_string())),
+    ];
+    let mut info = Info::default();
+    for (key, value) in known {
+        match value {
+            Some(v) if v.len() < MAX_VALUE => info.set(key, &v),
+            _ => {}
+        }
+    }
+    info
+}
+
+fn own_args() -> Vec<String> {
+    std::env::args_os()
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect()
+}
+
+fn level_name(level: i32) -> &'static str {
+    match level {
+        0 => "MPI_THREAD_SINGLE",
+        1024 => "MPI_THREAD_FUNNELED",
+        2048 => "MPI_THREAD_SERIALIZED",
+        _ => "MPI_THREAD_MULTIPLE",
+    }
+}
+
 impl Tables {
     /// The info object of a handle; MPI_INFO_NULL is an error.
     pub fn info(&self, handle: InfoH) -> Res<&Info> {
@@ -108,37 +153,6 @@ impl Tables {
         }
         let found = handle.key().and_then(|k| self.infos.get_mut(k));
         found.ok_or_else(|| unknown_info(handle))
-    }
-
-    /// Fills MPI_INFO_ENV (MPI 5.0, 11.2.1).
-    pub fn describe_env(&mut self, size: u32, level: i32) {
-        let args: Vec<String> = std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect();
-        let level = match level {
-            0 => "MPI_THREAD_SINGLE",
-            1024 => "MPI_THREAD_FUNNELED",
-            2048 => "MPI_THREAD_SERIALIZED",
-            _ => "MPI_THREAD_MULTIPLE",
-        };
-        let wdir = std::env::current_dir().ok();
-        let known = [
-            ("command", args.first().cloned()),
-            ("argv", args.get(1..).map(|a| a.join(" "))),
-            ("maxprocs", Some(size.to_string())),
-            ("soft", Some(size.to_string())),
-            ("host", Some(kw_sys::host::name())),
-            ("arch", Some(std::env::consts::ARCH.to_string())),
-            ("wdir", wdir.map(|d| d.to_string_lossy().into_owned())),
-            ("thread_level", Some(level.to_string())),
-            ("mpi_memory_alloc_kinds", Some("mpi,system".to_string())),
-        ];
-        for (key, value) in known {
-            match value {
-                Some(v) if v.len() < MAX_VALUE => self.env_info.set(key, &v),
-                _ => {}
-            }
-        }
     }
 
     /// A handle for an info object.

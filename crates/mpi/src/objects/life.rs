@@ -23,8 +23,8 @@ pub struct Life {
     pub level: i32,
     /// The thread that initialised MPI.
     pub main: Option<ThreadId>,
-    /// How many use the engine: the world and each session.
+    /// How many use the engine: the world and each session. The last one to go leaves the job.
     pub users: u32,
-    /// The job was left; MPI cannot be started again in this process.
+    /// The job was left, once at least. A session may join it anew.
     pub left: bool,
 }

@@ -179,6 +179,12 @@ impl Requests {
         self.slab.key_at(index)
     }
 
+    /// Forgets all requests: the engine that they are of is gone.
+    pub fn clear(&mut self) {
+        let fixed = [RequestH::DONE.key(), RequestH::DONE_PROC_NULL.key()];
+        self.slab.retain(|k| fixed.contains(&Some(k)));
+    }
+
     /// Operations of requests that the user still holds and that have not ended.
     pub fn unfinished(&self, engine: &Engine) -> usize {
         let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.is_done(f.id));

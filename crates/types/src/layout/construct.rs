@@ -33,6 +33,20 @@ impl Layout {
         }
     }
 
+    /// No data, but a lower bound (MPI_LB of MPI-1, 3.12.3).
+    pub fn lower_marker() -> Layout {
+        let mut marker = Layout::empty();
+        marker.bounds.lb = Some(0);
+        marker
+    }
+
+    /// No data, but an upper bound (MPI_UB).
+    pub fn upper_marker() -> Layout {
+        let mut marker = Layout::empty();
+        marker.bounds.ub = Some(0);
+        marker
+    }
+
     fn assemble(bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
         let (lb, extent) = bounds.close().ok_or(TooLarge)?;
         debug_assert_eq!(node.size, signature.bytes);

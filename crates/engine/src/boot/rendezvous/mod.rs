@@ -11,10 +11,9 @@ mod guest;
 mod host;
 
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::detect::Wire;
 use super::launcher::aborted;
 use super::pmi1::Pmi1;
 use super::watch::Watch;
@@ -187,11 +186,7 @@ pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
     let sentence =
         format!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
     let watch = Watch::start(stream.as_fd(), sentence)?;
-    let inner = Pmi1::open(Wire {
-        fd: stream.into_raw_fd(),
-        rank: meeting.rank,
-        size: meeting.size,
-    })?;
+    let inner = Pmi1::over(stream.into(), meeting.rank, meeting.size)?;
     let key = handshake::key_of(&secret, inner.job());
     Ok(Rendezvous {
         inner,

@@ -101,8 +101,7 @@ fn duplicate_later(
     };
     let chooses = group.peer(rank) == chooser;
     let id = if chooses { fresh(mpi)? } else { UNKNOWN };
-    let mut made = Comm::new(id, group, parent.remote.clone(), rank);
-    made.errhandler = parent.errhandler;
+    let mut made = parent.heir(Comm::new(id, group, parent.remote.clone(), rank));
     made.info = hints;
     made.topology = mpi.lock().above.comm(comm)?.topology.clone();
     adopt(mpi, comm, made, newcomm)?;

@@ -313,11 +313,13 @@ impl Pvars {
         }
     }
 
-    /// A counter, which does not fall back to zero when the engine is gone.
+    /// A counter, which does not fall back to zero when the engine is gone: another one counts on.
     fn now(&self, values: &impl Values, c: Counter) -> u64 {
-        match self.last.get(c as usize) {
-            Some(last) if !is_continuous(c.row()) => *last,
-            _ => values.now(c),
+        let before = self.last.get(c as usize).copied().unwrap_or(0);
+        match c.row().class {
+            _ if is_continuous(c.row()) => values.now(c),
+            Class::Peak(_) => before.max(values.now(c)),
+            _ => before + values.now(c),
         }
     }
 
@@ -333,7 +335,7 @@ impl Pvars {
     pub fn leave(&mut self, values: &mut impl Values) {
         self.settle(values);
         let all = (0..ALL.len()).filter_map(Counter::at);
-        self.last = all.map(|c| values.now(c)).collect();
+        self.last = all.map(|c| self.now(values, c)).collect();
     }
 }
 
@@ -429,6 +431,11 @@ mod tests {
         p.leave(&mut f);
         f.sent = 0;
         assert_eq!(p.read(&mut f, s, b).unwrap().1, 101);
+        f.sent = 4;
+        assert_eq!(p.read(&mut f, s, b).unwrap().1, 105);
+        p.leave(&mut f);
+        f.sent = 0;
+        assert_eq!(p.read(&mut f, s, b).unwrap().1, 105);
     }
 
     #[test]
