@@ -38,6 +38,8 @@ pub enum When {
 pub enum Reach {
     /// Each rank has its own.
     Local,
+    /// All ranks of a host must have the same.
+    Host,
     /// All ranks must have the same.
     Alike,
 }
@@ -127,8 +129,8 @@ knobs! {
     Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", Text, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
-    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;
-    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
+    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together at most; mpiexec sets it, auto knows no limit but what each rank may use.", "none", Progress, Never, Host, Tuner;
+    Coll = "KW_COLL", Text, "", "Rows that choose collective algorithms before those of the built-in table (core/schedule/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, BeforeInit, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;

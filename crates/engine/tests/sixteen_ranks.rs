@@ -3,7 +3,8 @@
 
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
-use kw_engine::boot::{BootError, Job, Launcher};
+use kw_core::start::Load;
+use kw_engine::boot::{Agreed, BootError, Job, Launcher};
 use kw_engine::paths::Paths;
 use kw_engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_path::sim::{Reach, SimNet, SimOptions};
@@ -51,12 +52,13 @@ impl Launcher for Nobody {
 }
 
 fn job(me: u32, size: u32) -> Job {
+    let mut knobs = Knobs::defaults();
+    knobs.set(Id::Paths, "self").unwrap();
+    let load = Load::even(true, size);
     Job {
         me: Peer(me),
-        size,
-        hosts: vec![0; size as usize],
         key: [7; 32],
-        cpus: 1,
+        agreed: Agreed::new(vec![0; size as usize], load, &knobs).unwrap(),
     }
 }
 
