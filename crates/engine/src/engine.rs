@@ -148,7 +148,13 @@ impl Engine {
         let engine = Engine::over(paths, launcher, job, knobs);
         engine.log(Say::Info, || {
             let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
-            format!("joined a job of {} on {hosts} host(s)", engine.size())
+            let (size, shared) = (engine.size(), engine.job().crowded());
+            let each = if shared {
+                "fewer processors than ranks"
+            } else {
+                "a processor for each rank"
+            };
+            format!("joined a job of {size} on {hosts} host(s), here with {each}")
         });
         Ok(engine)
     }

@@ -48,7 +48,7 @@ pub struct Agree {
 }
 
 fn list_key(span: u64, rank: u32) -> String {
-    format!("kw_list_{span}_{rank}")
+    format!("kw_{span}_{rank}")
 }
 
 /// What is agreed on by one rank alone.

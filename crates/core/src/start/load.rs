@@ -28,7 +28,7 @@ pub struct Quota {
 }
 
 impl fmt::Display for Cpus {
-    /// `0-3.8/MOST/GROUP.CPUS`, with `-` for what is not there.
+    /// `0-3.8/MOST/GROUP.CPUS`, with `-` for what is not there; the set alone where neither is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for &c in &self.set {
@@ -42,6 +42,9 @@ impl fmt::Display for Cpus {
             false => format!("{a}-{b}"),
         };
         let set: Vec<String> = ranges.iter().map(range).collect();
+        if self.most.is_none() && self.quota.is_none() {
+            return f.write_str(&set.join("."));
+        }
         let most = self.most.map_or("-".into(), |n| n.to_string());
         let quota = self
             .quota
@@ -54,8 +57,10 @@ impl Cpus {
     /// What is written by [`Cpus::fmt`].
     pub fn parse(text: &str) -> Option<Cpus> {
         let words: Vec<&str> = text.split('/').collect();
-        let &[set, most, quota] = words.as_slice() else {
-            return None;
+        let (set, most, quota) = match words.as_slice() {
+            &[set] => (set, "-", "-"),
+            &[set, most, quota] => (set, most, quota),
+            _ => return None,
         };
         let quota = match quota {
             "-" => None,
@@ -236,7 +241,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut cpus = on(&[0, 1, 2, 3, 8, 10, 11]);
-        assert_eq!(cpus.to_string(), "0-3.8.10-11/-/-");
+        assert_eq!(cpus.to_string(), "0-3.8.10-11");
         assert_eq!(Cpus::parse(&cpus.to_string()), Some(cpus.clone()));
         cpus.most = Some(4);
         cpus.quota = Some(Quota {
@@ -245,7 +250,14 @@ mod tests {
         });
         assert_eq!(cpus.to_string(), "0-3.8.10-11/4/ff.2");
         assert_eq!(Cpus::parse(&cpus.to_string()), Some(cpus));
-        for text in ["", "0", "0/1", "x/-/-", "0-9999999999/-/-", "0-2000000/-/-"] {
+        for text in [
+            "0/1",
+            "0/-/-/-",
+            "x",
+            "x/-/-",
+            "0-9999999999/-/-",
+            "0-2000000/-/-",
+        ] {
             assert_eq!(Cpus::parse(text), None, "{text}");
         }
     }

@@ -1,19 +1,21 @@
 //! What a rank says of itself when the job meets, and many ranks' records as a list.
 //!
-//! A list has three columns, each in runs of equal items over ranks in a row (`item:ranks,item:ranks,...`): hosts, processors,
-//! knobs. Ranks of a host are mostly neighbours and knobs mostly the same everywhere, so lists are short.
+//! A list has three columns, each in runs of equal items over ranks in a row (`item:ranks,item,...`): hosts, processors, knobs.
+//! Ranks of a host are mostly neighbours and knobs mostly the same everywhere, so lists are short.
 
 use super::load::Cpus;
 use crate::pmi::text;
 
 /// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its hash.
 const LONGEST: usize = 64;
+/// The host is as the launcher says.
+pub(super) const TOLD: &str = "-";
 
 /// What one rank says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// What tells its host from others, where the launcher does not say who is where.
-    pub host: String,
+    /// What tells its host from others; `None`: as the launcher says who is where.
+    pub host: Option<String>,
     /// What it may run on.
     pub cpus: Cpus,
     /// The knobs that must be the same on all ranks and are not at their defaults: name and value.
@@ -27,7 +29,7 @@ pub(super) struct Runs(Vec<(String, u32)>);
 /// The records of ranks in a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
-    /// Sixteen digits of the hash of each host's name.
+    /// Sixteen digits of the hash of each host's name, or [`TOLD`].
     pub hosts: Runs,
     /// As [`Cpus`] is written.
     pub cpus: Runs,
@@ -60,15 +62,18 @@ impl Runs {
     }
 
     pub fn write(&self) -> String {
-        let runs: Vec<String> = self.iter().map(|(item, n)| format!("{item}:{n}")).collect();
-        runs.join(",")
+        let run = |(item, n): (&str, u32)| match n {
+            1 => item.to_string(),
+            n => format!("{item}:{n}"),
+        };
+        self.iter().map(run).collect::<Vec<_>>().join(",")
     }
 
     /// Runs of at most `most` ranks.
     pub fn parse(text: &str, most: u32) -> Option<Runs> {
         let mut runs = Runs::default();
         for run in text.split(',') {
-            let (item, n) = run.rsplit_once(':')?;
+            let (item, n) = run.rsplit_once(':').unwrap_or((run, "1"));
             runs.push(item, n.parse().ok().filter(|n| (1..=most).contains(n))?);
         }
         (runs.ranks() <= u64::from(most)).then_some(runs)
@@ -79,7 +84,8 @@ impl List {
     /// The list of one rank.
     pub fn of(record: &Record) -> List {
         let mut list = List::default();
-        let host = text::hex(&blake3::hash(record.host.as_bytes()).as_bytes()[..8]);
+        let digits = |name: &String| text::hex(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+        let host = record.host.as_ref().map_or(TOLD.into(), digits);
         list.hosts.push(&host, 1);
         list.cpus.push(&record.cpus.to_string(), 1);
         list.knobs.push(&write_knobs(&record.knobs), 1);
@@ -166,7 +172,7 @@ mod tests {
             };
             let mut knobs = vec![("KW_CHECK".to_string(), "yes".to_string())];
             knobs.push(("KW_COLL".into(), rows.into()));
-            let host = host.to_string();
+            let host = Some(host.to_string());
             all.join(&List::of(&Record { host, cpus, knobs }));
         }
         let read = List::parse(&all.write(), 3).unwrap();

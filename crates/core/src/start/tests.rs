@@ -64,17 +64,18 @@ fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
 }
 
 /// What rank 0 decides, where the launcher says who is where or does not.
-fn word(hosts: Option<Vec<u32>>) -> Word {
+fn word(told: Option<Vec<u32>>) -> Word {
     Word {
         key: Some([3; 32]),
-        hosts,
+        told,
+        named: false,
         here: false,
     }
 }
 
 fn on(host: &str) -> Record {
     Record {
-        host: host.into(),
+        host: Some(host.into()),
         cpus: Cpus {
             set: vec![0],
             ..Cpus::default()

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::load::{Cpus, is_crowded};
-use super::record::{List, Runs, knobs};
+use super::record::{List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::knobs::ALL;
 
@@ -19,8 +19,10 @@ use kw_base::knobs::ALL;
 pub struct Word {
     /// A new key, where the launcher made none.
     pub key: Option<[u8; 32]>,
-    /// Who is where as the launcher has told all ranks alike; `None`: hosts are told apart by name.
-    pub hosts: Option<Vec<u32>>,
+    /// Who is where as the launcher has told all ranks alike.
+    pub told: Option<Vec<u32>>,
+    /// Hosts are told apart by name all the same.
+    pub named: bool,
     /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
     pub here: bool,
 }
@@ -71,11 +73,11 @@ impl Load {
 /// The verdict on all ranks' records.
 pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
     let named;
-    let hosts = match &word.hosts {
-        Some(hosts) => hosts,
-        None => {
-            named = mapping::number(&list.hosts.by_rank().collect::<Vec<_>>());
-            &named
+    let (by_name, hosts) = match &word.told {
+        Some(hosts) if !word.named => (false, hosts),
+        told => {
+            named = by_name(list, told.as_deref());
+            (true, &named)
         }
     };
     if hosts.len() as u64 != list.ranks() {
@@ -87,12 +89,29 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
         return Ok(format!("no {sentence}"));
     }
     let key = word.key.map_or("-".into(), |k| text::hex(&k));
-    let by = match (&word.hosts, word.here) {
-        (None, _) => mapping::write(hosts),
+    let by = match (by_name, word.here) {
+        (true, _) => mapping::write(hosts),
         (_, true) => "here".into(),
         (_, false) => "map".into(),
     };
     Ok(format!("ok {key} {by} {}", load(hosts, &cpus).write()))
+}
+
+/// The host of each rank by its name, or by what the launcher told of a rank that gives no name.
+fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
+    let told = |rank: usize| told.and_then(|hosts| hosts.get(rank).copied());
+    let name = |(rank, item): (usize, _)| match item == TOLD {
+        true => (item, told(rank)),
+        false => (item, None),
+    };
+    mapping::number(
+        &list
+            .hosts
+            .by_rank()
+            .enumerate()
+            .map(name)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// What a verdict says to one of `size` ranks.
@@ -252,7 +271,7 @@ mod tests {
 
     fn rank(host: &str, set: &[u32], knobs: &[(&str, &str)]) -> Record {
         Record {
-            host: host.into(),
+            host: Some(host.into()),
             cpus: Cpus {
                 set: set.to_vec(),
                 ..Cpus::default()
@@ -287,12 +306,28 @@ mod tests {
         assert_eq!(crowded, [false, false, true, true, false, false]);
         let word = Word {
             key: Some([9; 32]),
-            hosts: Some(vec![0; 6]),
+            told: Some(vec![0; 6]),
+            named: false,
             here: true,
         };
         let agreed = judge(&word, &records).unwrap();
         assert_eq!((agreed.key, agreed.hosts), (Some([9; 32]), Hosts::Told));
         assert!(agreed.here && agreed.load == Load::even(true, 6));
+    }
+
+    #[test]
+    fn who_gives_no_name_is_where_the_launcher_says() {
+        let mut records = vec![rank("x", &[0], &[]); 4];
+        records[1].host = None;
+        records[3].host = None;
+        let mut word = Word {
+            told: Some(vec![0, 1, 2, 1]),
+            ..Word::default()
+        };
+        assert_eq!(judge(&word, &records).unwrap().hosts, Hosts::Told);
+        word.named = true;
+        let hosts = judge(&word, &records).unwrap().hosts;
+        assert_eq!(hosts, Hosts::Named(vec![0, 1, 0, 1]));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(crate) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
 }
 
 /// What this rank says of itself.
-pub(super) fn record(host: &str, knobs: &Knobs) -> Result<Record, BootError> {
+pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, BootError> {
     let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
     let mut said = Vec::new();
     for (knob, at) in alike {
@@ -110,7 +110,7 @@ pub(super) fn record(host: &str, knobs: &Knobs) -> Result<Record, BootError> {
         said.push(("KW_COLL (with what is in its files)".into(), of_files));
     }
     Ok(Record {
-        host: host.to_string(),
+        host,
         cpus: cpus(knobs),
         knobs: said,
     })
@@ -162,13 +162,18 @@ mod tests {
     #[test]
     fn a_rank_says_which_knobs_it_was_given() {
         let mut knobs = Knobs::defaults();
-        assert_eq!(record("h", &knobs).unwrap().knobs, []);
+        assert_eq!(record(None, &knobs).unwrap().knobs, []);
         knobs.set(Id::Check, "1").unwrap();
         knobs.set(Id::Reliable, "on").unwrap();
         knobs.set(Id::Spin, "7").unwrap();
-        let said = record("h", &knobs).unwrap().knobs;
+        let said = record(None, &knobs).unwrap().knobs;
         assert_eq!(said, [("KW_CHECK".to_string(), "yes".to_string())]);
         knobs.set(Id::Coll, "@/no/such/file").unwrap();
-        assert!(record("h", &knobs).unwrap_err().0.contains("/no/such/file"));
+        assert!(
+            record(None, &knobs)
+                .unwrap_err()
+                .0
+                .contains("/no/such/file")
+        );
     }
 }

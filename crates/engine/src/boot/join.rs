@@ -41,7 +41,7 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         let name = launcher.name();
         return Err(BootError(format!("{name} does not say who is where")));
     }
-    let own = record(&host(knobs), knobs)?;
+    let own = record(host(told.is_some(), knobs), knobs)?;
     let word = match me.0 {
         0 => Some(word(key, told.clone(), knobs)?),
         _ => None,
@@ -83,11 +83,12 @@ fn unequal(launcher: &dyn Launcher) -> BootError {
     ))
 }
 
-/// What tells this rank's host from others.
-fn host(knobs: &Knobs) -> String {
+/// What tells this rank's host from others, unless that is as the launcher says.
+fn host(told: bool, knobs: &Knobs) -> Option<String> {
     match knobs.text(Id::Host) {
-        "auto" => machine(),
-        own => own.to_string(),
+        "auto" if told => None,
+        "auto" => Some(machine()),
+        own => Some(own.to_string()),
     }
 }
 
@@ -97,17 +98,15 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
 
 /// What rank 0 decides.
 fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
-    let hosts = told.filter(|_| key.is_some() || knobs.text(Id::Host) == "auto");
-    let one = hosts
-        .as_ref()
-        .is_some_and(|h| h.iter().all(|host| *host == h[0]));
+    let one = |hosts: &Vec<u32>| hosts.iter().all(|h| *h == hosts[0]);
     Ok(Word {
-        here: one && paths::shares_memory(knobs)?,
+        here: told.as_ref().is_some_and(one) && paths::shares_memory(knobs)?,
+        named: key.is_none() && knobs.text(Id::Host) != "auto",
         key: match key {
             Some(_) => None,
             None => Some(fresh_key()?),
         },
-        hosts,
+        told,
     })
 }
 

@@ -170,18 +170,19 @@ impl World {
         if s.ranks == 1 {
             return self.publishes(rank, false);
         }
+        let told = s.knows != Knows::Ranks;
         let record = Record {
-            host: format!("node{}-boot", rank / s.per_host),
+            host: (!told).then(|| format!("node{}-boot", rank / s.per_host)),
             cpus: Cpus {
                 set: (0..s.per_host).collect(),
                 ..Cpus::default()
             },
             knobs: Vec::new(),
         };
-        let told = s.knows != Knows::Ranks;
         let word = (rank == 0).then(|| Word {
             key: (s.knows != Knows::Key).then_some([7; 32]),
-            hosts: told.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
+            told: told.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
+            named: false,
             here: s.hosts() == 1,
         });
         let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
