@@ -55,6 +55,7 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         Some(word) if me.1 == 1 => start::alone(&own, &word).map_err(BootError)?,
         word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
     };
+    let key = agreed.key.or(key);
     let (hosts, memory) = match (agreed.hosts, told) {
         (Hosts::Named(hosts), _) => (hosts, Memory::Unsaid),
         (Hosts::Told, Some(hosts)) => {
@@ -63,17 +64,12 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         }
         (Hosts::Told, None) => return Err(unequal(launcher)),
     };
-    if hosts.len() != me.1 as usize {
-        return Err(unequal(launcher));
-    }
-    Ok(Joined {
-        job: Job {
-            me: Peer(me.0),
-            key: agreed.key.or(key).ok_or_else(|| unequal(launcher))?,
-            agreed: Agreed::new(hosts, agreed.load, knobs)?,
-        },
-        memory,
-    })
+    let job = Job {
+        me: Peer(me.0),
+        key: key.ok_or_else(|| unequal(launcher))?,
+        agreed: Agreed::new(hosts, agreed.load, knobs)?,
+    };
+    Ok(Joined { job, memory })
 }
 
 fn unequal(launcher: &dyn Launcher) -> BootError {
