@@ -57,9 +57,9 @@ impl Cpus {
     /// What is written by [`Cpus::fmt`].
     pub fn parse(text: &str) -> Option<Cpus> {
         let words: Vec<&str> = text.split('/').collect();
-        let (set, most, quota) = match words.as_slice() {
-            &[set] => (set, "-", "-"),
-            &[set, most, quota] => (set, most, quota),
+        let (set, most, quota) = match *words.as_slice() {
+            [set] => (set, "-", "-"),
+            [set, most, quota] => (set, most, quota),
             _ => return None,
         };
         let quota = match quota {
