@@ -44,6 +44,8 @@ pub enum When {
 pub enum Reach {
     /// Each rank has its own.
     Local,
+    /// All ranks of a host must have the same.
+    Host,
     /// All ranks must have the same.
     Alike,
 }
@@ -143,7 +145,7 @@ knobs! {
     Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
     Ssh = "KW_SSH", File, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
-    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together; mpiexec sets it, auto counts what this process may use.", "none", Progress, Never, Local, Tuner;
+    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together at most; mpiexec sets it, auto knows no limit but what each rank may use.", "none", Progress, Never, Host, Tuner;
     Pmi = "KW_PMI", Choice(LAUNCHER_WORDS), "auto", "What is spoken with a launcher that speaks several; auto is what stands behind PMI_FD, else PMIx.", "none", Start, Never, Local, User;
     Pmix = "KW_PMIX", File, "auto", "The file of libpmix.so.2; auto is the one that the launcher itself runs on, else what the system's loader finds.", "none", Start, Never, Local, User;
     Rendezvous = "KW_RENDEZVOUS", Text, "", "Where rank 0 of processes that are started one by one is: NAME:PORT.", "none", Start, Never, Alike, User;
@@ -154,7 +156,7 @@ knobs! {
     RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds that all processes may take to come to the rendezvous, and after which mpiexec names the ranks that did not call MPI_Init.", "none", Start, Never, Local, User;
     Cc = "KW_CC", File, "cc", "The C compiler that mpicc calls.", "none", Start, Never, Local, User;
     Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
-    Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, Anytime, Alike, Tuner;
+    Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, BeforeInit, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Backtrace = "KW_BACKTRACE", Bool, "yes", "Say where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it has a handler for that signal; mpiexec prints it for the first rank that dies so.", "64 KB, the stack of the handler", Reports, BeforeInit, Local, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;

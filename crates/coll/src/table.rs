@@ -101,18 +101,24 @@ impl Table {
         Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
     }
 
-    /// As [`Table::with`], where `@FILE` among the rows stands for the rows of a file; `read` gives its text.
+    /// The rows that a text stands for, one a line: those of a file for each `@FILE`, whose text `read` gives.
+    /// [`Table::with`] can read what comes of it.
+    pub fn expand(
+        rows: &str,
+        read: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<String, String> {
+        let rows = expanded(rows, read)?;
+        Table::parse(&rows)?;
+        Ok(rows)
+    }
+
+    /// As [`Table::with`], of what [`Table::expand`] gives.
     pub fn with_files(
         rows: &str,
         read: impl Fn(&str) -> Result<String, String>,
     ) -> Result<Table, String> {
         let rows = expanded(rows, read)?;
         Table::parse(&format!("{rows}\n{BUILT_IN}"))
-    }
-
-    /// Whether [`Table::with_files`] could read the rows; what is built in is not read for it.
-    pub fn check(rows: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
-        Table::parse(&expanded(rows, read)?).map(drop)
     }
 
     /// Reads a table; says line and fault when it cannot.

@@ -9,6 +9,7 @@
 //! After a failure a run takes back what it can, and ends; its temporaries stay until the transfers that were begun have
 //! ended (`leaving`).
 
+mod choosing;
 mod desk;
 mod inter;
 mod kept;
@@ -27,13 +28,12 @@ pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use choosing::Choosing;
 use desk::{Desk, Desks};
 use kept::Call;
 use kw_base::counters::Counter;
-use kw_base::knobs::{Id, Knobs};
 use kw_coll::Shelf;
-use kw_coll::table::Site;
-use kw_coll::{Ask, Chooser, Coll, SHELVES, Slice, Step, TEMPS, Table};
+use kw_coll::{Ask, Coll, SHELVES, Slice, Step, TEMPS};
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_types::comm::Group;
@@ -55,9 +55,7 @@ const LOOKS: u32 = 100;
 /// The schedules that run on one engine, and what they share.
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
-    table: Option<Table>,
-    /// What the ranks run on.
-    site: Site,
+    choosing: Option<Choosing>,
     /// More ranks than cores on this host: waiting means letting others run.
     crowded: bool,
     /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
@@ -77,13 +75,6 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
-    /// The next operation reads the knob's rows again.
-    pub(crate) fn forget_table(&mut self) {
-        self.table = None;
-        self.kept.clear();
-        self.desks.forget_shorts();
-    }
-
     /// The next place on the board, for a run whose schedule uses it.
     #[inline]
     fn take_berth(&mut self, run: &mut Run, unit: Option<u64>) {
@@ -136,15 +127,6 @@ impl Collectives {
             }
         }
     }
-}
-
-fn file(name: &str) -> Result<String, String> {
-    std::fs::read_to_string(name).map_err(|e| e.to_string())
-}
-
-/// Whether the rows that the knobs put in front of the table can be read, or a sentence.
-pub(crate) fn check_rows(knobs: &Knobs) -> Result<(), String> {
-    Table::check(knobs.text(Id::Coll), file).map_err(|e| format!("KW_COLL: {e}"))
 }
 
 impl Engine {
@@ -209,7 +191,7 @@ impl Engine {
         unit: Option<u64>,
         ask: &Ask,
     ) -> Box<Run> {
-        if self.collectives.table.is_none() {
+        if self.collectives.choosing.is_none() {
             self.open_collectives();
         }
         if !self.collectives.leaving.is_empty() {
@@ -218,18 +200,15 @@ impl Engine {
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
         let board = circle.board.zip(unit);
-        if let Some(table) = &collectives.table {
-            let site = collectives.site;
+        if let Some(choosing) = &collectives.choosing {
             let mut ask = Ask {
                 bytes,
-                chooser: Some(Chooser { table, site }),
+                chooser: Some(choosing.chooser()),
                 board: board.and_then(|(id, unit)| collectives.desks.view(id, unit)),
                 ..*ask
             };
             let rows = circle.rows.as_deref();
-            let (algorithm, fan) = rows
-                .and_then(|r| r.find(coll, bytes, site, &ask))
-                .unwrap_or_else(|| table.choose(coll, bytes, site, &ask));
+            let (algorithm, fan) = choosing.choose(rows, coll, bytes, &ask);
             ask.fan = fan;
             (algorithm.emit)(&ask, &mut run.schedule);
         }
@@ -244,24 +223,16 @@ impl Engine {
         run
     }
 
-    /// Whether more ranks than cores share the one host of the job, as all ranks know it alike: one host does not know how
-    /// crowded another is.
+    /// Whether the ranks of the job are on one host and more than its processors, as all know it alike.
     pub fn shares_cores(&self) -> bool {
-        let hosts = &self.job().hosts;
-        hosts.iter().all(|h| *h == hosts[0]) && self.job().crowded()
+        self.agreed().site().shared
     }
 
     #[cold]
     fn open_collectives(&mut self) {
-        self.collectives.site = Site {
-            shared: self.shares_cores(),
-            network: !self.paths.has_shm(),
-        };
+        self.collectives.choosing = Some(Choosing::of(self.agreed()));
         self.collectives.crowded = self.job().crowded();
         self.collectives.publisher = NontemporalCopier::new(self.collectives.crowded);
-        // A faulty knob has stopped the start.
-        let rows = self.knobs().text(Id::Coll);
-        self.collectives.table = Some(Table::with_files(rows, file).unwrap_or_default());
     }
 
     /// Goes on with a run as far as it can without waiting.

@@ -1,6 +1,6 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use crate::boot::{BootError, Job, Joined, Launcher};
+use crate::boot::{Agreed, BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::paths::{Paths, Port};
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine")
             .field("me", &self.job.me)
-            .field("size", &self.job.size)
+            .field("size", &self.job.size())
             .field("active", &self.machine.active())
             .finish()
     }
@@ -143,20 +143,25 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        crate::collective::check_rows(&knobs).map_err(BootError)?;
         let Joined { job, memory } = joined;
         let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
         engine.log(Say::Info, || {
             let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
-            format!("joined a job of {} on {hosts} host(s)", engine.size())
+            let (size, shared) = (engine.size(), engine.job().crowded());
+            let each = if shared {
+                "fewer processors than ranks"
+            } else {
+                "a processor for each rank"
+            };
+            format!("joined a job of {size} on {hosts} host(s), here with {each}")
         });
         Ok(engine)
     }
 
     /// An engine over paths that are there already (tests: over the simulated network).
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
-        let mut machine = Machine::new(job.size as usize, crate::paths::UNROUTED);
+        let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
         machine.set_mark(mark(&knobs));
         let looks = if job.crowded() { 1 } else { LOOKS };
         Engine {
@@ -191,12 +196,17 @@ impl Engine {
 
     /// Ranks in the job.
     pub fn size(&self) -> u32 {
-        self.job.size
+        self.job.size()
     }
 
     /// Host number of every rank of the job (ranks with the same number share a machine).
     pub fn hosts(&self) -> &[u32] {
-        &self.job.hosts
+        self.job.hosts()
+    }
+
+    /// What all ranks know alike: whatever chooses looks at nothing else.
+    pub fn agreed(&self) -> &Agreed {
+        &self.job.agreed
     }
 
     /// The whole job.
@@ -662,10 +672,6 @@ impl Engine {
     pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text).map_err(|e| e.to_string())?;
-        if position == Id::Coll as usize {
-            crate::collective::check_rows(&knobs)?;
-            self.collectives.forget_table();
-        }
         self.knobs = knobs;
         self.machine.set_mark(mark(&self.knobs));
         if knobs::ALL[position].room == Room::Protocols {
@@ -676,7 +682,7 @@ impl Engine {
 
     /// Where the protocols cross is decided anew for every peer whose path is known.
     fn move_choices(&mut self) {
-        for peer in (0..self.job.size).map(Peer) {
+        for peer in (0..self.job.size()).map(Peer) {
             if self.paths.is_routed(peer) {
                 self.reprice(peer);
             }
@@ -736,7 +742,7 @@ pub(crate) enum Say {
 
 /// Whether an engine could start with these knobs, as far as one process can tell.
 pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    crate::collective::check_rows(knobs)?;
+    crate::boot::check_knobs(knobs)?;
     crate::paths::check_knobs(knobs)
 }
 

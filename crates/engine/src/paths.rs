@@ -72,7 +72,7 @@ impl Paths {
         knobs: &Knobs,
     ) -> Result<Paths, BootError> {
         let allowed = Allowed::read(knobs)?;
-        let local = local(job.me, &job.hosts);
+        let local = local(job.me, job.hosts());
         let leads = allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me;
         let (lead, said, here) = match memory {
             Memory::Said { lead, here } => (lead, true, here),
@@ -83,8 +83,8 @@ impl Paths {
             Memory::Unsaid => (None, false, false),
         };
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
-        let wire = allowed.wire.filter(|_| job.size as usize > by_shm);
-        let single_host = local.peers.len() == job.size as usize;
+        let wire = allowed.wire.filter(|_| job.size() as usize > by_shm);
+        let single_host = local.peers.len() == job.size() as usize;
         let member = || member_of(launcher.job(), job, knobs, single_host);
         let (mut tcp, mut udp) = (None, None);
         match wire {
@@ -100,7 +100,7 @@ impl Paths {
         let joins = by_shm > 1 && lead.is_none();
         let publish = Publish {
             rank: job.me.0,
-            fence: job.size > 1 && !here,
+            fence: job.size() > 1 && !here,
             listens,
             leads: lead.as_ref().filter(|_| !said).map(Lead::address),
             joins: joins.then_some(Joins {
@@ -131,7 +131,7 @@ impl Paths {
 
     fn new(job: &Job, sim: Option<SimPath>) -> Paths {
         Paths {
-            routes: vec![Route::Unknown; job.size as usize],
+            routes: vec![Route::Unknown; job.size() as usize],
             myself: SelfPath::new(job.me),
             shm: None,
             tcp: None,
@@ -142,11 +142,6 @@ impl Paths {
             polls: 0,
             now: kw_sys::clock::now(),
         }
-    }
-
-    /// Whether the ranks of this host share memory.
-    pub(crate) fn has_shm(&self) -> bool {
-        self.shm.is_some()
     }
 
     /// Moves this thread to another processor of the host if that spreads its ranks ([`ShmPath::spread`]); says whether.
@@ -211,7 +206,7 @@ impl Paths {
         let mut lines = self.tcp.as_ref().map_or(Vec::new(), |t| t.network());
         lines.extend(self.udp.iter().flat_map(|u| u.network()));
         if self.tcp.is_none() && self.udp.is_none() && self.sim.is_none() {
-            let how = match self.has_shm() {
+            let how = match self.shm.is_some() {
                 true => "all ranks are on this host and share memory",
                 false => "the job has one rank",
             };
@@ -555,7 +550,7 @@ pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
 fn member_of(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Member {
     Member {
         me: job.me,
-        size: job.size,
+        size: job.size(),
         job: name.to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
@@ -575,8 +570,8 @@ fn listen(job: &Job, knobs: &Knobs, member: Member) -> Result<TcpPath, BootError
         most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
     };
     let tuning = match job.crowded() {
-        true => Tuning::for_size(job.size).on_shared_cores(),
-        false => Tuning::for_size(job.size),
+        true => Tuning::for_size(job.size()).on_shared_cores(),
+        false => Tuning::for_size(job.size()),
     };
     TcpPath::tuned(config, tuning).map_err(sentence)
 }

@@ -3,10 +3,11 @@
 
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
-use kw_engine::boot::{BootError, Job, Launcher};
+use kw_engine::boot::{Agreed, BootError, Job, Launcher};
 use kw_engine::paths::Paths;
 use kw_engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_path::sim::{Reach, SimNet, SimOptions};
+use kw_start::Load;
 use kw_sys::buf::Buf;
 
 struct Nobody(u32, u32);
@@ -51,12 +52,13 @@ impl Launcher for Nobody {
 }
 
 fn job(me: u32, size: u32) -> Job {
+    let mut knobs = Knobs::defaults();
+    knobs.set(Id::Paths, "self").unwrap();
+    let load = Load::even(true, size);
     Job {
         me: Peer(me),
-        size,
-        hosts: vec![0; size as usize],
         key: [7; 32],
-        cpus: 1,
+        agreed: Agreed::new(vec![0; size as usize], load, &knobs).unwrap(),
     }
 }
 

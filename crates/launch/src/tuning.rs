@@ -36,8 +36,10 @@ fn meaning(k: &knobs::Knob) -> String {
         Kind::Bytes => text += " Bytes.",
         _ => {}
     }
-    if k.reach == Reach::Alike && !text.contains("same on all ranks") {
-        text += " The same on all ranks.";
+    match k.reach {
+        Reach::Alike if !text.contains("same on all ranks") => text += " The same on all ranks.",
+        Reach::Host => text += " The same on all ranks of a host.",
+        _ => {}
     }
     if k.memory != "none" {
         text += &format!(" Memory: {}.", k.memory);

@@ -1,145 +1,153 @@
-//! How ranks under a launcher that knows nothing of Kittiwake agree on the job's key, and on who is on which host.
+//! How the ranks agree on what they must know alike: the key, who is on which host, which hosts are crowded, and that the knobs which
+//! must be the same are. In `O(log n)` questions a rank: records up a tree of ranks through the launcher, and one verdict down.
 //!
-//! Rank 0 makes the key and stores it in one word, with how hosts are told apart: `map` (as the launcher says), `name`, or `here`: as the
-//! launcher says, and what everybody has stored already is all that there is to know, so that nobody has to fence again.
+//! The lists of level 0 are the ranks' own records. At level `l` a rank that is a multiple of `RADIX^l` reads the lists of up to
+//! `RADIX - 1` others of the level before, joins them, and stores the longer list; then all fence. Rank 0 has the records of all in the
+//! end, judges them (`verdict`), and stores what it says, which all read. So all know the same, and all fail alike.
 
 use std::collections::VecDeque;
 
-use super::gather::Gather;
+use super::record::{List, Record};
+use super::verdict::{Agreed, Word, read, write};
 use super::{Ask, Heard, Talk, Turn, memory_key};
-use crate::pmi::text;
 
-/// Key of rank 0's word.
-const ROOT: &str = "kw_root_key";
-
-/// What rank 0 decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// A new key.
-    pub key: [u8; 32],
-    /// Hosts have to be told apart by name, whatever the launcher says.
-    pub named: bool,
-    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
-    pub here: bool,
-}
-
-/// Who is where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hosts {
-    /// As the launcher has said.
-    Told,
-    /// Host number of each rank.
-    Named(Vec<u32>),
-}
-
-/// What was agreed on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agreed {
-    /// The job's key.
-    pub key: [u8; 32],
-    /// Who is where.
-    pub hosts: Hosts,
-    /// Nothing is left to be stored: the first rank has said where its memory is.
-    pub here: bool,
-}
+/// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for 262,144.
+pub const RADIX: u32 = 64;
+/// Key of the verdict.
+const VERDICT: &str = "kw_agreed";
 
 #[derive(Debug)]
-enum Phase {
-    /// The word, and our name where the launcher maps nothing.
+enum State {
+    /// Its own record is stored and all have fenced.
     Opening,
-    /// The word was asked for.
-    Word,
-    /// Our name, because rank 0 wants names.
-    Naming,
-    /// Names travel.
-    Gathering,
+    /// Reads the lists of a level: the next one is that of this rank.
+    Reading(u32),
+    /// Has stored a list, or the verdict.
+    Stored,
+    /// Waits for all.
+    Fencing,
+    /// Waits for the verdict.
+    Asked,
 }
 
 /// The machine.
+#[derive(Debug)]
 pub struct Agree {
-    told: bool,
-    phase: Phase,
-    /// What is asked before the phase is over.
+    rank: u32,
+    size: u32,
+    /// What is asked first.
     plan: VecDeque<Ask>,
-    key: [u8; 32],
-    here: bool,
-    gather: Gather,
+    /// Ranks that a list of the level before has.
+    span: u64,
+    list: List,
+    state: State,
+    /// At rank 0.
+    word: Option<Word>,
+    /// Rank 0's own copy.
+    verdict: Option<String>,
 }
 
-impl Word {
-    fn write(&self, told: bool) -> String {
-        let by = match (self.named || !told, self.here) {
-            (true, _) => "name",
-            (false, true) => "here",
-            (false, false) => "map",
-        };
-        format!("{by} {}", text::hex(&self.key))
-    }
+fn list_key(span: u64, rank: u32) -> String {
+    format!("kw_{span}_{rank}")
+}
+
+/// What is agreed on by one rank alone.
+pub fn alone(record: &Record, word: &Word) -> Result<Agreed, String> {
+    read(&write(word, &List::of(record))?, 1)
 }
 
 impl Agree {
-    /// `told`: the launcher says who is where, to all ranks alike. `name`: what tells this rank's host from others. `word`: at rank 0.
-    /// `memory`: where the memory of this rank's host is, if it is the first there by what the launcher says.
+    /// `word`: at rank 0. `memory`: where the memory of this rank's host is, if it is the first there by what the launcher says.
     pub fn new(
         (rank, size): (u32, u32),
-        told: bool,
-        name: &str,
+        record: &Record,
         word: Option<Word>,
         memory: Option<String>,
     ) -> Agree {
-        let gather = Gather::new(rank, size, name);
-        let word = word.map(|w| Ask::Put {
-            key: ROOT.into(),
-            value: w.write(told),
-        });
         let memory = memory.map(|value| Ask::Put {
             key: memory_key(rank, true),
             value,
         });
-        let name = (!told).then(|| gather.own());
-        let puts = word.into_iter().chain(memory).chain(name);
-        let plan = puts.chain([Ask::Fence]).collect();
-        Agree {
-            told,
-            phase: Phase::Opening,
-            plan,
-            key: [0; 32],
-            here: false,
-            gather,
+        let mut agree = Agree {
+            rank,
+            size,
+            plan: VecDeque::new(),
+            span: 1,
+            list: List::of(record),
+            state: State::Opening,
+            word,
+            verdict: None,
+        };
+        let puts = memory.into_iter().chain([agree.put_list()]);
+        agree.plan = puts.chain([Ask::Fence]).collect();
+        agree
+    }
+
+    fn put_list(&self) -> Ask {
+        Ask::Put {
+            key: list_key(self.span, self.rank),
+            value: self.list.write(),
         }
     }
 
-    fn gathered(&mut self, heard: Heard) -> Result<Turn<Agreed>, String> {
-        Ok(match self.gather.next(heard)? {
-            Turn::Ask(ask) => Turn::Ask(ask),
-            Turn::Over(hosts) => Turn::Over(self.agreed(Hosts::Named(hosts))),
+    fn wide(&self) -> u64 {
+        self.span * u64::from(RADIX)
+    }
+
+    /// The next list of this level that is ours to read.
+    fn child(&self, next: u32) -> Option<u32> {
+        let (rank, next) = (u64::from(self.rank), u64::from(next));
+        let mine =
+            rank % self.wide() == 0 && next < rank + self.wide() && next < u64::from(self.size);
+        mine.then_some(next as u32)
+    }
+
+    /// All lists of this level are read.
+    fn joined(&mut self) -> Result<Ask, String> {
+        let ranks = self.list.ranks();
+        let due = self.wide().min(u64::from(self.size - self.rank));
+        if ranks != due {
+            return Err(format!("the lists of ranks have {ranks}, not {due}"));
+        }
+        self.span = self.wide();
+        self.state = State::Stored;
+        let Some(word) = self.word.take_if(|_| self.span >= u64::from(self.size)) else {
+            return Ok(self.put_list());
+        };
+        let verdict = write(&word, &self.list)?;
+        self.verdict = Some(verdict.clone());
+        Ok(Ask::Put {
+            key: VERDICT.into(),
+            value: verdict,
         })
     }
 
-    fn agreed(&self, hosts: Hosts) -> Agreed {
-        Agreed {
-            key: self.key,
-            hosts,
-            here: self.here,
+    fn read(&mut self, at: u32) -> Result<Turn<Agreed>, String> {
+        if let Some(from) = self.child(at) {
+            self.state = State::Reading(at.saturating_add(self.span as u32));
+            let key = list_key(self.span, from);
+            return Ok(Turn::Ask(Ask::Get { from, key }));
         }
+        if u64::from(self.rank).is_multiple_of(self.wide()) {
+            return Ok(Turn::Ask(self.joined()?));
+        }
+        self.span = self.wide();
+        self.state = State::Fencing;
+        Ok(Turn::Ask(Ask::Fence))
     }
 
-    /// Takes rank 0's word.
-    fn word(&mut self, word: &str) -> Result<Turn<Agreed>, String> {
-        let parsed = word.split_once(' ');
-        let parsed = parsed.and_then(|(by, digits)| Some((by, text::unhex(digits)?)));
-        let (by, key) = parsed.ok_or_else(|| format!("'{ROOT}' is not what rank 0 stored"))?;
-        self.key = key;
-        match (by, self.told) {
-            ("map" | "here", true) => {
-                self.here = by == "here";
-                return Ok(Turn::Over(self.agreed(Hosts::Told)));
-            }
-            (_, true) => self.plan = [self.gather.own(), Ask::Fence].into(),
-            (_, false) => {}
+    fn fenced(&mut self) -> Result<Turn<Agreed>, String> {
+        if self.span < u64::from(self.size) {
+            return self.read(self.rank.saturating_add(self.span as u32));
         }
-        self.phase = Phase::Naming;
-        self.next(Heard::Done)
+        self.state = State::Asked;
+        match self.verdict.take() {
+            Some(verdict) => self.next(Heard::Value(verdict)),
+            None => Ok(Turn::Ask(Ask::Get {
+                from: 0,
+                key: VERDICT.into(),
+            })),
+        }
     }
 }
 
@@ -150,21 +158,22 @@ impl Talk for Agree {
         if let Some(ask) = self.plan.pop_front() {
             return Ok(Turn::Ask(ask));
         }
-        match (&self.phase, heard) {
-            (Phase::Opening, _) => {
-                self.phase = Phase::Word;
-                Ok(Turn::Ask(Ask::Get {
-                    from: 0,
-                    key: ROOT.into(),
-                }))
+        match (&self.state, heard) {
+            (State::Opening, _) => self.read(self.rank.saturating_add(1)),
+            (State::Reading(at), heard) => {
+                let at = *at;
+                if let Heard::Value(list) = heard {
+                    self.list.join(&List::parse(&list, self.size)?);
+                }
+                self.read(at)
             }
-            (Phase::Word, Heard::Value(word)) => self.word(&word),
-            (Phase::Word, Heard::Done) => Err(format!("'{ROOT}' has no value")),
-            (Phase::Naming, _) => {
-                self.phase = Phase::Gathering;
-                self.gathered(Heard::Done)
+            (State::Stored, _) => {
+                self.state = State::Fencing;
+                Ok(Turn::Ask(Ask::Fence))
             }
-            (Phase::Gathering, heard) => self.gathered(heard),
+            (State::Fencing, _) => self.fenced(),
+            (State::Asked, Heard::Value(verdict)) => Ok(Turn::Over(read(&verdict, self.size)?)),
+            (State::Asked, Heard::Done) => Err(format!("'{VERDICT}' has no value")),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What a rank says to its launcher until it knows the job and can be found: as machines that own nothing but their state.
 //!
 //! ```text
-//! Agree:   [rank 0: put the word] [first of a host: put where its memory is, or: put own host] fence, get the word
+//! Agree:   [first of a host: put where its memory is, or that later] put own record, fence, records up a tree of ranks,
+//!            rank 0: put the verdict, fence, get the verdict
 //!            --here--> as the launcher told, all on one host: nobody fences again
 //!            --map---> hosts as the launcher told
-//!            --name--> Gather: hosts by name, up a tree of ranks
+//!            --else--> hosts by name
 //! Publish: [put where this rank listens] [put where the memory is, unless that is done] [fence] [get where the memory is]
 //! then:    the address of a peer is got when the first message goes to it ([`address_key`])
 //! ```
@@ -12,21 +13,25 @@
 //! Why on first use and not a table for everybody: a table of `n` addresses at `n` ranks is `n * n` addresses in all, most of which
 //! nobody ever needs, because collectives speak with about `log2 n` others. A launcher that has a daemon on each host (Slurm, PRRTE,
 //! Hydra) answers a get from the host itself, so that a tree of connections of our own would only repeat what its fence does. So a
-//! rank's own messages are: a constant number at start (`O(log n)` where hosts have to be told apart by name), and one for each
+//! rank's own messages are: `O(log n)` at start, and one for each
 //! peer that it is the first to speak to. What that costs with many ranks is counted by the crate `sim`, which runs these machines.
 //!
 //! The engine carries out what they ask over a launcher (`engine/boot/talk.rs`); the crate `sim` does it in virtual time.
 #![forbid(unsafe_code)]
 
 mod agree;
-mod gather;
 pub mod helper;
+mod load;
 pub mod pmi;
 mod publish;
+mod record;
+mod verdict;
 
-pub use agree::{Agree, Agreed, Hosts, Word};
-pub use gather::RADIX;
+pub use agree::{Agree, RADIX, alone};
+pub use load::{Cpus, Quota};
 pub use publish::{Joins, Publish, Publishing};
+pub use record::Record;
+pub use verdict::{Agreed, Hosts, Load, Word};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! How a rank learns its job from its launcher.
 
+use super::agreed::{Agreed, record};
 use super::{BootError, Job, Launcher, talk};
 use crate::paths;
 use kw_base::Peer;
@@ -29,81 +30,79 @@ pub(crate) enum Memory {
     },
 }
 
-/// Learns the whole job. Collective over all ranks (it may fence).
+/// Learns the whole job. Collective over all ranks (it fences).
 ///
-/// Under our own mpiexec everything is known at once. Under another launcher rank 0 makes the key and stores it, and says
-/// whether hosts are told apart by name, which is so when its `KW_HOST` is set or when the launcher does not map ranks.
+/// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's `KW_HOST` is set or when the launcher does not
+/// map ranks; our own launchers always do.
 pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
-    let (hosts, key) = match (launcher.key(), launcher.size()) {
-        (Some(key), _) => (told_hosts(launcher)?, key),
-        (None, 1) => (vec![0], fresh_key()?),
-        (None, _) => return agree(launcher, knobs),
-    };
-    Ok(Joined {
-        job: job(launcher, knobs, hosts, key),
-        memory: Memory::Unsaid,
-    })
-}
-
-fn job(launcher: &dyn Launcher, knobs: &Knobs, hosts: Vec<u32>, key: [u8; 32]) -> Job {
-    let cpus = knobs.number(Id::Cpus).map(|n| n as u32);
-    Job {
-        me: Peer(launcher.rank()),
-        size: launcher.size(),
-        hosts,
-        key,
-        cpus: cpus.unwrap_or_else(|| kw_sys::cpus::usable() as u32).max(1),
-    }
-}
-
-fn told_hosts(launcher: &mut dyn Launcher) -> Result<Vec<u32>, BootError> {
-    launcher
-        .hosts()
-        .ok_or_else(|| BootError(format!("{} does not say who is where", launcher.name())))
-}
-
-fn fresh_key() -> Result<[u8; 32], BootError> {
-    kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
-}
-
-/// Under a launcher that knows nothing of Kittiwake.
-fn agree(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
     let me = (launcher.rank(), launcher.size());
-    let told = launcher.hosts();
+    let (key, told) = (launcher.key(), launcher.hosts());
+    if key.is_some() && told.is_none() {
+        let name = launcher.name();
+        return Err(BootError(format!("{name} does not say who is where")));
+    }
+    let own = record(host(told.is_some(), knobs), knobs)?;
     let word = match me.0 {
-        0 => Some(word(told.as_deref(), knobs)?),
+        0 => Some(word(key, told.clone(), knobs)?),
         _ => None,
     };
     let lead = match &told {
         Some(hosts) => lead(me.0, hosts, knobs)?,
         None => None,
     };
-    let name = match knobs.text(Id::Host) {
-        "auto" => machine(),
-        own => own.to_string(),
-    };
     let at = lead.as_ref().map(Lead::address);
-    let agreed = talk::hold(launcher, Agree::new(me, told.is_some(), &name, word, at))?;
+    let agreed = match word {
+        Some(word) if me.1 == 1 => kw_start::alone(&own, &word).map_err(BootError)?,
+        word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
+    };
+    let key = agreed.key.or(key);
     let (hosts, memory) = match (agreed.hosts, told) {
         (Hosts::Named(hosts), _) => (hosts, Memory::Unsaid),
-        (Hosts::Told, told) => {
+        (Hosts::Told, Some(hosts)) => {
             let here = agreed.here;
-            (told.unwrap_or_default(), Memory::Said { lead, here })
+            (hosts, Memory::Said { lead, here })
         }
+        (Hosts::Told, None) => return Err(unequal(launcher)),
     };
-    Ok(Joined {
-        job: job(launcher, knobs, hosts, agreed.key),
-        memory,
-    })
+    let job = Job {
+        me: Peer(me.0),
+        key: key.ok_or_else(|| unequal(launcher))?,
+        agreed: Agreed::new(hosts, agreed.load, knobs)?,
+    };
+    Ok(Joined { job, memory })
+}
+
+fn unequal(launcher: &dyn Launcher) -> BootError {
+    let (name, rank) = (launcher.name(), launcher.rank());
+    BootError(format!(
+        "{name} does not tell rank {rank} what it tells rank 0"
+    ))
+}
+
+/// What tells this rank's host from others, unless that is as the launcher says.
+fn host(told: bool, knobs: &Knobs) -> Option<String> {
+    match knobs.text(Id::Host) {
+        "auto" if told => None,
+        "auto" => Some(machine()),
+        own => Some(own.to_string()),
+    }
+}
+
+fn fresh_key() -> Result<[u8; 32], BootError> {
+    kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
 }
 
 /// What rank 0 decides.
-fn word(told: Option<&[u32]>, knobs: &Knobs) -> Result<Word, BootError> {
-    let one = told.is_some_and(|hosts| hosts.iter().all(|h| *h == hosts[0]));
+fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
+    let one = |hosts: &Vec<u32>| hosts.iter().all(|h| *h == hosts[0]);
     Ok(Word {
-        key: fresh_key()?,
-        named: knobs.text(Id::Host) != "auto",
-        here: one && paths::shares_memory(knobs)?,
+        here: told.as_ref().is_some_and(one) && paths::shares_memory(knobs)?,
+        named: key.is_none() && knobs.text(Id::Host) != "auto",
+        key: match key {
+            Some(_) => None,
+            None => Some(fresh_key()?),
+        },
+        told,
     })
 }
 

@@ -3,6 +3,7 @@
 //! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank that [`connect`]
 //! refuses must stop with the sentence it was given.
 
+mod agreed;
 pub mod conformance;
 mod detect;
 mod join;
@@ -24,6 +25,8 @@ mod tests;
 
 use kw_base::Peer;
 
+pub use agreed::Agreed;
+pub(crate) use agreed::check_knobs;
 pub use detect::Env;
 pub(crate) use join::Memory;
 pub use join::{Joined, join};
@@ -35,38 +38,35 @@ pub use launcher::{BootError, Launcher, ProcessSet};
 pub struct Job {
     /// This rank.
     pub me: Peer,
-    /// All ranks.
-    pub size: u32,
-    /// Host number of every rank.
-    pub hosts: Vec<u32>,
     /// The job's key: proof of belonging.
     pub key: [u8; 32],
-    /// Processors' worth of time that the ranks of this host may use together. With more ranks than this on the host, a
-    /// waiting rank should not spin.
-    pub cpus: u32,
+    /// What all know alike.
+    pub agreed: Agreed,
 }
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job")
             .field("me", &self.me)
-            .field("size", &self.size)
-            .field("hosts", &self.hosts)
-            .field("cpus", &self.cpus)
+            .field("agreed", &self.agreed)
             .finish_non_exhaustive()
     }
 }
 
 impl Job {
-    /// Ranks on this rank's host, itself included.
-    pub fn local(&self) -> u32 {
-        let mine = self.hosts[self.me.idx()];
-        self.hosts.iter().filter(|h| **h == mine).count() as u32
+    /// All ranks.
+    pub fn size(&self) -> u32 {
+        self.agreed.size()
     }
 
-    /// Whether this host has more ranks than processors, so that spinning takes time from others.
+    /// Host number of every rank.
+    pub fn hosts(&self) -> &[u32] {
+        self.agreed.hosts()
+    }
+
+    /// Whether this host has more ranks than processors for them, so that spinning takes time from others.
     pub fn crowded(&self) -> bool {
-        self.local() > self.cpus
+        self.agreed.is_crowded(self.me)
     }
 }
 

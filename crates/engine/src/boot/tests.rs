@@ -8,6 +8,7 @@ use super::detect::Wire;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
 use super::{Job, Joined, Launcher, Memory, Spawn, join};
+use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_start::pmi::{Effect, Server};
@@ -57,9 +58,8 @@ fn serve(r: u32, ours: &[UnixStream], server: &Mutex<Server>) {
 fn four_ranks_learn_the_same_job() {
     let jobs: Vec<Job> = with_ranks(4, |_, l| join(l, &Knobs::defaults()).unwrap().job);
     for (r, j) in jobs.iter().enumerate() {
-        assert_eq!((j.me.idx(), j.size, j.key), (r, 4, [9; 32]));
-        assert_eq!(j.hosts, [0, 0, 1, 1]);
-        assert_eq!(j.local(), 2);
+        assert_eq!((j.me.idx(), j.size(), j.key), (r, 4, [9; 32]));
+        assert_eq!(j.hosts(), [0, 0, 1, 1]);
     }
 }
 
@@ -267,9 +267,39 @@ fn under_a_foreign_launcher_rank_0_makes_the_key() {
     });
     assert!(
         jobs.iter()
-            .all(|j| j.key == jobs[0].key && j.hosts == [0, 0, 1, 1])
+            .all(|j| j.key == jobs[0].key && j.hosts() == [0, 0, 1, 1])
     );
     assert_ne!(jobs[0].key, [9; 32]);
+}
+
+#[test]
+fn all_ranks_refuse_knobs_that_differ() {
+    let said = with_ranks(3, |r, l| {
+        let mut knobs = Knobs::defaults();
+        knobs
+            .set(Id::Check, ["no", "1", "off"][r as usize])
+            .unwrap();
+        join(l, &knobs).unwrap_err().to_string()
+    });
+    let sentence = "KW_CHECK must be the same on all ranks, but it is 'no' (the default) on ranks 0, 2, 'yes' on rank 1; set it \
+                    for the whole job";
+    assert_eq!(said, [sentence; 3]);
+}
+
+#[test]
+fn hosts_may_have_other_limits_and_only_theirs_are_crowded() {
+    let jobs: Vec<Job> = with_ranks(4, |r, l| {
+        let mut knobs = Knobs::defaults();
+        knobs.set(Id::Cpus, ["2000", "1"][r as usize / 2]).unwrap();
+        join(&mut Foreign(l, true), &knobs).unwrap().job
+    });
+    let ranks = || (0..4).map(Peer);
+    for j in &jobs {
+        assert!(ranks().skip(2).all(|r| j.agreed.is_crowded(r)));
+        assert_eq!(j.crowded(), j.agreed.is_crowded(j.me));
+        let same = |r| j.agreed.is_crowded(r) == jobs[0].agreed.is_crowded(r);
+        assert!(ranks().all(same) && !j.agreed.site().shared);
+    }
 }
 
 #[test]
@@ -283,7 +313,7 @@ fn hosts_are_told_apart_by_the_knob() {
         assert!(matches!(memory, Memory::Unsaid));
         job
     });
-    assert!(jobs.iter().all(|j| j.hosts == [0, 1, 0]));
+    assert!(jobs.iter().all(|j| j.hosts() == [0, 1, 0]));
 }
 
 #[test]
@@ -293,5 +323,5 @@ fn a_launcher_that_maps_nothing_is_replaced_by_machine_names() {
             .unwrap()
             .job
     });
-    assert!(jobs.iter().all(|j| j.hosts == [0, 0, 0]));
+    assert!(jobs.iter().all(|j| j.hosts() == [0, 0, 0]));
 }

@@ -481,13 +481,6 @@ impl Desks {
             .is_none_or(|d| d.reached(watch.for_))
     }
 
-    /// Calls may run by other schedules from now on.
-    pub(super) fn forget_shorts(&mut self) {
-        for desk in self.desks.iter_mut().flatten() {
-            desk.shorts = Box::default();
-        }
-    }
-
     /// This rank is about to sleep until then, among other things.
     pub(crate) fn sleep_for(&mut self, watch: Watch) {
         let For::Word { member, .. } = watch.for_ else {

@@ -8,15 +8,14 @@ use kw_coll::{Ask, Coll};
 impl Engine {
     /// As [`Engine::plan`]; the circle's members are the ranks of both groups.
     pub fn plan_inter(&mut self, circle: Circle, emit: Emit, ask: &InterAsk) -> Box<Run> {
-        if self.collectives.table.is_none() {
+        if self.collectives.choosing.is_none() {
             self.open_collectives();
         }
         let collectives = &mut self.collectives;
         let mut run = collectives.spare.pop().unwrap_or_default();
-        if let Some(table) = &collectives.table {
-            let site = collectives.site;
+        if let Some(choosing) = &collectives.choosing {
             let choose =
-                |coll: Coll, bytes: u64, part: &Ask<'_>| table.choose(coll, bytes, site, part);
+                |coll: Coll, bytes: u64, part: &Ask<'_>| choosing.choose(None, coll, bytes, part);
             emit(ask, &choose, &mut run.schedule);
         }
         run.circle = Some(circle);

@@ -92,7 +92,7 @@ fn predefine(guard: &mut Guard<'_>) {
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
         let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
-        guard.above.checking = engine.knobs().flag(Id::Check);
+        guard.above.checking = engine.agreed().checks();
         guard.engine = Some(engine);
         guard
             .open()

@@ -1,7 +1,7 @@
 //! The machines against a plain store, and whole starts in virtual time, for every number of ranks from 1 to 64 and some beyond.
 
 use super::{self as sim, Knows, Setting, Shape};
-use kw_start::{Agree, Ask, Heard, Hosts, Joins, Publish, Talk, Turn, Word};
+use kw_start::{Agree, Agreed, Ask, Cpus, Heard, Hosts, Joins, Publish, Record, Talk, Turn, Word};
 use std::collections::HashMap;
 
 /// Hosts that everybody learned when ranks lie in blocks of `per_host`.
@@ -12,7 +12,7 @@ fn blocks(setting: &Setting) -> Vec<u32> {
 
 #[test]
 fn all_learn_the_same_hosts_whatever_their_number() {
-    for n in (1..=64).chain([65, 100, 127, 128, 129, 4096, 4097]) {
+    for n in (2..=64).chain([65, 100, 127, 128, 129, 4096, 4097]) {
         for (per_host, shape) in [(1, Shape::Tree(2)), (3, Shape::Tree(32)), (5, Shape::One)] {
             let setting = Setting::ethernet(n, per_host, shape, Knows::Ranks);
             let maps = sim::hosts_of(&setting).unwrap();
@@ -30,18 +30,19 @@ fn a_rank_asks_so_much_and_no_more() {
             let setting = Setting::ethernet(n, 4, Shape::Tree(8), knows);
             let f = sim::run(&setting).unwrap();
             let levels = (1..).find(|l| 64u64.pow(*l) >= n.into()).unwrap_or(0) as u64;
-            let (fences, gets) = match knows {
-                Knows::Key => (0, 1),
-                Knows::Hosts => (1, 2),
-                // at most 63 lists a level, and the map
-                Knows::Ranks => (1 + levels, 2 + 63 * levels),
+            // at most 63 lists a level, the verdict and the memory
+            let gets = 2 + 63 * levels;
+            // one fence for the records, one for each level, and one for where ranks listen, unless that is said: on one host
+            let known = knows != Knows::Ranks && n <= 4;
+            let fences = if n > 1 {
+                1 + levels + u64::from(!known)
+            } else {
+                0
             };
-            // on one host that a launcher of others knows, one fence is enough
-            let more = u64::from(n > 1 && !(knows == Knows::Hosts && n <= 4));
-            assert_eq!(f.most.fences, fences + more, "{n} {knows:?}");
+            assert_eq!(f.most.fences, fences, "{n} {knows:?}");
             let greeting = u64::from(setting.greeting);
             assert!(f.most.gets <= gets + greeting, "{n} {knows:?}: {f:?}");
-            // the word, the map and the memory at each rank; each list of hosts is read once
+            // the verdict and the memory at each rank; each list is read once
             let once = u64::from(n) * (greeting + 5);
             assert!(f.all.gets <= once, "{n} {knows:?}: {f:?}");
             let log = u64::from(n.div_ceil(4).next_power_of_two().ilog2());
@@ -62,51 +63,66 @@ fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
     assert!(tree.ready_ns < one.ready_ns);
 }
 
-const WORD: Word = Word {
-    key: [3; 32],
-    named: false,
-    here: false,
-};
+/// What rank 0 decides, where the launcher says who is where or does not.
+fn word(told: Option<Vec<u32>>) -> Word {
+    Word {
+        key: Some([3; 32]),
+        told,
+        named: false,
+        here: false,
+    }
+}
 
-/// Ranks that talk one after the other to a plain store, round by round.
-fn store_of(names: &[&str], told: bool, named: bool) -> Result<Vec<(Hosts, usize)>, String> {
-    let n = names.len() as u32;
+fn on(host: &str) -> Record {
+    Record {
+        host: Some(host.into()),
+        cpus: Cpus {
+            set: vec![0],
+            ..Cpus::default()
+        },
+        knobs: Vec::new(),
+    }
+}
+
+/// Ranks that talk one after the other to a plain store, round by round: what each hears in the end.
+fn store_of(records: &[Record], word: Word) -> (Vec<Result<Agreed, String>>, u32) {
+    let n = records.len() as u32;
     let rank = |r: u32| {
-        let word = (r == 0).then_some(Word { named, ..WORD });
-        Agree::new((r, n), told, names[r as usize], word, None)
+        let word = (r == 0).then(|| word.clone());
+        Agree::new((r, n), &records[r as usize], word, None)
     };
     let mut talks: Vec<Agree> = (0..n).map(rank).collect();
-    let mut store = HashMap::new();
-    let mut over: Vec<Option<(Hosts, usize)>> = vec![None; n as usize];
+    let mut store: HashMap<String, String> = HashMap::new();
+    let mut over: Vec<Option<Result<Agreed, String>>> = vec![None; n as usize];
     let mut fences = 0;
     loop {
         let (mut fresh, mut fenced) = (Vec::new(), 0);
         for (talk, over) in talks.iter_mut().zip(&mut over).filter(|(_, o)| o.is_none()) {
             let mut heard = Heard::Done;
             loop {
-                heard = match talk.next(heard)? {
-                    Turn::Ask(Ask::Put { key, value }) => {
+                heard = match talk.next(heard) {
+                    Ok(Turn::Ask(Ask::Put { key, value })) => {
                         fresh.push((key, value));
                         Heard::Done
                     }
-                    Turn::Ask(Ask::Get { key, .. }) => {
-                        let value: &String = store.get(&key).ok_or(key)?;
-                        Heard::Value(value.clone())
-                    }
-                    Turn::Ask(Ask::Fence) => {
+                    Ok(Turn::Ask(Ask::Get { key, .. })) => Heard::Value(store[&key].clone()),
+                    Ok(Turn::Ask(Ask::Fence)) => {
                         fenced += 1;
                         break;
                     }
-                    Turn::Over(agreed) => {
-                        assert_eq!(agreed.key, [3; 32]);
-                        *over = Some((agreed.hosts, fences));
+                    Ok(Turn::Over(agreed)) => {
+                        *over = Some(Ok(agreed));
+                        break;
+                    }
+                    Err(why) => {
+                        *over = Some(Err(why));
                         break;
                     }
                 };
             }
         }
         if fenced == 0 {
-            return Ok(over.into_iter().flatten().collect());
+            return (over.into_iter().flatten().collect(), fences);
         }
         assert_eq!(fenced, n, "all or none fence");
         fences += 1;
@@ -116,49 +132,89 @@ fn store_of(names: &[&str], told: bool, named: bool) -> Result<Vec<(Hosts, usize
 
 #[test]
 fn hosts_are_numbered_by_their_first_rank() {
-    let names: Vec<String> = (0..200).map(|r| format!("h{}", r * 7 % 5)).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let records: Vec<Record> = (0..200).map(|r| on(&format!("h{}", r * 7 % 5))).collect();
     let seen: Vec<u32> = (0..200u32)
         .map(|r| [0, 2, 4, 1, 3].iter().position(|h| *h == r * 7 % 5))
         .map(|p| p.unwrap() as u32)
         .collect();
-    for (r, (hosts, fences)) in store_of(&names, false, false).unwrap().iter().enumerate() {
-        assert_eq!(*hosts, Hosts::Named(seen.clone()), "rank {r}");
-        assert_eq!(*fences, 3);
+    let (all, fences) = store_of(&records, word(None));
+    assert_eq!((all.len(), fences), (200, 3));
+    for (r, agreed) in all.into_iter().enumerate() {
+        let agreed = agreed.unwrap();
+        assert_eq!(agreed.hosts, Hosts::Named(seen.clone()), "rank {r}");
+        assert_eq!(agreed.key, Some([3; 32]));
     }
 }
 
 #[test]
-fn rank_0_may_want_names_although_the_launcher_maps() {
-    let told = store_of(&["a", "a", "b"], true, false).unwrap();
-    assert_eq!(told, vec![(Hosts::Told, 1); 3]);
-    let named = store_of(&["a", "b", "a"], true, true).unwrap();
-    assert_eq!(named, vec![(Hosts::Named(vec![0, 1, 0]), 3); 3]);
+fn all_hear_the_same_of_every_host() {
+    let records: Vec<Record> = (0..70).map(|_| on("one")).collect();
+    let hosts: Vec<u32> = (0..70)
+        .map(|r| u32::from(r >= 68) + u32::from(r >= 69))
+        .collect();
+    let (all, _) = store_of(&records, word(Some(hosts)));
+    assert!(all.windows(2).all(|two| two[0] == two[1]));
+    let load = all[0].clone().unwrap().load;
+    let crowded: Vec<bool> = (0..70).map(|r| load.is_crowded(r)).collect();
+    assert_eq!(crowded, (0..70).map(|r| r < 68).collect::<Vec<_>>());
+}
+
+#[test]
+fn all_fail_with_the_same_sentence_when_one_differs() {
+    let mut records = vec![on("a"); 67];
+    records[66]
+        .knobs
+        .push(("KW_PATHS".into(), "self,tcp".into()));
+    let (all, _) = store_of(&records, word(None));
+    assert_eq!(all.len(), 67);
+    for said in all {
+        let said = said.unwrap_err();
+        assert!(said.contains("'self,tcp' on rank 66"), "{said}");
+    }
 }
 
 #[test]
 fn nonsense_that_somebody_stored_is_a_sentence() {
-    let mut agree = Agree::new((1, 3), true, "a", None, None);
-    assert_eq!(agree.next(Heard::Done), Ok(Turn::Ask(Ask::Fence)));
-    agree.next(Heard::Done).unwrap();
-    let told = agree.next(Heard::Value("map 77".into()));
-    assert!(told.unwrap_err().contains("not what rank 0 stored"));
-    for list in ["", "x", "aa:9", "aa:-1", "aa:1,"] {
-        let mut first = Agree::new((0, 3), false, "a", Some(WORD), None);
-        let mut said = Ok(Turn::Ask(Ask::Fence));
-        for heard in 0..20 {
-            let word = format!("name {}", "03".repeat(32));
-            let answer = match (heard, &said) {
-                (_, Ok(Turn::Ask(Ask::Get { key, .. }))) if key.contains("root") => {
-                    Heard::Value(word)
-                }
-                (_, Ok(Turn::Ask(Ask::Get { .. }))) => Heard::Value(list.into()),
+    let mut agree = Agree::new((1, 3), &on("a"), None, None);
+    for _ in 0..3 {
+        agree.next(Heard::Done).unwrap();
+    }
+    let told = agree.next(Heard::Done);
+    assert!(
+        matches!(told, Ok(Turn::Ask(Ask::Get { from: 0, .. }))),
+        "{told:?}"
+    );
+    for verdict in [
+        "",
+        "ok",
+        "ok - map",
+        "ok - map 0:9",
+        "ok 77 map 0:3",
+        "ok - x 0:3",
+    ] {
+        let mut agree = Agree::new((1, 3), &on("a"), None, None);
+        for _ in 0..4 {
+            agree.next(Heard::Done).unwrap();
+        }
+        let told = agree.next(Heard::Value(verdict.into()));
+        assert!(told.unwrap_err().contains("what rank 0 says"), "{verdict}");
+    }
+    for list in [
+        "",
+        "x",
+        "aa:9 0:9 :9",
+        "aa:1 0/-/-:1",
+        "aa:-1 0/-/-:1 :1",
+        "aa:1, 0/-/-:1 :1",
+    ] {
+        let mut first = Agree::new((0, 3), &on("a"), Some(word(None)), None);
+        let mut said = first.next(Heard::Done);
+        while let Ok(Turn::Ask(ask)) = &said {
+            let heard = match ask {
+                Ask::Get { .. } => Heard::Value(list.into()),
                 _ => Heard::Done,
             };
-            said = first.next(answer);
-            if said.is_err() {
-                break;
-            }
+            said = first.next(heard);
         }
         assert!(said.is_err(), "'{list}'");
     }

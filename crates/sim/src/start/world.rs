@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Knows, Setting, Talked};
-use kw_start::{Agree, Ask, Heard, Hosts, Joins, Publish, Publishing, Talk, Turn, Word};
+use kw_start::{
+    Agree, Ask, Cpus, Heard, Hosts, Joins, Publish, Publishing, Record, Talk, Turn, Word,
+};
 
 /// A listening address, as paths write it.
 const ADDRESS: &str = "10.11.12.13:45678";
@@ -162,28 +164,36 @@ impl World {
         }
     }
 
-    /// The conversation is open: the ranks of our own launchers know the job now, others agree on it.
+    /// The conversation is open: the ranks agree on the job.
     fn greeted(&mut self, rank: u32) {
         let s = &self.setting;
-        if s.knows == Knows::Key {
+        if s.ranks == 1 {
             return self.publishes(rank, false);
         }
-        let name = format!("node{}-boot", rank / s.per_host);
-        let word = (rank == 0).then_some(Word {
-            key: [7; 32],
+        let told = s.knows != Knows::Ranks;
+        let record = Record {
+            host: (!told).then(|| format!("node{}-boot", rank / s.per_host)),
+            cpus: Cpus {
+                set: (0..s.per_host).collect(),
+                ..Cpus::default()
+            },
+            knobs: Vec::new(),
+        };
+        let word = (rank == 0).then(|| Word {
+            key: (s.knows != Knows::Key).then_some([7; 32]),
+            told: told.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
             named: false,
             here: s.hosts() == 1,
         });
-        let told = s.knows == Knows::Hosts;
         let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
-        let agree = Agree::new((rank, s.ranks), told, &name, word, memory);
+        let agree = Agree::new((rank, s.ranks), &record, word, memory);
         self.ranks[rank as usize] = Rank::Agrees(agree);
     }
 
     /// A rank that knows the job says where it is.
     fn publishes(&mut self, rank: u32, here: bool) {
         let s = &self.setting;
-        let said = s.knows == Knows::Hosts;
+        let said = s.knows != Knows::Ranks;
         let lead = rank / s.per_host * s.per_host;
         let publish = Publish {
             rank,

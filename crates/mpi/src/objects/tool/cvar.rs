@@ -114,11 +114,12 @@ pub fn size(knob: &Knob) -> usize {
     }
 }
 
-/// MPI_T_SCOPE_*: read-only, local, or the same on all processes.
+/// MPI_T_SCOPE_*: read-only, local, or the same on all processes (of a host, or at all).
 pub fn scope(knob: &Knob) -> i32 {
     match (knob.when, knob.reach) {
         (When::Never, _) => 2,
         (_, Reach::Local) => 3,
+        (_, Reach::Host) => 5,
         (_, Reach::Alike) => 7,
     }
 }

@@ -1,0 +1,46 @@
+//! Which algorithm runs a call. All ranks of a communicator must choose the same, so this is made of what the job agreed on, and sees
+//! nothing else: the call, the rows of the communicator's hint, and itself.
+
+use crate::boot::Agreed;
+use kw_coll::algorithms::Algorithm;
+use kw_coll::table::Site;
+use kw_coll::{Ask, Chooser, Coll, Table};
+
+/// By what algorithms are chosen.
+#[derive(Debug)]
+pub(super) struct Choosing {
+    table: Table,
+    site: Site,
+}
+
+impl Choosing {
+    #[cold]
+    pub(super) fn of(agreed: &Agreed) -> Choosing {
+        Choosing {
+            table: agreed.table(),
+            site: agreed.site(),
+        }
+    }
+
+    /// For the parts of composed algorithms.
+    #[inline]
+    pub(super) fn chooser(&self) -> Chooser<'_> {
+        Chooser {
+            table: &self.table,
+            site: self.site,
+        }
+    }
+
+    /// The algorithm and its number; `rows` go before the table.
+    #[inline]
+    pub(super) fn choose(
+        &self,
+        rows: Option<&Table>,
+        coll: Coll,
+        bytes: u64,
+        ask: &Ask<'_>,
+    ) -> (&'static Algorithm, u32) {
+        rows.and_then(|r| r.find(coll, bytes, self.site, ask))
+            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask))
+    }
+}

@@ -1,0 +1,264 @@
+//! Whether the ranks of a host have a processor each.
+//!
+//! They have when every rank can be given a processor of its own among those that it may run on (a matching; by Hall's theorem,
+//! no set of ranks may use fewer processors than it has members), and when no limit on their time is below their number: the quota
+//! of a control group counts for the ranks in it, `KW_CPUS` for all ranks of the host.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// What one rank may run on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpus {
+    /// Numbers of the processors it may use, ascending.
+    pub set: Vec<u32>,
+    /// What `KW_CPUS` says of the host, if it says something.
+    pub most: Option<u32>,
+    /// The tightest quota that it runs under.
+    pub quota: Option<Quota>,
+}
+
+/// A limit on the processor time of a group of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Names the group: the same for all ranks of a host that are in it.
+    pub group: u64,
+    /// Processors' worth of time, rounded up.
+    pub cpus: u32,
+}
+
+impl fmt::Display for Cpus {
+    /// `0-3.8/MOST/GROUP.CPUS`, with `-` for what is not there; the set alone where neither is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for &c in &self.set {
+            match ranges.last_mut() {
+                Some((_, last)) if c == *last + 1 => *last = c,
+                _ => ranges.push((c, c)),
+            }
+        }
+        let range = |(a, b): &(u32, u32)| match a == b {
+            true => a.to_string(),
+            false => format!("{a}-{b}"),
+        };
+        let set: Vec<String> = ranges.iter().map(range).collect();
+        if self.most.is_none() && self.quota.is_none() {
+            return f.write_str(&set.join("."));
+        }
+        let most = self.most.map_or("-".into(), |n| n.to_string());
+        let quota = self
+            .quota
+            .map_or("-".into(), |q| format!("{:x}.{}", q.group, q.cpus));
+        write!(f, "{}/{most}/{quota}", set.join("."))
+    }
+}
+
+impl Cpus {
+    /// What is written by [`Cpus::fmt`].
+    pub fn parse(text: &str) -> Option<Cpus> {
+        let words: Vec<&str> = text.split('/').collect();
+        let (set, most, quota) = match *words.as_slice() {
+            [set] => (set, "-", "-"),
+            [set, most, quota] => (set, most, quota),
+            _ => return None,
+        };
+        let quota = match quota {
+            "-" => None,
+            text => {
+                let (group, cpus) = text.split_once('.')?;
+                Some(Quota {
+                    group: u64::from_str_radix(group, 16).ok()?,
+                    cpus: cpus.parse().ok()?,
+                })
+            }
+        };
+        Some(Cpus {
+            set: parse_set(set)?,
+            most: match most {
+                "-" => None,
+                text => Some(text.parse().ok()?),
+            },
+            quota,
+        })
+    }
+}
+
+fn parse_set(text: &str) -> Option<Vec<u32>> {
+    let mut set = Vec::new();
+    for range in text.split('.').filter(|r| !r.is_empty()) {
+        let (a, b) = range.split_once('-').unwrap_or((range, range));
+        let (a, b): (u32, u32) = (a.parse().ok()?, b.parse().ok()?);
+        // no machine has a million processors
+        set.extend((b < 1 << 20).then_some(a..=b)?);
+    }
+    Some(set)
+}
+
+/// Whether these ranks of one host, so many of each kind, are more than their processors: then waiting means letting others run.
+pub fn is_crowded(kinds: &[(&Cpus, u32)]) -> bool {
+    let ranks: u64 = kinds.iter().map(|(_, n)| u64::from(*n)).sum();
+    let mut groups: HashMap<u64, (u64, u32)> = HashMap::new();
+    for (cpus, n) in kinds {
+        if let Some(q) = cpus.quota {
+            let group = groups.entry(q.group).or_insert((0, q.cpus));
+            *group = (group.0 + u64::from(*n), group.1.min(q.cpus));
+        }
+    }
+    let limited = |(members, cpus): &(u64, u32)| *members > u64::from((*cpus).max(1));
+    let most = kinds.iter().filter_map(|(c, _)| c.most).min();
+    most.is_some_and(|m| ranks > u64::from(m.max(1)))
+        || groups.values().any(limited)
+        || !Seats::default().seat_all(kinds)
+}
+
+/// Ranks on processors, at most one on each.
+#[derive(Default)]
+struct Seats<'a> {
+    /// Who sits on a processor: a kind.
+    on: HashMap<u32, usize>,
+    sets: Vec<&'a [u32]>,
+}
+
+impl<'a> Seats<'a> {
+    /// Whether all find a processor. Who is bound to few is seated first; an empty set is one that nobody knows.
+    fn seat_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
+        let mut kinds: Vec<_> = kinds.iter().filter(|(c, _)| !c.set.is_empty()).collect();
+        kinds.sort_by_key(|(c, _)| c.set.len());
+        self.sets = kinds.iter().map(|(c, _)| c.set.as_slice()).collect();
+        let fits = |(c, n): &&&(&Cpus, u32)| *n as usize <= c.set.len();
+        kinds.iter().all(|k| fits(&k))
+            && kinds
+                .iter()
+                .enumerate()
+                .all(|(kind, (_, n))| (0..*n).all(|_| self.seat(kind, &mut HashSet::new())))
+    }
+
+    /// Seats one more of this kind: on a free processor, or on one whose rank finds another (an augmenting path).
+    fn seat(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
+        let set = self.sets[kind];
+        if let Some(free) = set.iter().find(|c| !self.on.contains_key(c)) {
+            self.on.insert(*free, kind);
+            return true;
+        }
+        for &cpu in set {
+            let Some(&other) = self.on.get(&cpu) else {
+                continue;
+            };
+            if other == kind || !tried.insert(cpu) {
+                continue;
+            }
+            if self.seat(other, tried) {
+                self.on.insert(cpu, kind);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(set: &[u32]) -> Cpus {
+        Cpus {
+            set: set.to_vec(),
+            ..Cpus::default()
+        }
+    }
+
+    /// Ranks with these sets.
+    fn crowded(sets: &[&[u32]]) -> bool {
+        let all: Vec<Cpus> = sets.iter().map(|s| on(s)).collect();
+        is_crowded(&all.iter().map(|c| (c, 1)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn ranks_with_a_processor_each_are_not_crowded() {
+        assert!(!crowded(&[&[0], &[1]]), "bound to one each");
+        assert!(!crowded(&[&[0, 1], &[0, 1]]), "free");
+        assert!(!crowded(&[&[0, 1], &[1]]), "one of them bound");
+        assert!(!crowded(&[&[0, 1], &[1, 2], &[2, 0]]), "a ring");
+        assert!(!crowded(&[&[0, 1, 2], &[0, 1], &[0]]), "a staircase");
+        assert!(!crowded(&[]));
+    }
+
+    #[test]
+    fn ranks_that_must_share_are_crowded() {
+        assert!(crowded(&[&[1], &[1]]), "on the same, others are free");
+        assert!(crowded(&[&[0, 1], &[0, 1], &[0, 1]]));
+        assert!(crowded(&[&[0], &[0], &[1, 2, 3, 4]]), "only two of them");
+        assert!(crowded(&[&[0, 1], &[1, 0], &[1, 0], &[5]]));
+    }
+
+    #[test]
+    fn equal_ranks_count_as_many() {
+        let (all, one) = (on(&[0, 1, 2, 3]), on(&[2]));
+        assert!(!is_crowded(&[(&all, 3), (&one, 1)]));
+        assert!(is_crowded(&[(&all, 4), (&one, 1)]));
+        let wide = on(&(0..256).collect::<Vec<_>>());
+        assert!(!is_crowded(&[(&wide, 256)]));
+        assert!(is_crowded(&[(&wide, 257)]));
+    }
+
+    #[test]
+    fn a_quota_counts_for_its_group_and_kw_cpus_for_all() {
+        let under = |group, cpus| Cpus {
+            quota: Some(Quota { group, cpus }),
+            ..on(&[0, 1, 2, 3])
+        };
+        let (a, b) = (under(1, 1), under(2, 1));
+        assert!(!is_crowded(&[(&a, 1), (&b, 1)]), "each in a container");
+        assert!(is_crowded(&[(&a, 2)]), "together in one");
+        let most = |n| Cpus {
+            most: Some(n),
+            ..on(&[0, 1, 2, 3])
+        };
+        assert!(is_crowded(&[(&most(1), 2)]));
+        assert!(!is_crowded(&[(&most(2), 2)]));
+        assert!(is_crowded(&[(&most(9), 5)]), "it is a limit, no more");
+    }
+
+    #[test]
+    fn the_rule_is_that_of_hall() {
+        // every way that four ranks can be allowed on four processors
+        for bits in 0..1u32 << 16 {
+            let set = |r: u32| (0..4).filter(|c| bits >> (4 * r + c) & 1 == 1).collect();
+            let sets: Vec<Vec<u32>> = (0..4).map(set).collect();
+            if sets.iter().any(Vec::is_empty) {
+                continue;
+            }
+            let short = (1..16u32).any(|some| {
+                let union = (0..4).filter(|r| some >> r & 1 == 1);
+                let union = union.fold(0, |u, r| u | (bits >> (4 * r) & 15));
+                union.count_ones() < some.count_ones()
+            });
+            let sets: Vec<&[u32]> = sets.iter().map(Vec::as_slice).collect();
+            assert_eq!(crowded(&sets), short, "{sets:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut cpus = on(&[0, 1, 2, 3, 8, 10, 11]);
+        assert_eq!(cpus.to_string(), "0-3.8.10-11");
+        assert_eq!(Cpus::parse(&cpus.to_string()), Some(cpus.clone()));
+        cpus.most = Some(4);
+        cpus.quota = Some(Quota {
+            group: 255,
+            cpus: 2,
+        });
+        assert_eq!(cpus.to_string(), "0-3.8.10-11/4/ff.2");
+        assert_eq!(Cpus::parse(&cpus.to_string()), Some(cpus));
+        for text in [
+            "0/1",
+            "0/-/-/-",
+            "x",
+            "x/-/-",
+            "0-9999999999/-/-",
+            "0-2000000/-/-",
+        ] {
+            assert_eq!(Cpus::parse(text), None, "{text}");
+        }
+    }
+}

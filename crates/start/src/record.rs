@@ -1,0 +1,192 @@
+//! What a rank says of itself when the job meets, and many ranks' records as a list.
+//!
+//! A list has three columns, each in runs of equal items over ranks in a row (`item:ranks,item,...`): hosts, processors, knobs.
+//! Ranks of a host are mostly neighbours and knobs mostly the same everywhere, so lists are short.
+
+use super::load::Cpus;
+use crate::pmi::text;
+
+/// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its hash.
+const LONGEST: usize = 64;
+/// The host is as the launcher says.
+pub(super) const TOLD: &str = "-";
+
+/// What one rank says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// What tells its host from others; `None`: as the launcher says who is where.
+    pub host: Option<String>,
+    /// What it may run on.
+    pub cpus: Cpus,
+    /// The knobs that must be the same on all ranks and are not at their defaults: name and value.
+    pub knobs: Vec<(String, String)>,
+}
+
+/// Equal items of ranks in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Runs(Vec<(String, u32)>);
+
+/// The records of ranks in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct List {
+    /// Sixteen digits of the hash of each host's name, or [`TOLD`].
+    pub hosts: Runs,
+    /// As [`Cpus`] is written.
+    pub cpus: Runs,
+    /// As [`knobs`] reads them.
+    pub knobs: Runs,
+}
+
+impl Runs {
+    pub fn push(&mut self, item: &str, ranks: u32) {
+        match self.0.last_mut() {
+            Some((last, many)) if last == item => *many = many.saturating_add(ranks),
+            _ => self.0.push((item.to_string(), ranks)),
+        }
+    }
+
+    /// Ranks that it has.
+    fn ranks(&self) -> u64 {
+        self.0.iter().map(|(_, n)| u64::from(*n)).sum()
+    }
+
+    /// The runs, in the order of ranks.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.0.iter().map(|(item, n)| (item.as_str(), *n))
+    }
+
+    /// The item of each rank.
+    pub fn by_rank(&self) -> impl Iterator<Item = &str> {
+        self.iter()
+            .flat_map(|(item, n)| std::iter::repeat_n(item, n as usize))
+    }
+
+    pub fn write(&self) -> String {
+        let run = |(item, n): (&str, u32)| match n {
+            1 => item.to_string(),
+            n => format!("{item}:{n}"),
+        };
+        self.iter().map(run).collect::<Vec<_>>().join(",")
+    }
+
+    /// Runs of at most `most` ranks.
+    pub fn parse(text: &str, most: u32) -> Option<Runs> {
+        let mut runs = Runs::default();
+        for run in text.split(',') {
+            let (item, n) = run.rsplit_once(':').unwrap_or((run, "1"));
+            runs.push(item, n.parse().ok().filter(|n| (1..=most).contains(n))?);
+        }
+        (runs.ranks() <= u64::from(most)).then_some(runs)
+    }
+}
+
+impl List {
+    /// The list of one rank.
+    pub fn of(record: &Record) -> List {
+        let mut list = List::default();
+        let digits = |name: &String| text::hex(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+        let host = record.host.as_ref().map_or(TOLD.into(), digits);
+        list.hosts.push(&host, 1);
+        list.cpus.push(&record.cpus.to_string(), 1);
+        list.knobs.push(&write_knobs(&record.knobs), 1);
+        list
+    }
+
+    /// Ranks that it has.
+    pub fn ranks(&self) -> u64 {
+        self.hosts.ranks()
+    }
+
+    /// Appends those that follow.
+    pub fn join(&mut self, next: &List) {
+        for (all, more) in self.columns().into_iter().zip(next.clone().columns()) {
+            more.iter().for_each(|(item, n)| all.push(item, n));
+        }
+    }
+
+    fn columns(&mut self) -> [&mut Runs; 3] {
+        [&mut self.hosts, &mut self.cpus, &mut self.knobs]
+    }
+
+    pub fn write(&self) -> String {
+        let columns = [&self.hosts, &self.cpus, &self.knobs];
+        columns.map(Runs::write).join(" ")
+    }
+
+    /// A list of at most `most` ranks.
+    pub fn parse(text: &str, most: u32) -> Result<List, String> {
+        let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
+        let list = match <[Runs; 3]>::try_from(columns.unwrap_or_default()) {
+            Ok([hosts, cpus, knobs]) => List { hosts, cpus, knobs },
+            Err(_) => List::default(),
+        };
+        let ranks = list.ranks();
+        if ranks == 0 || ranks != list.cpus.ranks() || ranks != list.knobs.ranks() {
+            let begins: String = text.chars().take(40).collect();
+            return Err(format!("'{begins}' is no list of ranks"));
+        }
+        Ok(list)
+    }
+}
+
+/// Knobs as an item of a list.
+fn write_knobs(knobs: &[(String, String)]) -> String {
+    let word = |text: &str| {
+        let word = text::encode(text.as_bytes());
+        let marks = [(',', "%2C"), (':', "%3A"), ('@', "%40")];
+        marks.iter().fold(word, |w, (c, code)| w.replace(*c, code))
+    };
+    let one = |(name, value): &(String, String)| format!("{}@{}", name, word(&short(value)));
+    knobs.iter().map(one).collect::<Vec<_>>().join("@@")
+}
+
+fn short(value: &str) -> String {
+    if value.len() <= LONGEST {
+        return value.to_string();
+    }
+    let hash = text::hex(&blake3::hash(value.as_bytes()).as_bytes()[..8]);
+    let begins: String = value.chars().take(LONGEST / 2).collect();
+    format!("{begins}... ({hash})")
+}
+
+/// The knobs of an item of a list: name and value.
+pub(super) fn knobs(item: &str) -> Vec<(&str, String)> {
+    let pairs = item.split("@@").filter_map(|pair| pair.split_once('@'));
+    let value = |word| text::decode(word).unwrap_or_default();
+    pairs
+        .map(|(name, word)| (name, String::from_utf8_lossy(&value(word)).into_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_survive_the_way_through_the_launcher() {
+        let mut all = List::default();
+        for (host, most, rows) in [("a", 4, ""), ("a", 4, ""), ("b", 2, "x@y/@z, 1:2")] {
+            let cpus = Cpus {
+                most: Some(most),
+                ..Cpus::default()
+            };
+            let mut knobs = vec![("KW_CHECK".to_string(), "yes".to_string())];
+            knobs.push(("KW_COLL".into(), rows.into()));
+            let host = Some(host.to_string());
+            all.join(&List::of(&Record { host, cpus, knobs }));
+        }
+        let read = List::parse(&all.write(), 3).unwrap();
+        assert_eq!(read, all);
+        assert_eq!(read.hosts.iter().count(), 2, "{read:?}");
+        let last = read.knobs.by_rank().last().map(knobs).unwrap();
+        assert_eq!(last[0], ("KW_CHECK", "yes".to_string()));
+        assert_eq!(last[1], ("KW_COLL", "x@y/@z, 1:2".to_string()));
+    }
+
+    #[test]
+    fn long_values_that_begin_alike_stay_apart() {
+        let item = |end: &str| write_knobs(&[("K".into(), "a".repeat(200) + end)]);
+        assert_ne!(item("x"), item("y"));
+        assert!(item("x").len() < 100);
+    }
+}

@@ -1,0 +1,367 @@
+//! What rank 0 makes of the records of all ranks, and tells them: that they agree, and on what; or a sentence that says who differs.
+//!
+//! ```text
+//! ok KEY HOSTS LOAD      KEY: the job's key, or -
+//!                        HOSTS: map or here (as the launcher told), or the map of hosts by name
+//!                        LOAD: runs of ranks on hosts with a processor for each rank (0) or not (1)
+//! no SENTENCE
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::load::{Cpus, is_crowded};
+use super::record::{List, Runs, TOLD, knobs};
+use crate::pmi::{mapping, ranks, text};
+use kw_base::knobs::ALL;
+
+/// What rank 0 decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// A new key, where the launcher made none.
+    pub key: Option<[u8; 32]>,
+    /// Who is where as the launcher has told all ranks alike.
+    pub told: Option<Vec<u32>>,
+    /// Hosts are told apart by name all the same.
+    pub named: bool,
+    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
+    pub here: bool,
+}
+
+/// Who is where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// As the launcher has said.
+    Told,
+    /// Host number of each rank.
+    Named(Vec<u32>),
+}
+
+/// What was agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The job's key, where rank 0 made it.
+    pub key: Option<[u8; 32]>,
+    /// Who is where.
+    pub hosts: Hosts,
+    /// Nothing is left to be stored: the first rank has said where its memory is.
+    pub here: bool,
+    /// Which ranks are on crowded hosts.
+    pub load: Load,
+}
+
+/// Which ranks are on hosts that are crowded (see `load`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load(Vec<(bool, u32)>);
+
+impl Load {
+    /// So many ranks, whose hosts are all alike.
+    pub fn even(crowded: bool, ranks: u32) -> Load {
+        Load(vec![(crowded, ranks)])
+    }
+
+    /// Whether the host of this rank has more ranks than processors for them.
+    pub fn is_crowded(&self, rank: u32) -> bool {
+        let mut first = 0u32;
+        let run = self.0.iter().find(|(_, n)| {
+            first = first.saturating_add(*n);
+            rank < first
+        });
+        run.is_some_and(|(crowded, _)| *crowded)
+    }
+}
+
+/// The verdict on all ranks' records.
+pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
+    let named;
+    let (by_name, hosts) = match &word.told {
+        Some(hosts) if !word.named => (false, hosts),
+        told => {
+            named = by_name(list, told.as_deref());
+            (true, &named)
+        }
+    };
+    if hosts.len() as u64 != list.ranks() {
+        let said = list.ranks();
+        return Err(format!("{said} ranks are on {} places", hosts.len()));
+    }
+    let cpus = cpus_by_rank(&list.cpus)?;
+    if let Some(sentence) = differ(list).or_else(|| differ_on_a_host(hosts, &cpus)) {
+        return Ok(format!("no {sentence}"));
+    }
+    let key = word.key.map_or("-".into(), |k| text::hex(&k));
+    let by = match (by_name, word.here) {
+        (true, _) => mapping::write(hosts),
+        (_, true) => "here".into(),
+        (_, false) => "map".into(),
+    };
+    Ok(format!("ok {key} {by} {}", load(hosts, &cpus).write()))
+}
+
+/// The host of each rank by its name, or by what the launcher told of a rank that gives no name.
+fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
+    let told = |rank: usize| told.and_then(|hosts| hosts.get(rank).copied());
+    let name = |(rank, item): (usize, _)| match item == TOLD {
+        true => (item, told(rank)),
+        false => (item, None),
+    };
+    mapping::number(
+        &list
+            .hosts
+            .by_rank()
+            .enumerate()
+            .map(name)
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// What a verdict says to one of `size` ranks.
+pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, String> {
+    if let Some(sentence) = verdict.strip_prefix("no ") {
+        return Err(sentence.to_string());
+    }
+    parse(verdict, size).ok_or_else(|| "what rank 0 says that all agree on cannot be read".into())
+}
+
+fn parse(verdict: &str, size: u32) -> Option<Agreed> {
+    let words: Vec<&str> = verdict.split(' ').collect();
+    let &["ok", key, by, load] = words.as_slice() else {
+        return None;
+    };
+    let hosts = match by {
+        "map" | "here" => Hosts::Told,
+        map => Hosts::Named(mapping::parse(map, size)?),
+    };
+    let runs = Runs::parse(load, size)?;
+    Some(Agreed {
+        key: match key {
+            "-" => None,
+            digits => Some(text::unhex(digits)?),
+        },
+        hosts,
+        here: by == "here",
+        load: Load(runs.iter().map(|(word, n)| (word == "1", n)).collect()),
+    })
+}
+
+/// What each rank may run on: the kinds that there are, and of which each rank is.
+struct Kinds {
+    all: Vec<Cpus>,
+    of: Vec<usize>,
+}
+
+fn cpus_by_rank(column: &Runs) -> Result<Kinds, String> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut kinds = Kinds {
+        all: Vec::new(),
+        of: Vec::new(),
+    };
+    for (item, n) in column.iter() {
+        let kind = match known.get(item) {
+            Some(kind) => *kind,
+            None => {
+                let cpus = Cpus::parse(item);
+                kinds
+                    .all
+                    .push(cpus.ok_or_else(|| format!("'{item}' is no set of processors"))?);
+                known.insert(item, kinds.all.len() - 1);
+                kinds.all.len() - 1
+            }
+        };
+        kinds.of.extend(std::iter::repeat_n(kind, n as usize));
+    }
+    Ok(kinds)
+}
+
+/// Who is on a crowded host. Hosts with the same ranks are judged once.
+fn load(hosts: &[u32], cpus: &Kinds) -> Runs {
+    let mut there: HashMap<u32, BTreeMap<usize, u32>> = HashMap::new();
+    for (host, kind) in hosts.iter().zip(&cpus.of) {
+        *there.entry(*host).or_default().entry(*kind).or_default() += 1;
+    }
+    let mut judged: HashMap<&BTreeMap<usize, u32>, bool> = HashMap::new();
+    let mut runs = Runs::default();
+    for host in hosts {
+        let here = &there[host];
+        let crowded = *judged.entry(here).or_insert_with(|| {
+            let kinds = here.iter().map(|(kind, n)| (&cpus.all[*kind], *n));
+            is_crowded(&kinds.collect::<Vec<_>>())
+        });
+        runs.push(if crowded { "1" } else { "0" }, 1);
+    }
+    runs
+}
+
+/// A sentence, if a knob is not the same on all ranks.
+fn differ(list: &List) -> Option<String> {
+    if list.knobs.iter().count() < 2 {
+        return None;
+    }
+    let said: Vec<_> = list.knobs.by_rank().map(knobs).collect();
+    let names = said.iter().flatten().map(|(name, _)| *name);
+    let names: std::collections::BTreeSet<&str> = names.collect();
+    names.into_iter().find_map(|name| {
+        let own = |set: &Vec<(&str, String)>| {
+            let found = set.iter().find(|(n, _)| *n == name);
+            found.map_or_else(|| default_of(name), |(_, value)| format!("'{value}'"))
+        };
+        let values: Vec<String> = said.iter().map(own).collect();
+        disagreement(name, "all ranks", &values, |_| true)
+    })
+}
+
+fn default_of(name: &str) -> String {
+    let row = ALL.iter().find(|k| k.name == name);
+    format!("'{}' (the default)", row.map_or("", |k| k.default))
+}
+
+/// A sentence, if `KW_CPUS` is not the same on all ranks of some host.
+fn differ_on_a_host(hosts: &[u32], cpus: &Kinds) -> Option<String> {
+    if cpus.all.iter().all(|c| c.most == cpus.all[0].most) {
+        return None;
+    }
+    let most = |kind: &usize| cpus.all[*kind].most;
+    let mut first: HashMap<u32, Option<u32>> = HashMap::new();
+    let ranks = hosts.iter().zip(&cpus.of);
+    let odd = ranks.map(|(host, kind)| (*host, most(kind)));
+    let odd = odd
+        .into_iter()
+        .find(|(h, m)| first.entry(*h).or_insert(*m) != m);
+    let (odd, _) = odd?;
+    let value = |kind| most(kind).map_or("'auto'".into(), |n| format!("'{n}'"));
+    let values: Vec<String> = cpus.of.iter().map(value).collect();
+    disagreement("KW_CPUS", "all ranks of a host", &values, |r| {
+        hosts[r] == odd
+    })
+}
+
+/// Who says what, where `among` does not say the same.
+fn disagreement(
+    name: &str,
+    where_: &str,
+    values: &[String],
+    among: impl Fn(usize) -> bool,
+) -> Option<String> {
+    let mut said: Vec<(&str, Vec<u32>)> = Vec::new();
+    for (rank, value) in values.iter().enumerate().filter(|(r, _)| among(*r)) {
+        match said.iter_mut().find(|(v, _)| v == value) {
+            Some((_, who)) => who.push(rank as u32),
+            None => said.push((value, vec![rank as u32])),
+        }
+    }
+    if said.len() < 2 {
+        return None;
+    }
+    let shown = said.iter().take(4);
+    let mut words: Vec<String> = shown
+        .map(|(v, who)| format!("{v} on {}", ranks(who)))
+        .collect();
+    if said.len() > 4 {
+        words.push(format!("something else on {} more", said.len() - 4));
+    }
+    Some(format!(
+        "{name} must be the same on {where_}, but it is {}; set it for the whole job",
+        words.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Record;
+    use super::*;
+
+    fn rank(host: &str, set: &[u32], knobs: &[(&str, &str)]) -> Record {
+        Record {
+            host: Some(host.into()),
+            cpus: Cpus {
+                set: set.to_vec(),
+                ..Cpus::default()
+            },
+            knobs: knobs
+                .iter()
+                .map(|(n, v)| (n.to_string(), v.to_string()))
+                .collect(),
+        }
+    }
+
+    fn judge(word: &Word, records: &[Record]) -> Result<Agreed, String> {
+        let mut list = List::default();
+        records.iter().for_each(|r| list.join(&List::of(r)));
+        read(&write(word, &list)?, records.len() as u32)
+    }
+
+    #[test]
+    fn each_host_is_judged_by_its_own_ranks() {
+        let sets: [(&str, &[u32]); 6] = [
+            ("a", &[0]),
+            ("a", &[1]),
+            ("b", &[0]),
+            ("b", &[0]),
+            ("a", &[2, 3]),
+            ("c", &[0]),
+        ];
+        let records: Vec<Record> = sets.iter().map(|(h, s)| rank(h, s, &[])).collect();
+        let agreed = judge(&Word::default(), &records).unwrap();
+        assert_eq!(agreed.hosts, Hosts::Named(vec![0, 0, 1, 1, 0, 2]));
+        let crowded: Vec<bool> = (0..6).map(|r| agreed.load.is_crowded(r)).collect();
+        assert_eq!(crowded, [false, false, true, true, false, false]);
+        let word = Word {
+            key: Some([9; 32]),
+            told: Some(vec![0; 6]),
+            named: false,
+            here: true,
+        };
+        let agreed = judge(&word, &records).unwrap();
+        assert_eq!((agreed.key, agreed.hosts), (Some([9; 32]), Hosts::Told));
+        assert!(agreed.here && agreed.load == Load::even(true, 6));
+    }
+
+    #[test]
+    fn who_gives_no_name_is_where_the_launcher_says() {
+        let mut records = vec![rank("x", &[0], &[]); 4];
+        records[1].host = None;
+        records[3].host = None;
+        let mut word = Word {
+            told: Some(vec![0, 1, 2, 1]),
+            ..Word::default()
+        };
+        assert_eq!(judge(&word, &records).unwrap().hosts, Hosts::Told);
+        word.named = true;
+        let hosts = judge(&word, &records).unwrap().hosts;
+        assert_eq!(hosts, Hosts::Named(vec![0, 1, 0, 1]));
+    }
+
+    #[test]
+    fn who_has_another_value_of_a_knob_is_named() {
+        let of = |values: &[&[(&str, &str)]]| {
+            let records: Vec<Record> = values.iter().map(|v| rank("a", &[0], v)).collect();
+            judge(&Word::default(), &records).unwrap_err()
+        };
+        let check = [("KW_CHECK", "yes")];
+        assert_eq!(
+            of(&[&[], &check, &[], &check]),
+            "KW_CHECK must be the same on all ranks, but it is 'no' (the default) on ranks 0, 2, 'yes' on ranks 1, 3; set it for \
+             the whole job"
+        );
+        let said = of(&[&[("KW_COLL", "a")], &[("KW_COLL", "b")]]);
+        assert!(said.contains("'a' on rank 0, 'b' on rank 1"), "{said}");
+    }
+
+    #[test]
+    fn kw_cpus_may_differ_between_hosts_and_not_within_one() {
+        let with = |host: &str, most| Record {
+            cpus: Cpus {
+                most,
+                ..Cpus::default()
+            },
+            ..rank(host, &[], &[])
+        };
+        let hosts = [with("a", Some(2)), with("b", Some(3)), with("a", Some(2))];
+        assert!(judge(&Word::default(), &hosts).is_ok());
+        let mut hosts = hosts.to_vec();
+        hosts.push(with("b", None));
+        assert_eq!(
+            judge(&Word::default(), &hosts).unwrap_err(),
+            "KW_CPUS must be the same on all ranks of a host, but it is '3' on rank 1, 'auto' on rank 3; set it for the whole job"
+        );
+    }
+}
