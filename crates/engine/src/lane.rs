@@ -11,6 +11,7 @@
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
+use crate::poll_backoff::PollBackoff;
 use crate::sleeper::Sleeper;
 use kw_base::Peer;
 use kw_base::counters::Counter;
@@ -88,9 +89,11 @@ pub struct Inner<T> {
     next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
     pub(crate) told: u64,
-    spin: Duration,
+    pub(crate) spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
+    /// Looks in vain of calls that do not wait.
+    pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
     /// Whether the program stays away when it leaves.
@@ -166,6 +169,7 @@ impl<T: Send + 'static> Lane<T> {
             told: 0,
             spin: Duration::ZERO,
             crowded: false,
+            polls: PollBackoff::default(),
             watch: Duration::ZERO,
             sleeper: None,
             habit: Habit::default(),
@@ -376,7 +380,7 @@ fn poll_until<T: Send + 'static>(
                 false => guard.fetch_time(),
             };
             if waited >= spin + longer {
-                if sleep_once(guard, on, ready) {
+                if sleep_once(guard, on, LONGEST_SLEEP, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
                 // It woke for something else, after a long time: the next look in vain need not be as long.
@@ -390,11 +394,12 @@ fn poll_until<T: Send + 'static>(
     }
 }
 
-/// Drain, arm, drain again, sleep. Says whether `ready` said so.
+/// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
 #[cold]
-fn sleep_once<T: Send + 'static>(
+pub(crate) fn sleep_once<T: Send + 'static>(
     guard: &mut Guard<'_, T>,
     on: WaitOn<'_>,
+    most: Duration,
     ready: &mut impl FnMut(&mut Inner<T>) -> bool,
 ) -> bool {
     let Some(sleeper) = guard.sleeper.clone() else {
@@ -412,7 +417,7 @@ fn sleep_once<T: Send + 'static>(
         guard.wake_waiters();
         return ready(guard);
     }
-    let longest = guard.engine.as_ref().map_or(LONGEST_SLEEP, longest_sleep);
+    let longest = guard.engine.as_ref().map_or(most, longest_sleep).min(most);
     guard.role = Role::CallerAsleep;
     if guard.has_news(Safety::Restricted) {
         let core = guard.core.clone();
@@ -576,7 +581,7 @@ impl<T> Inner<T> {
     }
 
     /// The role falls free: somebody who waits should take it.
-    fn pass_on(&mut self) {
+    pub(crate) fn pass_on(&mut self) {
         if self.role == Role::Free
             && let Some(w) = self.waiters.first()
         {

@@ -12,6 +12,7 @@ mod events;
 mod handover;
 mod lane;
 pub mod paths;
+mod poll_backoff;
 mod seats;
 mod sleeper;
 

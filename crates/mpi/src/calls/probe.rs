@@ -7,7 +7,7 @@ use crate::handle::{CommH, MessageH, RequestH, TypeH};
 use crate::objects::message::Message;
 use crate::objects::request::{Flight, Kind, Part};
 use crate::objects::status::{FROM_PROC_NULL, received};
-use crate::state::{Mpi, State};
+use crate::state::{Guard, Mpi, State};
 use kw_engine::{Found, MessageId, WaitOn, Want};
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::{Addr, Buf};
@@ -16,17 +16,13 @@ fn status_of(found: &Found) -> Status {
     received(found.source, found.tag, found.len)
 }
 
-/// Looks once; progresses and looks again when nothing is there.
+/// Looks; progresses and looks again when nothing is there.
 fn look<T>(
-    state: &mut State,
+    guard: &mut Guard<'_>,
     mut find: impl FnMut(&mut kw_engine::Engine) -> Option<T>,
 ) -> Res<Option<T>> {
-    let (engine, _) = running(state)?;
-    if let Some(found) = find(engine) {
-        return Ok(Some(found));
-    }
-    engine.progress();
-    Ok(find(engine))
+    running(guard)?;
+    Ok(guard.poll(|s| s.engine.as_mut().and_then(&mut find)))
 }
 
 fn on(want: &Want) -> WaitOn<'static> {
