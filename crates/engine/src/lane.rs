@@ -9,6 +9,7 @@
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`kw_core::duty`]).
 
 use crate::collective::Watch;
+use crate::departed::DOUBT;
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
@@ -327,7 +328,7 @@ fn poll_until<T: Send + 'static>(
     let (full, crowded) = (guard.spin, guard.crowded);
     let (mut spin, mut woken) = (full, false);
     let mut idle = 0u32;
-    let mut since = None;
+    let (mut since, mut slept_since) = (None, None);
     loop {
         let Some(engine) = guard.engine.as_mut() else {
             return;
@@ -380,7 +381,12 @@ fn poll_until<T: Send + 'static>(
                 false => guard.fetch_time(),
             };
             if waited >= spin + longer {
-                if sleep_once(guard, on, LONGEST_SLEEP, ready) {
+                let doubtful = now.since(*slept_since.get_or_insert(now)) >= DOUBT;
+                if doubtful && guard.doubt(on, ready) {
+                    return guard.count(Counter::WaitsSlept);
+                }
+                let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
+                if sleep_once(guard, on, most, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
                 // It woke for something else, after a long time: the next look in vain need not be as long.
@@ -391,6 +397,28 @@ fn poll_until<T: Send + 'static>(
         } else if idle > ROUNDS_AT_FULL_SPEED {
             spin_hint();
         }
+    }
+}
+
+impl<T: Send + 'static> Guard<'_, T> {
+    /// Before another sleep of a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
+    /// threads that are parked, too.
+    #[cold]
+    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T>) -> bool) -> bool {
+        let inner = &mut **self;
+        let Some(engine) = &mut inner.engine else {
+            return true;
+        };
+        for w in &inner.waiters {
+            engine.doubt(WaitOn {
+                requests: &w.requests,
+                from: None,
+                board: w.board,
+            });
+        }
+        engine.doubt(on);
+        inner.wake_waiters();
+        ready(self)
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod boot;
 mod collective;
+mod departed;
 mod engine;
 mod event_thread;
 mod events;

@@ -251,6 +251,7 @@ impl<B: Memory> Machine<B> {
 
     /// The peer has left in peace, or is gone: it need not be told anything.
     pub fn on_left(&mut self, peer: Peer) {
+        self.peers[peer.idx()].end.left = true;
         let brake = &mut self.peers[peer.idx()].brake;
         self.flood.holding -= std::mem::replace(&mut brake.holding, false) as usize;
     }

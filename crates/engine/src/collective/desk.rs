@@ -481,6 +481,16 @@ impl Desks {
             .is_none_or(|d| d.reached(watch.for_))
     }
 
+    /// Place on the host of the rank that a schedule waits for.
+    #[cold]
+    pub(crate) fn place_of(&self, watch: Watch) -> Option<u32> {
+        let For::Word { member, .. } = watch.for_ else {
+            return None;
+        };
+        let desk = self.desks.get(watch.desk.0 as usize)?.as_deref()?;
+        desk.places.get(member as usize).copied()
+    }
+
     /// Calls may run by other schedules from now on.
     pub(super) fn forget_shorts(&mut self) {
         for desk in self.desks.iter_mut().flatten() {
