@@ -7,7 +7,7 @@
 
 #define HOPS 50
 #define WORK 50000
-#define MOST 20000 /* looks in vain for each time the token is passed on: ten times what was counted, a fiftieth of what it was */
+#define MOST 10000 /* looks in vain for each time the token is passed on: some hundred are needed, a rank that gives nothing away makes 100000 */
 
 static long in_vain;
 static volatile double sink;
