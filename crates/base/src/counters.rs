@@ -108,6 +108,8 @@ counters! {
     EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
+    PollsYielded = "polls_yielded", "calls", "Calls that looked in vain once more (MPI_Test, MPI_Iprobe, ...) and let others run on their processor.", Progress, Count, User;
+    PollsSlept = "polls_slept", "calls", "Calls that looked in vain once more and slept in the kernel: for no longer in all than the program had been awake.", Progress, Count, User;
     Spread = "spread", "times", "Times this rank moved to a processor with fewer ranks while it waited.", Progress, Count, Tuner;
     WakeupsLost = "wakeups_lost", "times", "Sleeps that ran their full second although something had come meanwhile: there should be none.", Progress, Count, Developer;
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;

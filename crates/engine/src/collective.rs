@@ -70,6 +70,8 @@ pub(crate) struct Collectives {
     publisher: NontemporalCopier,
     /// Some run has begun to wait on a board since a thread last made ready to sleep.
     pub(crate) unwatched: bool,
+    /// A wait on a board for a rank that has left, and why it never ends.
+    pub(crate) departed: Option<(Watch, String)>,
     /// What failed runs have left: transfers that could not be taken back, and the memory they are in.
     leaving: Vec<(Vec<ReqId>, Buf)>,
 }
@@ -116,6 +118,20 @@ impl Collectives {
     #[inline]
     pub(crate) fn active(&self) -> usize {
         self.running.len()
+    }
+
+    /// What a schedule that nobody drives waits for: on a board, or for transfers that have not been taken.
+    #[cold]
+    pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
+        let (_, run) = self.running.iter().find(|r| r.0 == req)?;
+        let flights = run.flights.iter().filter_map(|f| f.req).collect();
+        Some((run.waits, flights))
+    }
+
+    #[cold]
+    pub(crate) fn take_running(&mut self, req: ReqId) -> Option<Box<Run>> {
+        let at = self.running.iter().position(|r| r.0 == req)?;
+        Some(self.running.swap_remove(at).1)
     }
 
     /// A thread of this rank is about to sleep: whatever runs wait for on boards wakes it.
@@ -347,6 +363,17 @@ impl Engine {
             run.pc = run.schedule.steps.len();
         }
         run.fail(failure);
+    }
+
+    /// Ends a run that can never come to its end. This rank's turn on the board passes on.
+    #[cold]
+    pub fn abandon(&mut self, mut run: Box<Run>, failure: Failure) -> Option<Failure> {
+        run.fail(failure);
+        self.give_up(&mut run);
+        if let Some(berth) = &run.berth {
+            self.collectives.desks.end(berth, run.raised);
+        }
+        self.recycle(run)
     }
 
     #[inline]

@@ -123,6 +123,8 @@ pub struct Engine {
     looks: u32,
     /// `arrivals` when the program last asked in vain, and since when it has been so.
     quiet: (u64, Tick),
+    /// Other threads of this rank may send to it while one waits.
+    pub(crate) has_threads: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -178,7 +180,13 @@ impl Engine {
             actions: Vec::new(),
             looks,
             quiet: (0, kw_sys::clock::now()),
+            has_threads: true,
         }
+    }
+
+    /// Says whether other threads of this rank may be in MPI while one is.
+    pub fn set_threads(&mut self, has: bool) {
+        self.has_threads = has;
     }
 
     /// Moves this thread, one of the program's, to another processor of the host if that spreads its ranks, when it is time to look.

@@ -9,9 +9,11 @@
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`crate::duty`]).
 
 use crate::collective::Watch;
+use crate::departed::DOUBT;
 use crate::duty::{Duty, Habit};
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
+use crate::poll_backoff::PollBackoff;
 use crate::sleeper::Sleeper;
 use kw_base::Peer;
 use kw_base::counters::Counter;
@@ -89,9 +91,11 @@ pub struct Inner<T> {
     next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
     pub(crate) told: u64,
-    spin: Duration,
+    pub(crate) spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
+    /// Looks in vain of calls that do not wait.
+    pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<Sleeper>>,
     /// Whether the program stays away when it leaves.
@@ -166,6 +170,7 @@ impl<T: Send + 'static> Lane<T> {
             told: 0,
             spin: Duration::ZERO,
             crowded: false,
+            polls: PollBackoff::default(),
             watch: Duration::ZERO,
             sleeper: None,
             habit: Habit::default(),
@@ -327,7 +332,7 @@ fn poll_until<T: Send + 'static>(
     let (full, crowded) = (guard.spin, guard.crowded);
     let (mut spin, mut woken) = (full, false);
     let mut idle = 0u32;
-    let mut since = None;
+    let (mut since, mut slept_since) = (None, None);
     loop {
         let Some(engine) = guard.engine.as_mut() else {
             return;
@@ -380,7 +385,12 @@ fn poll_until<T: Send + 'static>(
                 false => guard.fetch_time(),
             };
             if waited >= spin + longer {
-                if sleep_once(guard, on, ready) {
+                let doubtful = now.since(*slept_since.get_or_insert(now)) >= DOUBT;
+                if doubtful && guard.doubt(on, ready) {
+                    return guard.count(Counter::WaitsSlept);
+                }
+                let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
+                if sleep_once(guard, on, most, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
                 // It woke for something else, after a long time: the next look in vain need not be as long.
@@ -394,11 +404,34 @@ fn poll_until<T: Send + 'static>(
     }
 }
 
-/// Drain, arm, drain again, sleep. Says whether `ready` said so.
+impl<T: Send + 'static> Guard<'_, T> {
+    /// Before another sleep of a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
+    /// threads that are parked, too.
+    #[cold]
+    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T>) -> bool) -> bool {
+        let inner = &mut **self;
+        let Some(engine) = &mut inner.engine else {
+            return true;
+        };
+        for w in &inner.waiters {
+            engine.doubt(WaitOn {
+                requests: &w.requests,
+                from: None,
+                board: w.board,
+            });
+        }
+        engine.doubt(on);
+        inner.wake_waiters();
+        ready(self)
+    }
+}
+
+/// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
 #[cold]
-fn sleep_once<T: Send + 'static>(
+pub(crate) fn sleep_once<T: Send + 'static>(
     guard: &mut Guard<'_, T>,
     on: WaitOn<'_>,
+    most: Duration,
     ready: &mut impl FnMut(&mut Inner<T>) -> bool,
 ) -> bool {
     let Some(sleeper) = guard.sleeper.clone() else {
@@ -416,7 +449,7 @@ fn sleep_once<T: Send + 'static>(
         guard.wake_waiters();
         return ready(guard);
     }
-    let longest = guard.engine.as_ref().map_or(LONGEST_SLEEP, longest_sleep);
+    let longest = guard.engine.as_ref().map_or(most, longest_sleep).min(most);
     guard.role = Role::CallerAsleep;
     if guard.has_news(Safety::Restricted) {
         let core = guard.core.clone();
@@ -580,7 +613,7 @@ impl<T> Inner<T> {
     }
 
     /// The role falls free: somebody who waits should take it.
-    fn pass_on(&mut self) {
+    pub(crate) fn pass_on(&mut self) {
         if self.role == Role::Free
             && let Some(w) = self.waiters.first()
         {

@@ -6,6 +6,7 @@
 
 pub mod boot;
 mod collective;
+mod departed;
 mod duty;
 mod engine;
 mod event_thread;
@@ -13,6 +14,7 @@ mod events;
 mod handover;
 mod lane;
 pub mod paths;
+mod poll_backoff;
 mod seats;
 mod sleeper;
 

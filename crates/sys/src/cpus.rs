@@ -24,6 +24,13 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
+/// How long this thread could have run since its start but another had the processor; zero where the system does not say.
+pub fn waited() -> std::time::Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|w| w.parse().ok());
+    std::time::Duration::from_nanos(nanos.unwrap_or(0))
+}
+
 /// Moves this thread to a processor that it may use; it stays as free to be moved again as it was. Says whether it did.
 pub fn move_to(cpu: usize) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -481,6 +481,16 @@ impl Desks {
             .is_none_or(|d| d.reached(watch.for_))
     }
 
+    /// Place on the host of the rank that a schedule waits for.
+    #[cold]
+    pub(crate) fn place_of(&self, watch: Watch) -> Option<u32> {
+        let For::Word { member, .. } = watch.for_ else {
+            return None;
+        };
+        let desk = self.desks.get(watch.desk.0 as usize)?.as_deref()?;
+        desk.places.get(member as usize).copied()
+    }
+
     /// This rank is about to sleep until then, among other things.
     pub(crate) fn sleep_for(&mut self, watch: Watch) {
         let For::Word { member, .. } = watch.for_ else {

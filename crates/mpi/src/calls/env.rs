@@ -63,6 +63,9 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
     guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
+    if let Some(engine) = &mut guard.engine {
+        engine.set_threads(level == THREAD_MULTIPLE);
+    }
     let life = &mut guard.above.life;
     life.world = World::Open;
     life.level = level;
@@ -198,6 +201,9 @@ fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
     let mut guard = mpi
         .lane
         .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()));
+    if let Some(engine) = &mut guard.engine {
+        engine.leave_job();
+    }
     let (me, size) = whoami(&guard)?;
     let (me, parent) = (me.0, me.0 & me.0.wrapping_sub(1));
     let mut step = 1;

@@ -4,11 +4,12 @@
 //! the order in which they were made, for each communicator, rank and tag; so each carries its number among those, in a
 //! tag of the library's own that no other receive sees.
 
-use crate::calls::p2p::{End, end, incoming, outgoing, running};
+use crate::calls::p2p::{End, end, incoming, outgoing};
+use crate::calls::request::has_ended;
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, InfoH, RequestH, TypeH};
 use crate::objects::persistent::{Partitions, Persistent, Start, make_ready, not_partitioned};
-use crate::objects::request::{Kind, pending};
+use crate::objects::request::Kind;
 use crate::objects::status::{EMPTY, FROM_PROC_NULL};
 use crate::state::{Mpi, Tables};
 use kw_engine::SendMode;
@@ -192,11 +193,6 @@ pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) ->
         },
         _ => return Err(not_partitioned(request)),
     }
-    if pending(&guard, request).is_some() {
-        let engine = running(&mut guard)?.0;
-        engine.progress();
-        engine.asked_in_vain();
-    }
-    flag.set(pending(&guard, request).is_none() as i32);
+    flag.set(has_ended(&mut guard, request) as i32);
     Ok(())
 }

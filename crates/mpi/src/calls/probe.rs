@@ -5,10 +5,10 @@ use crate::calls::p2p::{from, running, settle, want};
 use crate::error::Res;
 use crate::handle::{CommH, MessageH, RequestH, TypeH};
 use crate::objects::message::Message;
-use crate::objects::request::{Flight, Kind, Part};
+use crate::objects::request::{Flight, Kind, Part, explain};
 use crate::objects::status::{FROM_PROC_NULL, received};
-use crate::state::{Mpi, State};
-use kw_engine::{Found, MessageId, WaitOn, Want};
+use crate::state::{Guard, Mpi, State};
+use kw_engine::{Engine, Failure, Found, MessageId, WaitOn, Want};
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::{Addr, Buf};
 
@@ -16,17 +16,13 @@ fn status_of(found: &Found) -> Status {
     received(found.source, found.tag, found.len)
 }
 
-/// Looks once; progresses and looks again when nothing is there.
+/// Looks; progresses and looks again when nothing is there.
 fn look<T>(
-    state: &mut State,
-    mut find: impl FnMut(&mut kw_engine::Engine) -> Option<T>,
+    guard: &mut Guard<'_>,
+    mut find: impl FnMut(&mut Engine) -> Option<T>,
 ) -> Res<Option<T>> {
-    let (engine, _) = running(state)?;
-    if let Some(found) = find(engine) {
-        return Ok(Some(found));
-    }
-    engine.progress();
-    Ok(find(engine))
+    running(guard)?;
+    Ok(guard.poll(|s| s.engine.as_mut().and_then(&mut find)))
 }
 
 fn on(want: &Want) -> WaitOn<'static> {
@@ -35,6 +31,15 @@ fn on(want: &Want) -> WaitOn<'static> {
         from: from(want),
         ..WaitOn::default()
     }
+}
+
+/// Why no message will come: whoever could send it has left.
+fn never_comes(engine: &Engine, want: &Want) -> Option<Failure> {
+    engine.never_comes(want.source.map(|s| s.1))
+}
+
+fn hopeless(engine: &Engine, want: &Want, comm: CommH) -> Res {
+    never_comes(engine, want).map_or(Ok(()), |f| Err(explain(f).on(comm)))
 }
 
 /// MPI_Probe
@@ -48,15 +53,18 @@ pub fn probe(mpi: &Mpi, source: i32, tag: i32, comm: CommH, status: StatusOut) -
     let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
             found = engine.probe(want);
-            found.is_some()
+            found.is_some() || never_comes(engine, &want).is_some()
         }
         None => true,
     });
-    running(&mut guard)?;
-    if let Some(found) = found {
-        status.set_keeping_error(status_of(&found));
+    let (engine, _) = running(&mut guard)?;
+    match found {
+        Some(found) => {
+            status.set_keeping_error(status_of(&found));
+            Ok(())
+        }
+        None => hopeless(engine, &want, comm),
     }
-    Ok(())
 }
 
 /// MPI_Iprobe
@@ -117,14 +125,14 @@ pub fn mprobe(
     let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
             taken = engine.take_message(want);
-            taken.is_some()
+            taken.is_some() || never_comes(engine, &want).is_some()
         }
         None => true,
     });
-    running(&mut guard)?;
+    let (engine, _) = running(&mut guard)?;
     match taken {
         Some(taken) => hand_over(&mut guard, comm, taken, message, status),
-        None => Ok(()),
+        None => hopeless(engine, &want, comm),
     }
 }
 

@@ -41,16 +41,9 @@ pub(crate) fn wait_until_ended<'a>(
 
 /// Whether a request has ended; progresses once when it has not.
 #[inline]
-pub(crate) fn has_ended(state: &mut State, handle: RequestH) -> Res<bool> {
-    if pending(state, handle).is_none() {
-        return Ok(true);
-    }
-    running(state)?.0.progress();
-    let ended = pending(state, handle).is_none();
-    if !ended {
-        running(state)?.0.asked_in_vain();
-    }
-    Ok(ended)
+pub(crate) fn has_ended(guard: &mut Guard<'_>, handle: RequestH) -> bool {
+    let ended = |s: &mut State| pending(s, handle).is_none().then_some(());
+    guard.poll(ended).is_some()
 }
 
 /// Asks the user's functions, with the lane released, for what a generalized request left.
@@ -118,7 +111,7 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
         return Ok(());
     }
     let mut guard = lock_serving(mpi);
-    if !has_ended(&mut guard, handle)? {
+    if !has_ended(&mut guard, handle) {
         flag.set(0);
         return Ok(());
     }
@@ -157,7 +150,7 @@ pub fn request_get_status(mpi: &Mpi, request: RequestH, flag: Out<i32>, status: 
         flag.set(1);
         return Ok(());
     }
-    let ended = has_ended(&mut guard, request)?;
+    let ended = has_ended(&mut guard, request);
     flag.set(ended as i32);
     if ended {
         drop(look(mpi, guard, request, status)?);

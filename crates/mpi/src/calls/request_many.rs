@@ -4,7 +4,6 @@
 //! means to wait for one after the other, so a thread is woken no oftener than it must be and nothing is allocated.
 
 use crate::calls::coll::{lock_serving, wait_serving};
-use crate::calls::p2p::running;
 use crate::calls::request::{ask, conclude, look, wait_until_ended};
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::RequestH;
@@ -104,19 +103,6 @@ impl List {
     fn conclude(self, guard: Guard<'_>, i: usize, status: StatusOut) -> Res {
         let replace = |null| self.handles.set(i, null);
         conclude(guard, self.handles.get(i), replace, status)
-    }
-
-    /// Looks with `look`; progresses and looks again when it finds nothing.
-    fn poll<T>(self, state: &mut State, look: impl Fn(&State) -> Option<T>) -> Res<Option<T>> {
-        if let Some(found) = look(state) {
-            return Ok(Some(found));
-        }
-        running(state)?.0.progress();
-        let found = look(state);
-        if found.is_none() {
-            running(state)?.0.asked_in_vain();
-        }
-        Ok(found)
     }
 }
 
@@ -248,7 +234,7 @@ pub fn testall(
     let list = List::new(count, array_of_requests)?;
     let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
-    let all = list.poll(&mut guard, |s| list.all(s).then_some(()))?;
+    let all = guard.poll(|s| list.all(s).then_some(()));
     flag.set(all.is_some() as i32);
     if all.is_none() {
         return Ok(());
@@ -297,7 +283,7 @@ pub fn testany(
         status.set(EMPTY);
         return Ok(());
     }
-    let found = list.poll(&mut guard, |s| list.first(s))?;
+    let found = guard.poll(|s| list.first(s));
     flag.set(found.is_some() as i32);
     match found {
         Some(i) => {
@@ -361,7 +347,7 @@ pub fn testsome(
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    list.poll(&mut guard, |s| list.first(s))?;
+    guard.poll(|s| list.first(s));
     harvest_some(guard, list, outcount, array_of_indices, array_of_statuses)
 }
 
@@ -387,7 +373,7 @@ pub fn request_get_status_all(
     let list = List::new(count, array_of_requests)?;
     let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
-    let all = list.poll(&mut guard, |s| list.all(s).then_some(()))?;
+    let all = guard.poll(|s| list.all(s).then_some(()));
     flag.set(all.is_some() as i32);
     if all.is_some() {
         for i in 0..list.n {
@@ -414,7 +400,7 @@ pub fn request_get_status_any(
         status.set(EMPTY);
         return Ok(());
     }
-    let found = list.poll(&mut guard, |s| list.first(s))?;
+    let found = guard.poll(|s| list.first(s));
     flag.set(found.is_some() as i32);
     if let Some(i) = found {
         index.set(i as i32);
@@ -438,7 +424,7 @@ pub fn request_get_status_some(
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    list.poll(&mut guard, |s| list.first(s))?;
+    guard.poll(|s| list.first(s));
     let mut found = 0;
     for i in 0..list.n {
         if list.ended(&guard, i) {

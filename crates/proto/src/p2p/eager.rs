@@ -94,6 +94,8 @@ impl<B: Memory> Machine<B> {
             Kind::CancelAck => self.on_cancel_ack(head),
             Kind::Hold => self.on_peer_flow(from, true),
             Kind::Go => self.on_peer_flow(from, false),
+            Kind::Waits => self.on_waits(from),
+            Kind::Left => self.on_left_job(from),
             Kind::Bye | Kind::Written | Kind::More => Ok(()),
             // A path's own: it hands none on.
             Kind::Striped | Kind::Piece | Kind::Taken => Ok(()),

@@ -251,6 +251,7 @@ impl<B: Memory> Machine<B> {
 
     /// The peer has left in peace, or is gone: it need not be told anything.
     pub fn on_left(&mut self, peer: Peer) {
+        self.peers[peer.idx()].end.left = true;
         let peer_flow = &mut self.peers[peer.idx()].peer_flow;
         self.flow_control.holding -= std::mem::replace(&mut peer_flow.holding, false) as usize;
     }

@@ -1,6 +1,7 @@
 //! The machine: requests, queues, peers; what the application asks for.
 
 use super::announce::Flow;
+use super::departed::End;
 use super::flow_control::{FlowControl, PeerFlow};
 use super::rendezvous::Offer;
 use super::table::Choice;
@@ -114,6 +115,8 @@ pub(super) struct PeerState {
     /// The path refused to fetch or put once: never again for this peer.
     pub get_refused: bool,
     pub gone: Option<String>,
+    /// Whether it has called MPI_Finalize.
+    pub end: End,
     /// A path was chosen, and it is still there.
     open: bool,
     /// So it is, and no message must wait before it may go there.
@@ -156,6 +159,8 @@ pub struct Machine<B> {
     /// Bytes of unexpected messages that are kept here.
     held: u64,
     pub(super) flow_control: FlowControl,
+    /// This rank is in MPI_Finalize.
+    pub(super) leaving: bool,
     /// Requests that have not ended, released ones included.
     pub(super) active: usize,
     /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
@@ -172,6 +177,7 @@ impl<B: Memory> Machine<B> {
             peer_flow: PeerFlow::default(),
             get_refused: false,
             gone: None,
+            end: End::default(),
             open: false,
             plain: false,
         };
@@ -186,6 +192,7 @@ impl<B: Memory> Machine<B> {
             wanted: Wanted::default(),
             held: 0,
             flow_control: FlowControl::default(),
+            leaving: false,
             active: 0,
             ended: 0,
         }

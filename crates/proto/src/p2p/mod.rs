@@ -18,6 +18,7 @@
 //! [`table`].
 
 pub mod announce;
+mod departed;
 mod direct;
 pub mod eager;
 mod flow_control;
@@ -25,6 +26,7 @@ mod machine;
 mod rendezvous;
 pub mod table;
 
+pub use departed::Awaits;
 pub use machine::{Machine, Mode, ReqKey, Started};
 
 use crate::wire::{EXTENSION_LEN, Header};

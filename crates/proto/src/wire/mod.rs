@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be acknowledged at once. Not part of a [`Header`].
 pub const AHEAD: u8 = 1;
@@ -73,6 +73,10 @@ pub enum Kind {
     Piece = 18,
     /// All pieces of a payload are in place. `token`: its number.
     Taken = 19,
+    /// The sender of this frame waits for the receiver, and wants to be answered `Left` as soon as that one is in MPI_Finalize.
+    Waits = 20,
+    /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it receives nothing more.
+    Left = 21,
 }
 
 impl Kind {
@@ -80,9 +84,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 19] = [
+        const ALL: [Kind; 21] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, Written, More, Hold, Go, Striped, Piece, Taken,
+            Bye, Written, More, Hold, Go, Striped, Piece, Taken, Waits, Left,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }

@@ -20,7 +20,7 @@ use crate::error::Res;
 use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_engine::{BoardId, Drive, Like, Run, UserStep, WaitOn, Watch};
+use kw_engine::{BoardId, Drive, Engine, Like, Run, UserStep, WaitOn, Watch};
 use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
@@ -65,7 +65,14 @@ fn block_as<'a>(
                 });
             }
             Drive::Board(watch) if engine.linger(watch) => {}
-            Drive::Board(watch) => guard = wait_for_board(mpi, guard, watch),
+            Drive::Board(watch) => {
+                guard = wait_for_board(mpi, guard, watch);
+                let engine = guard.engine.as_mut().ok_or_else(not_running)?;
+                if let Some(failure) = engine.departed(watch) {
+                    let failure = engine.abandon(run, failure);
+                    return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
+                }
+            }
             Drive::User(step) => {
                 drop(guard);
                 run = call_user(mpi, run, step);
@@ -130,7 +137,8 @@ fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a>
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.reached(watch))
+        let over = |e: &Engine| e.reached(watch) || e.departed(watch).is_some();
+        s.engine.as_ref().is_none_or(over)
     })
 }
 

@@ -144,6 +144,11 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut short: Box<Sh
         };
         if !engine.linger(watch) {
             guard = wait_for_board(mpi, guard, watch);
+            let engine = guard.engine.as_mut().ok_or_else(not_running)?;
+            if let Some(failure) = engine.departed(watch) {
+                engine.end_short(short);
+                return Err(explain(failure).on(comm));
+            }
         }
     }
 }

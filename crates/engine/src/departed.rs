@@ -1,0 +1,127 @@
+//! A wait that lasts: whether it is for a rank that has called MPI_Finalize and never ends ([`kw_proto::p2p::Awaits`]).
+//!
+//! Called by the thread that waits, with the lane held, before it goes back to sleep.
+
+use crate::collective::Watch;
+use crate::engine::{Engine, Failure, Outcome, ReqId};
+use crate::lane::WaitOn;
+use kw_base::Peer;
+use kw_proto::p2p::Awaits;
+use std::time::Duration;
+
+/// A wait that has lasted so long is doubted: whom it depends on is asked, at the price of one short message for each pair of ranks.
+pub(crate) const DOUBT: Duration = Duration::from_millis(100);
+
+impl Engine {
+    /// This rank is in MPI_Finalize, and what it had to send is out.
+    pub fn leave_job(&mut self) {
+        self.machine.leave();
+        self.flush();
+    }
+
+    /// Asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
+    /// several requests goes on while any of them can end.
+    pub(crate) fn doubt(&mut self, on: WaitOn<'_>) {
+        if self.machine.is_leaving() {
+            return;
+        }
+        match (on.board, on.from) {
+            (Some(watch), _) => {
+                if let Some(why) = self.doubt_board(watch) {
+                    self.collectives.departed = Some((watch, why));
+                }
+            }
+            (None, Some(peer)) if on.requests.is_empty() => _ = self.doubt_peer(peer),
+            (None, None) if on.requests.is_empty() => _ = self.doubt_all(),
+            _ => {
+                let why: Option<Vec<String>> =
+                    on.requests.iter().map(|&r| self.doubt_request(r)).collect();
+                for (&req, why) in on.requests.iter().zip(why.unwrap_or_default()) {
+                    self.end_hopeless(req, why);
+                }
+            }
+        }
+        self.flush();
+    }
+
+    /// Why a probe of this source, or of any, that has found nothing never will.
+    pub fn never_comes(&self, source: Option<Peer>) -> Option<Failure> {
+        let why = match source {
+            Some(peer) => self.machine.why_left(peer),
+            None => self.all_left(),
+        };
+        why.map(Failure::PeerGone)
+    }
+
+    /// What went wrong with a collective that waits on a board for a rank that has left.
+    pub fn departed(&self, watch: Watch) -> Option<Failure> {
+        let departed = self.collectives.departed.as_ref();
+        departed
+            .filter(|d| d.0 == watch)
+            .map(|d| Failure::PeerGone(d.1.clone()))
+    }
+
+    fn doubt_request(&mut self, req: ReqId) -> Option<String> {
+        match self.machine.awaits(req.0) {
+            Awaits::Nobody => None,
+            Awaits::Peer(peer) => self.doubt_peer(peer),
+            Awaits::Anyone => self.doubt_all(),
+            Awaits::Owner => self.doubt_run(req),
+        }
+    }
+
+    fn doubt_peer(&mut self, peer: Peer) -> Option<String> {
+        if peer == self.me() {
+            return None;
+        }
+        self.machine.ask(peer);
+        self.machine.why_left(peer)
+    }
+
+    /// One that is still there is enough, and so is one question.
+    fn doubt_all(&mut self) -> Option<String> {
+        if let Some(peer) = self.machine.somebody(self.me()) {
+            self.machine.ask(peer);
+        }
+        self.all_left()
+    }
+
+    fn all_left(&self) -> Option<String> {
+        let alone =
+            self.size() > 1 && !self.has_threads && self.machine.somebody(self.me()).is_none();
+        let why =
+            "every other rank of the job has called MPI_Finalize: nobody is left that could send";
+        alone.then(|| why.into())
+    }
+
+    /// A rank that has left has done all it will on the board before it said so.
+    fn doubt_board(&mut self, watch: Watch) -> Option<String> {
+        let place = self.collectives.desks.place_of(watch)?;
+        let mut all = (0..self.size()).map(Peer);
+        let peer = all.find(|&p| self.paths.place(p) == Some(place))?;
+        let why = self.doubt_peer(peer)?;
+        (!self.collectives.desks.reached(watch)).then_some(why)
+    }
+
+    fn doubt_run(&mut self, req: ReqId) -> Option<String> {
+        let (watch, flights) = self.collectives.waits_of(req)?;
+        if let Some(watch) = watch {
+            return self.doubt_board(watch);
+        }
+        flights.into_iter().find_map(|r| self.doubt_request(r))
+    }
+
+    fn end_hopeless(&mut self, req: ReqId, why: String) {
+        if self.machine.awaits(req.0) != Awaits::Owner {
+            return self.machine.fail(req.0, &why);
+        }
+        if let Some(run) = self.collectives.take_running(req) {
+            let failure = self.abandon(run, Failure::PeerGone(why));
+            let end = Outcome {
+                failure,
+                ..Outcome::CLEAN
+            };
+            self.machine.close(req.0, end);
+        }
+    }
+}

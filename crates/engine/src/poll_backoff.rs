@@ -1,0 +1,295 @@
+//! What a call does that has looked for something, found nothing and returns (MPI_Test, MPI_Iprobe, ...): a program that calls it again and
+//! again polls, and must not keep the processor from whoever brings what it looks for.
+//!
+//! A *row* is looks in vain with no other call in between; whatever moves ends it, and so does a program that computes between two
+//! looks. Where ranks share processors a row that goes on lets others run now and then; when it has lasted as long as a
+//! blocking call polls, it also sleeps on the doorbell, for as long in all as it was awake: a program that had something else to do
+//! after all loses half of its time at most, and what comes ends a sleep at once. Where each rank has a processor a row costs
+//! a count; now and then it asks the system whether this thread had to wait for its processor, and while it does another program runs
+//! there, and the row does the same.
+//!
+//! Called with the lane held, in the thread of the program that looks.
+
+use crate::engine::Engine;
+use crate::lane::{Guard, Inner, Role, WaitOn, sleep_once};
+use kw_base::Tick;
+use kw_base::counters::Counter;
+use kw_base::sync::thread;
+use kw_sys::cpus;
+use std::time::Duration;
+
+/// Of so many looks in vain where ranks share processors one reads the clock.
+const ROW_SHARED: u32 = 4;
+/// Likewise where each rank has a processor.
+const ROW_ALONE: u32 = 1024;
+/// A program that takes longer for [`ROW_SHARED`] looks computes between them. (`MPI_Test` takes 0.1 us, a loop of Python 1 us.)
+const AWAY: Duration = Duration::from_micros(4);
+/// A row lets others run so often: a change of processes costs a tenth of that.
+const YIELD_EVERY: Duration = Duration::from_micros(10);
+/// Shortest and longest sleep: the system's timers are no finer, and the program may look for what no message brings.
+const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
+/// How often the system is asked about other programs.
+const ASK_EVERY: Duration = Duration::from_millis(10);
+/// Another program runs on our processor when this thread waited for it for more than this part of the time.
+const PART_TAKEN: u32 = 10;
+
+/// Looks in vain in a row, of all threads of this rank.
+#[derive(Debug, Default)]
+pub(crate) struct PollBackoff {
+    row: u32,
+    /// [`Inner::entries`] at the last look.
+    entries: u64,
+    /// When the row was first timed, when it last let others run, and when its last look ended.
+    times: Option<[Tick; 3]>,
+    /// How long the row has slept.
+    slept: Duration,
+    rival: Rival,
+}
+
+/// Whether another program runs on the processor of the thread that looks.
+#[derive(Debug, Default)]
+struct Rival {
+    /// When the system was asked last, and how long the thread had waited for a processor until then.
+    asked: Option<(Tick, Duration)>,
+    is_there: bool,
+}
+
+impl PollBackoff {
+    /// Notes a look in vain; whether it is one of many.
+    #[inline]
+    fn note(&mut self, entries: u64, moved: bool, crowded: bool) -> bool {
+        let next = entries == self.entries + 1 && !moved;
+        self.entries = entries;
+        if !next {
+            self.row = 0;
+            self.times = None;
+            return false;
+        }
+        self.row = self.row.saturating_add(1);
+        self.row
+            .is_multiple_of(match crowded || self.rival.is_there {
+                true => ROW_SHARED,
+                false => ROW_ALONE,
+            })
+    }
+
+    /// What is to be done about another look that ended in vain at `now`; `spin`: how long a blocking call polls.
+    fn next(&mut self, now: Tick, spin: Duration) -> Next {
+        let [since, yielded, last] = self.times.unwrap_or([now; 3]);
+        if self.times.is_none() || now.since(last) > AWAY {
+            self.slept = Duration::ZERO;
+            self.times = Some([now; 3]);
+            return Next::Nothing;
+        }
+        self.times = Some([since, yielded, now]);
+        let awake = now.since(since).saturating_sub(self.slept);
+        let left = awake.saturating_sub(self.slept);
+        if awake >= spin && left >= NAPS[0] {
+            Next::Sleep(left.min(NAPS[1]))
+        } else if now.since(yielded) >= YIELD_EVERY {
+            Next::Yield
+        } else {
+            Next::Nothing
+        }
+    }
+
+    /// It has let others run from then until now.
+    fn gave_way(&mut self, from: Tick, now: Tick, asleep: bool) {
+        if asleep {
+            self.slept += now.since(from);
+        }
+        if let Some([_, yielded, last]) = &mut self.times {
+            (*yielded, *last) = (now, now);
+        }
+    }
+}
+
+/// What is to be done about a look in vain.
+enum Next {
+    Nothing,
+    Yield,
+    Sleep(Duration),
+}
+
+impl Rival {
+    /// Asks the system, now and then.
+    fn ask(&mut self, now: Tick) {
+        let last = self.asked.map(|a| a.0);
+        if last.is_some_and(|last| now.since(last) < ASK_EVERY) {
+            return;
+        }
+        let waited = cpus::waited();
+        if let Some((last, before)) = self.asked {
+            self.is_there = waited.saturating_sub(before) > now.since(last) / PART_TAKEN;
+        }
+        self.asked = Some((now, waited));
+    }
+}
+
+impl<T: Send + 'static> Guard<'_, T> {
+    /// Looks with `find`; progresses and looks again when it finds nothing; lets others run when it has found nothing many times. For
+    /// calls that return without what they looked for.
+    #[inline]
+    pub fn poll<R>(&mut self, mut find: impl FnMut(&mut Inner<T>) -> Option<R>) -> Option<R> {
+        let found = find(self);
+        let Some(engine) = self.engine.as_mut() else {
+            return found;
+        };
+        if found.is_some() {
+            return found;
+        }
+        let moved = engine.progress();
+        let found = find(self);
+        if found.is_none() && self.looked_in_vain(moved) {
+            return self.back_off(&mut find);
+        }
+        found
+    }
+
+    #[inline]
+    fn looked_in_vain(&mut self, moved: bool) -> bool {
+        let inner = &mut **self;
+        if let Some(engine) = &mut inner.engine {
+            engine.asked_in_vain();
+        }
+        inner.polls.note(inner.entries, moved, inner.crowded)
+    }
+
+    /// One more look in vain of many: lets others run, and looks again.
+    #[cold]
+    fn back_off<R>(&mut self, find: &mut impl FnMut(&mut Inner<T>) -> Option<R>) -> Option<R> {
+        let now = kw_sys::clock::now();
+        if !self.crowded {
+            self.polls.rival.ask(now);
+            if !self.polls.rival.is_there {
+                return None;
+            }
+        }
+        let spin = self.spin;
+        let next = match self.polls.next(now, spin) {
+            Next::Nothing => return None,
+            // Another thread of this rank polls, and sleeps if need be.
+            _ if matches!(self.role, Role::Caller | Role::CallerAsleep) => {
+                self.apart(thread::yield_now);
+                self.polls.gave_way(now, kw_sys::clock::now(), false);
+                return find(self);
+            }
+            next => next,
+        };
+        self.role = Role::Caller;
+        if let Some(s) = &self.sleeper {
+            s.take_back();
+        }
+        let found = match next {
+            Next::Sleep(most) => self.nap(most, find),
+            _ => self.give_way(now, find),
+        };
+        let asleep = matches!(next, Next::Sleep(_));
+        self.polls.gave_way(now, kw_sys::clock::now(), asleep);
+        self.role = Role::Free;
+        self.pass_on();
+        found
+    }
+
+    fn give_way<R>(
+        &mut self,
+        now: Tick,
+        find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
+    ) -> Option<R> {
+        let crowded = self.crowded;
+        self.apart(thread::yield_now);
+        let engine = self.engine.as_mut()?;
+        engine.counters.hit(Counter::PollsYielded);
+        if crowded {
+            engine.spread(now);
+        }
+        engine.progress();
+        find(self)
+    }
+
+    fn nap<R>(
+        &mut self,
+        most: Duration,
+        find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
+    ) -> Option<R> {
+        let mut found = None;
+        self.engine.as_mut()?.counters.hit(Counter::PollsSlept);
+        sleep_once(self, WaitOn::default(), most, &mut |s| {
+            if found.is_none() {
+                s.engine.as_mut().map(Engine::progress);
+                found = find(s);
+            }
+            found.is_some()
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPIN: Duration = Duration::from_micros(60);
+
+    /// A program whose looks all find nothing, each of which takes it `look`, for so many of them: how long it was awake, how often it
+    /// let others run, how long it slept.
+    fn poll(look: Duration, looks: u32, crowded: bool) -> (Duration, u32, Duration) {
+        let mut polls = PollBackoff::default();
+        let (mut now, mut yields, mut slept) = (Tick(1), 0, Duration::ZERO);
+        for entry in 0..looks {
+            now = now + look;
+            if !polls.note(entry as u64, false, crowded) {
+                continue;
+            }
+            let next = polls.next(now, SPIN);
+            let from = now;
+            match next {
+                Next::Nothing => continue,
+                Next::Yield => yields += 1,
+                Next::Sleep(most) => {
+                    assert!(most <= NAPS[1]);
+                    slept += most;
+                    now = now + most;
+                }
+            }
+            polls.gave_way(from, now, matches!(next, Next::Sleep(_)));
+        }
+        (look * looks, yields, slept)
+    }
+
+    #[test]
+    fn a_program_that_polls_gives_way_and_sleeps_half_of_its_time() {
+        let (awake, yields, slept) = poll(Duration::from_nanos(100), 200_000, true);
+        let most = (awake.as_micros() / YIELD_EVERY.as_micros()) as u32;
+        assert!((most / 2..=most).contains(&yields), "{yields} of {most}");
+        assert!(
+            slept <= awake && slept > awake / 2,
+            "{slept:?} of {awake:?}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_computes_between_looks_is_left_alone() {
+        let (_, yields, slept) = poll(Duration::from_micros(3), 10_000, true);
+        assert_eq!((yields, slept), (0, Duration::ZERO));
+    }
+
+    #[test]
+    fn other_calls_and_whatever_moves_end_a_row() {
+        let mut polls = PollBackoff::default();
+        let found = |polls: &mut PollBackoff, moved| {
+            let looks =
+                (1..1000u64).map(|n| polls.note(if moved { n } else { 2 * n }, moved, true));
+            looks.filter(|long| *long).count()
+        };
+        assert_eq!(found(&mut polls, false), 0);
+        assert_eq!(found(&mut polls, true), 0);
+    }
+
+    #[test]
+    fn with_a_processor_for_each_rank_a_look_only_counts() {
+        let mut polls = PollBackoff::default();
+        let asks = (1..=10 * ROW_ALONE as u64).filter(|n| polls.note(*n, false, false));
+        assert_eq!(asks.count(), 10);
+    }
+}
