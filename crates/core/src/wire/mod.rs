@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be acknowledged at once. Not part of a [`Header`].
 pub const AHEAD: u8 = 1;
@@ -39,7 +39,7 @@ pub enum Kind {
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,
-    /// Payload after a `Cts`. `token`: receiver's request.
+    /// Payload of an `Rts`, after its `Cts` or an `Announce`. `token`: receiver's request; `aux`: sender's request.
     Data = 5,
     /// The receiver fetched the payload itself. `token`: sender's request.
     Fin = 6,
