@@ -542,6 +542,7 @@ impl Engine {
         if self.collectives.desks.turned {
             self.advance_collectives();
         }
+        self.settle();
         failure
     }
 
@@ -581,6 +582,7 @@ impl Engine {
         self.collectives.running.push((req, run));
         self.advance(self.collectives.running.len() - 1);
         self.flush();
+        self.settle();
         req
     }
 
