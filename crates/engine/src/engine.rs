@@ -3,6 +3,7 @@
 use crate::boot::{BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
+use crate::partitioned::Partitioned;
 use crate::paths::{Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
@@ -107,6 +108,7 @@ pub struct Engine {
     pub(crate) machine: Machine<Buf>,
     pub(crate) paths: Paths,
     pub(crate) collectives: Collectives,
+    pub(crate) partitioned: Partitioned,
     job: Job,
     launcher: Box<dyn Launcher>,
     pub(crate) knobs: Knobs,
@@ -165,6 +167,7 @@ impl Engine {
             machine,
             paths,
             collectives: Collectives::default(),
+            partitioned: Partitioned::default(),
             job,
             launcher,
             knobs,
@@ -313,7 +316,7 @@ impl Engine {
         let mut port = Port::new(&mut self.machine);
         let moved = self.paths.poll_from(to, &mut port);
         self.arrivals += port.frames;
-        self.unsettled |= moved && self.collectives.active() != 0;
+        self.unsettled |= moved && (self.collectives.active() != 0 || self.partitioned.is_busy());
     }
 
     fn clean(&self, key: Key) -> bool {
@@ -506,6 +509,9 @@ impl Engine {
             moved |= self.release_held();
         }
         moved |= std::mem::take(&mut self.unsettled);
+        if moved && self.partitioned.is_busy() {
+            self.advance_partitioned();
+        }
         if self.collectives.active() == 0 {
             return moved;
         }
@@ -522,6 +528,7 @@ impl Engine {
     #[inline]
     pub(crate) fn settle(&mut self) {
         while std::mem::take(&mut self.unsettled) {
+            self.advance_partitioned();
             self.advance_collectives();
         }
     }
