@@ -17,90 +17,17 @@
 //!
 //! Everything here is called by the owner of the lane.
 
+mod setup;
+
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
 use kw_sys::buf::Buf;
+use setup::{LAST_TAG, MOST_PIECES, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
-
-/// Pieces of an operation at most: a receive is posted for each, and a message is sent.
-const MOST_PIECES: u32 = 64;
-/// Tag of setups; those of pieces are the negative numbers from here to [`LAST_TAG`].
-const SETUP_TAG: i32 = i32::MIN;
-/// Other negative tags have a meaning of their own (MPI_ANY_TAG).
-const LAST_TAG: i32 = -1024;
-/// Bytes of a setup.
-const SETUP_LEN: usize = 24;
 
 /// Names a partitioned operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartId(Key);
-
-/// How the sender has cut its buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Setup {
-    /// The user's tag.
-    tag: i32,
-    /// Tag of the first piece.
-    first: i32,
-    /// Partitions.
-    partitions: u32,
-    /// Partitions in a piece; the last piece may have fewer.
-    group: u32,
-    /// Bytes of a partition.
-    bytes: u64,
-}
-
-impl Setup {
-    fn encode(&self) -> [u8; SETUP_LEN] {
-        let mut b = [0; SETUP_LEN];
-        b[..4].copy_from_slice(&self.tag.to_le_bytes());
-        b[4..8].copy_from_slice(&self.first.to_le_bytes());
-        b[8..12].copy_from_slice(&self.partitions.to_le_bytes());
-        b[12..16].copy_from_slice(&self.group.to_le_bytes());
-        b[16..].copy_from_slice(&self.bytes.to_le_bytes());
-        b
-    }
-
-    fn decode(b: &[u8; SETUP_LEN]) -> Option<Setup> {
-        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
-        let setup = Setup {
-            tag: word(0) as i32,
-            first: word(4) as i32,
-            partitions: word(8),
-            group: word(12),
-            bytes: word(16) as u64 | (word(20) as u64) << 32,
-        };
-        let sound =
-            setup.tag >= 0 && setup.first > SETUP_TAG && setup.partitions > 0 && setup.group > 0;
-        let last = setup.first as i64 + MOST_PIECES as i64;
-        let sound = sound && setup.pieces() <= MOST_PIECES && last <= LAST_TAG as i64;
-        let len = setup.bytes.checked_mul(setup.partitions as u64);
-        (sound && len.is_some()).then_some(setup)
-    }
-
-    fn pieces(&self) -> u32 {
-        self.partitions.div_ceil(self.group)
-    }
-
-    fn len(&self) -> u64 {
-        self.bytes * self.partitions as u64
-    }
-
-    /// First byte and bytes of a piece.
-    fn piece(&self, number: u32) -> (u64, u64) {
-        let from = number * self.group;
-        let to = self.partitions.min(from + self.group);
-        (from as u64 * self.bytes, (to - from) as u64 * self.bytes)
-    }
-
-    /// The first and the last piece that bytes `from..to` overlap.
-    fn pieces_of(&self, from: u64, to: u64) -> (u32, u32) {
-        let unit = (self.group as u64 * self.bytes).max(1);
-        let last = self.pieces() as u64 - 1;
-        let at = |byte: u64| (byte / unit).min(last) as u32;
-        (at(from), at(to.saturating_sub(1).max(from)))
-    }
-}
 
 /// What a partitioned operation does.
 #[derive(Debug)]
@@ -595,56 +522,5 @@ impl Engine {
         if op.active.is_none() && op.setup.is_some() {
             self.partitioned.ops.remove(id.0);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cut(partitions: u32, bytes: u64) -> Setup {
-        Setup {
-            tag: 3,
-            first: SETUP_TAG + 1,
-            partitions,
-            group: partitions.div_ceil(MOST_PIECES),
-            bytes,
-        }
-    }
-
-    #[test]
-    fn pieces_cover_the_buffer_once() {
-        for partitions in [1, 2, 63, 64, 65, 100, 128, 1000] {
-            for bytes in [0, 1, 7, 4096] {
-                let setup = cut(partitions, bytes);
-                assert!(setup.pieces() <= MOST_PIECES);
-                assert_eq!(Setup::decode(&setup.encode()), Some(setup));
-                let mut at = 0;
-                for piece in 0..setup.pieces() {
-                    let (from, len) = setup.piece(piece);
-                    assert_eq!(from, at);
-                    at += len;
-                }
-                assert_eq!(at, setup.len());
-            }
-        }
-    }
-
-    #[test]
-    fn a_range_has_come_with_the_pieces_that_overlap_it() {
-        let setup = cut(4, 10);
-        assert_eq!(setup.pieces_of(0, 10), (0, 0));
-        assert_eq!(setup.pieces_of(5, 15), (0, 1));
-        assert_eq!(setup.pieces_of(10, 40), (1, 3));
-        assert_eq!(setup.pieces_of(40, 50), (3, 3));
-        assert_eq!(cut(4, 0).pieces_of(0, 0), (0, 0));
-    }
-
-    #[test]
-    fn nonsense_is_no_setup() {
-        assert_eq!(Setup::decode(&[0; SETUP_LEN]), None);
-        let mut b = cut(4, 10).encode();
-        b[8..12].copy_from_slice(&1000u32.to_le_bytes());
-        assert_eq!(Setup::decode(&b), None);
     }
 }
