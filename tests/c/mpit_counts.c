@@ -123,7 +123,8 @@ static void long_messages(void) {
     ping_pong(5, bytes);
     meet();
     CHECK_EQ(value(rndv) + value(get) + value(write), 5);
-    CHECK_EQ(value(offered), value(rndv) + value(get));
+    /* An offer that crosses with the announcement of its receive is written. */
+    CHECK(value(offered) >= value(rndv) + value(get) && value(offered) <= 5);
     CHECK_EQ(value(shm) + value(tcp) + value(udp), 5ll * bytes);
 }
 

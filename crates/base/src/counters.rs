@@ -86,9 +86,9 @@ counters! {
     UdpBytes = "udp_bytes", "bytes", "Payload sent over UDP.", Paths, Sum, User;
     UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, without bare acknowledgements.", Paths, Count, Tuner;
     UdpRepeated = "udp_repeated", "packets", "Datagrams that repeated what may have been lost, or asked whether it was.", Paths, Count, Tuner;
-    RndvOffered = "rndv_offered", "messages", "Messages this rank offered (RTS), to be sent by rendezvous or fetched.", Protocols, Count, Tuner;
+    RndvOffered = "rndv_offered", "messages", "Messages this rank offered (RTS), to be sent by rendezvous or fetched, or written when an announcement crosses.", Protocols, Count, Tuner;
     WriteAnnounced = "write_announced", "receives", "Receives this rank announced to their sender.", Protocols, Count, Tuner;
-    WriteDropped = "write_dropped", "receives", "Announcements dropped because a message was already under way.", Protocols, Count, Tuner;
+    WriteDropped = "write_dropped", "receives", "Announcements used up by messages that were under way, or dropped.", Protocols, Count, Tuner;
     Expected = "expected", "messages", "Messages whose receive was posted when they arrived.", Matching, Count, User;
     Unexpected = "unexpected", "messages", "Messages that arrived before their receive.", Matching, Count, User;
     UnexpectedBytes = "unexpected_bytes", "bytes", "Payload of messages that arrived before their receive, also of those that were only offered.", Matching, Sum, User;

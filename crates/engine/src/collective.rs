@@ -540,6 +540,7 @@ impl Engine {
         if self.collectives.desks.turned {
             self.advance_collectives();
         }
+        self.settle();
         failure
     }
 
@@ -579,6 +580,7 @@ impl Engine {
         self.collectives.running.push((req, run));
         self.advance(self.collectives.running.len() - 1);
         self.flush();
+        self.settle();
         req
     }
 

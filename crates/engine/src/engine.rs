@@ -3,6 +3,7 @@
 use crate::boot::{Agreed, BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
+use crate::partitioned::Partitioned;
 use crate::paths::{Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
@@ -107,6 +108,7 @@ pub struct Engine {
     pub(crate) machine: Machine<Buf>,
     pub(crate) paths: Paths,
     pub(crate) collectives: Collectives,
+    pub(crate) partitioned: Partitioned,
     job: Job,
     launcher: Box<dyn Launcher>,
     pub(crate) knobs: Knobs,
@@ -121,6 +123,8 @@ pub struct Engine {
     actions: Vec<Action<Buf>>,
     /// How often [`Engine::recv_at_once`] looks.
     looks: u32,
+    /// Frames have come whose consequences for collectives were not looked at.
+    unsettled: bool,
     /// `arrivals` when the program last asked in vain, and since when it has been so.
     quiet: (u64, Tick),
     /// Other threads of this rank may send to it while one waits.
@@ -170,6 +174,7 @@ impl Engine {
             machine,
             paths,
             collectives: Collectives::default(),
+            partitioned: Partitioned::default(),
             job,
             launcher,
             knobs,
@@ -179,6 +184,7 @@ impl Engine {
             tree: None,
             actions: Vec::new(),
             looks,
+            unsettled: false,
             quiet: (0, kw_sys::clock::now()),
             has_threads: true,
         }
@@ -249,13 +255,13 @@ impl Engine {
             tag,
         };
         let len = buf.len();
-        if mode == SendMode::Standard && self.machine.is_plain_eager(to, len) {
+        if mode == SendMode::Standard && self.machine.is_plain_eager(to, env, len) {
             let head = eager(context, source, tag, len);
             let cookie = self.machine.cookie_of_next();
             let body = Body::Payload { buf, from: 0, len };
             let started = match self.paths.send(to, &head, body, cookie) {
-                Ok(Sent::Done) => self.machine.sent_eager(to, len, None),
-                Ok(Sent::Queued) => self.machine.sent_eager(to, len, Some((env, buf))),
+                Ok(Sent::Done) => self.machine.sent_eager(to, env, len, None),
+                Ok(Sent::Queued) => self.machine.sent_eager(to, env, len, Some(buf)),
                 Err(down) => self.send_gone(to, env, buf, &down.to_string()),
             };
             return Started::from(started);
@@ -273,7 +279,12 @@ impl Engine {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if !self.machine.is_plain_eager(to, len as u64) {
+        let env = Envelope {
+            context: context.0,
+            source,
+            tag,
+        };
+        if !self.machine.is_plain_eager(to, env, len as u64) {
             return false;
         }
         let Some(memory) = self.paths.memory_to(to) else {
@@ -283,7 +294,7 @@ impl Engine {
         if !memory.put_at_once(to, &head, len, fill) {
             return false;
         }
-        self.machine.sent_eager(to, len as u64, None);
+        self.machine.sent_eager(to, env, len as u64, None);
         self.look_after_sending();
         true
     }
@@ -303,6 +314,9 @@ impl Engine {
             SendMode::Synchronous => Mode::Synchronous,
             SendMode::Fetched => Mode::Fetched,
         };
+        if mode == Mode::Standard && self.machine.may_be_asked(to, env, buf.len()) {
+            self.look_for_announcement(to);
+        }
         let started = self.machine.send(to, env, mode, buf);
         self.flush();
         match started {
@@ -312,6 +326,15 @@ impl Engine {
             }
             other => Started::from(other),
         }
+    }
+
+    /// Reads what a peer has sent before a long message goes there: an announcement of its receive saves the handshake.
+    /// What else comes by it is gone on with at the next look, because a collective may be what sends.
+    fn look_for_announcement(&mut self, to: Peer) {
+        let mut port = Port::new(&mut self.machine);
+        let moved = self.paths.poll_from(to, &mut port);
+        self.arrivals += port.frames;
+        self.unsettled |= moved && (self.collectives.active() != 0 || self.partitioned.is_busy());
     }
 
     fn clean(&self, key: Key) -> bool {
@@ -503,19 +526,36 @@ impl Engine {
         if self.machine.is_stalled() {
             moved |= self.release_held();
         }
+        moved |= std::mem::take(&mut self.unsettled);
+        if moved && self.partitioned.is_busy() {
+            self.advance_partitioned();
+        }
         if self.collectives.active() == 0 {
             return moved;
         }
         if moved {
             self.advance_collectives();
         }
-        self.look_at_boards() || moved
+        moved |= self.look_at_boards();
+        self.settle();
+        moved
     }
 
-    /// After a send: looks at what comes, where much was sent without a look. Not for use inside progress.
+    /// What waits goes on with what has come while something was sent, until nothing more comes. Not while a collective is
+    /// driven.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        while std::mem::take(&mut self.unsettled) {
+            self.advance_partitioned();
+            self.advance_collectives();
+        }
+    }
+
+    /// After a send: looks at what comes, where much was sent without a look, or a look is to be gone on with. Not for
+    /// use inside progress.
     #[inline(always)]
     pub fn look_after_sending(&mut self) {
-        if self.machine.owes_a_look() {
+        if self.machine.owes_a_look() || self.unsettled {
             self.look();
         }
     }

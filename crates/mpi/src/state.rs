@@ -81,8 +81,6 @@ pub struct Tables {
     pub buffers: Buffers,
     /// Initialisation, finalisation and threads.
     pub life: Life,
-    /// How many partitioned operations were made, by context, rank, tag and direction (true: send).
-    pub partitioned: HashMap<(u32, i32, i32, bool), u32>,
     /// The tool information interface.
     pub tool: Tool,
     /// Memory given out by MPI_Alloc_mem, by address.

@@ -38,6 +38,10 @@ enum Op {
         wire: usize,
         piecewise: bool,
     },
+    /// Takes back the receive that was posted so many receives ago, if it is not matched.
+    Cancel {
+        ago: usize,
+    },
 }
 
 fn op(n: usize) -> impl Strategy<Value = Op> {
@@ -48,6 +52,7 @@ fn op(n: usize) -> impl Strategy<Value = Op> {
         4 => (0..n, 0..n, 0i32..3, size, mode).prop_map(|(from, to, tag, size, mode)| Op::Send { from, to, tag, size, mode }),
         4 => (0..n, 0..n, prop::option::weighted(0.7, 0i32..3), size2).prop_map(|(me, source, tag, size)| Op::Recv { me, source, any_source: false, tag, size }),
         6 => (0..n * n, any::<bool>()).prop_map(|(wire, piecewise)| Op::Deliver { wire, piecewise }),
+        1 => (0usize..6).prop_map(|ago| Op::Cancel { ago }),
     ]
 }
 
@@ -153,6 +158,20 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
             }
             Op::Deliver { wire, piecewise } => {
                 net.step(wire, piecewise);
+            }
+            Op::Cancel { ago } => {
+                let Some(at) = posted.len().checked_sub(ago + 1) else {
+                    continue;
+                };
+                let Receive::Request(key) = posted[at].receive else {
+                    continue;
+                };
+                let me = &mut net.machines[posted[at].me];
+                me.cancel(key);
+                if me.peek(key).is_some_and(|outcome| outcome.cancelled) {
+                    me.take(key);
+                    posted.remove(at);
+                }
             }
         }
     }
@@ -345,41 +364,109 @@ fn early_receives_make_every_large_message_a_write() {
     assert_eq!(run(2, ops, WITH_WRITE, false, false).unwrap(), (10, 0));
 }
 
-/// A receive posted while the message is under way: the request crosses it and is dropped by both sides.
+fn long_send(tag: i32, mode: Mode) -> Op {
+    Op::Send {
+        from: 0,
+        to: 1,
+        tag,
+        size: 90,
+        mode,
+    }
+}
+
+fn long_recv(tag: i32) -> Op {
+    Op::Recv {
+        me: 1,
+        source: 0,
+        any_source: false,
+        tag: Some(tag),
+        size: 100,
+    }
+}
+
+/// Writes and dropped announcements of two ranks that announce.
+fn writes(ops: Vec<Op>) -> (u64, u64) {
+    run(2, ops, WITH_WRITE, false, false).unwrap()
+}
+
 #[test]
-fn an_announcement_that_crosses_a_message_is_dropped() {
+fn an_announcement_that_crosses_an_offer_answers_it() {
+    let standard = Mode::Standard;
     let ops = vec![
-        Op::Send {
-            from: 0,
-            to: 1,
-            tag: 1,
-            size: 90,
-            mode: Mode::Standard,
-        },
-        Op::Recv {
-            me: 1,
-            source: 0,
-            any_source: false,
-            tag: Some(1),
-            size: 100,
-        },
-        Op::Recv {
-            me: 1,
-            source: 0,
-            any_source: false,
-            tag: Some(1),
-            size: 100,
-        },
-        Op::Send {
-            from: 0,
-            to: 1,
-            tag: 1,
-            size: 80,
-            mode: Mode::Standard,
-        },
+        long_send(1, standard),
+        long_recv(1),
+        long_recv(1),
+        long_send(1, standard),
     ];
-    let (written, dropped) = run(2, ops, WITH_WRITE, false, false).unwrap();
-    assert_eq!((written, dropped), (0, 2));
+    assert_eq!(writes(ops), (2, 0));
+}
+
+#[test]
+fn an_announcement_that_crosses_other_messages_holds() {
+    let short = |tag| Op::Send {
+        from: 0,
+        to: 1,
+        tag,
+        size: 3,
+        mode: Mode::Standard,
+    };
+    let there = Op::Deliver {
+        wire: 2,
+        piecewise: false,
+    };
+    let standard = Mode::Standard;
+    // Of another tag: it is of no account.
+    let ops = vec![
+        short(2),
+        long_recv(1),
+        there.clone(),
+        long_send(1, standard),
+    ];
+    assert_eq!(writes(ops), (1, 0));
+    // Of the same tag: it takes the receive.
+    let ops = vec![
+        short(1),
+        long_recv(1),
+        there.clone(),
+        long_send(1, standard),
+    ];
+    assert_eq!(writes(ops), (0, 1));
+    // More of them than are remembered.
+    let mut ops: Vec<Op> = (0..100).map(|_| short(2)).collect();
+    ops.extend([long_recv(1), there, long_send(1, standard)]);
+    assert_eq!(writes(ops), (0, 1));
+}
+
+/// A synchronous send must know that its receive was not cancelled meanwhile.
+#[test]
+fn an_announcement_does_not_answer_a_synchronous_offer() {
+    let ops = vec![long_send(1, Mode::Synchronous), long_recv(1)];
+    assert_eq!(writes(ops), (0, 1));
+}
+
+/// The sender takes its message for the cancelled receive's; the receiver keeps it, and it goes to the next receive.
+#[test]
+fn payload_for_a_cancelled_receive_finds_its_message() {
+    let [announcement, offer] = [2, 1].map(|wire| Op::Deliver {
+        wire,
+        piecewise: false,
+    });
+    let cancel = Op::Cancel { ago: 0 };
+    let standard = Mode::Standard;
+    let mut ops = vec![
+        long_send(1, standard),
+        long_recv(1),
+        cancel,
+        announcement,
+        offer.clone(),
+    ];
+    assert_eq!(writes(ops.clone()), (1, 0));
+    // Also where the next receive is there already when the payload comes,
+    ops.push(long_recv(1));
+    assert_eq!(writes(ops.clone()), (1, 0));
+    // and where it comes after that.
+    ops.insert(5, offer);
+    assert_eq!(writes(ops), (1, 0));
 }
 
 /// A message that asks to be fetched is, whatever its length and the cost lines say, where that is allowed; its receive is not announced.
@@ -454,12 +541,16 @@ fn post(net: &mut Net, me: usize) -> ReqKey {
 }
 
 fn offer(net: &mut Net, me: usize) {
+    send(net, me, 100);
+}
+
+fn send(net: &mut Net, me: usize, len: usize) {
     let env = Envelope {
         context: CONTEXT,
         source: me as u32,
         tag: 0,
     };
-    let buf = Mem::new(vec![me as u8; 100]);
+    let buf = Mem::new(vec![me as u8; len]);
     let to = Peer(1 - me as u32);
     if let Started::Request(key) = net.machines[me].send(to, env, Mode::Standard, &buf) {
         net.machines[me].release(key);
@@ -467,12 +558,13 @@ fn offer(net: &mut Net, me: usize) {
     net.act(me);
 }
 
-fn announced(net: &Net, me: usize) -> u64 {
-    net.machines[me].counters.get(Counter::WriteAnnounced)
+fn count(net: &Net, counter: Counter) -> [u64; 2] {
+    [0, 1].map(|me| net.machines[me].counters.get(counter))
 }
 
+/// Both post, both send, and all that they say crosses: nothing waits for an answer.
 #[test]
-fn an_exchange_goes_on_announcing_though_its_announcements_cross_with_offers() {
+fn every_message_of_an_exchange_is_written() {
     let mut net = announcing();
     for _ in 0..20 {
         let keys = [0, 1].map(|me| {
@@ -483,11 +575,11 @@ fn an_exchange_goes_on_announcing_though_its_announcements_cross_with_offers() {
         net.deliver_all();
         assert!((0..2).all(|me| net.machines[me].take(keys[me]).is_some()));
     }
-    assert_eq!([0, 1].map(|me| announced(&net, me)), [20, 20]);
+    assert_eq!(count(&net, Counter::WriteSent), [20, 20]);
 }
 
 #[test]
-fn a_ping_pong_whose_messages_are_quicker_gives_up_announcing() {
+fn the_answers_of_a_ping_pong_that_cross_their_announcements_are_written() {
     let mut net = announcing();
     for _ in 0..10 {
         for me in [0, 1] {
@@ -497,5 +589,20 @@ fn a_ping_pong_whose_messages_are_quicker_gives_up_announcing() {
             assert!(net.machines[me].take(key).is_some());
         }
     }
-    assert_eq!([0, 1].map(|me| announced(&net, me)), [4, 4]);
+    assert_eq!(count(&net, Counter::WriteSent), [10, 10]);
+}
+
+#[test]
+fn receives_that_short_messages_take_are_announced_no_more_until_a_long_one_comes() {
+    let mut net = announcing();
+    let mut pass = |len| {
+        let key = post(&mut net, 1);
+        send(&mut net, 0, len);
+        net.deliver_all();
+        assert!(net.machines[1].take(key).is_some());
+        count(&net, Counter::WriteAnnounced)[1]
+    };
+    let short: Vec<u64> = (0..8).map(|_| pass(3)).collect();
+    assert_eq!(short, [1, 2, 3, 4, 4, 4, 4, 4]);
+    assert_eq!([pass(90), pass(90)], [4, 5]);
 }

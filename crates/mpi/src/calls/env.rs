@@ -186,7 +186,6 @@ fn forget(tables: &mut Tables) {
     tables.requests.clear();
     tables.messages.retain(|_| false);
     tables.buffers.clear();
-    tables.partitioned.clear();
 }
 
 fn print_counters(engine: &Engine) {

@@ -1,44 +1,16 @@
-//! Partitioned communication (MPI 5.0, 4.2): one message, whose sender says piece by piece what is ready.
-//!
-//! The message goes out when the last partition is ready, so both sides may cut it as they like. Operations match in
-//! the order in which they were made, for each communicator, rank and tag; so each carries its number among those, in a
-//! tag of the library's own that no other receive sees.
+//! Partitioned communication (MPI 5.0, 4.2): a buffer whose sender says partition by partition what is ready. How it
+//! travels is the engine's ([`kw_engine::PartId`]).
 
-use crate::calls::p2p::{End, end, incoming, outgoing};
-use crate::calls::request::has_ended;
-use crate::error::{Class, Fault, Res};
+use crate::calls::p2p::{End, end, incoming, outgoing, running};
+use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, InfoH, RequestH, TypeH};
-use crate::objects::persistent::{Partitions, Persistent, Start, make_ready, not_partitioned};
-use crate::objects::request::Kind;
+use crate::objects::persistent::{Partitions, Persistent, Start, make_ready};
+use crate::objects::request::{Kind, pending};
 use crate::objects::status::{EMPTY, FROM_PROC_NULL};
-use crate::state::{Mpi, Tables};
-use kw_engine::SendMode;
+use crate::state::{Mpi, State, Tables};
+use kw_engine::PartId;
 use kw_sys::args::{Ints, Out};
 use kw_sys::buf::Addr;
-
-/// Tags of partitioned operations lie below this.
-const TAG_BITS: u32 = 20;
-
-/// The library's own tag for the next operation with this rank and tag.
-fn own_tag(tables: &mut Tables, context: u32, end: &End, send: bool) -> Res<i32> {
-    if end.tag >= 1 << TAG_BITS {
-        return Err(Fault::new(
-            Class::Tag,
-            format!(
-                "tag is {}, but partitioned communication takes tags below {}",
-                end.tag,
-                1 << TAG_BITS
-            ),
-        ));
-    }
-    let made = tables
-        .partitioned
-        .entry((context, end.rank, end.tag, send))
-        .or_insert(0);
-    let number = (*made & 0x1ff) as i32;
-    *made += 1;
-    Ok(i32::MIN + (number << TAG_BITS | end.tag))
-}
 
 fn check(partitions: i32, end: &mut End) -> Res {
     if partitions < 1 {
@@ -64,9 +36,8 @@ fn put(tables: &mut Tables, comm: CommH, start: Start, partitions: i32, send: bo
         start,
         active: None,
         partitions: Some(Partitions {
-            ready: vec![false; if send { count } else { 0 }],
+            ready: send.then(|| vec![false; count]),
             count,
-            left: 0,
         }),
     })))
 }
@@ -88,15 +59,16 @@ pub fn psend_init(
     let mut end = end!(buf, count, datatype, dest, tag);
     check(partitions, &mut end)?;
     let mut guard = mpi.lock();
-    let tables = &mut guard.above;
-    let start = match outgoing(tables, comm, &end)? {
-        Some(mut out) => {
-            out.tag = own_tag(tables, out.context.0, &end, true)?;
-            Start::Send(out, SendMode::Standard)
+    let start = match outgoing(&guard.above, comm, &end)? {
+        Some(out) => {
+            let envelope = (out.context, out.source, out.tag);
+            let engine = running(&mut guard)?.0;
+            let id = engine.partitioned_send(out.to, envelope, &out.buf, partitions as u32);
+            Start::PartSend(id, out.to)
         }
         None => Start::Nothing(EMPTY),
     };
-    request.set(put(tables, comm, start, partitions, true));
+    request.set(put(&mut guard.above, comm, start, partitions, true));
     Ok(())
 }
 
@@ -117,82 +89,89 @@ pub fn precv_init(
     let mut end = end!(buf, count, datatype, source, tag);
     check(partitions, &mut end)?;
     let mut guard = mpi.lock();
-    let tables = &mut guard.above;
-    let start = match incoming(tables, comm, &end)? {
-        Some((want, _)) if want.source.is_none() => {
-            return Err(Fault::new(
-                Class::Rank,
-                "source is MPI_ANY_SOURCE, which partitioned communication does not take",
-            ));
-        }
-        Some((mut want, buf)) => {
-            want.tag = Some(own_tag(tables, want.context.0, &end, false)?);
-            Start::Recv(want, buf)
+    let start = match incoming(&guard.above, comm, &end)? {
+        Some((want, buf)) => {
+            let Some((_, peer)) = want.source else {
+                return Err(Fault::new(
+                    Class::Rank,
+                    "source is MPI_ANY_SOURCE, which partitioned communication does not take",
+                ));
+            };
+            let engine = running(&mut guard)?.0;
+            let id = engine.partitioned_recv(want, &buf, partitions as u32);
+            Start::PartRecv(id, peer)
         }
         None => Start::Nothing(FROM_PROC_NULL),
     };
-    request.set(put(tables, comm, start, partitions, false));
-    Ok(())
-}
-
-/// Marks ranges of partitions as ready, and wakes a thread that waits for the send to go.
-fn ready(mpi: &Mpi, request: RequestH, ranges: impl Iterator<Item = (i64, i64)>) -> Res {
-    let mut guard = mpi.lock();
-    let mut gone = false;
-    for (low, high) in ranges {
-        gone |= make_ready(&mut guard, request, low, high)?;
-    }
-    drop(guard);
-    if gone {
-        mpi.wake_all();
-    }
+    request.set(put(&mut guard.above, comm, start, partitions, false));
     Ok(())
 }
 
 /// MPI_Pready
 pub fn pready(mpi: &Mpi, partition: i32, request: RequestH) -> Res {
-    ready(
-        mpi,
-        request,
-        std::iter::once((partition as i64, partition as i64)),
-    )
+    pready_range(mpi, partition, partition, request)
 }
 
 /// MPI_Pready_range
 pub fn pready_range(mpi: &Mpi, partition_low: i32, partition_high: i32, request: RequestH) -> Res {
-    ready(
-        mpi,
-        request,
-        std::iter::once((partition_low as i64, partition_high as i64)),
-    )
+    let (low, high) = (partition_low as i64, partition_high as i64);
+    make_ready(&mut mpi.lock(), request, low, high)
 }
 
 /// MPI_Pready_list
 pub fn pready_list(mpi: &Mpi, length: i32, array_of_partitions: Ints, request: RequestH) -> Res {
-    let one = |i: usize| (array_of_partitions.get(i), array_of_partitions.get(i));
-    ready(mpi, request, (0..length.max(0) as usize).map(one))
+    if length < 0 {
+        return fail(
+            Class::Arg,
+            format!("length is {length}, but must not be negative"),
+        );
+    }
+    let mut guard = mpi.lock();
+    for i in 0..length as usize {
+        let partition = array_of_partitions.get(i);
+        make_ready(&mut guard, request, partition, partition)?;
+    }
+    Ok(())
 }
 
 /// MPI_Parrived
 pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) -> Res {
     let mut guard = mpi.lock();
-    match guard.above.requests.get(request) {
-        Some(Kind::Persistent(p)) => match &p.partitions {
-            Some(parts) if parts.ready.is_empty() => {
-                if partition < 0 || partition as usize >= parts.count {
-                    return Err(Fault::new(
-                        Class::Arg,
-                        format!(
-                            "partition is {partition}, but there are 0 to {}",
-                            parts.count as i64 - 1
-                        ),
-                    ));
-                }
-            }
-            _ => return Err(not_partitioned(request)),
-        },
-        _ => return Err(not_partitioned(request)),
+    let Some(Kind::Persistent(p)) = guard.above.requests.get(request) else {
+        return Err(not_partitioned_receive(request));
+    };
+    let Some(Partitions { ready: None, count }) = p.partitions else {
+        return Err(not_partitioned_receive(request).on(p.comm));
+    };
+    if partition < 0 || partition as usize >= count {
+        let last = count - 1;
+        let text = format!("partition is {partition}, but there are 0 to {last}");
+        return Err(Fault::new(Class::Arg, text).on(p.comm));
     }
-    flag.set(has_ended(&mut guard, request) as i32);
+    let Start::PartRecv(id, _) = p.start else {
+        flag.set(1);
+        return Ok(());
+    };
+    let found = |s: &mut State| has_arrived(s, request, id, partition).then_some(());
+    let arrived = guard.poll(found).is_some();
+    flag.set(arrived as i32);
     Ok(())
+}
+
+/// A partition of an inactive receive has arrived, by definition.
+fn has_arrived(state: &mut State, request: RequestH, id: PartId, partition: i32) -> bool {
+    if pending(state, request).is_none() {
+        return true;
+    }
+    let engine = state.engine.as_mut();
+    engine.is_some_and(|e| e.has_arrived(id, partition as u32))
+}
+
+#[cold]
+fn not_partitioned_receive(handle: RequestH) -> Box<Fault> {
+    let text = format!(
+        "request is {:#x}, which is not a partitioned receive",
+        handle.0
+    );
+    Fault::new(Class::Request, text)
 }

@@ -8,7 +8,8 @@ use crate::objects::buffered::Buffers;
 use crate::objects::request::{Flight, Kind, Outgoing, Part, not_running, part};
 use crate::objects::status::EMPTY;
 use crate::state::{State, Tables};
-use kw_engine::{Engine, Pattern, SendMode, Want};
+use kw_base::Peer;
+use kw_engine::{Engine, PartId, Pattern, SendMode, Want};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 
@@ -24,6 +25,10 @@ pub enum Start {
     Recv(Want, Buf),
     /// A collective operation: runs its schedule once more.
     Collective(Pattern),
+    /// A partitioned send to this process.
+    PartSend(PartId, Peer),
+    /// A partitioned receive from this process.
+    PartRecv(PartId, Peer),
 }
 
 impl std::fmt::Debug for Start {
@@ -34,6 +39,8 @@ impl std::fmt::Debug for Start {
             Start::Buffered(..) => "Buffered",
             Start::Recv(..) => "Recv",
             Start::Collective(_) => "Collective",
+            Start::PartSend(..) => "PartSend",
+            Start::PartRecv(..) => "PartRecv",
         })
     }
 }
@@ -51,15 +58,13 @@ pub struct Persistent {
     pub partitions: Option<Partitions>,
 }
 
-/// The partitions of a partitioned operation. The data travels as one message once the last one is ready.
+/// The partitions of a partitioned operation, as its user counts them.
 #[derive(Debug)]
 pub struct Partitions {
-    /// Which are ready; empty for a receive.
-    pub ready: Vec<bool>,
+    /// Which the program has said to be ready; `None` for a receive.
+    pub ready: Option<Vec<bool>>,
     /// How many there are.
     pub count: usize,
-    /// How many are not ready.
-    pub left: usize,
 }
 
 /// Starts a persistent request (MPI_Start).
@@ -81,52 +86,47 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
         )
         .on(p.comm));
     }
-    p.active = Some(match &mut p.partitions {
-        Some(parts) if !parts.ready.is_empty() => {
-            parts.ready.fill(false);
-            parts.left = parts.count;
-            Part::Held
-        }
-        _ => p.start.run(engine, buffers, p.comm)?,
-    });
+    if let Some(ready) = p.partitions.as_mut().and_then(|parts| parts.ready.as_mut()) {
+        ready.fill(false);
+    }
+    p.active = Some(p.start.run(engine, buffers, p.comm)?);
     Ok(())
 }
 
-/// Marks partitions `low..=high` of an active partitioned send as ready; says whether the message goes out now.
-pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res<bool> {
+/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none where one must not be.
+pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res {
     let engine = state.engine.as_mut().ok_or_else(not_running)?;
-    let Tables {
-        requests, buffers, ..
-    } = &mut state.above;
-    let Some(Kind::Persistent(p)) = requests.get_mut(handle) else {
+    let Some(Kind::Persistent(p)) = state.above.requests.get_mut(handle) else {
         return Err(not_partitioned(handle));
     };
-    let (Some(parts), Some(Part::Held)) = (&mut p.partitions, &p.active) else {
-        return Err(not_partitioned(handle));
+    let (comm, active) = (p.comm, p.active.is_some());
+    let parts = p.partitions.as_mut().filter(|_| active);
+    let Some(ready) = parts.and_then(|parts| parts.ready.as_mut()) else {
+        return Err(not_partitioned(handle).on(comm));
     };
-    if low < 0 || high >= parts.count as i64 {
-        return Err(Fault::new(
-            Class::Arg,
-            format!(
-                "partitions {low} to {high} are named, but there are 0 to {}",
-                parts.count as i64 - 1
-            ),
+    let wrong = |text: String| Err(Fault::new(Class::Arg, text).on(comm));
+    if low < 0 || high >= ready.len() as i64 {
+        return wrong(format!(
+            "partitions {low} to {high} are named, but there are 0 to {}",
+            ready.len() - 1
         ));
     }
-    for i in low..=high {
-        if std::mem::replace(&mut parts.ready[i as usize], true) {
-            return Err(Fault::new(
-                Class::Arg,
-                format!("partition {i} was ready already"),
-            ));
-        }
-        parts.left -= 1;
+    if low > high {
+        return wrong(format!(
+            "partitions {low} to {high} are named, but the first is above the last"
+        ));
     }
-    let go = parts.left == 0;
-    if go {
-        p.active = Some(p.start.run(engine, buffers, p.comm)?);
+    let named = low as usize..=high as usize;
+    if let Some(i) = named.clone().find(|&i| ready[i]) {
+        return wrong(format!(
+            "partition {i} is ready already; mark it once in each start"
+        ));
     }
-    Ok(go)
+    ready[named].fill(true);
+    if let Start::PartSend(id, _) = p.start {
+        engine.make_ready(id, low as u32, high as u32);
+    }
+    Ok(())
 }
 
 #[cold]
@@ -171,6 +171,18 @@ impl Start {
                 comm,
                 from: None,
                 receives: false,
+            }),
+            Start::PartSend(id, peer) => Part::Flying(Flight {
+                id: engine.start_partitioned(*id),
+                comm,
+                from: Some(*peer),
+                receives: false,
+            }),
+            Start::PartRecv(id, peer) => Part::Flying(Flight {
+                id: engine.start_partitioned(*id),
+                comm,
+                from: Some(*peer),
+                receives: true,
             }),
         })
     }

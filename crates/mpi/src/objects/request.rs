@@ -42,8 +42,6 @@ pub enum Part {
     Ended(Status),
     /// Goes on.
     Flying(Flight),
-    /// Started, but some partitions are not ready yet (MPI_Psend_init).
-    Held,
 }
 
 /// A send, ready to go.
@@ -240,7 +238,7 @@ impl Tables {
     #[inline]
     pub fn sending(&mut self, started: Started, comm: CommH, to: Peer) -> RequestH {
         match part(started, comm, to) {
-            Part::Ended(_) | Part::Held => RequestH::DONE,
+            Part::Ended(_) => RequestH::DONE,
             Part::Flying(flight) => self.new_request(Kind::Flight(flight)),
         }
     }
@@ -274,7 +272,6 @@ impl Part {
     fn pending(&self, engine: &Engine) -> Option<Pending> {
         match self {
             Part::Flying(f) if !engine.is_done(f.id) => Some(Pending::On(f.id, f.from)),
-            Part::Held => Some(Pending::Anything),
             _ => None,
         }
     }
@@ -413,7 +410,6 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
 pub(crate) fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
     match part {
         Part::Ended(status) => (status, None),
-        Part::Held => (EMPTY, None),
         Part::Flying(f) => match engine.take(f.id) {
             Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
             None => (EMPTY, Some(lost(&f))),
@@ -476,7 +472,6 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let engine = state.engine.as_ref().ok_or_else(not_running)?;
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
-        Part::Held => EMPTY,
         Part::Flying(f) => match engine.peek(f.id) {
             Some(outcome) => status_of(f, outcome),
             None => EMPTY,
@@ -513,10 +508,12 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
         return Ok(None);
     }
     let removed = state.above.requests.remove(handle);
-    if let Some(Kind::Persistent(p)) = &removed
-        && let Start::Collective(pattern) = &p.start
-    {
-        engine.drop_pattern(pattern);
+    if let Some(Kind::Persistent(p)) = &removed {
+        match &p.start {
+            Start::Collective(pattern) => engine.drop_pattern(pattern),
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.drop_partitioned(*id),
+            _ => {}
+        }
     }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {

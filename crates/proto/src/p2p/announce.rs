@@ -4,25 +4,32 @@
 //!
 //! 1. A receive is announced only if no earlier posted receive that could take the same message is unannounced
 //!    ([`crate::matching::Matching::announce`]).
-//! 2. An announcement carries how many messages its sender (the receiver) has seen from the other side. If the other side
-//!    has sent more, a message is under way that might belong to this receive: the announcement is dropped. So that a
-//!    dropped announcement does not let a later one overtake it, each carries a number and the oldest number still
-//!    posted; whoever has dropped one at least that old drops this one as well.
+//! 2. An announcement carries how many messages its sender (the receiver) has seen from the other side. The other side
+//!    remembers the envelopes of those that it has sent since and that took no announced receive. The first of them that
+//!    fits the announced receive will be matched with it: the announcement is used up. If that message was offered, the
+//!    announcement answers the offer, and its payload goes at once; the CTS that follows is ignored. Messages of other
+//!    communicators and tags are of no account.
 //!
-//! Where the messages are always quicker than the announcements (a ping-pong of large messages over TCP: the answer
-//! leaves before the announcement of the next receive comes), announcing is all but given up for that peer: [`MISSES`]. Not
-//! where both have offered each other a message (an exchange): there the announcements cross with the offers while both ranks are equally quick,
-//! but as soon as one is late, the announcement of the other is what keeps both directions busy. Without it the late one's
-//! CTS lets the other fill the connection with its payload, and the answer to the late one's own offer waits behind that: the two messages take turns.
+//! Where the envelopes were forgotten, or the peer's announcements are too many, an announcement is dropped. So that a
+//! dropped announcement does not let a later one overtake it, each carries a number and the oldest number still posted;
+//! whoever has dropped one at least that old drops this one as well.
 //!
-//! The message itself (kind `Write`) names the receive. If that receive is no longer posted (cancelled), the message is
-//! matched by its envelope like any other.
+//! The sender's picture is wrong in one case: a receive was cancelled after it was announced. Then the sender takes a
+//! message for the cancelled receive which the receiver gives to a later one, or keeps. So a `Write` whose receive is
+//! no longer posted is matched by its envelope like any other message, and a `Data` names, besides the receive, the
+//! offer that it belongs to, by which its true receive is found ([`Machine::stray_landing`]).
+//!
+//! An offer whose payload the receiver may fetch is not answered by an announcement, nor is a synchronous one: both wait
+//! for the receiver's word.
+//!
+//! An announcement costs a frame, and wins nothing where the messages are too short for a handshake. Announcing is given
+//! up for a peer after [`MISSES`] such messages in a row, until a long one comes.
 //!
 //! Body of `Announce`: number (u32), oldest posted number (u32), messages seen (u64). Header: context, tag (MPI_ANY_TAG as
 //! the smallest integer), capacity in `len`, receive in `token`, its source rank in `source`.
 
 use super::eager::Landing;
-use super::machine::{Machine, ReqKey, State};
+use super::machine::{Early, Machine, Message, Req, ReqKey, State};
 use super::{Action, FrameBody, Memory, NO_COOKIE};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
@@ -32,16 +39,16 @@ use std::collections::VecDeque;
 
 /// How a wildcard tag is written in an announcement.
 const ANY_TAG: i32 = i32::MIN;
-/// Announcements kept for one peer; older ones are dropped first.
-const KEPT: usize = 64;
-/// After so many announced receives in a row that a message took by its envelope all the same, the peer is too quick:
-/// announcing costs a frame and wins nothing.
+/// Announcements kept for one peer; further ones are dropped.
+const KEPT: usize = 256;
+/// Envelopes of sent messages kept for one peer; older ones are forgotten first.
+const REMEMBERED: usize = 64;
+/// After so many announced receives in a row that a short message took, announcing costs a frame and wins nothing.
 const MISSES: u32 = 4;
-/// From then on only every so many-th receive is announced, until one wins again.
-const RETRY: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Announced {
+    number: u32,
     context: u32,
     /// The source rank the receive names: ours, in that communicator.
     source: u32,
@@ -49,13 +56,36 @@ struct Announced {
     token: u64,
 }
 
+impl Announced {
+    fn accepts(&self, env: Envelope) -> bool {
+        let tag = self.tag == env.tag || self.tag == ANY_TAG && env.tag >= 0;
+        tag && self.context == env.context && self.source == env.source
+    }
+}
+
+/// A message that was sent before any receive was announced that it could have taken.
+#[derive(Clone, Copy, Debug)]
+struct Unasked {
+    /// Its number among all messages to the peer.
+    number: u64,
+    env: Envelope,
+    /// Its request, if an announcement may answer it.
+    offer: Option<ReqKey>,
+}
+
 /// What two ranks know of each other's messages, one direction each.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// Messages sent to the peer.
-    pub sent: u64,
+    sent: u64,
     /// Messages that came from the peer.
     pub seen: u64,
+    /// Whether sent messages are remembered.
+    remembers: bool,
+    /// Messages that the peer may not have seen and that took no announced receive, oldest first.
+    unasked: VecDeque<Unasked>,
+    /// Up to this number messages are not remembered.
+    forgotten: u64,
     /// The peer's announced receives, oldest first.
     inbox: VecDeque<Announced>,
     /// Newest announcement of the peer that was dropped.
@@ -64,42 +94,90 @@ pub(super) struct Flow {
     posted: VecDeque<(u32, ReqKey)>,
     /// Number of our newest announcement.
     number: u32,
-    /// Announced receives in a row that won nothing.
+    /// Announced receives in a row that a short message took.
     missed: u32,
-    /// The message that was offered to the peer last.
-    pub offer: Option<ReqKey>,
-    /// Receives since then that were not announced.
-    held_back: u32,
 }
 
 impl Flow {
-    /// Whether announcing the next receive is worth its frame.
-    fn worth_it(&mut self) -> bool {
-        if self.missed < MISSES {
-            return true;
+    /// Before the first message. For `remembers` see [`Flow::remember`].
+    pub fn new(remembers: bool) -> Flow {
+        Flow {
+            remembers,
+            ..Flow::default()
         }
-        self.held_back += 1;
-        if self.held_back < RETRY {
-            return false;
-        }
-        self.held_back = 0;
-        true
     }
 
-    /// Whether the peer has announced nothing.
-    #[inline]
-    pub fn idle(&self) -> bool {
-        self.inbox.is_empty()
+    /// From now on sent messages are remembered, or no more. They are where announcements may come and an offer waits
+    /// for the receiver's word alone.
+    pub fn remember(&mut self, wanted: bool) {
+        if self.remembers != wanted {
+            self.remembers = wanted;
+            self.forgotten = self.sent;
+            self.unasked.clear();
+        }
+    }
+
+    /// A message was sent that took no announced receive.
+    #[inline(always)]
+    pub fn sent_unasked(&mut self, env: Envelope, offer: Option<ReqKey>) {
+        self.sent += 1;
+        if self.remembers {
+            self.note(env, offer);
+        }
+    }
+
+    fn note(&mut self, env: Envelope, offer: Option<ReqKey>) {
+        if self.unasked.len() == REMEMBERED
+            && let Some(old) = self.unasked.pop_front()
+        {
+            self.forgotten = old.number;
+        }
+        self.unasked.push_back(Unasked {
+            number: self.sent,
+            env,
+            offer,
+        });
+    }
+
+    /// A message was sent that took an announced receive.
+    pub fn sent_asked(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Forgets messages that the peer has seen; whether all others are remembered.
+    fn knows_since(&mut self, seen: u64) -> bool {
+        while self.unasked.front().is_some_and(|m| m.number <= seen) {
+            self.unasked.pop_front();
+        }
+        let forgotten = if self.remembers {
+            self.forgotten
+        } else {
+            self.sent
+        };
+        seen >= forgotten
+    }
+
+    /// Whether no announced receive takes a message with this envelope.
+    #[inline(always)]
+    pub fn is_unasked(&self, env: Envelope) -> bool {
+        self.inbox.is_empty() || !self.asks(env)
+    }
+
+    fn asks(&self, env: Envelope) -> bool {
+        self.inbox.iter().any(|a| a.accepts(env))
+    }
+
+    /// Forgets announced receives that are no longer posted: they were cancelled.
+    fn prune(&mut self, oldest: u32) {
+        let ended = |a: &Announced| (a.number.wrapping_sub(oldest) as i32) < 0;
+        while self.inbox.front().is_some_and(ended) {
+            self.inbox.pop_front();
+        }
     }
 
     /// The announced receive that a message with this envelope will match, taken off the list.
     pub fn take_announced(&mut self, env: Envelope) -> Option<u64> {
-        let fits = |a: &Announced| {
-            a.context == env.context
-                && a.source == env.source
-                && (a.tag == env.tag || a.tag == ANY_TAG && env.tag >= 0)
-        };
-        let i = self.inbox.iter().position(fits)?;
+        let i = self.inbox.iter().position(|a| a.accepts(env))?;
         self.inbox.remove(i).map(|a| a.token)
     }
 }
@@ -107,7 +185,7 @@ impl Flow {
 impl<B: Memory> Machine<B> {
     /// Announces a receive that was just posted, where the rules allow.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
-        if !self.peers[to.idx()].flow.worth_it() || !self.matching.announce(want, key) {
+        if self.peers[to.idx()].flow.missed >= MISSES || !self.matching.announce(want, key) {
             return;
         }
         let flow = &mut self.peers[to.idx()].flow;
@@ -142,22 +220,24 @@ impl<B: Memory> Machine<B> {
         }
     }
 
-    /// A posted receive was matched by a message's envelope: forget that it was announced.
+    /// A posted receive was matched by a message's envelope: forget that it was announced. `short`: announcing it was of
+    /// no use, because the message is no longer than those that are sent at once.
     #[inline]
-    pub(super) fn taken_by_envelope(&mut self, key: ReqKey) {
+    pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
         let Some(req) = self.reqs.get(key) else {
             return;
         };
-        let peer = req.peer;
-        let exchange = self.is_offering(peer);
-        if let Some(p) = self.peers.get_mut(peer.idx())
-            && !p.flow.posted.is_empty()
-        {
-            let before = p.flow.posted.len();
-            p.flow.posted.retain(|&(_, k)| k != key);
-            if !exchange {
-                p.flow.missed += (before - p.flow.posted.len()) as u32;
-            }
+        let Some(p) = self.peers.get_mut(req.peer.idx()) else {
+            return;
+        };
+        let flow = &mut p.flow;
+        if !flow.posted.is_empty() {
+            let before = flow.posted.len();
+            flow.posted.retain(|&(_, k)| k != key);
+            flow.missed += (before - flow.posted.len()) as u32;
+        }
+        if !short {
+            flow.missed = 0;
         }
     }
 
@@ -174,27 +254,42 @@ impl<B: Memory> Machine<B> {
         let word = |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
         let (number, oldest) = (word(0), word(4));
         let seen = word(8) as u64 | (word(12) as u64) << 32;
+        let asked = Announced {
+            number,
+            context: head.context,
+            source: head.source,
+            tag: head.tag,
+            token: head.token,
+        };
         let flow = &mut self.peers[from.idx()].flow;
-        if flow.sent != seen || flow.dropped != 0 && flow.dropped.wrapping_sub(oldest) as i32 >= 0 {
+        flow.prune(oldest);
+        let known = flow.knows_since(seen) && flow.inbox.len() < KEPT;
+        if !known || flow.dropped != 0 && flow.dropped.wrapping_sub(oldest) as i32 >= 0 {
+            // Those that were kept stay: the receiver posted them earlier.
             flow.dropped = number;
             self.counters.hit(Counter::WriteDropped);
             return Ok(());
         }
-        if flow.inbox.len() == KEPT {
-            // The oldest cannot be dropped alone without letting younger ones overtake it.
-            flow.inbox.clear();
-            flow.dropped = number;
-            self.counters.hit(Counter::WriteDropped);
-            return Ok(());
+        match flow.unasked.iter().position(|m| asked.accepts(m.env)) {
+            None => flow.inbox.push_back(asked),
+            Some(i) => {
+                let offer = flow.unasked.remove(i).and_then(|m| m.offer);
+                self.use_up(from, asked.token, offer);
+            }
         }
-        let (context, source, tag, token) = (head.context, head.source, head.tag, head.token);
-        flow.inbox.push_back(Announced {
-            context,
-            source,
-            tag,
-            token,
-        });
         Ok(())
+    }
+
+    /// An announced receive will take a message that is under way; if that is an offer, its payload need not wait.
+    fn use_up(&mut self, to: Peer, token: u64, offer: Option<ReqKey>) {
+        let waits = |r: &&mut Req<B>| r.state == State::Offered { cancelling: false };
+        let Some((key, req)) = offer.and_then(|k| Some((k, self.reqs.get_mut(k).filter(waits)?)))
+        else {
+            self.counters.hit(Counter::WriteDropped);
+            return;
+        };
+        let len = req.buf.len();
+        self.send_data(key, to, token, len, Protocol::Write);
     }
 
     /// Sends a message into an announced receive.
@@ -252,5 +347,34 @@ impl<B: Memory> Machine<B> {
             }
             _ => self.message_landing(from, head),
         }
+    }
+
+    /// Payload of an offer that its sender took for the message of a receive that is cancelled: where it goes instead.
+    #[cold]
+    pub(super) fn stray_landing(
+        &mut self,
+        from: Peer,
+        head: &Header,
+    ) -> Result<Landing<B>, String> {
+        let offer = head.aux();
+        let waits = |r: &Req<B>| r.peer == from && r.state == State::Asked { offer };
+        let found = self.reqs.iter().find(|(_, r)| waits(r));
+        if let Some((key, req)) = found {
+            return Ok(Landing {
+                cookie: key.to_bits(),
+                buf: req.buf.clone(),
+            });
+        }
+        let is_it = |m: &Message<B>| m.from == from && m.is_offer(offer);
+        let found = self.early.iter().find(|(_, m)| is_it(m));
+        let Some((key, len)) = found.map(|(k, m)| (k, m.len)) else {
+            return Ok(Landing::nowhere());
+        };
+        let buf = self.room(len)?;
+        if let Some(mut m) = self.let_go(key) {
+            m.early = Early::Landing(buf.clone(), None);
+            self.put_back(key, m);
+        }
+        Ok(Landing::early(key, buf))
     }
 }

@@ -26,6 +26,22 @@ pub struct Landing<B> {
     pub buf: B,
 }
 
+impl<B: Memory> Landing<B> {
+    /// Of bytes that nobody wants.
+    pub(super) fn nowhere() -> Landing<B> {
+        Landing {
+            cookie: DISCARD,
+            buf: B::nothing(),
+        }
+    }
+
+    /// Of a message whose receive has not come.
+    pub(super) fn early(message: Key, buf: B) -> Landing<B> {
+        let cookie = EARLY | message.to_bits();
+        Landing { cookie, buf }
+    }
+}
+
 #[inline]
 fn envelope(head: &Header) -> Envelope {
     Envelope {
@@ -111,7 +127,7 @@ impl<B: Memory> Machine<B> {
             return self.keep(from, head, body);
         };
         self.counters.hit(Counter::Expected);
-        self.taken_by_envelope(key);
+        self.taken_by_envelope(key, true);
         self.matched(key, env, head.len);
         if let Some(req) = self.reqs.get_mut(key) {
             req.buf.write(0, body);
@@ -130,7 +146,7 @@ impl<B: Memory> Machine<B> {
         Ok(())
     }
 
-    fn room(&mut self, len: u64) -> Result<B, String> {
+    pub(super) fn room(&mut self, len: u64) -> Result<B, String> {
         B::alloc(len).ok_or_else(|| format!("no memory for an unexpected message of {len} bytes"))
     }
 
@@ -166,7 +182,7 @@ impl<B: Memory> Machine<B> {
     /// A header whose payload follows.
     pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
         match head.kind {
-            Kind::Data => Ok(self.data_landing(from, head)),
+            Kind::Data => self.data_landing(from, head),
             Kind::Write => self.write_landing(from, head),
             _ => self.message_landing(from, head),
         }
@@ -185,13 +201,10 @@ impl<B: Memory> Machine<B> {
         let Some(key) = self.matching.arrive(env) else {
             let buf = self.room(head.len)?;
             let key = self.store(from, head, sync, Early::Landing(buf.clone(), None));
-            return Ok(Landing {
-                cookie: EARLY | key.to_bits(),
-                buf,
-            });
+            return Ok(Landing::early(key, buf));
         };
         self.counters.hit(Counter::Expected);
-        self.taken_by_envelope(key);
+        self.taken_by_envelope(key, true);
         if sync {
             self.control(from, Kind::SyncAck, head.token, 0, 0);
         }
@@ -216,25 +229,20 @@ impl<B: Memory> Machine<B> {
                     buf: req.buf.clone(),
                 }
             }
-            None => Landing {
-                cookie: DISCARD,
-                buf: B::nothing(),
-            },
+            None => Landing::nowhere(),
         }
     }
 
-    /// Payload after CTS.
-    fn data_landing(&mut self, from: Peer, head: &Header) -> Landing<B> {
+    /// Payload of an offer.
+    fn data_landing(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
         let key = Key::from_bits(head.token);
+        let asked = State::Asked { offer: head.aux() };
         match self.reqs.get(key) {
-            Some(req) if req.peer == from && req.state == State::Landing => Landing {
+            Some(req) if req.peer == from && req.state == asked => Ok(Landing {
                 cookie: key.to_bits(),
                 buf: req.buf.clone(),
-            },
-            _ => Landing {
-                cookie: DISCARD,
-                buf: B::nothing(),
-            },
+            }),
+            _ => self.stray_landing(from, head),
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) enum State {
     Posted(Pattern),
     /// Receive: matched, payload on its way.
     Landing,
+    /// Receive: matched with an offer, which this token of its sender names, and asked for, or being fetched.
+    Asked { offer: u64 },
     /// Receive: matched with a message that is itself still landing in its unexpected buffer.
     Claimed,
     /// Something of the owner's own that is no transfer (a collective schedule).
@@ -173,7 +175,7 @@ impl<B: Memory> Machine<B> {
         let fresh = || PeerState {
             choice,
             way: Way::default(),
-            flow: Flow::default(),
+            flow: Flow::new(choice.answers_offers()),
             peer_flow: PeerFlow::default(),
             get_refused: false,
             gone: None,
@@ -201,14 +203,16 @@ impl<B: Memory> Machine<B> {
     /// The path of a peer is known now: sets what carries messages to it, and its crossing points.
     pub fn set_choice(&mut self, peer: Peer, way: Way, choice: Choice) {
         self.peers[peer.idx()].way = way;
-        self.peers[peer.idx()].choice = choice;
         self.peers[peer.idx()].open = true;
         self.peers[peer.idx()].set_plain();
+        self.move_choice(peer, choice);
     }
 
     /// Moves the crossing points of a peer whose path is known; what is under way stays as it is.
     pub fn move_choice(&mut self, peer: Peer, choice: Choice) {
-        self.peers[peer.idx()].choice = choice;
+        let peer = &mut self.peers[peer.idx()];
+        peer.choice = choice;
+        peer.flow.remember(choice.answers_offers());
     }
 
     /// Messages that wait for their receive.
@@ -271,22 +275,29 @@ impl<B: Memory> Machine<B> {
     /// Whether a standard send of `len` bytes is a plain eager frame: the owner may then hand `Header` and payload to
     /// the path directly, and report it with [`Machine::sent_eager`].
     #[inline(always)]
-    pub fn is_plain_eager(&self, to: Peer, len: u64) -> bool {
+    pub fn is_plain_eager(&self, to: Peer, env: Envelope, len: u64) -> bool {
         let p = &self.peers[to.idx()];
-        p.plain && len <= p.choice.eager_max && p.flow.idle()
+        p.plain && len <= p.choice.eager_max && p.flow.is_unasked(env)
+    }
+
+    /// Whether it is worth looking at what the peer has sent before this message: it is long, and the announcement of
+    /// its receive may lie there.
+    pub fn may_be_asked(&self, to: Peer, env: Envelope, len: u64) -> bool {
+        let p = &self.peers[to.idx()];
+        p.plain && len > p.choice.eager_max && p.choice.announces() && p.flow.is_unasked(env)
     }
 
     /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
     /// made for it).
     #[inline(always)]
-    pub fn sent_eager(&mut self, to: Peer, len: u64, queued: Option<(Envelope, &B)>) -> Started {
+    pub fn sent_eager(&mut self, to: Peer, env: Envelope, len: u64, queued: Option<&B>) -> Started {
         let peer = &mut self.peers[to.idx()];
-        peer.flow.sent += 1;
+        peer.flow.sent_unasked(env, None);
         self.flow_control.sent(len);
         self.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
             None => Started::Done,
-            Some((env, buf)) => {
+            Some(buf) => {
                 self.queued(to, len);
                 Started::Request(self.insert(State::Sending, buf, to, env))
             }
@@ -331,10 +342,17 @@ impl<B: Memory> Machine<B> {
     /// Sends a message whose turn it is, by the protocol that suits it.
     pub(super) fn launch(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let peer = &mut self.peers[to.idx()];
+        let short = buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0);
         let announced = peer.flow.take_announced(env);
-        peer.flow.sent += 1;
+        match announced {
+            Some(_) => peer.flow.sent_asked(),
+            None => {
+                let may_answer = mode == Mode::Standard && !short && peer.choice.answers_offers();
+                peer.flow.sent_unasked(env, may_answer.then_some(key));
+            }
+        }
         self.flow_control.sent(buf.len());
-        if buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0) {
+        if short {
             return self.send_eager(key, to, env, mode, buf);
         }
         match announced {
@@ -696,6 +714,11 @@ impl<B> Message<B> {
             Early::Offer(_) => 0,
             Early::Whole(_) | Early::Landing(..) => self.len,
         }
+    }
+
+    /// Whether it is the offer that its sender knows by this token, and nothing of its payload has come.
+    pub(super) fn is_offer(&self, token: u64) -> bool {
+        self.token == token && matches!(self.early, Early::Offer(_))
     }
 
     fn found(&self) -> Found {

@@ -34,13 +34,14 @@ impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.set_state(key, State::Offered { cancelling: false });
-        self.peers[to.idx()].flow.offer = Some(key);
         self.newest_offer = Some(key);
         self.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
-        body[..8].copy_from_slice(&buf.address().unwrap_or(0).to_le_bytes());
+        if let (true, Some(address)) = (self.peers[to.idx()].choice.can_get(), buf.address()) {
+            body[..8].copy_from_slice(&address.to_le_bytes());
+        }
         body[8] = (mode == Mode::Fetched) as u8;
         let head = Header {
             kind: Kind::Rts,
@@ -79,7 +80,7 @@ impl<B: Memory> Machine<B> {
             }
             Some(key) => {
                 self.counters.hit(Counter::Expected);
-                self.taken_by_envelope(key);
+                self.taken_by_envelope(key, false);
                 self.matched(key, env, head.len);
                 if let Some(req) = self.reqs.get_mut(key) {
                     req.state = State::Landing;
@@ -104,12 +105,7 @@ impl<B: Memory> Machine<B> {
             return;
         };
         let wanted = len.min(req.buf.len());
-        // Where the answer goes, should the fetch be refused.
-        req.env = Envelope {
-            context: token as u32,
-            source: (token >> 32) as u32,
-            tag: 0,
-        };
+        req.state = State::Asked { offer: token };
         let into = req.buf.clone();
         let peer = &self.peers[from.idx()];
         let long = match offer.asks {
@@ -132,7 +128,10 @@ impl<B: Memory> Machine<B> {
     /// A fetch was carried out, or refused.
     pub fn on_got(&mut self, req: ReqKey, ok: bool) {
         let Some(r) = self.reqs.get(req) else { return };
-        let (from, token) = (r.peer, r.env.context as u64 | (r.env.source as u64) << 32);
+        let State::Asked { offer: token } = r.state else {
+            return;
+        };
+        let from = r.peer;
         let len = r.outcome.len;
         if ok {
             self.control(from, Kind::Fin, token, 0, len);
@@ -149,27 +148,43 @@ impl<B: Memory> Machine<B> {
         let Some(req) = self.offered(key, from) else {
             return Ok(());
         };
+        let len = head.len.min(req.buf.len());
+        self.send_data(key, from, head.aux(), len, Protocol::Rendezvous);
+        Ok(())
+    }
+
+    /// Sends the first `len` bytes of an offered message into a receive of the peer.
+    pub(super) fn send_data(
+        &mut self,
+        key: ReqKey,
+        to: Peer,
+        token: u64,
+        len: u64,
+        protocol: Protocol,
+    ) {
+        let Some(req) = self.reqs.get_mut(key) else {
+            return;
+        };
         let buf = req.buf.clone();
         req.state = State::Streaming;
-        let len = head.len.min(buf.len());
-        let way = self.peers[from.idx()].way;
-        self.counters.sent(way, Protocol::Rendezvous, len);
+        let way = self.peers[to.idx()].way;
+        self.counters.sent(way, protocol, len);
         let data = Header {
             kind: Kind::Data,
             context: 0,
             source: 0,
             tag: 0,
             len,
-            token: head.aux(),
-        };
+            token,
+        }
+        .with_aux(key.to_bits());
         let body = FrameBody::Payload { buf, len };
         self.actions.push(Action::Frame {
-            to: from,
+            to,
             head: data,
             body,
             cookie: key.to_bits(),
         });
-        Ok(())
     }
 
     /// The receiver has fetched the message.
@@ -181,13 +196,6 @@ impl<B: Memory> Machine<B> {
             self.finish(key, Outcome::CLEAN);
         }
         Ok(())
-    }
-
-    /// Whether the message that was offered to the peer last still waits for its answer.
-    pub(super) fn is_offering(&self, peer: Peer) -> bool {
-        let offer = self.peers.get(peer.idx()).and_then(|p| p.flow.offer);
-        let req = offer.and_then(|key| self.reqs.get(key));
-        req.is_some_and(|r| r.peer == peer && matches!(r.state, State::Offered { .. }))
     }
 
     /// The message offered last, if it waits to be fetched: by whom, and its bytes.

@@ -66,6 +66,18 @@ impl Choice {
         self.get_min != u64::MAX
     }
 
+    /// Whether receives are announced.
+    #[inline]
+    pub fn announces(&self) -> bool {
+        self.announce_min != u64::MAX
+    }
+
+    /// Whether an announcement may answer an offer: payload comes in no other way than by being sent.
+    #[inline]
+    pub fn answers_offers(&self) -> bool {
+        self.announces() && !self.can_get()
+    }
+
     /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be announced.
     pub fn from_lines(lines: &Lines, eager_max: Option<u64>, write: bool) -> Choice {
         let eager = |n: u64| lines.stream.at(n) + UNEXPECTED_SHARE * lines.copy.at(n);

@@ -39,7 +39,7 @@ pub enum Kind {
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,
-    /// Payload after a `Cts`. `token`: receiver's request.
+    /// Payload of an `Rts`, after its `Cts` or an `Announce`. `token`: receiver's request; `aux`: sender's request.
     Data = 5,
     /// The receiver fetched the payload itself. `token`: sender's request.
     Fin = 6,

@@ -1,0 +1,526 @@
+//! Partitioned transfers (MPI 5.0, 4.2): a buffer whose pieces travel on their own, each when the sender says that it is ready.
+//!
+//! ```text
+//! S --Setup--> R                   once, when the send is made: user's tag, how the data is cut, first of the pieces' tags
+//! S --piece i--> R   for all i     at each start, in any order: ordinary messages, each with a tag of its own
+//! ```
+//!
+//! Operations match in the order in which they were made, for each communicator, rank and tag: the setups of one sender
+//! arrive in that order, and the k-th with a tag belongs to the k-th receive with that tag. Tags of setups and pieces are
+//! negative, so no other receive sees them. The sender takes fresh ones for each operation, so that any number of
+//! operations may go on at once, started in any order. Pieces with one tag keep their order, so a start is never taken for
+//! the next one.
+//!
+//! A piece is a row of the sender's partitions: one, as long as there are no more than [`MOST_PIECES`]. The receiver cuts
+//! its buffer in the same way, whatever its own partitions are, and a partition has arrived with the last piece that
+//! overlaps it. A receive that was started before the setup came begins when it comes, in whatever call progress is made.
+//!
+//! Everything here is called by the owner of the lane.
+
+mod setup;
+
+use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use kw_base::{ContextId, Key, Peer, Slab};
+use kw_sys::buf::Buf;
+use setup::{LAST_TAG, MOST_PIECES, SETUP_LEN, SETUP_TAG, Setup};
+use std::collections::{HashMap, VecDeque};
+
+/// Names a partitioned operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartId(Key);
+
+/// What a partitioned operation does.
+#[derive(Debug)]
+enum Side {
+    Send {
+        to: Peer,
+        context: ContextId,
+        source: u32,
+        /// Partitions of each piece that are not ready.
+        waits: Vec<u32>,
+    },
+    Recv {
+        want: Want,
+        partitions: u32,
+    },
+}
+
+#[derive(Debug)]
+struct Op {
+    side: Side,
+    buf: Buf,
+    /// `None`: not known yet (a receive whose setup has not come).
+    setup: Option<Setup>,
+    /// The request of the start that goes on.
+    active: Option<ReqId>,
+    /// Pieces under way.
+    flights: Vec<(ReqId, u32)>,
+    /// Which pieces have ended.
+    ended: Vec<bool>,
+    /// Pieces that have not ended.
+    left: u32,
+    /// Bytes that came.
+    came: u64,
+    failure: Option<Failure>,
+    /// The handle is freed: it goes when it has ended.
+    freed: bool,
+}
+
+/// What comes from one rank of a communicator: setups, and receives that wait for theirs.
+#[derive(Debug, Default)]
+struct Desk {
+    /// The receive of the next setup, and its buffer.
+    next: Option<(ReqId, Buf)>,
+    /// Receives without a setup.
+    waiting: usize,
+    /// By the user's tag: setups that came before their receive, or receives that wait for their setup.
+    lines: HashMap<i32, Line>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    setups: VecDeque<Setup>,
+    receives: VecDeque<Key>,
+}
+
+/// Partitioned operations of one rank.
+#[derive(Debug, Default)]
+pub(crate) struct Partitioned {
+    ops: Slab<Op>,
+    /// Operations with pieces under way.
+    going: Vec<Key>,
+    desks: HashMap<(ContextId, u32), Desk>,
+    /// Desks that wait for a setup.
+    expecting: usize,
+    /// Tags that were given to pieces so far.
+    tags: u32,
+}
+
+impl Partitioned {
+    /// Whether something may have come for it.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.going.is_empty() || self.expecting != 0
+    }
+
+    /// Tags for so many pieces. They begin again from the start after two thousand million; what has these by then is long gone.
+    fn take_tags(&mut self, pieces: u32) -> i32 {
+        let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_PIECES;
+        if self.tags > room {
+            self.tags = 0;
+        }
+        let first = SETUP_TAG + 1 + self.tags as i32;
+        self.tags += pieces;
+        first
+    }
+}
+
+impl Op {
+    fn new(side: Side, buf: &Buf, setup: Option<Setup>) -> Op {
+        Op {
+            side,
+            buf: buf.clone(),
+            setup,
+            active: None,
+            flights: Vec::new(),
+            ended: Vec::new(),
+            left: 0,
+            came: 0,
+            failure: None,
+            freed: false,
+        }
+    }
+
+    /// The part of the buffer that a piece fills; shorter than the piece, where the sender has more than fits.
+    fn slice(&self, setup: &Setup, piece: u32) -> Buf {
+        let (from, len) = setup.piece(piece);
+        let from = from.min(self.buf.len());
+        self.buf.slice(from, len.min(self.buf.len() - from))
+    }
+
+    fn end_piece(&mut self, piece: u32) {
+        self.ended[piece as usize] = true;
+        self.left -= 1;
+    }
+
+    /// How the operation ended.
+    fn outcome(&mut self) -> Outcome {
+        // A receive whose sender is gone stays without a setup: each start fails.
+        let failure = match self.setup {
+            Some(_) => self.failure.take(),
+            None => self.failure.clone(),
+        };
+        let mut outcome = Outcome {
+            len: self.came,
+            failure,
+            ..Outcome::CLEAN
+        };
+        if let (Side::Recv { want, .. }, Some(setup)) = (&self.side, &self.setup) {
+            outcome.source = want.source.map_or(0, |s| s.0);
+            outcome.tag = setup.tag;
+            if let Some(Failure::Truncated { came, fits }) = &mut outcome.failure {
+                (*came, *fits) = (setup.len(), self.buf.len());
+            }
+        }
+        outcome
+    }
+}
+
+impl Engine {
+    /// Makes a partitioned send of `buf`, in partitions of equal length, and says so to the receiver.
+    pub fn partitioned_send(
+        &mut self,
+        to: Peer,
+        (context, source, tag): (ContextId, u32, i32),
+        buf: &Buf,
+        partitions: u32,
+    ) -> PartId {
+        let group = partitions.div_ceil(MOST_PIECES).max(1);
+        let first = self.partitioned.take_tags(partitions.div_ceil(group));
+        let setup = Setup {
+            tag,
+            first,
+            partitions,
+            group,
+            bytes: buf.len() / partitions.max(1) as u64,
+        };
+        let word = Buf::alloc(SETUP_LEN);
+        word.write(0, &setup.encode());
+        if let Started::Request(id) =
+            self.send(to, context, source, SETUP_TAG, SendMode::Standard, &word)
+        {
+            self.release(id);
+        }
+        let side = Side::Send {
+            to,
+            context,
+            source,
+            waits: Vec::new(),
+        };
+        PartId(self.partitioned.ops.insert(Op::new(side, buf, Some(setup))))
+    }
+
+    /// Makes a partitioned receive; `want` names source and tag.
+    pub fn partitioned_recv(&mut self, want: Want, buf: &Buf, partitions: u32) -> PartId {
+        let side = Side::Recv { want, partitions };
+        let key = self.partitioned.ops.insert(Op::new(side, buf, None));
+        let (Some((rank, _)), Some(tag)) = (want.source, want.tag) else {
+            return PartId(key);
+        };
+        let desk = self
+            .partitioned
+            .desks
+            .entry((want.context, rank))
+            .or_default();
+        let line = desk.lines.entry(tag).or_default();
+        match line.setups.pop_front() {
+            Some(setup) => self.set_up(key, setup),
+            None => {
+                line.receives.push_back(key);
+                desk.waiting += 1;
+                self.expect_setup(want);
+            }
+        }
+        PartId(key)
+    }
+
+    /// Posts the receive of a source's next setup, unless it is posted; takes those that are there.
+    fn expect_setup(&mut self, want: Want) {
+        let Some((rank, _)) = want.source else { return };
+        let at = (want.context, rank);
+        let any = Want {
+            tag: Some(SETUP_TAG),
+            ..want
+        };
+        while self
+            .partitioned
+            .desks
+            .get(&at)
+            .is_some_and(|d| d.next.is_none() && d.waiting != 0)
+        {
+            let word = Buf::alloc(SETUP_LEN);
+            let req = self.recv(any, &word);
+            if let Some(desk) = self.partitioned.desks.get_mut(&at) {
+                desk.next = Some((req, word));
+                self.partitioned.expecting += 1;
+            }
+            if self.is_done(req) {
+                self.take_setup(at);
+            }
+        }
+    }
+
+    /// A setup has come: whose is it?
+    fn take_setup(&mut self, at: (ContextId, u32)) {
+        let Some(desk) = self.partitioned.desks.get_mut(&at) else {
+            return;
+        };
+        let Some((req, word)) = desk.next.take() else {
+            return;
+        };
+        self.partitioned.expecting -= 1;
+        let outcome = self.machine.take(req.0);
+        let mut bytes = [0; SETUP_LEN];
+        word.read(0, &mut bytes);
+        let failure = outcome.and_then(|o| o.failure);
+        let desk = self.partitioned.desks.entry(at).or_default();
+        let setup = Setup::decode(&bytes);
+        let (Some(setup), None) = (setup, &failure) else {
+            let nonsense = || Failure::Other("the setup of a partitioned send is nonsense".into());
+            desk.waiting = 0;
+            let failure = failure.unwrap_or_else(nonsense);
+            let lines = desk.lines.values_mut();
+            let lost: Vec<Key> = lines.flat_map(|l| l.receives.drain(..)).collect();
+            return lost
+                .into_iter()
+                .for_each(|key| self.fail(key, failure.clone()));
+        };
+        let line = desk.lines.entry(setup.tag).or_default();
+        match line.receives.pop_front() {
+            None => line.setups.push_back(setup),
+            Some(key) => {
+                desk.waiting -= 1;
+                self.set_up(key, setup);
+            }
+        }
+    }
+
+    /// Now a receive knows how its data is cut.
+    fn set_up(&mut self, key: Key, setup: Setup) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        op.setup = Some(setup);
+        if op.active.is_some() {
+            self.post_pieces(key);
+        } else if op.freed {
+            self.partitioned.ops.remove(key);
+        }
+    }
+
+    /// The sender of a receive is gone before it said anything.
+    fn fail(&mut self, key: Key, failure: Failure) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        op.failure = Some(failure);
+        if op.active.is_some() {
+            self.end(key);
+        }
+    }
+
+    /// Starts an operation that is not active.
+    pub fn start_partitioned(&mut self, id: PartId) -> ReqId {
+        let req = ReqId(self.machine.open());
+        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+            return req;
+        };
+        (op.active, op.came) = (Some(req), 0);
+        op.left = op.setup.map_or(0, |s| s.pieces());
+        op.ended.clear();
+        op.ended.resize(op.left as usize, false);
+        match (&mut op.side, op.setup) {
+            (Side::Send { waits, .. }, Some(setup)) => {
+                let last = setup.partitions - (setup.pieces() - 1) * setup.group;
+                waits.clear();
+                waits.resize(setup.pieces() as usize - 1, setup.group);
+                waits.push(last);
+            }
+            (Side::Recv { .. }, Some(_)) => self.post_pieces(id.0),
+            (Side::Recv { .. }, None) if op.failure.is_some() => self.end(id.0),
+            _ => {}
+        }
+        req
+    }
+
+    /// Posts the receives of all pieces.
+    fn post_pieces(&mut self, key: Key) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        let (&Side::Recv { want, .. }, Some(setup)) = (&op.side, op.setup) else {
+            return;
+        };
+        op.left = setup.pieces();
+        op.ended.clear();
+        op.ended.resize(op.left as usize, false);
+        for piece in 0..setup.pieces() {
+            let tag = Some(setup.first + piece as i32);
+            let Some(op) = self.partitioned.ops.get(key) else {
+                return;
+            };
+            let into = op.slice(&setup, piece);
+            let req = self.recv(Want { tag, ..want }, &into);
+            if let Some(op) = self.partitioned.ops.get_mut(key) {
+                op.flights.push((req, piece));
+            }
+        }
+        self.partitioned.going.push(key);
+        self.advance_op(key);
+    }
+
+    /// Partitions `low..=high` of an active send are ready, none of which was before: sends the pieces that are complete.
+    pub fn make_ready(&mut self, id: PartId, low: u32, high: u32) {
+        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+            return;
+        };
+        let (Side::Send { waits, .. }, Some(setup)) = (&mut op.side, op.setup) else {
+            return;
+        };
+        let mut complete = Vec::new();
+        for piece in low / setup.group..=high / setup.group {
+            let begin = low.max(piece * setup.group);
+            let end = high.min(piece * setup.group + setup.group - 1);
+            let waits = &mut waits[piece as usize];
+            *waits -= end - begin + 1;
+            if *waits == 0 {
+                complete.push(piece);
+            }
+        }
+        complete
+            .into_iter()
+            .for_each(|piece| self.send_piece(id.0, piece));
+        self.look_after_sending();
+    }
+
+    fn send_piece(&mut self, key: Key, piece: u32) {
+        let Some(op) = self.partitioned.ops.get(key) else {
+            return;
+        };
+        let (
+            &Side::Send {
+                to,
+                context,
+                source,
+                ..
+            },
+            Some(setup),
+        ) = (&op.side, op.setup)
+        else {
+            return;
+        };
+        let (buf, tag) = (op.slice(&setup, piece), setup.first + piece as i32);
+        let started = self.send(to, context, source, tag, SendMode::Standard, &buf);
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        match started {
+            Started::Done => {
+                op.end_piece(piece);
+                if op.left == 0 {
+                    self.end(key);
+                }
+            }
+            Started::Request(req) => {
+                op.flights.push((req, piece));
+                if op.flights.len() == 1 {
+                    self.partitioned.going.push(key);
+                }
+            }
+        }
+    }
+
+    /// Whether a partition of an active receive has arrived.
+    pub fn has_arrived(&self, id: PartId, partition: u32) -> bool {
+        let Some(op) = self.partitioned.ops.get(id.0) else {
+            return false;
+        };
+        let (&Side::Recv { partitions, .. }, Some(setup)) = (&op.side, op.setup) else {
+            return false;
+        };
+        let bytes = op.buf.len() / partitions.max(1) as u64;
+        let from = bytes * partition as u64;
+        let (first, last) = setup.pieces_of(from, from + bytes);
+        let pieces = op.ended.get(first as usize..=last as usize);
+        pieces.is_some_and(|p| p.iter().all(|&ended| ended))
+    }
+
+    /// Something has come: goes on with whatever waited for it. Not while an operation is started.
+    pub(crate) fn advance_partitioned(&mut self) {
+        if self.partitioned.expecting != 0 {
+            self.look_at_desks();
+        }
+        let mut i = self.partitioned.going.len();
+        while i > 0 {
+            i -= 1;
+            let key = self.partitioned.going[i];
+            self.advance_op(key);
+        }
+    }
+
+    fn look_at_desks(&mut self) {
+        let done = |d: &Desk| d.next.as_ref().is_some_and(|(req, _)| self.is_done(*req));
+        let desks = self.partitioned.desks.iter();
+        let come: Vec<_> = desks.filter(|(_, d)| done(d)).map(|(at, _)| *at).collect();
+        for at in come {
+            let peer = self.source_of(at);
+            self.take_setup(at);
+            if let Some(want) = peer {
+                self.expect_setup(want);
+            }
+        }
+    }
+
+    /// Where a desk's setups come from, as some receive that waits for one says it.
+    fn source_of(&self, at: (ContextId, u32)) -> Option<Want> {
+        let lines = self.partitioned.desks.get(&at)?.lines.values();
+        let mut waiting = lines.flat_map(|l| l.receives.iter());
+        let op = waiting.find_map(|&key| self.partitioned.ops.get(key))?;
+        match op.side {
+            Side::Recv { want, .. } => Some(want),
+            Side::Send { .. } => None,
+        }
+    }
+
+    /// Takes the results of pieces that have ended.
+    fn advance_op(&mut self, key: Key) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        let machine = &mut self.machine;
+        op.flights
+            .retain(|&(req, piece)| match machine.take(req.0) {
+                None => true,
+                Some(outcome) => {
+                    op.ended[piece as usize] = true;
+                    op.left -= 1;
+                    op.came += outcome.len;
+                    op.failure = op.failure.take().or(outcome.failure);
+                    false
+                }
+            });
+        let (idle, over) = (op.flights.is_empty(), op.left == 0);
+        if idle {
+            self.partitioned.going.retain(|&k| k != key);
+        }
+        if over {
+            self.end(key);
+        }
+    }
+
+    /// A start has ended.
+    fn end(&mut self, key: Key) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        let (Some(req), freed) = (op.active.take(), op.freed) else {
+            return;
+        };
+        let outcome = op.outcome();
+        self.machine.close(req.0, outcome);
+        if freed {
+            self.partitioned.ops.remove(key);
+        }
+    }
+
+    /// Forgets an operation. One that is active goes on to its end; a receive takes its setup.
+    pub fn drop_partitioned(&mut self, id: PartId) {
+        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+            return;
+        };
+        op.freed = true;
+        if op.active.is_none() && op.setup.is_some() {
+            self.partitioned.ops.remove(id.0);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What the sender of a partitioned transfer says once: the user's tag, and how the data is cut into pieces.
+
+/// Pieces of an operation at most: a receive is posted for each, and a message is sent.
+pub(super) const MOST_PIECES: u32 = 64;
+/// Tag of setups; those of pieces are the negative numbers from here to [`LAST_TAG`].
+pub(super) const SETUP_TAG: i32 = i32::MIN;
+/// Other negative tags have a meaning of their own (MPI_ANY_TAG).
+pub(super) const LAST_TAG: i32 = -1024;
+/// Bytes of a setup.
+pub(super) const SETUP_LEN: usize = 24;
+
+/// How the sender has cut its buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Setup {
+    /// The user's tag.
+    pub(super) tag: i32,
+    /// Tag of the first piece.
+    pub(super) first: i32,
+    /// Partitions.
+    pub(super) partitions: u32,
+    /// Partitions in a piece; the last piece may have fewer.
+    pub(super) group: u32,
+    /// Bytes of a partition.
+    pub(super) bytes: u64,
+}
+
+impl Setup {
+    pub(super) fn encode(&self) -> [u8; SETUP_LEN] {
+        let mut b = [0; SETUP_LEN];
+        b[..4].copy_from_slice(&self.tag.to_le_bytes());
+        b[4..8].copy_from_slice(&self.first.to_le_bytes());
+        b[8..12].copy_from_slice(&self.partitions.to_le_bytes());
+        b[12..16].copy_from_slice(&self.group.to_le_bytes());
+        b[16..].copy_from_slice(&self.bytes.to_le_bytes());
+        b
+    }
+
+    pub(super) fn decode(b: &[u8; SETUP_LEN]) -> Option<Setup> {
+        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let setup = Setup {
+            tag: word(0) as i32,
+            first: word(4) as i32,
+            partitions: word(8),
+            group: word(12),
+            bytes: word(16) as u64 | (word(20) as u64) << 32,
+        };
+        let sound =
+            setup.tag >= 0 && setup.first > SETUP_TAG && setup.partitions > 0 && setup.group > 0;
+        let last = setup.first as i64 + MOST_PIECES as i64;
+        let sound = sound && setup.pieces() <= MOST_PIECES && last <= LAST_TAG as i64;
+        let len = setup.bytes.checked_mul(setup.partitions as u64);
+        (sound && len.is_some()).then_some(setup)
+    }
+
+    pub(super) fn pieces(&self) -> u32 {
+        self.partitions.div_ceil(self.group)
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.bytes * self.partitions as u64
+    }
+
+    /// First byte and bytes of a piece.
+    pub(super) fn piece(&self, number: u32) -> (u64, u64) {
+        let from = number * self.group;
+        let to = self.partitions.min(from + self.group);
+        (from as u64 * self.bytes, (to - from) as u64 * self.bytes)
+    }
+
+    /// The first and the last piece that bytes `from..to` overlap.
+    pub(super) fn pieces_of(&self, from: u64, to: u64) -> (u32, u32) {
+        let unit = (self.group as u64 * self.bytes).max(1);
+        let last = self.pieces() as u64 - 1;
+        let at = |byte: u64| (byte / unit).min(last) as u32;
+        (at(from), at(to.saturating_sub(1).max(from)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(partitions: u32, bytes: u64) -> Setup {
+        Setup {
+            tag: 3,
+            first: SETUP_TAG + 1,
+            partitions,
+            group: partitions.div_ceil(MOST_PIECES),
+            bytes,
+        }
+    }
+
+    #[test]
+    fn pieces_cover_the_buffer_once() {
+        for partitions in [1, 2, 63, 64, 65, 100, 128, 1000] {
+            for bytes in [0, 1, 7, 4096] {
+                let setup = cut(partitions, bytes);
+                assert!(setup.pieces() <= MOST_PIECES);
+                assert_eq!(Setup::decode(&setup.encode()), Some(setup));
+                let mut at = 0;
+                for piece in 0..setup.pieces() {
+                    let (from, len) = setup.piece(piece);
+                    assert_eq!(from, at);
+                    at += len;
+                }
+                assert_eq!(at, setup.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_has_come_with_the_pieces_that_overlap_it() {
+        let setup = cut(4, 10);
+        assert_eq!(setup.pieces_of(0, 10), (0, 0));
+        assert_eq!(setup.pieces_of(5, 15), (0, 1));
+        assert_eq!(setup.pieces_of(10, 40), (1, 3));
+        assert_eq!(setup.pieces_of(40, 50), (3, 3));
+        assert_eq!(cut(4, 0).pieces_of(0, 0), (0, 0));
+    }
+
+    #[test]
+    fn nonsense_is_no_setup() {
+        assert_eq!(Setup::decode(&[0; SETUP_LEN]), None);
+        let mut b = cut(4, 10).encode();
+        b[8..12].copy_from_slice(&1000u32.to_le_bytes());
+        assert_eq!(Setup::decode(&b), None);
+    }
+}
