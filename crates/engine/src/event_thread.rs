@@ -94,8 +94,8 @@ impl Look {
         // Whoever went to sleep for each wait would be kicked by each call. Where ranks share cores, every kick takes the processor from
         // one; elsewhere it makes this thread look sooner.
         let calls = lively && inner.crowded;
-        match (inner.role, busy, lively) {
-            (Role::Caller | Role::CallerAsleep, ..) if !calls => Event::Waiter,
+        match (inner.is_waited_in(), busy, lively) {
+            (true, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
             (_, true, false) => Event::Quiet,
             _ => Event::Lively,
@@ -116,8 +116,9 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleep
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
         inner.duty = Duty::Idle;
-        return;
+        return inner.check();
     }
+    inner.check();
     if inner.can_sleep_on_duty(sleeper) {
         drop(inner);
         doze(core, sleeper);
@@ -134,6 +135,11 @@ fn doze<T>(core: &Core<T>, sleeper: &Sleeper) {
 }
 
 impl<T> Inner<T> {
+    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will, however long it is on its way.
+    fn is_waited_in(&self) -> bool {
+        matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
+    }
+
     /// The event thread has the duty from now on.
     pub(crate) fn take_over(&mut self) {
         self.role = Role::Event;

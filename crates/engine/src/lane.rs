@@ -7,6 +7,11 @@
 //!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`kw_core::duty`]).
+//!
+//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a thread is parked, unless
+//! one of those was called to take it and is on its way (it may be long: there may be more threads than processors). Until
+//! then only another thread of the program may take the role, for it passes the role on when its wait ends. The event
+//! thread would not, so it has the role only while nobody is parked.
 
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
@@ -58,6 +63,8 @@ pub(crate) struct Waiter {
     requests: Vec<ReqId>,
     board: Option<Watch>,
     arrivals: u64,
+    /// It is on its way to take the role, which fell free.
+    called: bool,
 }
 
 impl Waiter {
@@ -292,6 +299,7 @@ impl<T: Send + 'static> Lane<T> {
             requests,
             board: on.board,
             arrivals,
+            called: false,
         });
         if on.board.is_some() {
             // Whoever polls for us does not sleep without us.
@@ -308,6 +316,7 @@ impl<T: Send + 'static> Lane<T> {
             let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
             if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
                 w.arrivals = arrivals;
+                w.called = false;
             }
         }
     }
@@ -575,12 +584,35 @@ impl<T> Inner<T> {
         }
     }
 
-    /// The role falls free: somebody who waits should take it.
+    /// Where the role is free: calls somebody who is parked to take it.
     fn pass_on(&mut self) {
         if self.role == Role::Free
-            && let Some(w) = self.waiters.first()
+            && let Some(w) = self.waiters.first_mut()
         {
+            w.called = true;
             w.thread.unpark();
+        }
+    }
+
+    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way to do so.
+    pub(crate) fn is_looked_after(&self) -> bool {
+        match self.role {
+            Role::Caller | Role::CallerAsleep => true,
+            Role::Event => self.waiters.is_empty(),
+            Role::Free => self.waiters.is_empty() || self.waiters.iter().any(|w| w.called),
+        }
+    }
+
+    /// Before the lane is let go, in tests and in models.
+    #[inline(always)]
+    pub(crate) fn check(&self) {
+        if cfg!(any(debug_assertions, loom)) {
+            let parked = self.waiters.len();
+            assert!(
+                self.is_looked_after(),
+                "{:?}: nobody polls for {parked} parked threads",
+                self.role
+            );
         }
     }
 }
@@ -592,6 +624,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         if self.needs_attention() {
             return;
         }
+        self.check();
         let held = self.held.take();
         std::mem::forget(self);
         drop(held);
@@ -599,6 +632,7 @@ impl<T: Send + 'static> Guard<'_, T> {
 
     /// Does something without the lane.
     pub(crate) fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.check();
         self.held = None;
         let r = f();
         self.held = Some(self.core.lock());
@@ -655,11 +689,14 @@ impl<T: Send + 'static> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         if self.needs_attention() {
             let call = self.attend();
+            self.check();
             self.hand_out();
             if let Some(call) = call {
                 self.held = None;
                 call.now();
             }
+        } else {
+            self.check();
         }
     }
 }
