@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define THREADS 6
-#define ROUNDS 400
+#define ROUNDS 100
 #define BYTES 4096
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, fault = PTHREAD_MUTEX_INITIALIZER;

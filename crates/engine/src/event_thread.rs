@@ -1,34 +1,34 @@
 //! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
 //! [`kw_core::duty`].
 
-use crate::engine::Engine;
 use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, lasts_in_full};
-use crate::sleeper::Sleeper;
+use crate::polled::{Polled, Sleep};
 use kw_base::counters::Counter;
-use kw_base::events::Event as News;
 use kw_base::sync::{Arc, MutexGuard, thread};
 use kw_core::duty::{Duty, Event};
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
 /// Quiet ticks with nothing going on before the thread sleeps for good.
-const NOTHING_TICKS: u32 = 20;
+const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
 /// Ticks grow to this many times `KW_WATCH` while the program keeps calling MPI: each costs it 20 us and more. Only the first time that it then
 /// stays away is noticed so late ([`kw_core::duty::Habit`]).
 const LIVELY_FACTOR: u32 = 64;
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
-pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> Option<thread::JoinHandle<()>> {
+pub(crate) fn spawn<T: Send + 'static, E: Polled>(
+    core: Arc<Core<T, E>>,
+) -> Option<thread::JoinHandle<()>> {
     let name = "kw-event".to_string();
-    std::thread::Builder::new()
+    thread::Builder::new()
         .name(name)
         .stack_size(STACK)
         .spawn(move || run(&core))
         .ok()
 }
 
-fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
+fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
     let mut look = Look::default();
     loop {
         let mut inner = core.lock();
@@ -49,9 +49,9 @@ fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
                 sleeper.rest(None);
                 look = Look::default();
             }
-            Duty::Watching => watch(inner, &sleeper, &mut look),
+            Duty::Watching => watch(inner, &*sleeper, &mut look),
             Duty::Serving => {
-                serve(core, inner, &sleeper);
+                serve(core, inner, &*sleeper);
                 events::deliver(core, Safety::ThreadSafe);
             }
             Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
@@ -67,7 +67,11 @@ struct Look {
     factor: u32,
 }
 
-fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper, look: &mut Look) {
+fn watch<T, E: Polled>(
+    mut inner: MutexGuard<'_, Inner<T, E>>,
+    sleeper: &E::Sleeper,
+    look: &mut Look,
+) {
     let event = look.judge(&inner);
     if event == Event::Quiet {
         inner.habit.stayed_away();
@@ -81,7 +85,7 @@ fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper, look: &mut L
 }
 
 impl Look {
-    fn judge<T>(&mut self, inner: &Inner<T>) -> Event {
+    fn judge<T, E: Polled>(&mut self, inner: &Inner<T, E>) -> Event {
         let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
         let lively = inner.entries != self.entries;
         self.entries = inner.entries;
@@ -104,14 +108,18 @@ impl Look {
 }
 
 /// One stretch of duty: what there is to do, then a sleep.
-fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper) {
+fn serve<T, E: Polled>(
+    core: &Core<T, E>,
+    mut inner: MutexGuard<'_, Inner<T, E>>,
+    sleeper: &E::Sleeper,
+) {
     if inner.role == Role::Free {
         inner.take_over();
-        while progress(&mut inner, Engine::progress) {}
+        while progress(&mut inner, E::progress) {}
     } else {
         sleeper.wake_up();
         inner.awake();
-        progress(&mut inner, Engine::progress_ready);
+        progress(&mut inner, E::progress_ready);
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
@@ -125,16 +133,16 @@ fn serve<T>(core: &Core<T>, mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleep
     }
 }
 
-fn doze<T>(core: &Core<T>, sleeper: &Sleeper) {
-    if lasts_in_full(LONGEST_SLEEP, |t| sleeper.doze(t)) {
+fn doze<T, E: Polled>(core: &Core<T, E>, sleeper: &E::Sleeper) {
+    if lasts_in_full::<E>(LONGEST_SLEEP, |t| sleeper.doze(t)) {
         let mut inner = core.lock();
         if inner.role == Role::Event {
-            inner.note_lost_wakeup(Engine::progress_ready);
+            inner.note_lost_wakeup(E::progress_ready);
         }
     }
 }
 
-impl<T> Inner<T> {
+impl<T, E: Polled> Inner<T, E> {
     /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will, however long it is on its way.
     fn is_waited_in(&self) -> bool {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
@@ -145,23 +153,22 @@ impl<T> Inner<T> {
         self.role = Role::Event;
         count(self, Counter::EventTakeovers, 1);
         if let Some(e) = &mut self.engine {
-            let active = e.machine.active() as i64;
-            e.notice(News::EventTakeover, [active, 0, 0, 0]);
+            e.notice_takeover();
         }
     }
 
     /// Arms everything for the event thread's sleep on duty, and drains once more. `false`: there is something to do first.
-    pub(crate) fn can_sleep_on_duty(&mut self, sleeper: &Sleeper) -> bool {
+    pub(crate) fn can_sleep_on_duty(&mut self, sleeper: &E::Sleeper) -> bool {
         if let Some(e) = &mut self.engine {
             e.make_ready_to_sleep();
         }
         sleeper.arm();
         let moved = match self.role {
-            Role::Event => progress(self, Engine::progress_before_serving_asleep),
+            Role::Event => progress(self, E::progress_before_serving_asleep),
             _ => self
                 .engine
                 .as_mut()
-                .is_some_and(Engine::progress_before_serving_asleep),
+                .is_some_and(E::progress_before_serving_asleep),
         };
         let can = !moved && !self.has_news(Safety::ThreadSafe);
         if !can {
@@ -172,19 +179,19 @@ impl<T> Inner<T> {
     }
 }
 
-fn progress<T>(inner: &mut Inner<T>, how: fn(&mut Engine) -> bool) -> bool {
+fn progress<T, E: Polled>(inner: &mut Inner<T, E>, how: fn(&mut E) -> bool) -> bool {
     let Some(engine) = &mut inner.engine else {
         return false;
     };
-    let before = engine.arrivals;
+    let before = engine.arrivals();
     let moved = how(engine);
-    let frames = engine.arrivals - before;
+    let frames = engine.arrivals() - before;
     count(inner, Counter::EventProgress, frames);
     moved
 }
 
-fn count<T>(inner: &mut Inner<T>, c: Counter, n: u64) {
+fn count<T, E: Polled>(inner: &mut Inner<T, E>, c: Counter, n: u64) {
     if let Some(e) = &mut inner.engine {
-        e.counters.add(c, n);
+        e.counters().add(c, n);
     }
 }

@@ -2,18 +2,18 @@
 //! [`kw_core::duty`].
 
 use crate::lane::{Guard, Inner, Role};
-use crate::sleeper::Sleeper;
+use crate::polled::{Polled, Sleep};
 use kw_base::sync::{Arc, thread};
 use kw_core::duty::{Duty, Event};
 
 /// What is to be done about the event thread once the lane is free, so that it finds it free.
-pub(crate) struct Call {
-    sleeper: Arc<Sleeper>,
+pub(crate) struct Call<S> {
+    sleeper: Arc<S>,
     thread: thread::Thread,
     duty: Duty,
 }
 
-impl Call {
+impl<S: Sleep> Call<S> {
     /// Does it.
     pub(crate) fn now(self) {
         match self.duty {
@@ -23,9 +23,9 @@ impl Call {
     }
 }
 
-impl<T> Inner<T> {
+impl<T, E: Polled> Inner<T, E> {
     /// Calls the event thread, if there is one, out of this duty (and into this one if it is `Serving`).
-    fn call(&self, duty: Duty) -> Option<Call> {
+    fn call(&self, duty: Duty) -> Option<Call<E::Sleeper>> {
         Some(Call {
             sleeper: self.sleeper.clone()?,
             thread: self.event_thread.as_ref()?.thread().clone(),
@@ -44,7 +44,7 @@ impl<T> Inner<T> {
     /// The event thread has the role, but a thread in MPI wants it.
     #[cold]
     pub(crate) fn displace(&mut self) {
-        self.habit.is_back(kw_sys::clock::now(), self.watch);
+        self.habit.is_back(E::now(), self.watch);
         self.duty = self.duty.on(Event::Entered).0;
         self.role = Role::Free;
         if let Some(s) = &self.sleeper {
@@ -59,11 +59,11 @@ impl<T> Inner<T> {
         match &self.engine {
             None => false,
             Some(e) => {
-                self.role == Role::CallerAsleep && e.collectives.unwatched
+                self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                        && e.machine.ended != self.told
+                        && e.ended() != self.told
                     || self.duty.needs_kick() && self.role == Role::Free && e.busy()
-                    || !e.noticed.is_empty() && !self.tools.busy
+                    || !e.noticed().is_empty() && !self.tools.busy
             }
         }
     }
@@ -80,18 +80,18 @@ impl<T> Inner<T> {
         }
         self.duty = next;
         self.take_over();
-        self.habit.left(kw_sys::clock::now());
+        self.habit.left(E::now());
         true
     }
 }
 
-impl<T: Send + 'static> Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane free: that is returned.
     #[cold]
-    pub(crate) fn attend(&mut self) -> Option<Call> {
+    pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();
         let inner = &mut **self;
-        inner.told = inner.engine.as_ref().map_or(0, |e| e.machine.ended);
+        inner.told = inner.engine.as_ref().map_or(0, E::ended);
         if inner.role == Role::CallerAsleep
             && let Some(s) = &inner.sleeper
         {
@@ -104,7 +104,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         None
     }
 
-    fn leave_to_event_thread(&mut self) -> Option<Call> {
+    fn leave_to_event_thread(&mut self) -> Option<Call<E::Sleeper>> {
         let core = self.core.clone();
         let inner = &mut **self;
         let before = inner.duty;

@@ -16,12 +16,12 @@
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
-use crate::sleeper::Sleeper;
+use crate::polled::{Polled, Sleep};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
-use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
+use kw_base::sync::{Arc, Mutex, MutexGuard, parking, spin_hint, thread};
 use kw_core::duty::{Duty, Habit};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -30,8 +30,6 @@ use std::time::Duration;
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// A sleep that ends so much after its time was not ended by the clock alone.
 const LATE: Duration = Duration::from_millis(50);
-/// Sleep while a path still has something to send and may not be able to wake us.
-const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
 const ROUNDS_OF_ONE: u32 = 32;
 /// Rounds of polling before the threads that wait for a board are looked after.
@@ -40,6 +38,8 @@ const ROUNDS_FOR_OTHERS: u32 = 8;
 const AFTER_SLEEP: u32 = 4;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
+/// Rounds of looking whether the threads that want the lane have it.
+const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// Rounds of polling between two looks at the clock.
 const ROUNDS_PER_CLOCK: u32 = 64;
 
@@ -59,7 +59,7 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct Waiter {
     id: u64,
-    thread: thread::Thread,
+    thread: parking::Thread,
     requests: Vec<ReqId>,
     board: Option<Watch>,
     arrivals: u64,
@@ -68,13 +68,13 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    fn hit(&self, engine: &Engine) -> bool {
+    fn hit(&self, engine: &impl Polled) -> bool {
         if engine.wants_user() {
             return true;
         }
         match self.board {
             Some(watch) => engine.reached(watch),
-            None if self.requests.is_empty() => engine.arrivals != self.arrivals,
+            None if self.requests.is_empty() => engine.arrivals() != self.arrivals,
             None => self.requests.iter().any(|&r| engine.is_done(r)),
         }
     }
@@ -82,9 +82,9 @@ impl Waiter {
 
 /// What the lane guards: the engine (once started) and what the layer above keeps beside it.
 #[derive(Debug)]
-pub struct Inner<T> {
+pub struct Inner<T, E: Polled = Engine> {
     /// `None` before initialisation and after finalisation.
-    pub engine: Option<Engine>,
+    pub engine: Option<E>,
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
@@ -99,13 +99,13 @@ pub struct Inner<T> {
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
     pub(crate) watch: Duration,
-    pub(crate) sleeper: Option<Arc<Sleeper>>,
+    pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// Whether the program stays away when it leaves.
     pub(crate) habit: Habit,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
     /// Who hears of events.
-    pub(crate) tools: Tools<T>,
+    pub(crate) tools: Tools<T, E>,
 }
 
 /// What a thread waits for, so that exactly it is woken.
@@ -120,28 +120,28 @@ pub struct WaitOn<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Core<T> {
-    inner: Mutex<Inner<T>>,
+pub(crate) struct Core<T, E: Polled> {
+    inner: Mutex<Inner<T, E>>,
     /// Threads that want the lane while a polling thread holds it.
     wanted: AtomicU32,
 }
 
 /// The lock with a role.
 #[derive(Debug)]
-pub struct Lane<T> {
-    pub(crate) core: Arc<Core<T>>,
+pub struct Lane<T, E: Polled = Engine> {
+    pub(crate) core: Arc<Core<T, E>>,
 }
 
 /// Ownership of the lane.
-pub struct Guard<'a, T: Send + 'static> {
-    pub(crate) core: &'a Arc<Core<T>>,
+pub struct Guard<'a, T: Send + 'static, E: Polled = Engine> {
+    pub(crate) core: &'a Arc<Core<T, E>>,
     /// `None` only inside [`Guard::apart`], and at the end.
-    held: Option<MutexGuard<'a, Inner<T>>>,
+    held: Option<MutexGuard<'a, Inner<T, E>>>,
 }
 
-impl<T> Core<T> {
+impl<T, E: Polled> Core<T, E> {
     #[inline(always)]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<T, E>> {
         match self.inner.try_lock() {
             Ok(g) => g,
             Err(_) => self.lock_contended(),
@@ -149,7 +149,7 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn lock_contended(&self) -> MutexGuard<'_, Inner<T>> {
+    fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
         // A poisoned lane means that a panic of ours was caught at the C boundary; what the machines hold is still good
         // enough to finalize or abort.
@@ -159,9 +159,9 @@ impl<T> Core<T> {
     }
 }
 
-impl<T: Send + 'static> Lane<T> {
+impl<T: Send + 'static, E: Polled> Lane<T, E> {
     /// A lane with no engine yet.
-    pub fn new(above: T) -> Lane<T> {
+    pub fn new(above: T) -> Lane<T, E> {
         let inner = Inner {
             engine: None,
             above,
@@ -190,7 +190,7 @@ impl<T: Send + 'static> Lane<T> {
 
     /// Takes the lane.
     #[inline(always)]
-    pub fn lock(&self) -> Guard<'_, T> {
+    pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
         held.entries += 1;
         if held.duty == Duty::Serving {
@@ -203,7 +203,7 @@ impl<T: Send + 'static> Lane<T> {
     }
 
     /// Takes the lane to look at something, without counting as a thread that enters MPI.
-    pub fn look(&self) -> Guard<'_, T> {
+    pub fn look(&self) -> Guard<'_, T, E> {
         Guard {
             core: &self.core,
             held: Some(self.core.lock()),
@@ -211,7 +211,7 @@ impl<T: Send + 'static> Lane<T> {
     }
 
     /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of a failing process).
-    pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T>> {
+    pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T, E>> {
         let until = kw_sys::clock::now() + patience;
         loop {
             if let Ok(held) = self.core.inner.try_lock() {
@@ -242,10 +242,10 @@ impl<T: Send + 'static> Lane<T> {
     #[inline]
     pub fn wait<'a>(
         &'a self,
-        mut guard: Guard<'a, T>,
+        mut guard: Guard<'a, T, E>,
         on: WaitOn<'_>,
-        mut ready: impl FnMut(&mut Inner<T>) -> bool,
-    ) -> Guard<'a, T> {
+        mut ready: impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> Guard<'a, T, E> {
         if !ready(&mut guard) {
             self.wait_long(&mut guard, on, &mut ready);
         }
@@ -255,9 +255,9 @@ impl<T: Send + 'static> Lane<T> {
     #[inline]
     fn wait_long(
         &self,
-        guard: &mut Guard<'_, T>,
+        guard: &mut Guard<'_, T, E>,
         on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) {
         loop {
             if guard.engine.is_none() {
@@ -285,17 +285,17 @@ impl<T: Send + 'static> Lane<T> {
     /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
     fn park(
         &self,
-        guard: &mut Guard<'_, T>,
+        guard: &mut Guard<'_, T, E>,
         on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
         let id = guard.next_waiter;
         guard.next_waiter += 1;
-        let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+        let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
         let requests = on.requests.to_vec();
         guard.waiters.push(Waiter {
             id,
-            thread: thread::current(),
+            thread: parking::current(),
             requests,
             board: on.board,
             arrivals,
@@ -306,14 +306,14 @@ impl<T: Send + 'static> Lane<T> {
             guard.ring_sleeper();
         }
         loop {
-            guard.apart(thread::park);
+            guard.apart(parking::park);
             let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
             let done = ready(guard);
             if done || !polled {
                 guard.waiters.retain(|w| w.id != id);
                 return done;
             }
-            let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+            let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
             if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
                 w.arrivals = arrivals;
                 w.called = false;
@@ -324,10 +324,10 @@ impl<T: Send + 'static> Lane<T> {
 
 /// Polls, then sleeps, until `ready`. The caller has the role.
 #[inline]
-fn poll_until<T: Send + 'static>(
-    guard: &mut Guard<'_, T>,
+fn poll_until<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
-    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
     let (full, crowded) = (guard.spin, guard.crowded);
     let (mut spin, mut woken) = (full, false);
@@ -373,7 +373,7 @@ fn poll_until<T: Send + 'static>(
             if let Some(engine) = &mut guard.engine {
                 engine.asked_in_vain();
             }
-            let now = kw_sys::clock::now();
+            let now = E::now();
             if crowded && let Some(engine) = &mut guard.engine {
                 engine.spread(now);
             }
@@ -401,10 +401,10 @@ fn poll_until<T: Send + 'static>(
 
 /// Drain, arm, drain again, sleep. Says whether `ready` said so.
 #[cold]
-fn sleep_once<T: Send + 'static>(
-    guard: &mut Guard<'_, T>,
+fn sleep_once<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
-    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) -> bool {
     let Some(sleeper) = guard.sleeper.clone() else {
         return false;
@@ -421,41 +421,37 @@ fn sleep_once<T: Send + 'static>(
         guard.wake_waiters();
         return ready(guard);
     }
-    let longest = guard.engine.as_ref().map_or(LONGEST_SLEEP, longest_sleep);
+    let engine = guard.engine.as_ref();
+    let longest = engine.map_or(LONGEST_SLEEP, |e| e.longest_sleep(LONGEST_SLEEP));
     guard.role = Role::CallerAsleep;
     if guard.has_news(Safety::Restricted) {
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    let full = guard.apart(|| lasts_in_full(longest, |t| sleeper.sleep(t)));
+    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(t)));
     sleeper.wake_up();
     guard.awake();
     guard.role = Role::Caller;
     if full {
-        guard.note_lost_wakeup(Engine::progress);
+        guard.note_lost_wakeup(E::progress);
     }
     ready(guard)
 }
 
 /// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
 /// still, and what came afterwards may have come before its end was seen.
-pub(crate) fn lasts_in_full(longest: Duration, sleep: impl FnOnce(Duration) -> bool) -> bool {
-    let before = kw_sys::clock::now();
+pub(crate) fn lasts_in_full<E: Polled>(
+    longest: Duration,
+    sleep: impl FnOnce(Duration) -> bool,
+) -> bool {
+    let before = E::now();
     let ended = sleep(longest);
     let late = longest + LATE;
-    let lasted = kw_sys::clock::now().since(before);
+    let lasted = E::now().since(before);
     longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
 }
 
-fn longest_sleep(engine: &Engine) -> Duration {
-    let longest = match engine.paths.pending() {
-        true => SHORT_SLEEP,
-        false => LONGEST_SLEEP,
-    };
-    longest.min(engine.patience())
-}
-
-impl<T> Inner<T> {
+impl<T> Inner<T, Engine> {
     /// Sets up waiting for an engine that was just started. Call once, with `engine` set.
     pub fn open(&mut self) -> std::io::Result<()> {
         let Some(engine) = &self.engine else {
@@ -507,7 +503,9 @@ impl<T> Inner<T> {
             (_, None) => 0,
         }
     }
+}
 
+impl<T, E: Polled> Inner<T, E> {
     /// How long what this rank has offered may take to be fetched.
     fn fetch_time(&self) -> Duration {
         let engine = self.engine.as_ref();
@@ -522,7 +520,7 @@ impl<T> Inner<T> {
         engine.make_ready_to_sleep();
         let parked = self.waiters.iter().filter_map(|w| w.board);
         for watch in on.board.into_iter().chain(parked) {
-            engine.collectives.desks.sleep_for(watch);
+            engine.sleep_for(watch);
         }
     }
 
@@ -543,11 +541,11 @@ impl<T> Inner<T> {
 
     /// After a sleep that nothing ended: whatever lies there now should have.
     #[cold]
-    pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut Engine) -> bool) {
+    pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut E) -> bool) {
         if let Some(e) = &mut self.engine
             && progress(e)
         {
-            e.counters.hit(Counter::WakeupsLost);
+            e.counters().hit(Counter::WakeupsLost);
         }
     }
 
@@ -564,7 +562,7 @@ impl<T> Inner<T> {
     #[inline]
     fn count(&mut self, c: Counter) {
         if let Some(e) = &mut self.engine {
-            e.counters.hit(c);
+            e.counters().hit(c);
         }
     }
 
@@ -617,7 +615,7 @@ impl<T> Inner<T> {
     }
 }
 
-impl<T: Send + 'static> Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more time than that.
     #[inline(always)]
     pub fn leave(mut self) {
@@ -644,7 +642,7 @@ impl<T: Send + 'static> Guard<'_, T> {
     fn let_others_in(&mut self) {
         let core = self.core.clone();
         self.apart(|| {
-            for round in 0..10_000u32 {
+            for round in 0..ROUNDS_TO_LET_IN {
                 if core.wanted.load(Ordering::Relaxed) == 0 {
                     break;
                 }
@@ -667,24 +665,24 @@ impl<T: Send + 'static> Guard<'_, T> {
     }
 }
 
-impl<T: Send + 'static> Deref for Guard<'_, T> {
-    type Target = Inner<T>;
+impl<T: Send + 'static, E: Polled> Deref for Guard<'_, T, E> {
+    type Target = Inner<T, E>;
     #[inline]
-    fn deref(&self) -> &Inner<T> {
+    fn deref(&self) -> &Inner<T, E> {
         // `held` is `None` only inside `apart`, which has the guard borrowed.
         self.held.as_ref().expect("the lane is held")
     }
 }
 
-impl<T: Send + 'static> DerefMut for Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> DerefMut for Guard<'_, T, E> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Inner<T> {
+    fn deref_mut(&mut self) -> &mut Inner<T, E> {
         // As above.
         self.held.as_mut().expect("the lane is held")
     }
 }
 
-impl<T: Send + 'static> Drop for Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Drop for Guard<'_, T, E> {
     #[inline]
     fn drop(&mut self) {
         if self.needs_attention() {

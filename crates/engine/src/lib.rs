@@ -11,7 +11,10 @@ mod event_thread;
 mod events;
 mod handover;
 mod lane;
+#[cfg(all(test, loom))]
+mod models;
 pub mod paths;
+mod polled;
 mod seats;
 mod sleeper;
 

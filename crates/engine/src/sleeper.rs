@@ -4,6 +4,7 @@
 //! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`Bed`]), so that whoever gives it the duty
 //! need not wake it for that.
 
+use crate::polled::Sleep;
 use kw_base::sync::thread::{self, Thread};
 use kw_core::duty::Duty;
 use kw_path::shm;
@@ -44,9 +45,11 @@ impl Sleeper {
         };
         Ok(Sleeper { bell, nest })
     }
+}
 
-    /// Announces that we are about to sleep; look once more for work afterwards. `false`: somebody is armed already.
-    pub fn arm(&self) -> bool {
+impl Sleep for Sleeper {
+    /// Announces that we are about to sleep; look once more for work afterwards. Somebody may be armed already.
+    fn arm(&self) {
         let mode = if self.nest.is_some() {
             Mode::Fd
         } else {
@@ -55,11 +58,11 @@ impl Sleeper {
         match &self.bell {
             Bell::Own(b) => b.arm(mode),
             Bell::Shared(b) => b.arm(mode),
-        }
+        };
     }
 
     /// Takes the announcement back.
-    pub fn disarm(&self) {
+    fn disarm(&self) {
         match &self.bell {
             Bell::Own(b) => b.disarm(),
             Bell::Shared(b) => b.disarm(),
@@ -67,7 +70,7 @@ impl Sleeper {
     }
 
     /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
-    pub fn sleep(&self, timeout: Duration) -> bool {
+    fn sleep(&self, timeout: Duration) -> bool {
         match (&self.nest, &self.bell) {
             (None, Bell::Own(b)) => b.sleep(Some(timeout)),
             (None, Bell::Shared(b)) => b.sleep(Some(timeout)),
@@ -76,7 +79,7 @@ impl Sleeper {
     }
 
     /// Whoever is armed has woken: takes the announcement back, and what rang.
-    pub fn wake_up(&self) {
+    fn wake_up(&self) {
         match &self.nest {
             Some(_) => self.bell.clear(),
             None => self.disarm(),
@@ -84,12 +87,12 @@ impl Sleeper {
     }
 
     /// Whether the event thread sleeps where anybody can hand it what comes.
-    pub fn is_shared(&self) -> bool {
+    fn is_shared(&self) -> bool {
         self.nest.is_some()
     }
 
     /// Hands what comes to the event thread, which sleeps, after `arm`. For those that are shared.
-    pub fn hand_over(&self) {
+    fn hand_over(&self) {
         if let Some((nest, bed)) = &self.nest
             && !bed.watch(nest)
         {
@@ -98,14 +101,14 @@ impl Sleeper {
     }
 
     /// What comes is no longer the event thread's. With the lane held.
-    pub fn take_back(&self) {
+    fn take_back(&self) {
         if let Some((nest, bed)) = &self.nest {
             bed.unwatch(nest);
         }
     }
 
     /// The event thread's sleep off duty: until it is roused, or `timeout`.
-    pub fn rest(&self, timeout: Option<Duration>) {
+    fn rest(&self, timeout: Option<Duration>) {
         match (&self.nest, timeout) {
             (Some((_, bed)), timeout) => _ = bed.sleep(timeout),
             (None, None) => thread::park(),
@@ -114,7 +117,7 @@ impl Sleeper {
     }
 
     /// Its sleep on duty, after `arm`; as [`Sleeper::sleep`]. Then, with the lane and if it is still on duty: `wake_up`.
-    pub fn doze(&self, timeout: Duration) -> bool {
+    fn doze(&self, timeout: Duration) -> bool {
         match &self.nest {
             Some((nest, bed)) if bed.watch(nest) => bed.sleep(Some(timeout)),
             _ => self.sleep(timeout),
@@ -122,7 +125,7 @@ impl Sleeper {
     }
 
     /// Wakes the event thread, which has this duty.
-    pub fn rouse(&self, event_thread: &Thread, duty: Duty) {
+    fn rouse(&self, event_thread: &Thread, duty: Duty) {
         if let Some((_, bed)) = &self.nest {
             return bed.ring();
         }
@@ -136,7 +139,7 @@ impl Sleeper {
     }
 
     /// Wakes the thread that sleeps, if one does.
-    pub fn ring(&self) {
+    fn ring(&self) {
         match &self.bell {
             Bell::Own(b) => b.ring_self(),
             Bell::Shared(b) => b.ring_self(),

@@ -1,0 +1,204 @@
+//! The lane, the event thread and the hand-over between them in every interleaving: the code itself, around an engine
+//! whose messages are flags and places to sleep that are made of loom's locks ([`places`]).
+//!
+//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane is let go somebody
+//! polls for the threads that are parked ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of
+//! the model, which loom reports, because no sleep here ends by time. Run with `make loom`.
+
+mod fake;
+mod places;
+
+use crate::engine::ReqId;
+use crate::lane::{Lane, WaitOn};
+use crate::polled::Polled;
+use fake::{Fake, World};
+use kw_base::Key;
+use kw_base::sync::{Arc, thread};
+use kw_core::duty::Duty;
+use places::{Futex, Nested, Place};
+
+/// One rank: its lane, and what the world knows of it.
+struct Rank<P: Place> {
+    lane: Lane<(), Fake<P>>,
+    world: Arc<World>,
+    place: Arc<P>,
+}
+
+impl<P: Place> Clone for Rank<P> {
+    fn clone(&self) -> Self {
+        let core = self.lane.core.clone();
+        Rank {
+            lane: Lane { core },
+            world: self.world.clone(),
+            place: self.place.clone(),
+        }
+    }
+}
+
+/// Names the `n`th request of the model.
+fn request(n: usize) -> ReqId {
+    ReqId(Key {
+        index: n as u32,
+        generation: 0,
+    })
+}
+
+impl<P: Place> Rank<P> {
+    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for that.
+    fn new(stays_away: bool) -> Rank<P> {
+        let (lane, world, place) = (Lane::new(()), Arc::<World>::default(), Arc::<P>::default());
+        let mut inner = lane.look();
+        inner.engine = Some(Fake::new(world.clone()));
+        inner.sleeper = Some(place.clone());
+        inner.duty = Duty::Idle;
+        if stays_away {
+            inner.habit.stayed_away();
+        }
+        drop(inner);
+        Rank { lane, world, place }
+    }
+
+    /// A peer's message for request `n`; a timer goes off meanwhile.
+    fn send(&self, n: usize) {
+        self.place.alarm();
+        self.world.put(n);
+        self.place.ring();
+    }
+
+    /// A thread of the program starts these, and leaves MPI.
+    fn start(&self, requests: impl IntoIterator<Item = usize>) {
+        let mut guard = self.lane.lock();
+        for n in requests {
+            guard.engine.as_mut().unwrap().start(n);
+        }
+    }
+
+    /// It looks once.
+    fn test(&self) {
+        let mut guard = self.lane.lock();
+        guard.engine.as_mut().unwrap().progress();
+    }
+
+    /// It waits.
+    fn wait(&self, n: usize) {
+        let on = WaitOn {
+            requests: &[request(n)],
+            ..WaitOn::default()
+        };
+        let done = |e: &Fake<P>| e.is_done(request(n));
+        let guard = self.lane.lock();
+        let guard = self
+            .lane
+            .wait(guard, on, |inner| inner.engine.as_ref().is_none_or(done));
+        guard.leave();
+    }
+
+    /// MPI ends; everything must have ended before.
+    fn stop(&self) {
+        let mut guard = self.lane.lock();
+        assert!(!guard.engine.as_ref().unwrap().busy(), "all was handled");
+        assert!(guard.waiters.is_empty(), "nobody waits");
+        guard.stop_event_thread();
+        guard.engine = None;
+    }
+}
+
+/// In every interleaving with so few preemptions.
+fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.check(run);
+}
+
+/// A program of one thread, request 0 of which a peer's message ends.
+fn with_peer<P: Place>(stays_away: bool, program: fn(&Rank<P>)) {
+    // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
+    model(3, move || {
+        let rank = Rank::<P>::new(stays_away);
+        let far = rank.clone();
+        let peer = thread::spawn(move || far.send(0));
+        program(&rank);
+        peer.join().unwrap();
+        rank.stop();
+    });
+}
+
+/// Isend, compute, Wait: whoever handles the message, the wait ends.
+fn wait_after_computing<P: Place>(rank: &Rank<P>) {
+    rank.start([0]);
+    rank.wait(0);
+}
+
+/// Isend, Test, compute, Wait: the event thread is displaced in the middle.
+fn test_while_computing<P: Place>(rank: &Rank<P>) {
+    rank.start([0]);
+    rank.test();
+    rank.wait(0);
+}
+
+/// Isend, and nothing more: the event thread handles the message.
+fn compute<P: Place>(rank: &Rank<P>) {
+    rank.start([0]);
+    rank.world.until_handled(0);
+}
+
+#[test]
+fn loom_a_wait_after_computing_always_ends() {
+    with_peer::<Futex>(false, wait_after_computing);
+}
+
+#[test]
+fn loom_a_displaced_event_thread_comes_back() {
+    with_peer::<Futex>(false, test_while_computing);
+}
+
+#[test]
+fn loom_a_wait_after_a_hand_over_always_ends() {
+    with_peer::<Nested>(true, wait_after_computing);
+}
+
+#[test]
+fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
+    with_peer::<Nested>(true, test_while_computing);
+}
+
+#[test]
+fn loom_what_is_handed_over_asleep_is_done() {
+    with_peer::<Nested>(true, compute);
+}
+
+#[test]
+fn loom_what_the_event_thread_was_woken_for_is_done() {
+    with_peer::<Futex>(false, compute);
+}
+
+/// As many threads that wait as there are messages, and the event thread beside them.
+fn parked<P: Place>(threads: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let rank = Rank::<P>::new(false);
+        rank.start(0..threads);
+        let waiting = |n| {
+            let rank = rank.clone();
+            thread::spawn(move || rank.wait(n))
+        };
+        let waiting: Vec<_> = (0..threads).map(waiting).collect();
+        for n in 0..threads {
+            rank.send(n);
+        }
+        for w in waiting {
+            w.join().unwrap();
+        }
+        rank.stop();
+    });
+}
+
+#[test]
+fn loom_somebody_polls_for_two_threads() {
+    parked::<Futex>(2, 2);
+    parked::<Nested>(2, 2);
+}
+
+#[test]
+fn loom_somebody_polls_for_three_threads() {
+    parked::<Futex>(3, 1);
+}
