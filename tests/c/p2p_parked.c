@@ -1,4 +1,4 @@
-// run: n=3 timeout=120
+// run: n=3 timeout=60
 /* MPI_THREAD_MULTIPLE, more threads than processors that all exchange with other ranks at once: whichever polls for the others
  * ends its own wait and calls one of them to go on polling. That one gets no processor for a while, because threads of the
  * program that wait for each other outside MPI keep them all; the event thread, which looks every 10 us, must leave it the
@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define THREADS 6
-#define ROUNDS 100
+#define ROUNDS 8000
 #define BYTES 4096
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, fault = PTHREAD_MUTEX_INITIALIZER;
@@ -15,7 +15,7 @@ static int inside, phase;
 
 // Nobody sleeps here, so the processors stay busy.
 static void gather(void) {
-    int before, now;
+    int before, now, looks = 0;
     pthread_mutex_lock(&turn);
     before = phase;
     if (++inside == THREADS) inside = 0, phase++;
@@ -24,6 +24,7 @@ static void gather(void) {
         pthread_mutex_lock(&turn);
         now = phase;
         pthread_mutex_unlock(&turn);
+        if (++looks % 64 == 0) sched_yield();
     } while (now == before);
 }
 

@@ -21,9 +21,10 @@ struct Word(AtomicU32);
 
 impl Word {
     fn arm(&self) {
+        // `Acquire`: loom's fences pass on only what a thread has acquired, less than the language promises.
         let _ = self
             .0
-            .compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed);
+            .compare_exchange(0, 1, Ordering::SeqCst, Ordering::Acquire);
         // SYNC: doorbell.
         fence(Ordering::SeqCst);
     }
