@@ -3,40 +3,41 @@
 
 use crate::lane::{Guard, Inner, Role};
 use crate::polled::{Polled, Sleep};
-use kw_base::sync::{Arc, thread};
+use kw_base::sync::Arc;
 use kw_core::duty::{Duty, Event};
 
+/// What a hand-over and the way back cost together, in hand-overs.
+const BOTH_WAYS: u32 = 2;
+
 /// What is to be done about the event thread once the lane is free, so that it finds it free.
-pub(crate) struct Call<S> {
-    sleeper: Arc<S>,
-    thread: thread::Thread,
-    duty: Duty,
+pub(crate) enum Call<S> {
+    /// What comes is to wake it.
+    HandOver(Arc<S>),
+    /// It is to wake.
+    Rouse(Arc<S>),
 }
 
 impl<S: Sleep> Call<S> {
     /// Does it.
     pub(crate) fn now(self) {
-        match self.duty {
-            Duty::Serving => self.sleeper.hand_over(),
-            duty => self.sleeper.rouse(&self.thread, duty),
+        match self {
+            Call::HandOver(sleeper) => sleeper.hand_over(),
+            Call::Rouse(sleeper) => sleeper.rouse(),
         }
     }
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Calls the event thread, if there is one, out of this duty (and into this one if it is `Serving`).
-    fn call(&self, duty: Duty) -> Option<Call<E::Sleeper>> {
-        Some(Call {
-            sleeper: self.sleeper.clone()?,
-            thread: self.event_thread.as_ref()?.thread().clone(),
-            duty,
-        })
+    /// Calls the event thread, if there is one.
+    fn call(&self, how: fn(Arc<E::Sleeper>) -> Call<E::Sleeper>) -> Option<Call<E::Sleeper>> {
+        self.event_thread.as_ref()?;
+        self.sleeper.clone().map(how)
     }
 
     /// Has the event thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
         self.duty = Duty::Off;
-        if let Some(call) = self.call(Duty::Off) {
+        if let Some(call) = self.call(Call::Rouse) {
             call.now();
         }
     }
@@ -44,7 +45,13 @@ impl<T, E: Polled> Inner<T, E> {
     /// The event thread has the role, but a thread in MPI wants it.
     #[cold]
     pub(crate) fn displace(&mut self) {
-        self.habit.is_back(E::now(), self.watch);
+        let now = E::now();
+        if let Some(cost) = self.habit.is_back(now, self.watch) {
+            self.budget.spend(now, cost * BOTH_WAYS);
+            if !self.budget.pause(now).is_zero() {
+                self.habit.doubt();
+            }
+        }
         self.duty = self.duty.on(Event::Entered).0;
         self.role = Role::Free;
         if let Some(s) = &self.sleeper {
@@ -62,10 +69,18 @@ impl<T, E: Polled> Inner<T, E> {
                 self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                         && e.ended() != self.told
-                    || self.duty.needs_kick() && self.role == Role::Free && e.busy()
+                    || (self.duty.needs_kick() || self.tries_to_leave())
+                        && self.role == Role::Free
+                        && e.busy()
                     || !e.noticed().is_empty() && !self.tools.busy
             }
         }
+    }
+
+    /// Whether a thread that leaves hands over although the event thread watches.
+    #[inline]
+    fn tries_to_leave(&self) -> bool {
+        self.habit.is_to_leave() && self.duty == Duty::Watching
     }
 
     /// Gives the event thread its duty in its sleep: what comes will wake it. `false`: it must be woken to take the duty.
@@ -75,12 +90,14 @@ impl<T, E: Polled> Inner<T, E> {
         };
         let (next, _) = self.duty.on(Event::LeftAsBefore);
         let may = self.habit.is_to_leave() && next == Duty::Serving && self.event_thread.is_some();
-        if !may || !sleeper.is_shared() || !self.can_sleep_on_duty(&sleeper) {
+        let before = E::now();
+        if !may || !self.can_sleep_on_duty(&sleeper) {
             return false;
         }
         self.duty = next;
         self.take_over();
-        self.habit.left(E::now());
+        let now = E::now();
+        self.habit.left(now, now.since(before));
         true
     }
 }
@@ -107,17 +124,16 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     fn leave_to_event_thread(&mut self) -> Option<Call<E::Sleeper>> {
         let core = self.core.clone();
         let inner = &mut **self;
-        let before = inner.duty;
         if inner.hand_over() {
-            return inner.call(Duty::Serving);
+            return inner.call(Call::HandOver);
         }
-        let (next, kick) = before.on(Event::Left);
+        let (next, kick) = inner.duty.on(Event::Left);
         inner.duty = next;
-        if !kick {
+        if !kick || inner.alarm {
             return None;
         }
         if inner.event_thread.is_some() {
-            return inner.call(before);
+            return inner.call(Call::Rouse);
         }
         inner.event_thread = crate::event_thread::spawn(core);
         if inner.event_thread.is_none() {
@@ -129,7 +145,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Ends the event thread. Call before the engine is taken out.
     pub fn stop_event_thread(&mut self) {
         self.closing = true;
-        let call = self.call(Duty::Off);
+        let call = self.call(Call::Rouse);
         let Some(t) = self.event_thread.take() else {
             return;
         };

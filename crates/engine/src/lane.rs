@@ -22,7 +22,7 @@ use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, parking, spin_hint, thread};
-use kw_core::duty::{Duty, Habit};
+use kw_core::duty::{Budget, Duty, Habit};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -102,6 +102,10 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// Whether the program stays away when it leaves.
     pub(crate) habit: Habit,
+    /// What finding that out may cost.
+    pub(crate) budget: Budget,
+    /// The event thread sleeps, and wakes to look at a set time.
+    pub(crate) alarm: bool,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
     /// Who hears of events.
@@ -176,6 +180,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             watch: Duration::ZERO,
             sleeper: None,
             habit: Habit::default(),
+            budget: Budget::default(),
+            alarm: false,
             event_thread: None,
             closing: false,
             tools: Tools::default(),

@@ -7,9 +7,7 @@ use crate::events::Noticed;
 use crate::sleeper::Sleeper;
 use kw_base::counters::Counters;
 use kw_base::events::{Event, Wanted};
-use kw_base::sync::thread::Thread;
 use kw_base::{Peer, Tick};
-use kw_core::duty::Duty;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -18,17 +16,19 @@ const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
 /// Where the threads of a rank sleep; see [`Sleeper`], whose functions these are.
 pub trait Sleep: Debug + Send + Sync + 'static {
-    /// Announces that a thread is about to sleep.
+    /// A thread in MPI announces that it is about to sleep.
     fn arm(&self);
+    /// The same for the event thread's sleep on duty.
+    fn arm_for_duty(&self);
     /// Takes the announcement back.
     fn disarm(&self);
     /// A thread in MPI sleeps, armed; whether something else than the time ended that.
     fn sleep(&self, timeout: Duration) -> bool;
-    /// Whoever was armed is awake; with the lane.
+    /// That thread is awake; with the lane.
     fn wake_up(&self);
-    /// Whether the event thread can be given its duty in its sleep.
-    fn is_shared(&self) -> bool;
-    /// Hands what comes to the event thread, which sleeps, after `arm`.
+    /// The event thread is awake after its sleep on duty; with the lane.
+    fn wake_up_on_duty(&self);
+    /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
     fn hand_over(&self);
     /// What comes is no longer the event thread's; with the lane.
     fn take_back(&self);
@@ -36,8 +36,8 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn rest(&self, timeout: Option<Duration>);
     /// The event thread sleeps on duty, armed; as `sleep`.
     fn doze(&self, timeout: Duration) -> bool;
-    /// Wakes the event thread, which has this duty.
-    fn rouse(&self, event_thread: &Thread, duty: Duty);
+    /// Wakes the event thread, wherever it sleeps.
+    fn rouse(&self);
     /// Wakes the thread that is armed, if one is.
     fn ring(&self);
 }
@@ -48,6 +48,8 @@ pub trait Polled: Debug + Send + 'static {
     type Sleeper: Sleep;
     /// The time.
     fn now() -> Tick;
+    /// What the calling thread has used of its processor.
+    fn used() -> Duration;
     /// Moves what can be moved; whether anything did.
     fn progress(&mut self) -> bool;
     /// The same, where only this peer's frames are wanted.
@@ -104,6 +106,10 @@ impl Polled for Engine {
     #[inline]
     fn now() -> Tick {
         kw_sys::clock::now()
+    }
+
+    fn used() -> Duration {
+        kw_sys::clock::of_this_thread()
     }
 
     #[inline(always)]

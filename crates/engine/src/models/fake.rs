@@ -1,10 +1,9 @@
 //! An engine that does nothing but wait: a request ends when the flag of its message is found.
 
-use super::places::Place;
 use crate::collective::Watch;
 use crate::engine::ReqId;
 use crate::events::Noticed;
-use crate::polled::Polled;
+use crate::polled::{Polled, Sleep};
 use kw_base::counters::Counters;
 use kw_base::events::Wanted;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
@@ -92,12 +91,16 @@ impl<P> Fake<P> {
     }
 }
 
-impl<P: Place> Polled for Fake<P> {
+impl<P: Sleep> Polled for Fake<P> {
     type Sleeper = P;
 
     /// Stands still: a model does the same again when it is run again.
     fn now() -> Tick {
         Tick(0)
+    }
+
+    fn used() -> Duration {
+        Duration::ZERO
     }
 
     fn progress(&mut self) -> bool {

@@ -1,5 +1,5 @@
 //! The lane, the event thread and the hand-over between them in every interleaving: the code itself, around an engine
-//! whose messages are flags and places to sleep that are made of loom's locks ([`places`]).
+//! whose messages are flags ([`fake`]) and a place to sleep made of loom's locks ([`places`]).
 //!
 //! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane is let go somebody
 //! polls for the threads that are parked ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of
@@ -10,21 +10,26 @@ mod places;
 
 use crate::engine::ReqId;
 use crate::lane::{Lane, WaitOn};
-use crate::polled::Polled;
+use crate::polled::{Polled, Sleep};
 use fake::{Fake, World};
 use kw_base::Key;
 use kw_base::sync::{Arc, thread};
 use kw_core::duty::Duty;
-use places::{Futex, Nested, Place};
+use places::Place;
+
+/// Only shared memory can bring something.
+const MEMORY: bool = false;
+/// Sockets can.
+const SOCKETS: bool = true;
 
 /// One rank: its lane, and what the world knows of it.
-struct Rank<P: Place> {
-    lane: Lane<(), Fake<P>>,
+struct Rank<const SOCKETS: bool> {
+    lane: Lane<(), Fake<Place<SOCKETS>>>,
     world: Arc<World>,
-    place: Arc<P>,
+    place: Arc<Place<SOCKETS>>,
 }
 
-impl<P: Place> Clone for Rank<P> {
+impl<const SOCKETS: bool> Clone for Rank<SOCKETS> {
     fn clone(&self) -> Self {
         let core = self.lane.core.clone();
         Rank {
@@ -43,16 +48,17 @@ fn request(n: usize) -> ReqId {
     })
 }
 
-impl<P: Place> Rank<P> {
+impl<const SOCKETS: bool> Rank<SOCKETS> {
     /// With an event thread that has nothing to do yet. `stays_away`: the program is known for that.
-    fn new(stays_away: bool) -> Rank<P> {
-        let (lane, world, place) = (Lane::new(()), Arc::<World>::default(), Arc::<P>::default());
+    fn new(stays_away: bool) -> Rank<SOCKETS> {
+        let lane: Lane<(), Fake<Place<SOCKETS>>> = Lane::new(());
+        let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
         let mut inner = lane.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
         inner.duty = Duty::Idle;
         if stays_away {
-            inner.habit.stayed_away();
+            inner.habit.trust();
         }
         drop(inner);
         Rank { lane, world, place }
@@ -85,7 +91,7 @@ impl<P: Place> Rank<P> {
             requests: &[request(n)],
             ..WaitOn::default()
         };
-        let done = |e: &Fake<P>| e.is_done(request(n));
+        let done = |e: &Fake<Place<SOCKETS>>| e.is_done(request(n));
         let guard = self.lane.lock();
         let guard = self
             .lane
@@ -111,10 +117,10 @@ fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 }
 
 /// A program of one thread, request 0 of which a peer's message ends.
-fn with_peer<P: Place>(stays_away: bool, program: fn(&Rank<P>)) {
+fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
     // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
     model(3, move || {
-        let rank = Rank::<P>::new(stays_away);
+        let rank = Rank::<SOCKETS>::new(stays_away);
         let far = rank.clone();
         let peer = thread::spawn(move || far.send(0));
         program(&rank);
@@ -124,58 +130,53 @@ fn with_peer<P: Place>(stays_away: bool, program: fn(&Rank<P>)) {
 }
 
 /// Isend, compute, Wait: whoever handles the message, the wait ends.
-fn wait_after_computing<P: Place>(rank: &Rank<P>) {
+fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.wait(0);
 }
 
 /// Isend, Test, compute, Wait: the event thread is displaced in the middle.
-fn test_while_computing<P: Place>(rank: &Rank<P>) {
+fn test_while_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.test();
     rank.wait(0);
 }
 
 /// Isend, and nothing more: the event thread handles the message.
-fn compute<P: Place>(rank: &Rank<P>) {
+fn compute<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.world.until_handled(0);
 }
 
 #[test]
 fn loom_a_wait_after_computing_always_ends() {
-    with_peer::<Futex>(false, wait_after_computing);
-}
-
-#[test]
-fn loom_a_displaced_event_thread_comes_back() {
-    with_peer::<Futex>(false, test_while_computing);
+    with_peer::<MEMORY>(false, wait_after_computing);
+    with_peer::<SOCKETS>(false, wait_after_computing);
 }
 
 #[test]
 fn loom_a_wait_after_a_hand_over_always_ends() {
-    with_peer::<Nested>(true, wait_after_computing);
+    with_peer::<MEMORY>(true, wait_after_computing);
+    with_peer::<SOCKETS>(true, wait_after_computing);
 }
 
 #[test]
 fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
-    with_peer::<Nested>(true, test_while_computing);
+    with_peer::<MEMORY>(true, test_while_computing);
+    with_peer::<SOCKETS>(true, test_while_computing);
 }
 
 #[test]
-fn loom_what_is_handed_over_asleep_is_done() {
-    with_peer::<Nested>(true, compute);
-}
-
-#[test]
-fn loom_what_the_event_thread_was_woken_for_is_done() {
-    with_peer::<Futex>(false, compute);
+fn loom_what_is_left_to_the_event_thread_is_done() {
+    with_peer::<MEMORY>(false, compute);
+    with_peer::<MEMORY>(true, compute);
+    with_peer::<SOCKETS>(true, compute);
 }
 
 /// As many threads that wait as there are messages, and the event thread beside them.
-fn parked<P: Place>(threads: usize, preemptions: usize) {
+fn parked<const SOCKETS: bool>(threads: usize, preemptions: usize) {
     model(preemptions, move || {
-        let rank = Rank::<P>::new(false);
+        let rank = Rank::<SOCKETS>::new(false);
         rank.start(0..threads);
         let waiting = |n| {
             let rank = rank.clone();
@@ -194,11 +195,11 @@ fn parked<P: Place>(threads: usize, preemptions: usize) {
 
 #[test]
 fn loom_somebody_polls_for_two_threads() {
-    parked::<Futex>(2, 2);
-    parked::<Nested>(2, 2);
+    parked::<MEMORY>(2, 2);
+    parked::<SOCKETS>(2, 2);
 }
 
 #[test]
 fn loom_somebody_polls_for_three_threads() {
-    parked::<Futex>(3, 1);
+    parked::<MEMORY>(3, 1);
 }

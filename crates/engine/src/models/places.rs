@@ -1,131 +1,28 @@
-//! Places to sleep as [`Sleeper`](crate::sleeper::Sleeper) has them: a futex and a parking place where only memory is shared,
-//! a nest with a bed above it where there are sockets. The system calls are loom's locks; the doorbell's word and who sets
-//! it when are as in `sys/doorbell.rs`, `sys/nest.rs` and `sleeper.rs`.
+//! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex, an epoll set with the
+//! doorbell's socket in it, and the event thread's bed above that. The system calls are loom's locks; who sets what, and when,
+//! is as in `sys/doorbell.rs`, `sys/nest.rs` and `sleeper.rs`.
 
 use crate::polled::Sleep;
 use kw_base::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use kw_base::sync::thread::Thread;
 use kw_base::sync::{Condvar, Mutex};
-use kw_core::duty::Duty;
 use std::time::Duration;
 
-/// A place to sleep, and what may end a sleep there for nothing.
-pub trait Place: Sleep + Default {
-    /// A timer of ours goes off: sleeps end, and nothing has come.
-    fn alarm(&self) {}
-}
+const AWAKE: u32 = 0;
+/// A thread in MPI sleeps in the futex.
+const FUTEX: u32 = 1;
+/// Whoever sleeps does so in epoll.
+const FD: u32 = 2;
 
-/// The doorbell's word.
+/// `SOCKETS`: threads in MPI sleep in epoll, because sockets can bring something.
 #[derive(Debug, Default)]
-struct Word(AtomicU32);
-
-impl Word {
-    fn arm(&self) {
-        // `Acquire`: loom's fences pass on only what a thread has acquired, less than the language promises.
-        let _ = self
-            .0
-            .compare_exchange(0, 1, Ordering::SeqCst, Ordering::Acquire);
-        // SYNC: doorbell.
-        fence(Ordering::SeqCst);
-    }
-
-    fn disarm(&self) {
-        self.0.store(0, Ordering::Release);
-    }
-
-    fn is_armed(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 1
-    }
-
-    /// Whether a sleeper must be woken.
-    fn ring(&self) -> bool {
-        // SYNC: doorbell.
-        fence(Ordering::SeqCst);
-        self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::AcqRel) != 0
-    }
-}
-
-/// A futex, and a parking place for the event thread.
-#[derive(Debug, Default)]
-pub struct Futex {
-    word: Word,
-    place: Mutex<()>,
+pub struct Place<const SOCKETS: bool> {
+    word: AtomicU32,
+    futex: Mutex<()>,
     woken: Condvar,
-    /// As `thread::park`.
-    token: Mutex<bool>,
-    unparked: Condvar,
-}
-
-impl Place for Futex {}
-
-impl Sleep for Futex {
-    fn arm(&self) {
-        self.word.arm();
-    }
-
-    fn disarm(&self) {
-        self.word.disarm();
-    }
-
-    /// Sleeps only while the word is set, and wakes only when somebody wakes it.
-    fn sleep(&self, _: Duration) -> bool {
-        let place = self.place.lock().unwrap();
-        if self.word.is_armed() {
-            drop(self.woken.wait(place).unwrap());
-        }
-        true
-    }
-
-    fn wake_up(&self) {
-        self.word.disarm();
-    }
-
-    fn is_shared(&self) -> bool {
-        false
-    }
-
-    fn hand_over(&self) {}
-
-    fn take_back(&self) {}
-
-    fn rest(&self, timeout: Option<Duration>) {
-        let mut token = self.token.lock().unwrap();
-        while !*token && timeout.is_none() {
-            token = self.unparked.wait(token).unwrap();
-        }
-        *token = false;
-    }
-
-    fn doze(&self, timeout: Duration) -> bool {
-        self.sleep(timeout)
-    }
-
-    fn rouse(&self, _: &Thread, duty: Duty) {
-        if !matches!(duty, Duty::Serving | Duty::Displaced) {
-            *self.token.lock().unwrap() = true;
-            self.unparked.notify_all();
-        }
-        if duty != Duty::Idle {
-            self.word.arm();
-            self.ring();
-        }
-    }
-
-    fn ring(&self) {
-        if self.word.ring() {
-            let _place = self.place.lock().unwrap();
-            self.woken.notify_all();
-        }
-    }
-}
-
-/// An epoll set with the doorbell in it, and one above it.
-#[derive(Debug, Default)]
-pub struct Nested {
-    word: Word,
+    /// The bed wakes for the nest.
     watching: AtomicBool,
     sets: Mutex<Sets>,
-    woken: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -138,43 +35,73 @@ struct Sets {
     rung: bool,
 }
 
-impl Nested {
+impl<const SOCKETS: bool> Place<SOCKETS> {
+    const CALLER: u32 = if SOCKETS { FD } else { FUTEX };
+
+    /// A timer of ours goes off, if there may be any: sleeps end, and nothing has come.
+    pub fn alarm(&self) {
+        if SOCKETS {
+            self.change(|s| s.ready = true);
+        }
+    }
+
     fn change(&self, change: impl FnOnce(&mut Sets)) {
         change(&mut self.sets.lock().unwrap());
-        self.woken.notify_all();
+        self.changed.notify_all();
+    }
+
+    fn arm_as(&self, mode: u32) {
+        // `Acquire`: loom's fences pass on only what a thread has acquired, which is less than the language promises.
+        let _ = self
+            .word
+            .compare_exchange(AWAKE, mode, Ordering::SeqCst, Ordering::Acquire);
+        // SYNC: doorbell.
+        fence(Ordering::SeqCst);
+    }
+
+    fn clear(&self) {
+        self.disarm();
+        self.change(|s| s.ready = false);
     }
 }
 
-impl Place for Nested {
-    fn alarm(&self) {
-        self.change(|s| s.ready = true);
-    }
-}
-
-impl Sleep for Nested {
+impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
     fn arm(&self) {
-        self.word.arm();
+        self.arm_as(Self::CALLER);
+    }
+
+    fn arm_for_duty(&self) {
+        self.arm_as(FD);
     }
 
     fn disarm(&self) {
-        self.word.disarm();
+        self.word.store(AWAKE, Ordering::Release);
     }
 
     fn sleep(&self, _: Duration) -> bool {
-        let mut s = self.sets.lock().unwrap();
-        while !s.ready {
-            s = self.woken.wait(s).unwrap();
+        if SOCKETS {
+            let mut s = self.sets.lock().unwrap();
+            while !s.ready {
+                s = self.changed.wait(s).unwrap();
+            }
+            return true;
+        }
+        let mut futex = self.futex.lock().unwrap();
+        while self.word.load(Ordering::Acquire) == FUTEX {
+            futex = self.woken.wait(futex).unwrap();
         }
         true
     }
 
     fn wake_up(&self) {
-        self.word.disarm();
-        self.change(|s| s.ready = false);
+        match SOCKETS {
+            true => self.clear(),
+            false => self.disarm(),
+        }
     }
 
-    fn is_shared(&self) -> bool {
-        true
+    fn wake_up_on_duty(&self) {
+        self.clear();
     }
 
     fn hand_over(&self) {
@@ -192,7 +119,7 @@ impl Sleep for Nested {
     fn rest(&self, timeout: Option<Duration>) {
         let mut s = self.sets.lock().unwrap();
         while timeout.is_none() && !s.rung && !(s.armed && s.ready) {
-            s = self.woken.wait(s).unwrap();
+            s = self.changed.wait(s).unwrap();
         }
         s.rung = false;
         if s.armed && s.ready {
@@ -208,13 +135,23 @@ impl Sleep for Nested {
         true
     }
 
-    fn rouse(&self, _: &Thread, _: Duty) {
+    fn rouse(&self) {
         self.change(|s| s.rung = true);
     }
 
     fn ring(&self) {
-        if self.word.ring() {
-            self.change(|s| s.ready = true);
+        // SYNC: doorbell.
+        fence(Ordering::SeqCst);
+        if self.word.load(Ordering::Relaxed) == AWAKE {
+            return;
+        }
+        match self.word.swap(AWAKE, Ordering::AcqRel) {
+            AWAKE => {}
+            FUTEX => {
+                let _futex = self.futex.lock().unwrap();
+                self.woken.notify_all();
+            }
+            _ => self.change(|s| s.ready = true),
         }
     }
 }
