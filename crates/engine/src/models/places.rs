@@ -75,7 +75,9 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
     }
 
     fn disarm(&self) {
-        self.word.store(AWAKE, Ordering::Release);
+        // `swap` for the code's `store`: what a ringer swapped away at the same time comes before this, for it took the
+        // announcement that this takes back. loom knows that only of two operations that both read and write.
+        self.word.swap(AWAKE, Ordering::Release);
     }
 
     fn sleep(&self, _: Duration) -> bool {
