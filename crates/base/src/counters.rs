@@ -104,6 +104,7 @@ counters! {
     BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used its board, the memory that ranks of a host share.", Collectives, Count, User;
     BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwsim choices).", Collectives, Sum, User;
     EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.", Progress, Count, User;
+    EventLooks = "event_looks", "times", "Times the event thread woke to look whether the program stays away.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
     EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;

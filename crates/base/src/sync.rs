@@ -3,12 +3,72 @@
 #[cfg(loom)]
 pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
 #[cfg(not(loom))]
-pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, atomic};
+pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
 
+/// For what a process says or finds out once; no model depends on it.
+pub use std::sync::OnceLock;
+
+/// Models have no time: who sleeps by the clock lets others run.
 #[cfg(loom)]
-pub use loom::thread;
+pub mod thread {
+    pub use loom::thread::*;
+    use std::time::Duration;
+
+    /// See above.
+    pub fn sleep(_: Duration) {
+        yield_now();
+    }
+
+    /// See above.
+    pub fn park_timeout(_: Duration) {
+        yield_now();
+    }
+}
 #[cfg(not(loom))]
 pub use std::thread;
+
+/// Sleeping until another thread says so.
+#[cfg(not(loom))]
+pub mod parking {
+    pub use std::thread::{Thread, current, park};
+}
+
+/// As of `std`: loom's own `unpark` forgets itself, and frees a thread that waits for something else.
+#[cfg(loom)]
+pub mod parking {
+    use super::{Arc, Condvar, Mutex};
+
+    loom::thread_local! {
+        static OWN: Thread = Thread::default();
+    }
+
+    /// A thread that may be parked.
+    #[derive(Clone, Debug, Default)]
+    pub struct Thread(Arc<(Mutex<bool>, Condvar)>);
+
+    /// This one.
+    pub fn current() -> Thread {
+        OWN.with(Thread::clone)
+    }
+
+    /// Sleeps until this thread was unparked since it was parked last.
+    pub fn park() {
+        let Thread(token) = current();
+        let mut unparked = token.0.lock().unwrap_or_else(|e| e.into_inner());
+        while !*unparked {
+            unparked = token.1.wait(unparked).unwrap_or_else(|e| e.into_inner());
+        }
+        *unparked = false;
+    }
+
+    impl Thread {
+        /// Ends its sleep, or the next one.
+        pub fn unpark(&self) {
+            *self.0.0.lock().unwrap_or_else(|e| e.into_inner()) = true;
+            self.0.1.notify_one();
+        }
+    }
+}
 
 /// Hint to the processor that this is a spin loop.
 #[inline]

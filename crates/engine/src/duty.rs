@@ -4,17 +4,18 @@
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 //! | `Off` | no event thread | – | – | – | – | – | – | – |
 //! | `Idle` | sleeps until kicked | kick, `Watching` | `Serving` | – | – | – | – | – |
-//! | `Watching` | looks every `KW_WATCH` us whether the program is inside MPI | – | – | – | `Serving` | – | `Idle` | `Idle` |
+//! | `Watching` | looks now and then whether the program is inside MPI | – | `Serving` | – | `Serving` | – | `Idle` | `Idle` |
 //! | `Serving` | polls, and sleeps on the doorbell | – | – | `Displaced` | – | – | – | – |
 //! | `Displaced` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Serving` | – | – | – | – | – |
 //!
-//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it stayed away when it last did, and it has armed the doorbell for the
-//! event thread, which need not wake for that ([`Habit`]). `Entered`: a thread begins to poll. A tick is *Quiet* when no
-//! thread was in MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing goes on for
-//! several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that share cores: and did at the last tick).
+//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to stay away ([`Habit`]), and
+//! it has armed the doorbell for the event thread, which need not wake for that. `Entered`: a thread begins to poll. A tick is
+//! *Quiet* when no thread was in MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing
+//! goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that share cores: and did at
+//! the last tick). Who leaves a displaced event thread that still has to look at a set time need not kick it.
 //!
-//! What this costs a thread in MPI: a kick, at most one for each time that the event thread went to sleep; or arming the doorbell, of which every long
-//! stay outside allows [`Habit::TRUST`] that turn out to be in vain.
+//! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the event thread, and
+//! hand-overs to it by a thread that is back at once.
 
 use kw_base::Tick;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub enum Duty {
     Off,
     /// Sleeps until kicked.
     Idle,
-    /// Looks now and then.
+    /// Looks now and then: its sleeps end at a set time.
     Watching,
     /// Owns the poller's role.
     Serving,
@@ -61,7 +62,7 @@ impl Duty {
         use Duty::*;
         match (self, event) {
             (Idle | Displaced, Event::Left) => (Watching, true),
-            (Idle | Displaced, Event::LeftAsBefore) => (Serving, false),
+            (Idle | Watching | Displaced, Event::LeftAsBefore) => (Serving, false),
             (Serving, Event::Entered) => (Displaced, false),
             (Watching, Event::Quiet) => (Serving, false),
             (Watching, Event::Nothing | Event::Waiter) => (Idle, false),
@@ -77,17 +78,46 @@ impl Duty {
     }
 }
 
+/// What looks and hand-overs in vain may cost: one part in [`Budget::SHARE`] of the time that passes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Budget {
+    /// When all that was spent will be paid for.
+    paid: Tick,
+}
+
+impl Budget {
+    /// The part of a processor's time that may be spent, as a divisor: 0.5 %.
+    pub const SHARE: u32 = 200;
+    /// Time whose part may be spent in advance: some ten looks, so that who was quiet for long is answered at once.
+    pub const ADVANCE: Duration = Duration::from_millis(40);
+
+    /// So much was spent.
+    pub fn spend(&mut self, now: Tick, cost: Duration) {
+        self.paid = self.paid.max(now - Budget::ADVANCE) + cost * Budget::SHARE;
+    }
+
+    /// So much of what was spent was not in vain.
+    pub fn refund(&mut self, cost: Duration) {
+        self.paid = self.paid - cost * Budget::SHARE;
+    }
+
+    /// How long nothing more may be spent.
+    pub fn pause(&self, now: Tick) -> Duration {
+        self.paid.since(now)
+    }
+}
+
 /// Whether the program stays away when it leaves MPI with something going on, judged by what it did before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Habit {
     /// How often it may still come back at once.
     trust: u8,
-    /// When the event thread was given its duty in the belief that the program stays away.
-    since: Option<Tick>,
+    /// When the event thread was given its duty in the belief that the program stays away, and what giving it cost.
+    since: Option<(Tick, Duration)>,
 }
 
 impl Habit {
-    /// How often it may come back at once before it is taken for a program that calls MPI all the time.
+    /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a program that calls MPI all the time.
     pub const TRUST: u8 = 4;
 
     /// Whether to believe that it stays away.
@@ -95,23 +125,29 @@ impl Habit {
         self.trust > 0
     }
 
-    /// It was seen to stay away.
-    pub fn stayed_away(&mut self) {
+    /// It was seen to stay away, or is tried once more.
+    pub fn trust(&mut self) {
         self.trust = Habit::TRUST;
     }
 
-    /// It has left, and was believed.
-    pub fn left(&mut self, now: Tick) {
-        self.since = Some(now);
+    /// It has left, and was believed; `cost`: what handing over took.
+    pub fn left(&mut self, now: Tick, cost: Duration) {
+        self.since = Some((now, cost));
     }
 
-    /// It is back. `soon`: what is too short for staying away.
-    pub fn is_back(&mut self, now: Tick, soon: Duration) {
-        match self.since.take() {
-            Some(since) if now.since(since) < soon => self.trust -= 1,
-            Some(_) => self.stayed_away(),
-            None => {}
+    /// It is back. `soon`: what is too short for staying away. Returns what was spent in vain.
+    pub fn is_back(&mut self, now: Tick, soon: Duration) -> Option<Duration> {
+        let (since, cost) = self.since.take()?;
+        if now.since(since) >= soon {
+            self.trust();
+            return None;
         }
+        Some(cost)
+    }
+
+    /// It came back at once, and there is no time to spend on that.
+    pub fn doubt(&mut self) {
+        self.trust = self.trust.saturating_sub(1);
     }
 }
 
@@ -153,6 +189,7 @@ mod tests {
         let expect = [
             "Idle Left Watching",
             "Idle LeftAsBefore Serving",
+            "Watching LeftAsBefore Serving",
             "Watching Quiet Serving",
             "Watching Nothing Idle",
             "Watching Waiter Idle",
@@ -173,24 +210,49 @@ mod tests {
         }
     }
 
-    /// Who calls MPI all the time is believed a few times after a long stay outside, then no more.
+    /// Who calls MPI all the time is believed a few times after a long stay outside, then no more; each time in vain is known
+    /// with its cost.
     #[test]
     fn trust_is_used_up_and_comes_back() {
         let (mut habit, soon) = (Habit::default(), Duration::from_nanos(50));
+        let cost = Duration::from_nanos(3);
         assert!(!habit.is_to_leave(), "nothing is known yet");
-        habit.stayed_away();
+        habit.trust();
         for _ in 0..Habit::TRUST {
             assert!(habit.is_to_leave());
-            habit.left(Tick(100));
-            habit.is_back(Tick(149), soon);
-            habit.is_back(Tick(149), soon); // for a wait, not after leaving
+            habit.left(Tick(100), cost);
+            assert_eq!(habit.is_back(Tick(149), soon), Some(cost));
+            assert_eq!(habit.is_back(Tick(149), soon), None, "for a wait");
+            habit.doubt();
         }
         assert!(!habit.is_to_leave());
-        habit.stayed_away();
-        habit.left(Tick(200));
-        habit.is_back(Tick(249), soon);
-        habit.left(Tick(300));
-        habit.is_back(Tick(350), soon);
+        habit.trust();
+        habit.left(Tick(200), cost);
+        assert_eq!(habit.is_back(Tick(249), soon), Some(cost));
+        habit.doubt();
+        habit.left(Tick(300), cost);
+        assert_eq!(habit.is_back(Tick(350), soon), None);
         assert_eq!(habit.trust, Habit::TRUST);
+    }
+
+    /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in advance.
+    #[test]
+    fn looks_take_no_more_than_their_share() {
+        let (start, cost) = (Tick(10_000_000_000), Duration::from_micros(20));
+        let (mut budget, mut now, mut spent) = (Budget::default(), start, Duration::ZERO);
+        let mut at_once = 0;
+        while now.since(start) < Duration::from_secs(10) {
+            budget.spend(now, cost);
+            spent += cost;
+            let pause = budget.pause(now);
+            at_once += pause.is_zero() as u32;
+            now = now + pause.max(Duration::from_micros(50));
+        }
+        assert!(spent <= (now.since(start) + Budget::ADVANCE) / Budget::SHARE + cost);
+        assert!((9..12).contains(&at_once), "{at_once} at first");
+        let pause = budget.pause(now);
+        budget.spend(now, cost);
+        budget.refund(cost);
+        assert_eq!(budget.pause(now), pause, "what was not in vain is free");
     }
 }

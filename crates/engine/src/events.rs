@@ -5,7 +5,9 @@
 //! time. What the place allows the tool to do is its [`Safety`]; where the tools need more freedom than a place gives,
 //! the events wait for a better one.
 
+use crate::engine::Engine;
 use crate::lane::{Core, Inner, Lane};
+use crate::polled::Polled;
 use kw_base::Tick;
 use kw_base::events::{ALL, Notice, Wanted};
 use kw_base::sync::Arc;
@@ -61,12 +63,12 @@ impl Noticed {
 }
 
 /// Calls the tools; `safety` is what the place requires of them. Runs without the lane.
-pub type HandOut<T> = fn(&Lane<T>, Safety);
+pub type HandOut<T, E = Engine> = fn(&Lane<T, E>, Safety);
 
 /// What the engine knows of the tools.
 #[derive(Debug)]
-pub(crate) struct Tools<T> {
-    hand_out: Option<HandOut<T>>,
+pub(crate) struct Tools<T, E: Polled> {
+    hand_out: Option<HandOut<T, E>>,
     wanted: Wanted,
     /// What every tool promises at least.
     promise: Safety,
@@ -74,7 +76,7 @@ pub(crate) struct Tools<T> {
     pub(crate) busy: bool,
 }
 
-impl<T> Default for Tools<T> {
+impl<T, E: Polled> Default for Tools<T, E> {
     fn default() -> Self {
         Tools {
             hand_out: None,
@@ -85,10 +87,10 @@ impl<T> Default for Tools<T> {
     }
 }
 
-impl<T> Inner<T> {
+impl<T, E: Polled> Inner<T, E> {
     /// From now on these kinds of events are noticed, and handed out with `hand_out` to tools that all promise at least
     /// `promise`.
-    pub fn set_tools(&mut self, wanted: Wanted, promise: Safety, hand_out: HandOut<T>) {
+    pub fn set_tools(&mut self, wanted: Wanted, promise: Safety, hand_out: HandOut<T, E>) {
         self.tools.wanted = wanted;
         self.tools.promise = promise;
         self.tools.hand_out = Some(hand_out);
@@ -97,24 +99,27 @@ impl<T> Inner<T> {
 
     pub(crate) fn ask_for_events(&mut self) {
         if let Some(e) = &mut self.engine {
-            e.machine.wanted = self.tools.wanted;
+            e.set_wanted(self.tools.wanted);
         }
     }
 
     /// Whether there is something to hand out, in a place that requires this.
     pub(crate) fn has_news(&self, place: Safety) -> bool {
-        let waiting = self.engine.as_ref().is_some_and(|e| !e.noticed.is_empty());
+        let waiting = self
+            .engine
+            .as_ref()
+            .is_some_and(|e| !e.noticed().is_empty());
         waiting && !self.tools.busy && self.tools.promise >= place && self.tools.hand_out.is_some()
     }
 
     /// What was noticed; `None` without an engine.
     pub fn noticed(&mut self) -> Option<&mut Noticed> {
-        self.engine.as_mut().map(|e| &mut e.noticed)
+        self.engine.as_mut().map(E::noticed_mut)
     }
 }
 
 /// Hands out what was noticed. Call without the lane.
-pub(crate) fn deliver<T: Send + 'static>(core: &Arc<Core<T>>, place: Safety) {
+pub(crate) fn deliver<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>, place: Safety) {
     let mut inner = core.lock();
     if !inner.has_news(place) {
         return;

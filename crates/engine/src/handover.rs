@@ -3,40 +3,41 @@
 
 use crate::duty::{Duty, Event};
 use crate::lane::{Guard, Inner, Role};
-use crate::sleeper::Sleeper;
-use kw_base::sync::{Arc, thread};
+use crate::polled::{Polled, Sleep};
+use kw_base::sync::Arc;
+
+/// What a hand-over and the way back cost together, in hand-overs.
+const BOTH_WAYS: u32 = 2;
 
 /// What is to be done about the event thread once the lane is free, so that it finds it free.
-pub(crate) struct Call {
-    sleeper: Arc<Sleeper>,
-    thread: thread::Thread,
-    duty: Duty,
+pub(crate) enum Call<S> {
+    /// What comes is to wake it.
+    HandOver(Arc<S>),
+    /// It is to wake.
+    Rouse(Arc<S>),
 }
 
-impl Call {
+impl<S: Sleep> Call<S> {
     /// Does it.
     pub(crate) fn now(self) {
-        match self.duty {
-            Duty::Serving => self.sleeper.hand_over(),
-            duty => self.sleeper.rouse(&self.thread, duty),
+        match self {
+            Call::HandOver(sleeper) => sleeper.hand_over(),
+            Call::Rouse(sleeper) => sleeper.rouse(),
         }
     }
 }
 
-impl<T> Inner<T> {
-    /// Calls the event thread, if there is one, out of this duty (and into this one if it is `Serving`).
-    fn call(&self, duty: Duty) -> Option<Call> {
-        Some(Call {
-            sleeper: self.sleeper.clone()?,
-            thread: self.event_thread.as_ref()?.thread().clone(),
-            duty,
-        })
+impl<T, E: Polled> Inner<T, E> {
+    /// Calls the event thread, if there is one.
+    fn call(&self, how: fn(Arc<E::Sleeper>) -> Call<E::Sleeper>) -> Option<Call<E::Sleeper>> {
+        self.event_thread.as_ref()?;
+        self.sleeper.clone().map(how)
     }
 
     /// Has the event thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
         self.duty = Duty::Off;
-        if let Some(call) = self.call(Duty::Off) {
+        if let Some(call) = self.call(Call::Rouse) {
             call.now();
         }
     }
@@ -44,7 +45,13 @@ impl<T> Inner<T> {
     /// The event thread has the role, but a thread in MPI wants it.
     #[cold]
     pub(crate) fn displace(&mut self) {
-        self.habit.is_back(kw_sys::clock::now(), self.watch);
+        let now = E::now();
+        if let Some(cost) = self.habit.is_back(now, self.watch) {
+            self.budget.spend(now, cost * BOTH_WAYS);
+            if !self.budget.pause(now).is_zero() {
+                self.habit.doubt();
+            }
+        }
         self.duty = self.duty.on(Event::Entered).0;
         self.role = Role::Free;
         if let Some(s) = &self.sleeper {
@@ -59,13 +66,21 @@ impl<T> Inner<T> {
         match &self.engine {
             None => false,
             Some(e) => {
-                self.role == Role::CallerAsleep && e.collectives.unwatched
+                self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                        && e.machine.ended != self.told
-                    || self.duty.needs_kick() && self.role == Role::Free && e.busy()
-                    || !e.noticed.is_empty() && !self.tools.busy
+                        && e.ended() != self.told
+                    || (self.duty.needs_kick() || self.tries_to_leave())
+                        && self.role == Role::Free
+                        && e.busy()
+                    || !e.noticed().is_empty() && !self.tools.busy
             }
         }
+    }
+
+    /// Whether a thread that leaves hands over although the event thread watches.
+    #[inline]
+    fn tries_to_leave(&self) -> bool {
+        self.habit.is_to_leave() && self.duty == Duty::Watching
     }
 
     /// Gives the event thread its duty in its sleep: what comes will wake it. `false`: it must be woken to take the duty.
@@ -75,23 +90,25 @@ impl<T> Inner<T> {
         };
         let (next, _) = self.duty.on(Event::LeftAsBefore);
         let may = self.habit.is_to_leave() && next == Duty::Serving && self.event_thread.is_some();
-        if !may || !sleeper.is_shared() || !self.can_sleep_on_duty(&sleeper) {
+        let before = E::now();
+        if !may || !self.can_sleep_on_duty(&sleeper) {
             return false;
         }
         self.duty = next;
         self.take_over();
-        self.habit.left(kw_sys::clock::now());
+        let now = E::now();
+        self.habit.left(now, now.since(before));
         true
     }
 }
 
-impl<T: Send + 'static> Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane free: that is returned.
     #[cold]
-    pub(crate) fn attend(&mut self) -> Option<Call> {
+    pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();
         let inner = &mut **self;
-        inner.told = inner.engine.as_ref().map_or(0, |e| e.machine.ended);
+        inner.told = inner.engine.as_ref().map_or(0, E::ended);
         if inner.role == Role::CallerAsleep
             && let Some(s) = &inner.sleeper
         {
@@ -104,20 +121,19 @@ impl<T: Send + 'static> Guard<'_, T> {
         None
     }
 
-    fn leave_to_event_thread(&mut self) -> Option<Call> {
+    fn leave_to_event_thread(&mut self) -> Option<Call<E::Sleeper>> {
         let core = self.core.clone();
         let inner = &mut **self;
-        let before = inner.duty;
         if inner.hand_over() {
-            return inner.call(Duty::Serving);
+            return inner.call(Call::HandOver);
         }
-        let (next, kick) = before.on(Event::Left);
+        let (next, kick) = inner.duty.on(Event::Left);
         inner.duty = next;
-        if !kick {
+        if !kick || inner.alarm {
             return None;
         }
         if inner.event_thread.is_some() {
-            return inner.call(before);
+            return inner.call(Call::Rouse);
         }
         inner.event_thread = crate::event_thread::spawn(core);
         if inner.event_thread.is_none() {
@@ -129,7 +145,7 @@ impl<T: Send + 'static> Guard<'_, T> {
     /// Ends the event thread. Call before the engine is taken out.
     pub fn stop_event_thread(&mut self) {
         self.closing = true;
-        let call = self.call(Duty::Off);
+        let call = self.call(Call::Rouse);
         let Some(t) = self.event_thread.take() else {
             return;
         };

@@ -7,19 +7,24 @@
 //!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`crate::duty`]).
+//!
+//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a thread is parked, unless
+//! one of those was called to take it and is on its way (it may be long: there may be more threads than processors). Until
+//! then only another thread of the program may take the role, for it passes the role on when its wait ends. The event
+//! thread would not, so it has the role only while nobody is parked.
 
 use crate::collective::Watch;
 use crate::departed::DOUBT;
-use crate::duty::{Duty, Habit};
+use crate::duty::{Budget, Duty, Habit};
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
-use crate::sleeper::Sleeper;
+use crate::polled::{Polled, Sleep};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
-use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
+use kw_base::sync::{Arc, Mutex, MutexGuard, parking, spin_hint, thread};
 use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
@@ -28,8 +33,6 @@ use std::time::Duration;
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// A sleep that ends so much after its time was not ended by the clock alone.
 const LATE: Duration = Duration::from_millis(50);
-/// Sleep while a path still has something to send and may not be able to wake us.
-const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Rounds of polling one peer before every path is looked at.
 const ROUNDS_OF_ONE: u32 = 32;
 /// Rounds of polling before the threads that wait for a board are looked after.
@@ -38,6 +41,8 @@ const ROUNDS_FOR_OTHERS: u32 = 8;
 const AFTER_SLEEP: u32 = 4;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
+/// Rounds of looking whether the threads that want the lane have it.
+const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// Rounds of polling between two looks at the clock.
 const ROUNDS_PER_CLOCK: u32 = 64;
 
@@ -57,20 +62,22 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct Waiter {
     id: u64,
-    thread: thread::Thread,
+    thread: parking::Thread,
     requests: Vec<ReqId>,
     board: Option<Watch>,
     arrivals: u64,
+    /// It is on its way to take the role, which fell free.
+    called: bool,
 }
 
 impl Waiter {
-    fn hit(&self, engine: &Engine) -> bool {
+    fn hit(&self, engine: &impl Polled) -> bool {
         if engine.wants_user() {
             return true;
         }
         match self.board {
             Some(watch) => engine.reached(watch),
-            None if self.requests.is_empty() => engine.arrivals != self.arrivals,
+            None if self.requests.is_empty() => engine.arrivals() != self.arrivals,
             None => self.requests.iter().any(|&r| engine.is_done(r)),
         }
     }
@@ -78,9 +85,9 @@ impl Waiter {
 
 /// What the lane guards: the engine (once started) and what the layer above keeps beside it.
 #[derive(Debug)]
-pub struct Inner<T> {
+pub struct Inner<T, E: Polled = Engine> {
     /// `None` before initialisation and after finalisation.
-    pub engine: Option<Engine>,
+    pub engine: Option<E>,
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
@@ -97,13 +104,17 @@ pub struct Inner<T> {
     /// Looks in vain of calls that do not wait.
     pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
-    pub(crate) sleeper: Option<Arc<Sleeper>>,
+    pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// Whether the program stays away when it leaves.
     pub(crate) habit: Habit,
+    /// What finding that out may cost.
+    pub(crate) budget: Budget,
+    /// The event thread sleeps, and wakes to look at a set time.
+    pub(crate) alarm: bool,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
     /// Who hears of events.
-    pub(crate) tools: Tools<T>,
+    pub(crate) tools: Tools<T, E>,
 }
 
 /// What a thread waits for, so that exactly it is woken.
@@ -118,28 +129,28 @@ pub struct WaitOn<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Core<T> {
-    inner: Mutex<Inner<T>>,
+pub(crate) struct Core<T, E: Polled> {
+    inner: Mutex<Inner<T, E>>,
     /// Threads that want the lane while a polling thread holds it.
     wanted: AtomicU32,
 }
 
 /// The lock with a role.
 #[derive(Debug)]
-pub struct Lane<T> {
-    pub(crate) core: Arc<Core<T>>,
+pub struct Lane<T, E: Polled = Engine> {
+    pub(crate) core: Arc<Core<T, E>>,
 }
 
 /// Ownership of the lane.
-pub struct Guard<'a, T: Send + 'static> {
-    pub(crate) core: &'a Arc<Core<T>>,
+pub struct Guard<'a, T: Send + 'static, E: Polled = Engine> {
+    pub(crate) core: &'a Arc<Core<T, E>>,
     /// `None` only inside [`Guard::apart`], and at the end.
-    held: Option<MutexGuard<'a, Inner<T>>>,
+    held: Option<MutexGuard<'a, Inner<T, E>>>,
 }
 
-impl<T> Core<T> {
+impl<T, E: Polled> Core<T, E> {
     #[inline(always)]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<T, E>> {
         match self.inner.try_lock() {
             Ok(g) => g,
             Err(_) => self.lock_contended(),
@@ -147,7 +158,7 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn lock_contended(&self) -> MutexGuard<'_, Inner<T>> {
+    fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
         // A poisoned lane means that a panic of ours is about to end the job; what the machines hold is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
@@ -156,9 +167,9 @@ impl<T> Core<T> {
     }
 }
 
-impl<T: Send + 'static> Lane<T> {
+impl<T: Send + 'static, E: Polled> Lane<T, E> {
     /// A lane with no engine yet.
-    pub fn new(above: T) -> Lane<T> {
+    pub fn new(above: T) -> Lane<T, E> {
         let inner = Inner {
             engine: None,
             above,
@@ -174,6 +185,8 @@ impl<T: Send + 'static> Lane<T> {
             watch: Duration::ZERO,
             sleeper: None,
             habit: Habit::default(),
+            budget: Budget::default(),
+            alarm: false,
             event_thread: None,
             closing: false,
             tools: Tools::default(),
@@ -188,7 +201,7 @@ impl<T: Send + 'static> Lane<T> {
 
     /// Takes the lane.
     #[inline(always)]
-    pub fn lock(&self) -> Guard<'_, T> {
+    pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
         held.entries += 1;
         if held.duty == Duty::Serving {
@@ -201,7 +214,7 @@ impl<T: Send + 'static> Lane<T> {
     }
 
     /// Takes the lane to look at something, without counting as a thread that enters MPI.
-    pub fn look(&self) -> Guard<'_, T> {
+    pub fn look(&self) -> Guard<'_, T, E> {
         Guard {
             core: &self.core,
             held: Some(self.core.lock()),
@@ -209,7 +222,7 @@ impl<T: Send + 'static> Lane<T> {
     }
 
     /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of a failing process).
-    pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T>> {
+    pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T, E>> {
         let until = kw_sys::clock::now() + patience;
         loop {
             let held = match self.core.inner.try_lock() {
@@ -244,10 +257,10 @@ impl<T: Send + 'static> Lane<T> {
     #[inline]
     pub fn wait<'a>(
         &'a self,
-        mut guard: Guard<'a, T>,
+        mut guard: Guard<'a, T, E>,
         on: WaitOn<'_>,
-        mut ready: impl FnMut(&mut Inner<T>) -> bool,
-    ) -> Guard<'a, T> {
+        mut ready: impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> Guard<'a, T, E> {
         if !ready(&mut guard) {
             self.wait_long(&mut guard, on, &mut ready);
         }
@@ -257,9 +270,9 @@ impl<T: Send + 'static> Lane<T> {
     #[inline]
     fn wait_long(
         &self,
-        guard: &mut Guard<'_, T>,
+        guard: &mut Guard<'_, T, E>,
         on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) {
         loop {
             if guard.engine.is_none() {
@@ -287,36 +300,38 @@ impl<T: Send + 'static> Lane<T> {
     /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
     fn park(
         &self,
-        guard: &mut Guard<'_, T>,
+        guard: &mut Guard<'_, T, E>,
         on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
         let id = guard.next_waiter;
         guard.next_waiter += 1;
-        let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+        let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
         let requests = on.requests.to_vec();
         guard.waiters.push(Waiter {
             id,
-            thread: thread::current(),
+            thread: parking::current(),
             requests,
             board: on.board,
             arrivals,
+            called: false,
         });
         if on.board.is_some() {
             // Whoever polls for us does not sleep without us.
             guard.ring_sleeper();
         }
         loop {
-            guard.apart(thread::park);
+            guard.apart(parking::park);
             let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
             let done = ready(guard);
             if done || !polled {
                 guard.waiters.retain(|w| w.id != id);
                 return done;
             }
-            let arrivals = guard.engine.as_ref().map_or(0, |e| e.arrivals);
+            let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
             if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
                 w.arrivals = arrivals;
+                w.called = false;
             }
         }
     }
@@ -324,10 +339,10 @@ impl<T: Send + 'static> Lane<T> {
 
 /// Polls, then sleeps, until `ready`. The caller has the role.
 #[inline]
-fn poll_until<T: Send + 'static>(
-    guard: &mut Guard<'_, T>,
+fn poll_until<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
-    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
     let (full, crowded) = (guard.spin, guard.crowded);
     let (mut spin, mut woken) = (full, false);
@@ -373,7 +388,7 @@ fn poll_until<T: Send + 'static>(
             if let Some(engine) = &mut guard.engine {
                 engine.asked_in_vain();
             }
-            let now = kw_sys::clock::now();
+            let now = E::now();
             if crowded && let Some(engine) = &mut guard.engine {
                 engine.spread(now);
             }
@@ -404,11 +419,11 @@ fn poll_until<T: Send + 'static>(
     }
 }
 
-impl<T: Send + 'static> Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Before another sleep of a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
     /// threads that are parked, too.
     #[cold]
-    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T>) -> bool) -> bool {
+    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
         let inner = &mut **self;
         let Some(engine) = &mut inner.engine else {
             return true;
@@ -428,11 +443,11 @@ impl<T: Send + 'static> Guard<'_, T> {
 
 /// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
 #[cold]
-pub(crate) fn sleep_once<T: Send + 'static>(
-    guard: &mut Guard<'_, T>,
+pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
     most: Duration,
-    ready: &mut impl FnMut(&mut Inner<T>) -> bool,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) -> bool {
     let Some(sleeper) = guard.sleeper.clone() else {
         return false;
@@ -449,41 +464,37 @@ pub(crate) fn sleep_once<T: Send + 'static>(
         guard.wake_waiters();
         return ready(guard);
     }
-    let longest = guard.engine.as_ref().map_or(most, longest_sleep).min(most);
+    let engine = guard.engine.as_ref();
+    let longest = engine.map_or(most, |e| e.longest_sleep(most));
     guard.role = Role::CallerAsleep;
     if guard.has_news(Safety::Restricted) {
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    let full = guard.apart(|| lasts_in_full(longest, |t| sleeper.sleep(t)));
+    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(t)));
     sleeper.wake_up();
     guard.awake();
     guard.role = Role::Caller;
     if full {
-        guard.note_lost_wakeup(Engine::progress);
+        guard.note_lost_wakeup(E::progress);
     }
     ready(guard)
 }
 
 /// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
 /// still, and what came afterwards may have come before its end was seen.
-pub(crate) fn lasts_in_full(longest: Duration, sleep: impl FnOnce(Duration) -> bool) -> bool {
-    let before = kw_sys::clock::now();
+pub(crate) fn lasts_in_full<E: Polled>(
+    longest: Duration,
+    sleep: impl FnOnce(Duration) -> bool,
+) -> bool {
+    let before = E::now();
     let ended = sleep(longest);
     let late = longest + LATE;
-    let lasted = kw_sys::clock::now().since(before);
+    let lasted = E::now().since(before);
     longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
 }
 
-fn longest_sleep(engine: &Engine) -> Duration {
-    let longest = match engine.paths.pending() {
-        true => SHORT_SLEEP,
-        false => LONGEST_SLEEP,
-    };
-    longest.min(engine.patience())
-}
-
-impl<T> Inner<T> {
+impl<T> Inner<T, Engine> {
     /// Sets up waiting for an engine that was just started. Call once, with `engine` set.
     pub fn open(&mut self) -> std::io::Result<()> {
         let Some(engine) = &self.engine else {
@@ -535,7 +546,9 @@ impl<T> Inner<T> {
             (_, None) => 0,
         }
     }
+}
 
+impl<T, E: Polled> Inner<T, E> {
     /// How long what this rank has offered may take to be fetched.
     fn fetch_time(&self) -> Duration {
         let engine = self.engine.as_ref();
@@ -550,7 +563,7 @@ impl<T> Inner<T> {
         engine.make_ready_to_sleep();
         let parked = self.waiters.iter().filter_map(|w| w.board);
         for watch in on.board.into_iter().chain(parked) {
-            engine.collectives.desks.sleep_for(watch);
+            engine.sleep_for(watch);
         }
     }
 
@@ -571,11 +584,11 @@ impl<T> Inner<T> {
 
     /// After a sleep that nothing ended: whatever lies there now should have.
     #[cold]
-    pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut Engine) -> bool) {
+    pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut E) -> bool) {
         if let Some(e) = &mut self.engine
             && progress(e)
         {
-            e.counters.hit(Counter::WakeupsLost);
+            e.counters().hit(Counter::WakeupsLost);
         }
     }
 
@@ -592,7 +605,7 @@ impl<T> Inner<T> {
     #[inline]
     fn count(&mut self, c: Counter) {
         if let Some(e) = &mut self.engine {
-            e.counters.hit(c);
+            e.counters().hit(c);
         }
     }
 
@@ -612,23 +625,47 @@ impl<T> Inner<T> {
         }
     }
 
-    /// The role falls free: somebody who waits should take it.
+    /// Where the role is free: calls somebody who is parked to take it.
     pub(crate) fn pass_on(&mut self) {
         if self.role == Role::Free
-            && let Some(w) = self.waiters.first()
+            && let Some(w) = self.waiters.first_mut()
         {
+            w.called = true;
             w.thread.unpark();
+        }
+    }
+
+    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way to do so.
+    pub(crate) fn is_looked_after(&self) -> bool {
+        match self.role {
+            Role::Caller | Role::CallerAsleep => true,
+            Role::Event => self.waiters.is_empty(),
+            Role::Free => self.waiters.is_empty() || self.waiters.iter().any(|w| w.called),
+        }
+    }
+
+    /// Before the lane is let go, in tests and in models.
+    #[inline(always)]
+    pub(crate) fn check(&self) {
+        if cfg!(any(debug_assertions, loom)) {
+            let parked = self.waiters.len();
+            assert!(
+                self.is_looked_after(),
+                "{:?}: nobody polls for {parked} parked threads",
+                self.role
+            );
         }
     }
 }
 
-impl<T: Send + 'static> Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more time than that.
     #[inline(always)]
     pub fn leave(mut self) {
         if self.needs_attention() {
             return;
         }
+        self.check();
         let held = self.held.take();
         std::mem::forget(self);
         drop(held);
@@ -636,6 +673,7 @@ impl<T: Send + 'static> Guard<'_, T> {
 
     /// Does something without the lane.
     pub(crate) fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.check();
         self.held = None;
         let r = f();
         self.held = Some(self.core.lock());
@@ -647,7 +685,7 @@ impl<T: Send + 'static> Guard<'_, T> {
     fn let_others_in(&mut self) {
         let core = self.core.clone();
         self.apart(|| {
-            for round in 0..10_000u32 {
+            for round in 0..ROUNDS_TO_LET_IN {
                 if core.wanted.load(Ordering::Relaxed) == 0 {
                     break;
                 }
@@ -670,33 +708,36 @@ impl<T: Send + 'static> Guard<'_, T> {
     }
 }
 
-impl<T: Send + 'static> Deref for Guard<'_, T> {
-    type Target = Inner<T>;
+impl<T: Send + 'static, E: Polled> Deref for Guard<'_, T, E> {
+    type Target = Inner<T, E>;
     #[inline]
-    fn deref(&self) -> &Inner<T> {
+    fn deref(&self) -> &Inner<T, E> {
         // `held` is `None` only inside `apart`, which has the guard borrowed.
         self.held.as_ref().expect("the lane is held")
     }
 }
 
-impl<T: Send + 'static> DerefMut for Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> DerefMut for Guard<'_, T, E> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Inner<T> {
+    fn deref_mut(&mut self) -> &mut Inner<T, E> {
         // As above.
         self.held.as_mut().expect("the lane is held")
     }
 }
 
-impl<T: Send + 'static> Drop for Guard<'_, T> {
+impl<T: Send + 'static, E: Polled> Drop for Guard<'_, T, E> {
     #[inline]
     fn drop(&mut self) {
         if self.needs_attention() {
             let call = self.attend();
+            self.check();
             self.hand_out();
             if let Some(call) = call {
                 self.held = None;
                 call.now();
             }
+        } else {
+            self.check();
         }
     }
 }

@@ -13,9 +13,12 @@ mod event_thread;
 mod events;
 mod handover;
 mod lane;
+#[cfg(all(test, loom))]
+mod models;
 mod partitioned;
 pub mod paths;
 mod poll_backoff;
+mod polled;
 mod seats;
 mod sleeper;
 

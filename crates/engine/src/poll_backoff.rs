@@ -12,6 +12,7 @@
 
 use crate::engine::Engine;
 use crate::lane::{Guard, Inner, Role, WaitOn, sleep_once};
+use crate::polled::Sleep;
 use kw_base::Tick;
 use kw_base::counters::Counter;
 use kw_base::sync::thread;

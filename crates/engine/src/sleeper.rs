@@ -1,16 +1,15 @@
 //! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in epoll when sockets can.
 //!
-//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread sleeps by itself: off duty
-//! until it is roused, on duty until something comes. Where there are sockets it does both in one place (a [`WakeSet`]), so that whoever gives it the duty
-//! need not wake it for that.
+//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread
+//! sleeps by itself: off duty until it is roused, on duty until something comes. It does both in one place (a [`WakeSet`] in
+//! epoll), so that whoever gives it the duty need not wake it for that.
 
-use crate::duty::Duty;
-use kw_base::sync::thread::{self, Thread};
+use crate::polled::Sleep;
 use kw_path::shm;
 use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
 use kw_sys::epoll_set::{EpollSet, WakeSet};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,39 +26,45 @@ pub(crate) enum Bell {
 #[derive(Debug)]
 pub struct Sleeper {
     bell: Bell,
-    /// Doorbell and sockets, when there are sockets, and the event thread's place above them.
-    nest: Option<(EpollSet, WakeSet)>,
+    /// Doorbell, and sockets if there are any.
+    nest: EpollSet,
+    /// The event thread's place above the nest.
+    bed: WakeSet,
+    /// Where a thread in MPI sleeps: in the nest when there are sockets, otherwise in the doorbell's futex.
+    caller: Mode,
 }
 
 impl Sleeper {
     /// Sleeps on a doorbell, and on sockets if there are any.
     pub(crate) fn new(bell: Bell, sockets: Option<OwnedFd>) -> io::Result<Sleeper> {
-        let nest = match sockets {
-            None => None,
-            Some(sockets) => {
-                let nest = bell.nest(sockets)?;
-                let bed = WakeSet::new(&nest)?;
-                Some((nest, bed))
-            }
+        let caller = match sockets {
+            Some(_) => Mode::Fd,
+            None => Mode::Futex,
         };
-        Ok(Sleeper { bell, nest })
+        let nest = bell.nest(sockets)?;
+        let bed = WakeSet::new(&nest)?;
+        Ok(Sleeper {
+            bell,
+            nest,
+            bed,
+            caller,
+        })
+    }
+}
+
+impl Sleep for Sleeper {
+    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards. Somebody may be armed already.
+    fn arm(&self) {
+        self.bell.arm(self.caller);
     }
 
-    /// Announces that we are about to sleep; look once more for work afterwards. `false`: somebody is armed already.
-    pub fn arm(&self) -> bool {
-        let mode = if self.nest.is_some() {
-            Mode::Fd
-        } else {
-            Mode::Futex
-        };
-        match &self.bell {
-            Bell::Own(b) => b.arm(mode),
-            Bell::Shared(b) => b.arm(mode),
-        }
+    /// The same for the event thread's sleep on duty, by itself or by the thread that hands over to it.
+    fn arm_for_duty(&self) {
+        self.bell.arm(Mode::Fd);
     }
 
     /// Takes the announcement back.
-    pub fn disarm(&self) {
+    fn disarm(&self) {
         match &self.bell {
             Bell::Own(b) => b.disarm(),
             Bell::Shared(b) => b.disarm(),
@@ -67,76 +72,60 @@ impl Sleeper {
     }
 
     /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
-    pub fn sleep(&self, timeout: Duration) -> bool {
-        match (&self.nest, &self.bell) {
-            (None, Bell::Own(b)) => b.sleep(Some(timeout)),
-            (None, Bell::Shared(b)) => b.sleep(Some(timeout)),
-            (Some((nest, _)), _) => nest.sleep(timeout),
+    fn sleep(&self, timeout: Duration) -> bool {
+        match (self.caller, &self.bell) {
+            (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
+            (Mode::Futex, Bell::Shared(b)) => b.sleep(Some(timeout)),
+            (Mode::Fd, _) => self.nest.sleep(timeout),
         }
     }
 
-    /// Whoever is armed has woken: takes the announcement back, and what rang.
-    pub fn wake_up(&self) {
-        match &self.nest {
-            Some(_) => self.bell.clear(),
-            None => self.disarm(),
+    /// The thread in MPI that was armed has woken: takes the announcement back, and what rang.
+    fn wake_up(&self) {
+        match self.caller {
+            Mode::Fd => self.bell.clear(),
+            Mode::Futex => self.disarm(),
         }
     }
 
-    /// Whether the event thread sleeps where anybody can hand it what comes.
-    pub fn is_shared(&self) -> bool {
-        self.nest.is_some()
+    /// The same for the event thread after its sleep on duty.
+    fn wake_up_on_duty(&self) {
+        self.bell.clear();
     }
 
-    /// Hands what comes to the event thread, which sleeps, after `arm`. For those that are shared.
-    pub fn hand_over(&self) {
-        if let Some((nest, bed)) = &self.nest
-            && !bed.watch(nest)
-        {
-            bed.ring();
+    /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
+    fn hand_over(&self) {
+        if !self.bed.watch(&self.nest) {
+            self.bed.ring();
         }
     }
 
     /// What comes is no longer the event thread's. With the lane held.
-    pub fn take_back(&self) {
-        if let Some((nest, bed)) = &self.nest {
-            bed.unwatch(nest);
-        }
+    fn take_back(&self) {
+        self.bed.unwatch(&self.nest);
     }
 
     /// The event thread's sleep off duty: until it is roused, or `timeout`.
-    pub fn rest(&self, timeout: Option<Duration>) {
-        match (&self.nest, timeout) {
-            (Some((_, bed)), timeout) => _ = bed.sleep(timeout),
-            (None, None) => thread::park(),
-            (None, Some(timeout)) => thread::park_timeout(timeout),
+    fn rest(&self, timeout: Option<Duration>) {
+        self.bed.sleep(timeout);
+    }
+
+    /// Its sleep on duty, after `arm_for_duty`: until something comes, it is roused, or `timeout`; whether it was not the
+    /// last. Then, with the lane and if it is still on duty: `wake_up_on_duty`.
+    fn doze(&self, timeout: Duration) -> bool {
+        match self.bed.watch(&self.nest) {
+            true => self.bed.sleep(Some(timeout)),
+            false => self.nest.sleep(timeout),
         }
     }
 
-    /// Its sleep on duty, after `arm`; as [`Sleeper::sleep`]. Then, with the lane and if it is still on duty: `wake_up`.
-    pub fn doze(&self, timeout: Duration) -> bool {
-        match &self.nest {
-            Some((nest, bed)) if bed.watch(nest) => bed.sleep(Some(timeout)),
-            _ => self.sleep(timeout),
-        }
-    }
-
-    /// Wakes the event thread, which has this duty.
-    pub fn rouse(&self, event_thread: &Thread, duty: Duty) {
-        if let Some((_, bed)) = &self.nest {
-            return bed.ring();
-        }
-        if !matches!(duty, Duty::Serving | Duty::Displaced) {
-            event_thread.unpark();
-        }
-        if duty != Duty::Idle {
-            self.arm();
-            self.ring();
-        }
+    /// Wakes the event thread, wherever it sleeps.
+    fn rouse(&self) {
+        self.bed.ring();
     }
 
     /// Wakes the thread that sleeps, if one does.
-    pub fn ring(&self) {
+    fn ring(&self) {
         match &self.bell {
             Bell::Own(b) => b.ring_self(),
             Bell::Shared(b) => b.ring_self(),
@@ -150,7 +139,14 @@ impl Bell {
         Bell::Own(Box::new(Doorbell::alone()))
     }
 
-    fn nest(&self, sockets: OwnedFd) -> io::Result<EpollSet> {
+    fn arm(&self, mode: Mode) -> bool {
+        match self {
+            Bell::Own(b) => b.arm(mode),
+            Bell::Shared(b) => b.arm(mode),
+        }
+    }
+
+    fn nest(&self, sockets: Option<OwnedFd>) -> io::Result<EpollSet> {
         match self {
             Bell::Own(b) => nest(b, sockets),
             Bell::Shared(b) => nest(b, sockets),
@@ -165,7 +161,10 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, sockets: OwnedFd) -> io::Result<EpollSet> {
-    let own: BorrowedFd<'_> = bell.fd()?;
-    EpollSet::new(&[own, std::os::fd::AsFd::as_fd(&sockets)])
+fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, sockets: Option<OwnedFd>) -> io::Result<EpollSet> {
+    let own = bell.fd()?;
+    match &sockets {
+        Some(sockets) => EpollSet::new(&[own, sockets.as_fd()]),
+        None => EpollSet::new(&[own]),
+    }
 }

@@ -3,7 +3,7 @@
 //! A program that runs with more rights than whoever started it (set-user-id, capabilities of its file) must not open what
 //! the caller names: a library would run with those rights, and a file would be read with them. The kernel says so when it
 //! starts the program (AT_SECURE). Then a knob that names a file, a library or a command ([`Kind::File`]) does not count,
-//! and [`crate::dl`] opens nothing, because libraries that are opened read further names from the environment.
+//! and [`crate::dlopen`] opens nothing, because libraries that are opened read further names from the environment.
 
 use kw_base::knobs::{ALL, Kind};
 use kw_base::sync::OnceLock;

@@ -1,0 +1,205 @@
+//! The lane, the event thread and the hand-over between them in every interleaving: the code itself, around an engine
+//! whose messages are flags ([`fake`]) and a place to sleep made of loom's locks ([`places`]).
+//!
+//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane is let go somebody
+//! polls for the threads that are parked ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of
+//! the model, which loom reports, because no sleep here ends by time. Run with `make loom`.
+
+mod fake;
+mod places;
+
+use crate::duty::Duty;
+use crate::engine::ReqId;
+use crate::lane::{Lane, WaitOn};
+use crate::polled::{Polled, Sleep};
+use fake::{Fake, World};
+use kw_base::Key;
+use kw_base::sync::{Arc, thread};
+use places::Place;
+
+/// Only shared memory can bring something.
+const MEMORY: bool = false;
+/// Sockets can.
+const SOCKETS: bool = true;
+
+/// One rank: its lane, and what the world knows of it.
+struct Rank<const SOCKETS: bool> {
+    lane: Lane<(), Fake<Place<SOCKETS>>>,
+    world: Arc<World>,
+    place: Arc<Place<SOCKETS>>,
+}
+
+impl<const SOCKETS: bool> Clone for Rank<SOCKETS> {
+    fn clone(&self) -> Self {
+        let core = self.lane.core.clone();
+        Rank {
+            lane: Lane { core },
+            world: self.world.clone(),
+            place: self.place.clone(),
+        }
+    }
+}
+
+/// Names the `n`th request of the model.
+fn request(n: usize) -> ReqId {
+    ReqId(Key {
+        index: n as u32,
+        generation: 0,
+    })
+}
+
+impl<const SOCKETS: bool> Rank<SOCKETS> {
+    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for that.
+    fn new(stays_away: bool) -> Rank<SOCKETS> {
+        let lane: Lane<(), Fake<Place<SOCKETS>>> = Lane::new(());
+        let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
+        let mut inner = lane.look();
+        inner.engine = Some(Fake::new(world.clone()));
+        inner.sleeper = Some(place.clone());
+        inner.duty = Duty::Idle;
+        if stays_away {
+            inner.habit.trust();
+        }
+        drop(inner);
+        Rank { lane, world, place }
+    }
+
+    /// A peer's message for request `n`; a timer goes off meanwhile.
+    fn send(&self, n: usize) {
+        self.place.alarm();
+        self.world.put(n);
+        self.place.ring();
+    }
+
+    /// A thread of the program starts these, and leaves MPI.
+    fn start(&self, requests: impl IntoIterator<Item = usize>) {
+        let mut guard = self.lane.lock();
+        for n in requests {
+            guard.engine.as_mut().unwrap().start(n);
+        }
+    }
+
+    /// It looks once.
+    fn test(&self) {
+        let mut guard = self.lane.lock();
+        guard.engine.as_mut().unwrap().progress();
+    }
+
+    /// It waits.
+    fn wait(&self, n: usize) {
+        let on = WaitOn {
+            requests: &[request(n)],
+            ..WaitOn::default()
+        };
+        let done = |e: &Fake<Place<SOCKETS>>| e.is_done(request(n));
+        let guard = self.lane.lock();
+        let guard = self
+            .lane
+            .wait(guard, on, |inner| inner.engine.as_ref().is_none_or(done));
+        guard.leave();
+    }
+
+    /// MPI ends; everything must have ended before.
+    fn stop(&self) {
+        let mut guard = self.lane.lock();
+        assert!(!guard.engine.as_ref().unwrap().busy(), "all was handled");
+        assert!(guard.waiters.is_empty(), "nobody waits");
+        guard.stop_event_thread();
+        guard.engine = None;
+    }
+}
+
+/// In every interleaving with so few preemptions.
+fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.check(run);
+}
+
+/// A program of one thread, request 0 of which a peer's message ends.
+fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
+    // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
+    model(3, move || {
+        let rank = Rank::<SOCKETS>::new(stays_away);
+        let far = rank.clone();
+        let peer = thread::spawn(move || far.send(0));
+        program(&rank);
+        peer.join().unwrap();
+        rank.stop();
+    });
+}
+
+/// Isend, compute, Wait: whoever handles the message, the wait ends.
+fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
+    rank.start([0]);
+    rank.wait(0);
+}
+
+/// Isend, Test, compute, Wait: the event thread is displaced in the middle.
+fn test_while_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
+    rank.start([0]);
+    rank.test();
+    rank.wait(0);
+}
+
+/// Isend, and nothing more: the event thread handles the message.
+fn compute<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
+    rank.start([0]);
+    rank.world.until_handled(0);
+}
+
+#[test]
+fn loom_a_wait_after_computing_always_ends() {
+    with_peer::<MEMORY>(false, wait_after_computing);
+    with_peer::<SOCKETS>(false, wait_after_computing);
+}
+
+#[test]
+fn loom_a_wait_after_a_hand_over_always_ends() {
+    with_peer::<MEMORY>(true, wait_after_computing);
+    with_peer::<SOCKETS>(true, wait_after_computing);
+}
+
+#[test]
+fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
+    with_peer::<MEMORY>(true, test_while_computing);
+    with_peer::<SOCKETS>(true, test_while_computing);
+}
+
+#[test]
+fn loom_what_is_left_to_the_event_thread_is_done() {
+    with_peer::<MEMORY>(false, compute);
+    with_peer::<MEMORY>(true, compute);
+    with_peer::<SOCKETS>(true, compute);
+}
+
+/// As many threads that wait as there are messages, and the event thread beside them.
+fn parked<const SOCKETS: bool>(threads: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let rank = Rank::<SOCKETS>::new(false);
+        rank.start(0..threads);
+        let waiting = |n| {
+            let rank = rank.clone();
+            thread::spawn(move || rank.wait(n))
+        };
+        let waiting: Vec<_> = (0..threads).map(waiting).collect();
+        for n in 0..threads {
+            rank.send(n);
+        }
+        for w in waiting {
+            w.join().unwrap();
+        }
+        rank.stop();
+    });
+}
+
+#[test]
+fn loom_somebody_polls_for_two_threads() {
+    parked::<MEMORY>(2, 2);
+    parked::<SOCKETS>(2, 2);
+}
+
+#[test]
+fn loom_somebody_polls_for_three_threads() {
+    parked::<MEMORY>(3, 1);
+}

@@ -1,0 +1,237 @@
+//! What the lane, the event thread and the hand-over between them ask of what they guard and of where they sleep: the
+//! [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts in their places (`models`).
+
+use crate::collective::Watch;
+use crate::engine::{Engine, ReqId};
+use crate::events::Noticed;
+use crate::lane::WaitOn;
+use crate::sleeper::Sleeper;
+use kw_base::counters::Counters;
+use kw_base::events::{Event, Wanted};
+use kw_base::{Peer, Tick};
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// Sleep while a path still has something to send and may not be able to wake us.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+
+/// Where the threads of a rank sleep; see [`Sleeper`], whose functions these are.
+pub trait Sleep: Debug + Send + Sync + 'static {
+    /// A thread in MPI announces that it is about to sleep.
+    fn arm(&self);
+    /// The same for the event thread's sleep on duty.
+    fn arm_for_duty(&self);
+    /// Takes the announcement back.
+    fn disarm(&self);
+    /// A thread in MPI sleeps, armed; whether something else than the time ended that.
+    fn sleep(&self, timeout: Duration) -> bool;
+    /// That thread is awake; with the lane.
+    fn wake_up(&self);
+    /// The event thread is awake after its sleep on duty; with the lane.
+    fn wake_up_on_duty(&self);
+    /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
+    fn hand_over(&self);
+    /// What comes is no longer the event thread's; with the lane.
+    fn take_back(&self);
+    /// The event thread sleeps off duty.
+    fn rest(&self, timeout: Option<Duration>);
+    /// The event thread sleeps on duty, armed; as `sleep`.
+    fn doze(&self, timeout: Duration) -> bool;
+    /// Wakes the event thread, wherever it sleeps.
+    fn rouse(&self);
+    /// Wakes the thread that is armed, if one is.
+    fn ring(&self);
+}
+
+/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of these are.
+pub trait Polled: Debug + Send + 'static {
+    /// Where its threads sleep.
+    type Sleeper: Sleep;
+    /// The time.
+    fn now() -> Tick;
+    /// What the calling thread has used of its processor.
+    fn used() -> Duration;
+    /// Moves what can be moved; whether anything did.
+    fn progress(&mut self) -> bool;
+    /// The same, where only this peer's frames are wanted.
+    fn progress_from(&mut self, peer: Peer) -> bool;
+    /// The second drain of a thread in MPI that is about to sleep.
+    fn progress_before_sleep(&mut self) -> bool;
+    /// `progress` of the event thread after a sleep.
+    fn progress_ready(&mut self) -> bool;
+    /// The second drain of the event thread.
+    fn progress_before_serving_asleep(&mut self) -> bool;
+    /// A thread is about to sleep; before it is armed.
+    fn make_ready_to_sleep(&mut self);
+    /// What reaches this board shall end the sleep.
+    fn sleep_for(&mut self, watch: Watch);
+    /// It is awake, or does not sleep after all.
+    fn awake(&mut self);
+    /// How long a thread that waits may sleep at most; `longest` where nothing makes it less.
+    fn longest_sleep(&self, longest: Duration) -> Duration;
+    /// How long a thread that waits polls longer than usual.
+    fn fetch_time(&self) -> Duration;
+    /// The program waits in vain.
+    fn asked_in_vain(&mut self);
+    /// It has waited for long: asks whoever this depends on whether that can still happen.
+    fn doubt(&mut self, on: WaitOn<'_>);
+    /// Time to move this thread to another processor, perhaps.
+    fn spread(&mut self, now: Tick);
+    /// Whether anything goes on that needs progress.
+    fn busy(&self) -> bool;
+    /// Whether the request has ended.
+    fn is_done(&self, req: ReqId) -> bool;
+    /// Whether what is waited for on a board has come.
+    fn reached(&self, watch: Watch) -> bool;
+    /// Whether a thread of the program must call a function of the user's.
+    fn wants_user(&self) -> bool;
+    /// Whether a schedule waits for a board that nobody watches yet who sleeps.
+    fn is_unwatched(&self) -> bool;
+    /// Frames handled since the start.
+    fn arrivals(&self) -> u64;
+    /// Requests ended since the start.
+    fn ended(&self) -> u64;
+    /// The lane's own counters.
+    fn counters(&mut self) -> &mut Counters;
+    /// The kinds of events that are noticed from now on.
+    fn set_wanted(&mut self, wanted: Wanted);
+    /// Notices that the event thread has taken over.
+    fn notice_takeover(&mut self);
+    /// What was noticed.
+    fn noticed(&self) -> &Noticed;
+    /// The same, to take from.
+    fn noticed_mut(&mut self) -> &mut Noticed;
+}
+
+impl Polled for Engine {
+    type Sleeper = Sleeper;
+
+    #[inline]
+    fn now() -> Tick {
+        kw_sys::clock::now()
+    }
+
+    fn used() -> Duration {
+        kw_sys::clock::of_this_thread()
+    }
+
+    #[inline(always)]
+    fn progress(&mut self) -> bool {
+        Engine::progress(self)
+    }
+
+    #[inline(always)]
+    fn progress_from(&mut self, peer: Peer) -> bool {
+        Engine::progress_from(self, peer)
+    }
+
+    fn progress_before_sleep(&mut self) -> bool {
+        Engine::progress_before_sleep(self)
+    }
+
+    fn progress_ready(&mut self) -> bool {
+        Engine::progress_ready(self)
+    }
+
+    fn progress_before_serving_asleep(&mut self) -> bool {
+        Engine::progress_before_serving_asleep(self)
+    }
+
+    fn make_ready_to_sleep(&mut self) {
+        Engine::make_ready_to_sleep(self);
+    }
+
+    fn sleep_for(&mut self, watch: Watch) {
+        self.collectives.desks.sleep_for(watch);
+    }
+
+    #[inline]
+    fn awake(&mut self) {
+        Engine::awake(self);
+    }
+
+    fn longest_sleep(&self, longest: Duration) -> Duration {
+        let longest = match self.paths.pending() {
+            true => SHORT_SLEEP.min(longest),
+            false => longest,
+        };
+        longest.min(self.patience())
+    }
+
+    #[inline]
+    fn fetch_time(&self) -> Duration {
+        Engine::fetch_time(self)
+    }
+
+    #[inline(always)]
+    fn asked_in_vain(&mut self) {
+        Engine::asked_in_vain(self);
+    }
+
+    fn doubt(&mut self, on: WaitOn<'_>) {
+        Engine::doubt(self, on);
+    }
+
+    #[inline(always)]
+    fn spread(&mut self, now: Tick) {
+        Engine::spread(self, now);
+    }
+
+    #[inline(always)]
+    fn busy(&self) -> bool {
+        Engine::busy(self)
+    }
+
+    #[inline(always)]
+    fn is_done(&self, req: ReqId) -> bool {
+        Engine::is_done(self, req)
+    }
+
+    #[inline(always)]
+    fn reached(&self, watch: Watch) -> bool {
+        Engine::reached(self, watch)
+    }
+
+    #[inline(always)]
+    fn wants_user(&self) -> bool {
+        Engine::wants_user(self)
+    }
+
+    #[inline(always)]
+    fn is_unwatched(&self) -> bool {
+        self.collectives.unwatched
+    }
+
+    #[inline(always)]
+    fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    #[inline(always)]
+    fn ended(&self) -> u64 {
+        self.machine.ended
+    }
+
+    #[inline(always)]
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    fn set_wanted(&mut self, wanted: Wanted) {
+        self.machine.wanted = wanted;
+    }
+
+    fn notice_takeover(&mut self) {
+        let active = self.machine.active() as i64;
+        self.notice(Event::EventTakeover, [active, 0, 0, 0]);
+    }
+
+    #[inline(always)]
+    fn noticed(&self) -> &Noticed {
+        &self.noticed
+    }
+
+    fn noticed_mut(&mut self) -> &mut Noticed {
+        &mut self.noticed
+    }
+}
