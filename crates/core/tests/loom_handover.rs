@@ -45,8 +45,8 @@ impl Default for State {
 struct Word(AtomicU32);
 
 impl Word {
-    fn arm(&self) {
-        self.0.store(1, Ordering::SeqCst);
+    fn arm(&self, mode: u32) {
+        self.0.store(mode, Ordering::SeqCst);
         // SYNC: doorbell.
         fence(Ordering::SeqCst);
     }
@@ -55,103 +55,29 @@ impl Word {
         self.0.store(0, Ordering::Release);
     }
 
-    fn is_armed(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 1
+    fn is_armed(&self, mode: u32) -> bool {
+        self.0.load(Ordering::Acquire) == mode
     }
 
-    /// Whether a sleeper must be woken.
-    fn ring(&self) -> bool {
+    /// Who must be woken.
+    fn ring(&self) -> u32 {
         // SYNC: doorbell.
         fence(Ordering::SeqCst);
-        self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::AcqRel) != 0
+        match self.0.load(Ordering::Relaxed) {
+            AWAKE => AWAKE,
+            _ => self.0.swap(AWAKE, Ordering::AcqRel),
+        }
     }
 }
 
-/// Where threads of a rank sleep.
-trait Place: Default + Send + Sync + 'static {
-    /// Whether the event thread can be given its duty asleep.
-    const SHARED: bool;
-    fn word(&self) -> &Word;
-    /// Somebody has something for us.
-    fn ring(&self);
-    /// A timer of ours goes off: sleeps end, and nothing has come.
-    fn alarm(&self) {}
-    /// A thread in MPI sleeps, armed.
-    fn sleep(&self);
-    /// The event thread sleeps: off duty, or on duty and armed.
-    fn rest(&self);
-    fn doze(&self);
-    /// Whoever was armed is awake; with the lane.
-    fn wake_up(&self);
-    fn rouse(&self, duty: Duty);
-    fn hand_over(&self) {}
-    fn take_back(&self) {}
-}
+const AWAKE: u32 = 0;
+const FUTEX: u32 = 1;
+const FD: u32 = 2;
 
-/// A futex, and a parking place for the event thread.
+/// Where threads of a rank sleep: an epoll set with the doorbell in it, and one above it; `CALLER` is how a thread in MPI
+/// sleeps, in that set or in a futex.
 #[derive(Default)]
-struct Futex {
-    word: Word,
-    place: Mutex<()>,
-    woken: Condvar,
-    /// As `thread::park`.
-    token: Mutex<bool>,
-    unparked: Condvar,
-}
-
-impl Place for Futex {
-    const SHARED: bool = false;
-
-    fn word(&self) -> &Word {
-        &self.word
-    }
-
-    fn ring(&self) {
-        if self.word.ring() {
-            let _place = self.place.lock().unwrap();
-            self.woken.notify_all();
-        }
-    }
-
-    /// Sleeps only while the word is set, and wakes only when somebody wakes it.
-    fn sleep(&self) {
-        let place = self.place.lock().unwrap();
-        if self.word.is_armed() {
-            drop(self.woken.wait(place).unwrap());
-        }
-    }
-
-    fn rest(&self) {
-        let mut token = self.token.lock().unwrap();
-        while !*token {
-            token = self.unparked.wait(token).unwrap();
-        }
-        *token = false;
-    }
-
-    fn doze(&self) {
-        self.sleep();
-    }
-
-    fn wake_up(&self) {
-        self.word.disarm();
-    }
-
-    fn rouse(&self, duty: Duty) {
-        if !matches!(duty, Duty::Serving | Duty::Displaced) {
-            *self.token.lock().unwrap() = true;
-            self.unparked.notify_all();
-        }
-        if duty != Duty::Idle {
-            self.word.arm();
-            self.ring();
-        }
-    }
-}
-
-/// An epoll set with the doorbell in it, and one above it.
-#[derive(Default)]
-struct Nested {
+struct Place<const CALLER: u32> {
     word: Word,
     watching: AtomicBool,
     sets: Mutex<Sets>,
@@ -168,7 +94,7 @@ struct Sets {
     rung: bool,
 }
 
-impl Nested {
+impl<const CALLER: u32> Place<CALLER> {
     fn change(&self, change: impl FnOnce(&mut Sets)) {
         change(&mut self.sets.lock().unwrap());
         self.woken.notify_all();
@@ -178,32 +104,45 @@ impl Nested {
         self.word.disarm();
         self.change(|s| s.ready = false);
     }
-}
 
-impl Place for Nested {
-    const SHARED: bool = true;
-
-    fn word(&self) -> &Word {
-        &self.word
-    }
-
+    /// Somebody has something for us.
     fn ring(&self) {
-        if self.word.ring() {
-            self.change(|s| s.ready = true);
+        match self.word.ring() {
+            AWAKE => {}
+            FUTEX => self.change(|_| {}),
+            _ => self.change(|s| s.ready = true),
         }
     }
 
+    /// A timer of ours goes off: sleeps in the nest end, and nothing has come.
     fn alarm(&self) {
         self.change(|s| s.ready = true);
     }
 
+    /// A thread in MPI sleeps, armed.
     fn sleep(&self) {
         let mut s = self.sets.lock().unwrap();
+        if CALLER == FUTEX {
+            // Wakes only when somebody wakes it.
+            if self.word.is_armed(FUTEX) {
+                drop(self.woken.wait(s).unwrap());
+            }
+            return;
+        }
         while !s.ready {
             s = self.woken.wait(s).unwrap();
         }
     }
 
+    /// It is awake; with the lane.
+    fn wake_up(&self) {
+        match CALLER {
+            FUTEX => self.word.disarm(),
+            _ => self.clear(),
+        }
+    }
+
+    /// The event thread sleeps: off duty, or on duty and armed.
     fn rest(&self) {
         let mut s = self.sets.lock().unwrap();
         while !s.rung && !(s.armed && s.ready) {
@@ -222,11 +161,7 @@ impl Place for Nested {
         self.rest();
     }
 
-    fn wake_up(&self) {
-        self.clear();
-    }
-
-    fn rouse(&self, _: Duty) {
+    fn rouse(&self) {
         self.change(|s| s.rung = true);
     }
 
@@ -244,15 +179,17 @@ impl Place for Nested {
 }
 
 #[derive(Default)]
-struct Rank<P> {
+struct Rank<const CALLER: u32> {
     lane: Mutex<State>,
     /// The message was, for who looks on.
     handled: Condvar,
-    place: P,
+    place: Place<CALLER>,
     inbox: AtomicBool,
+    /// The program is believed to stay away when it leaves.
+    believed: bool,
 }
 
-impl<P: Place> Rank<P> {
+impl<const CALLER: u32> Rank<CALLER> {
     fn drain(&self, s: &mut State) -> bool {
         // As a ring's consumer: it loads, and remembers by itself what it has taken.
         let came = !s.taken && self.inbox.load(Ordering::Acquire);
@@ -268,7 +205,7 @@ impl<P: Place> Rank<P> {
         if s.duty == Duty::Serving {
             s.duty = s.duty.on(Event::Entered).0;
             s.role = Role::Free;
-            self.place.word().disarm();
+            self.place.word.disarm();
         }
         s
     }
@@ -278,16 +215,15 @@ impl<P: Place> Rank<P> {
         if s.role != Role::Free || !s.busy {
             return;
         }
-        if P::SHARED && self.can_hand_over(&mut s) {
+        if self.believed && self.can_hand_over(&mut s) {
             drop(s);
             return self.place.hand_over();
         }
-        let before = s.duty;
-        let (next, kick) = before.on(Event::Left);
+        let (next, kick) = s.duty.on(Event::Left);
         s.duty = next;
         drop(s);
         if kick {
-            self.place.rouse(before);
+            self.place.rouse();
         }
     }
 
@@ -296,9 +232,9 @@ impl<P: Place> Rank<P> {
         if next != Duty::Serving || s.duty == Duty::Serving {
             return false;
         }
-        self.place.word().arm();
+        self.place.word.arm(FD);
         if self.drain(s) {
-            self.place.word().disarm();
+            self.place.word.disarm();
             return false;
         }
         (s.duty, s.role) = (next, Role::Event);
@@ -314,9 +250,9 @@ impl<P: Place> Rank<P> {
             if self.drain(&mut s) {
                 break;
             }
-            self.place.word().arm();
+            self.place.word.arm(CALLER);
             if self.drain(&mut s) {
-                self.place.word().disarm();
+                self.place.word.disarm();
                 break;
             }
             drop(s);
@@ -358,16 +294,16 @@ impl<P: Place> Rank<P> {
         if s.role != Role::Event {
             s.role = Role::Event;
         } else {
-            self.place.wake_up();
+            self.place.clear();
         }
         while self.drain(&mut s) {}
         if !s.busy {
             (s.role, s.duty) = (Role::Free, Duty::Idle);
             return;
         }
-        self.place.word().arm();
+        self.place.word.arm(FD);
         if self.drain(&mut s) {
-            self.place.word().disarm();
+            self.place.word.disarm();
             return;
         }
         drop(s);
@@ -376,16 +312,22 @@ impl<P: Place> Rank<P> {
 
     fn stop(&self) {
         self.lane.lock().unwrap().closing = true;
-        self.place.rouse(Duty::Off);
+        self.place.rouse();
     }
 }
 
-fn model<P: Place>(program: impl Fn(&Rank<P>) + Send + Sync + Copy + 'static) {
+fn model<const CALLER: u32>(
+    believed: bool,
+    program: impl Fn(&Rank<CALLER>) + Send + Sync + Copy + 'static,
+) {
     let mut builder = loom::model::Builder::new();
     // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let rank = Arc::new(Rank::<P>::default());
+        let rank = Arc::new(Rank::<CALLER> {
+            believed,
+            ..Rank::default()
+        });
         let (event, peer) = (rank.clone(), rank.clone());
         let event = thread::spawn(move || event.event_thread());
         let peer = thread::spawn(move || {
@@ -401,20 +343,20 @@ fn model<P: Place>(program: impl Fn(&Rank<P>) + Send + Sync + Copy + 'static) {
     });
 }
 
-fn start<P: Place>(rank: &Rank<P>) {
+fn start<const CALLER: u32>(rank: &Rank<CALLER>) {
     let mut s = rank.enter();
     s.busy = true;
     rank.leave(s);
 }
 
 /// Isend, compute, Wait: whoever handles the message, the wait ends.
-fn wait_after_computing<P: Place>(rank: &Rank<P>) {
+fn wait_after_computing<const CALLER: u32>(rank: &Rank<CALLER>) {
     start(rank);
     rank.wait();
 }
 
 /// Isend, Test, compute, Wait: the event thread is displaced in the middle.
-fn test_while_computing<P: Place>(rank: &Rank<P>) {
+fn test_while_computing<const CALLER: u32>(rank: &Rank<CALLER>) {
     start(rank);
     let mut s = rank.enter();
     rank.drain(&mut s);
@@ -424,28 +366,31 @@ fn test_while_computing<P: Place>(rank: &Rank<P>) {
 
 #[test]
 fn loom_a_wait_after_computing_always_ends() {
-    model(wait_after_computing::<Futex>);
+    model(false, wait_after_computing::<FUTEX>);
+    model(false, wait_after_computing::<FD>);
 }
 
 #[test]
 fn loom_a_displaced_event_thread_comes_back() {
-    model(test_while_computing::<Futex>);
+    model(false, test_while_computing::<FUTEX>);
 }
 
 #[test]
 fn loom_a_wait_after_a_hand_over_always_ends() {
-    model(wait_after_computing::<Nested>);
+    model(true, wait_after_computing::<FUTEX>);
+    model(true, wait_after_computing::<FD>);
 }
 
 #[test]
 fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
-    model(test_while_computing::<Nested>);
+    model(true, test_while_computing::<FUTEX>);
+    model(true, test_while_computing::<FD>);
 }
 
 /// Isend, and nothing more: the event thread handles the message.
 #[test]
 fn loom_what_is_handed_over_asleep_is_done() {
-    model(|rank: &Rank<Nested>| {
+    model(true, |rank: &Rank<FD>| {
         start(rank);
         let mut s = rank.lane.lock().unwrap();
         while s.busy {

@@ -55,6 +55,7 @@ fn run<T: Send + 'static>(core: &Arc<Core<T>>) {
             }
             Duty::Watching => watch(inner, &sleeper, &mut look),
             Duty::Serving => {
+                inner.habit.woken(look.cost);
                 serve(core, inner, &sleeper);
                 look.skip();
                 events::deliver(core, Safety::ThreadSafe);

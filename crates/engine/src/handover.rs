@@ -47,7 +47,7 @@ impl<T> Inner<T> {
     pub(crate) fn displace(&mut self) {
         let now = kw_sys::clock::now();
         if let Some(cost) = self.habit.is_back(now, self.watch) {
-            self.budget.spend(now, cost * BOTH_WAYS);
+            self.budget.spend(now, cost);
             if !self.budget.pause(now).is_zero() {
                 self.habit.doubt();
             }
@@ -97,7 +97,7 @@ impl<T> Inner<T> {
         self.duty = next;
         self.take_over();
         let now = kw_sys::clock::now();
-        self.habit.left(now, now.since(before));
+        self.habit.left(now, now.since(before) * BOTH_WAYS);
         true
     }
 }
