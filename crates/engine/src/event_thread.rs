@@ -80,13 +80,17 @@ struct Look {
 fn watch<T>(mut inner: MutexGuard<'_, Inner<T>>, sleeper: &Sleeper, look: &mut Look) {
     let now = kw_sys::clock::now();
     let (before, cost) = look.take_account();
+    // Kicks come when they come: only looks that were due grant the program another trial.
+    let due = inner.budget.pause(now).is_zero();
     inner.budget.spend(now, cost);
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
     if event == Event::Quiet {
         inner.budget.refund(before + cost);
     }
-    inner.habit.trust();
+    if due || event == Event::Quiet {
+        inner.habit.trust();
+    }
     inner.duty = inner.duty.on(event).0;
     if inner.duty == Duty::Watching {
         let pause = (inner.watch * look.factor).max(inner.budget.pause(now));

@@ -3,8 +3,10 @@
 
 use crate::lane::{Guard, Inner, Role};
 use crate::sleeper::Sleeper;
+use kw_base::Tick;
 use kw_base::sync::Arc;
 use kw_core::duty::{Duty, Event};
+use std::time::Duration;
 
 /// What a hand-over and the way back cost together, in hand-overs.
 const BOTH_WAYS: u32 = 2;
@@ -47,10 +49,7 @@ impl<T> Inner<T> {
     pub(crate) fn displace(&mut self) {
         let now = kw_sys::clock::now();
         if let Some(cost) = self.habit.is_back(now, self.watch) {
-            self.budget.spend(now, cost);
-            if !self.budget.pause(now).is_zero() {
-                self.habit.doubt();
-            }
+            self.spend_in_vain(now, cost);
         }
         self.duty = self.duty.on(Event::Entered).0;
         self.role = Role::Free;
@@ -77,6 +76,14 @@ impl<T> Inner<T> {
         }
     }
 
+    /// A hand-over cost so much, for nothing.
+    fn spend_in_vain(&mut self, now: Tick, cost: Duration) {
+        self.budget.spend(now, cost);
+        if !self.budget.pause(now).is_zero() {
+            self.habit.doubt();
+        }
+    }
+
     /// Whether a thread that leaves hands over although the event thread watches.
     #[inline]
     fn tries_to_leave(&self) -> bool {
@@ -90,14 +97,20 @@ impl<T> Inner<T> {
         };
         let (next, _) = self.duty.on(Event::LeftAsBefore);
         let may = self.habit.is_to_leave() && next == Duty::Serving && self.event_thread.is_some();
+        if !may {
+            return false;
+        }
         let before = kw_sys::clock::now();
-        if !may || !self.can_sleep_on_duty(&sleeper) {
+        let can = self.can_sleep_on_duty(&sleeper);
+        let now = kw_sys::clock::now();
+        let cost = now.since(before);
+        if !can {
+            self.spend_in_vain(now, cost);
             return false;
         }
         self.duty = next;
         self.take_over();
-        let now = kw_sys::clock::now();
-        self.habit.left(now, now.since(before) * BOTH_WAYS);
+        self.habit.left(now, cost * BOTH_WAYS);
         true
     }
 }
