@@ -112,7 +112,7 @@ impl Budget {
 pub struct Habit {
     /// How often it may still come back at once.
     trust: u8,
-    /// When the event thread was given its duty in the belief that the program stays away, and what giving it cost.
+    /// When the event thread was given its duty in the belief that the program stays away, and what that has cost.
     since: Option<(Tick, Duration)>,
 }
 
@@ -133,6 +133,13 @@ impl Habit {
     /// It has left, and was believed; `cost`: what handing over took.
     pub fn left(&mut self, now: Tick, cost: Duration) {
         self.since = Some((now, cost));
+    }
+
+    /// The event thread was woken in its sleep on duty, which cost so much.
+    pub fn woken(&mut self, cost: Duration) {
+        if let Some((_, spent)) = &mut self.since {
+            *spent += cost;
+        }
     }
 
     /// It is back. `soon`: what is too short for staying away. Returns what was spent in vain.
@@ -221,7 +228,8 @@ mod tests {
         for _ in 0..Habit::TRUST {
             assert!(habit.is_to_leave());
             habit.left(Tick(100), cost);
-            assert_eq!(habit.is_back(Tick(149), soon), Some(cost));
+            habit.woken(cost);
+            assert_eq!(habit.is_back(Tick(149), soon), Some(cost * 2));
             assert_eq!(habit.is_back(Tick(149), soon), None, "for a wait");
             habit.doubt();
         }

@@ -53,6 +53,7 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             }
             Duty::Watching => watch(inner, &*sleeper, &mut look),
             Duty::Serving => {
+                inner.habit.woken(look.cost);
                 serve(core, inner, &*sleeper);
                 look.skip::<E>();
                 events::deliver(core, Safety::ThreadSafe);
@@ -81,13 +82,17 @@ fn watch<T, E: Polled>(
 ) {
     let now = E::now();
     let (before, cost) = look.take_account::<E>();
+    // Kicks come when they come: only looks that were due grant the program another trial.
+    let due = inner.budget.pause(now).is_zero();
     inner.budget.spend(now, cost);
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
     if event == Event::Quiet {
         inner.budget.refund(before + cost);
     }
-    inner.habit.trust();
+    if due || event == Event::Quiet {
+        inner.habit.trust();
+    }
     inner.duty = inner.duty.on(event).0;
     if inner.duty == Duty::Watching {
         let pause = (inner.watch * look.factor).max(inner.budget.pause(now));

@@ -4,7 +4,9 @@
 use crate::duty::{Duty, Event};
 use crate::lane::{Guard, Inner, Role};
 use crate::polled::{Polled, Sleep};
+use kw_base::Tick;
 use kw_base::sync::Arc;
+use std::time::Duration;
 
 /// What a hand-over and the way back cost together, in hand-overs.
 const BOTH_WAYS: u32 = 2;
@@ -47,10 +49,7 @@ impl<T, E: Polled> Inner<T, E> {
     pub(crate) fn displace(&mut self) {
         let now = E::now();
         if let Some(cost) = self.habit.is_back(now, self.watch) {
-            self.budget.spend(now, cost * BOTH_WAYS);
-            if !self.budget.pause(now).is_zero() {
-                self.habit.doubt();
-            }
+            self.spend_in_vain(now, cost);
         }
         self.duty = self.duty.on(Event::Entered).0;
         self.role = Role::Free;
@@ -77,6 +76,14 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
+    /// A hand-over cost so much, for nothing.
+    fn spend_in_vain(&mut self, now: Tick, cost: Duration) {
+        self.budget.spend(now, cost);
+        if !self.budget.pause(now).is_zero() {
+            self.habit.doubt();
+        }
+    }
+
     /// Whether a thread that leaves hands over although the event thread watches.
     #[inline]
     fn tries_to_leave(&self) -> bool {
@@ -90,14 +97,20 @@ impl<T, E: Polled> Inner<T, E> {
         };
         let (next, _) = self.duty.on(Event::LeftAsBefore);
         let may = self.habit.is_to_leave() && next == Duty::Serving && self.event_thread.is_some();
+        if !may {
+            return false;
+        }
         let before = E::now();
-        if !may || !self.can_sleep_on_duty(&sleeper) {
+        let can = self.can_sleep_on_duty(&sleeper);
+        let now = E::now();
+        let cost = now.since(before);
+        if !can {
+            self.spend_in_vain(now, cost);
             return false;
         }
         self.duty = next;
         self.take_over();
-        let now = E::now();
-        self.habit.left(now, now.since(before));
+        self.habit.left(now, cost * BOTH_WAYS);
         true
     }
 }
