@@ -24,6 +24,8 @@ pub enum Kind {
     Bytes,
     /// Microseconds.
     Micros,
+    /// A port, or the first and the last of a range.
+    Ports,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -93,7 +95,7 @@ pub const LAUNCHER_WORDS: &[&str] = &["auto", "pmi1", "pmi2", "pmix"];
 impl Kind {
     /// Whether the value is text of any kind.
     pub fn is_text(self) -> bool {
-        matches!(self, Kind::Text | Kind::File | Kind::Secret)
+        matches!(self, Kind::Text | Kind::File | Kind::Secret | Kind::Ports)
     }
 }
 
@@ -140,7 +142,8 @@ knobs! {
     EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
     EagerUdp = "KW_EAGER_UDP", Bytes, "auto", "Largest message sent eagerly over UDP; auto asks the cost lines.", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
     Unexpected = "KW_UNEXPECTED", Bytes, "32M", "How much a rank keeps of messages that came before their receives, their entries included, before it tells their senders to hold; 0 keeps whatever comes.", "up to so much, and what is under way", Matching, Anytime, Local, User;
-    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces or addresses that TCP and UDP listen on, comma separated.", "none", Paths, BeforeInit, Local, User;
+    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces, addresses or networks (10.77.0.0/24) that TCP and UDP listen on, comma separated; what begins with ! is left out (!docker0, !10.0.0.0/8).", "none", Paths, BeforeInit, Local, User;
+    Ports = "KW_PORTS", Ports, "auto", "Ports that the ranks of a host listen on, such as 40000-40100, for firewalls; each takes one, over TCP and UDP; auto is what the system gives.", "none", Paths, BeforeInit, Local, User;
     Reliable = "KW_RELIABLE", Bool, "yes", "Make a TCP connection that breaks anew, and lose nothing: what the other side's kernel has not acknowledged is kept. Off, the end of a connection is an error.", "up to 64 KB for each TCP connection, and copies of payloads that wait to be acknowledged", Paths, BeforeInit, Alike, User;
     Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
     Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
@@ -249,6 +252,11 @@ impl Knobs {
         parse_bytes(self.text(id))
     }
 
+    /// A [`Kind::Ports`] knob: first and last; `None` means `auto`.
+    pub fn ports(&self, id: Id) -> Option<(u16, u16)> {
+        parse_ports(self.text(id))
+    }
+
     /// Sets one knob (tests, MPI_T).
     pub fn set(&mut self, id: Id, text: &str) -> Result<(), BadKnob> {
         self.set_at(id as usize, text)
@@ -269,6 +277,10 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
         Kind::Count | Kind::Micros => (
             text.trim().parse::<u64>().is_ok(),
             "a whole number".to_string(),
+        ),
+        Kind::Ports => (
+            parse_ports(text).is_some(),
+            "a range of ports from 1 to 65535, such as 40000-40100".to_string(),
         ),
         Kind::Choice(words) => (words.contains(&text), words.join(", ")),
     };
@@ -304,6 +316,13 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
+/// A port, or the first and the last of a range.
+pub fn parse_ports(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range: (u16, u16) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (0 < range.0 && range.0 <= range.1).then_some(range)
+}
+
 /// A number with an optional `K`, `M` or `G`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
@@ -335,6 +354,20 @@ mod tests {
         let e = k.set(Id::Log, "loud").unwrap_err();
         assert!(e.to_string().contains("error, warn, info"), "{e}");
         assert_eq!(k.choice(Id::Log), 1);
+    }
+
+    #[test]
+    fn ports_are_a_range_that_can_be() {
+        let mut k = Knobs::defaults();
+        assert_eq!(k.ports(Id::Ports), None);
+        for (text, range) in [("40000-40100", (40000, 40100)), ("7000", (7000, 7000))] {
+            k.set(Id::Ports, text).unwrap();
+            assert_eq!(k.ports(Id::Ports), Some(range));
+        }
+        for text in ["", "40100-40000", "0-9", "40000-", "1-65536", "many"] {
+            let e = k.set(Id::Ports, text).unwrap_err().to_string();
+            assert!(e.starts_with(&format!("KW_PORTS is '{text}'")), "{e}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
 use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Sent};
+use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Ports, Sent};
 use kw_proto::p2p::table::{Choice, Lines};
 use kw_proto::p2p::{Action, Machine};
 use kw_proto::wire::Header;
@@ -84,8 +84,7 @@ impl Paths {
         };
         let by_shm = if allowed.shm { local.peers.len() } else { 1 };
         let wire = allowed.wire.filter(|_| job.size() as usize > by_shm);
-        let single_host = local.peers.len() == job.size() as usize;
-        let member = || member_of(launcher.job(), job, knobs, single_host);
+        let member = || member_of(launcher.job(), job, knobs, &local);
         let (mut tcp, mut udp) = (None, None);
         match wire {
             Some(Wire::Tcp) => tcp = Some(listen(job, knobs, member())?),
@@ -547,14 +546,20 @@ pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
     }
 }
 
-fn member_of(name: &str, job: &Job, knobs: &Knobs, single_host: bool) -> Member {
+fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
+    let index = local.peers.iter().position(|p| *p == job.me).unwrap_or(0);
     Member {
         me: job.me,
         size: job.size(),
         job: name.to_string(),
         key: job.key,
         interfaces: knobs.text(Id::Interfaces).to_string(),
-        single_host,
+        ports: Ports {
+            range: knobs.ports(Id::Ports),
+            ranks: local.peers.len() as u32,
+            index: index as u32,
+        },
+        single_host: local.peers.len() == job.size() as usize,
     }
 }
 

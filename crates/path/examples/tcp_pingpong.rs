@@ -9,7 +9,7 @@
 
 use kw_base::Peer;
 use kw_path::tcp::{Config, TcpPath, Tuning};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::clock::now;
@@ -177,6 +177,7 @@ fn open(me: u32, tuning: &Tuning) -> TcpPath {
             job: "pingpong".to_string(),
             key: [1; 32],
             interfaces: "auto".to_string(),
+            ports: Ports::default(),
             single_host: true,
         },
         reliable: true,

@@ -11,33 +11,112 @@ const LOCAL_ONLY: &[&str] = &[
     "docker", "virbr", "br-", "veth", "cni", "flannel", "lxc", "podman",
 ];
 
-/// Chooses the addresses to listen on: `auto`, or a comma separated list of interface names and addresses.
+/// Chooses the addresses to listen on. `text` is a comma separated list: `auto`, names of interfaces, addresses, networks
+/// (`10.77.0.0/24`). What begins with `!` is left out; a list of nothing else leaves it out of `auto`.
 pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, String> {
-    if text.trim() == "auto" {
-        return Ok(automatic(single_host, all));
+    let words = || text.split(',').map(str::trim).filter(|w| !w.is_empty());
+    let mut left = all.to_vec();
+    for word in words().filter_map(|w| w.strip_prefix('!')) {
+        let out = Word::read(word)?;
+        left.retain(|i| !out.is(i));
     }
+    let auto = || match single_host && left.iter().any(|i| i.loopback) {
+        true => automatic(true, &left),
+        false => automatic(false, &left),
+    };
     let mut chosen = Vec::new();
-    for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+    let mut named = words().filter(|w| !w.starts_with('!')).peekable();
+    match (named.peek(), words().next()) {
+        (None, None) => return Err("KW_INTERFACES is empty; leave it out or say auto".to_string()),
+        (None, Some(_)) => chosen = auto(),
+        (Some(_), _) => {}
+    }
+    for word in named {
         let before = chosen.len();
-        match word.parse::<IpAddr>() {
-            Ok(addr) => chosen.extend(all.iter().map(|i| i.addr).filter(|a| *a == addr)),
-            Err(_) => chosen.extend(
-                all.iter()
-                    .filter(|i| i.name == word && !link_local(i.addr))
-                    .map(|i| i.addr),
-            ),
+        match word {
+            "auto" => chosen.extend(auto()),
+            _ => chosen.extend(Word::read(word)?.of(&left)),
         }
         if chosen.len() == before {
             return Err(format!(
                 "KW_INTERFACES names '{word}', but this host has {}",
-                names(all)
+                names(&left)
             ));
         }
     }
-    if chosen.is_empty() {
-        return Err("KW_INTERFACES is empty; leave it out or say auto".to_string());
+    // `auto` falls back to loopback, which may be left out or not be there
+    if text.contains('!') {
+        chosen.retain(|a| left.iter().any(|i| i.addr == *a));
     }
-    Ok(tidy(chosen))
+    match chosen.is_empty() {
+        true => Err(format!(
+            "KW_INTERFACES is '{text}', which leaves out all that this host has: {}",
+            names(all)
+        )),
+        false => Ok(tidy(chosen)),
+    }
+}
+
+/// What a word of `KW_INTERFACES` means.
+enum Word<'a> {
+    Name(&'a str),
+    Address(IpAddr),
+    /// An address in it, and how many of its first bits count.
+    Network(IpAddr, u8),
+}
+
+impl Word<'_> {
+    fn read(word: &str) -> Result<Word<'_>, String> {
+        if let Ok(addr) = word.parse() {
+            return Ok(Word::Address(addr));
+        }
+        if let Some((addr, bits)) = word.split_once('/') {
+            let network = addr.parse::<IpAddr>().ok().zip(bits.parse::<u8>().ok());
+            return match network {
+                Some((a, n)) if n <= if a.is_ipv4() { 32 } else { 128 } => Ok(Word::Network(a, n)),
+                _ => Err(format!(
+                    "KW_INTERFACES names '{word}', which is no network; it takes one as 10.77.0.0/24 or fd77::/64"
+                )),
+            };
+        }
+        let digits = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
+        match word.is_empty() || word.chars().all(digits) {
+            true => Err(format!(
+                "KW_INTERFACES names '{word}', which is neither an address nor an interface"
+            )),
+            false => Ok(Word::Name(word)),
+        }
+    }
+
+    fn is(&self, i: &Interface) -> bool {
+        match *self {
+            Word::Name(name) => i.name == name,
+            Word::Address(addr) => i.addr == addr,
+            Word::Network(network, bits) => within(i.addr, network, bits),
+        }
+    }
+
+    /// The addresses that it names; of an interface none that holds on its link only.
+    fn of(&self, all: &[Interface]) -> Vec<IpAddr> {
+        let hits = all.iter().filter(|i| self.is(i)).map(|i| i.addr);
+        let useful = |a: &IpAddr| match self {
+            Word::Name(_) => !link_local(*a),
+            // an IPv6 address of a link cannot be reached without the link's number
+            Word::Network(..) => a.is_ipv4() || !link_local(*a),
+            Word::Address(_) => true,
+        };
+        hits.filter(useful).collect()
+    }
+}
+
+fn within(addr: IpAddr, network: IpAddr, bits: u8) -> bool {
+    let number = |a: IpAddr| match a {
+        IpAddr::V4(a) => u128::from(a.to_bits()) << 96,
+        IpAddr::V6(a) => a.to_bits(),
+    };
+    let other = number(addr) ^ number(network);
+    addr.is_ipv4() == network.is_ipv4()
+        && other.checked_shr(128 - u32::from(bits)).unwrap_or(0) == 0
 }
 
 fn automatic(single_host: bool, all: &[Interface]) -> Vec<IpAddr> {
@@ -222,6 +301,45 @@ mod tests {
         assert_eq!(to_words(&chosen), ["127.0.0.1", "2001:db8::5"]);
         let e = choose("ib0", false, &host()).unwrap_err();
         assert!(e.contains("'ib0'") && e.contains("eth0 (10.0.0.5)"), "{e}");
+    }
+
+    #[test]
+    fn networks_are_chosen_and_left_out() {
+        let with = |text, single| choose(text, single, &host()).map(|c| to_words(&c));
+        for (text, chosen) in [
+            ("10.0.0.0/24", &["10.0.0.5"][..]),
+            ("10.0.0.77/8", &["10.0.0.5"]),
+            ("2001:db8::/32", &["2001:db8::5"]),
+            ("10.0.0.5/32,2001:db8::5/128", &["10.0.0.5", "2001:db8::5"]),
+            ("0.0.0.0/0,!127.0.0.0/8,!docker0", &["10.0.0.5"]),
+            ("!eth1", &["10.0.0.5"]),
+            ("auto,!10.0.0.0/8", &["2001:db8::5"]),
+            ("!10.0.0.0/8,!2001:db8::/32", &["172.17.0.1"]),
+            ("!ib7", &["10.0.0.5", "2001:db8::5"]),
+            ("172.16.0.0/12", &["172.17.0.1"]),
+        ] {
+            assert_eq!(with(text, false).unwrap(), chosen, "{text}");
+        }
+        assert_eq!(with("!docker0", true).unwrap(), ["127.0.0.1"]);
+        assert_eq!(with("!127.0.0.1", true).unwrap(), ["::1"]);
+    }
+
+    #[test]
+    fn what_cannot_be_chosen_is_named() {
+        for (text, what) in [
+            ("10.0.0.0/33", "'10.0.0.0/33', which is no network"),
+            ("eth0,!10.0.0/8", "'10.0.0/8', which is no network"),
+            ("fd77::/129", "'fd77::/129', which is no network"),
+            ("!10.0.0.300", "'10.0.0.300', which is neither"),
+            ("!", "'', which is neither"),
+            ("192.168.0.0/16", "'192.168.0.0/16', but this host has lo"),
+            ("eth0,!eth0", "'eth0', but this host has lo"),
+            ("!0.0.0.0/0,!::/0", "leaves out all that this host has: lo"),
+            (" ,", "is empty"),
+        ] {
+            let e = choose(text, false, &host()).unwrap_err();
+            assert!(e.contains(what), "{text}: {e}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod address;
 pub mod contract;
 mod member;
+mod ports;
 pub mod selfpath;
 pub mod shm;
 pub mod sim;
@@ -15,6 +16,7 @@ pub mod udp;
 
 pub use contract::*;
 pub use member::{CannotOpen, Member};
+pub use ports::Ports;
 pub use selfpath::SelfPath;
 pub use shm::ShmPath;
 pub use tcp::TcpPath;

@@ -1,6 +1,6 @@
 //! What every path over a network must know before it opens, and what it makes of that.
 
-use crate::address;
+use crate::{Ports, address};
 use kw_base::Peer;
 use kw_proto::handshake::Identity;
 use kw_sys::netif::{self, Interface};
@@ -19,6 +19,8 @@ pub struct Member {
     pub key: [u8; 32],
     /// Interfaces or addresses to listen on, comma separated, or `auto` (`KW_INTERFACES`).
     pub interfaces: String,
+    /// Ports to listen on (`KW_PORTS`).
+    pub ports: Ports,
     /// All ranks share this machine: `auto` is loopback only.
     pub single_host: bool,
 }

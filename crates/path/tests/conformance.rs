@@ -8,7 +8,7 @@ use kw_base::Peer;
 use kw_path::shm::Local;
 use kw_path::sim::{SimNet, SimOptions, SimPath};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Member, ShmPath, UdpPath};
+use kw_path::{Member, Ports, ShmPath, UdpPath};
 use std::time::Duration;
 use suite::Fixture;
 
@@ -62,6 +62,7 @@ fn member(me: u32, n: usize) -> Member {
         job: "conformance".to_string(),
         key: [3; 32],
         interfaces: "auto".to_string(),
+        ports: Ports::default(),
         single_host: true,
     }
 }

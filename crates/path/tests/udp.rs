@@ -4,7 +4,7 @@
 
 use kw_base::{Peer, Tick};
 use kw_path::udp::{Config, UdpPath};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::net::{SocketAddr, UdpSocket};
@@ -51,6 +51,7 @@ fn rank(me: u32, size: u32) -> UdpPath {
             job: "test".to_string(),
             key: [9; 32],
             interfaces: "auto".to_string(),
+            ports: Ports::default(),
             single_host: true,
         },
         clock: kw_sys::clock::now,

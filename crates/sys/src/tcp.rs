@@ -106,7 +106,8 @@ fn leave_unpaced(fd: &OwnedFd) {
 }
 
 impl Sock {
-    /// Listens on an address; port zero lets the system choose. Returns the address with its port.
+    /// Listens on an address; port zero lets the system choose. A port that is named may have connections of an
+    /// earlier job that the kernel still remembers, but no other listener. Returns the address with its port.
     pub fn listen(addr: SocketAddr) -> io::Result<(Sock, SocketAddr)> {
         let fd = socket(&addr)?;
         if addr.ip().is_loopback() {
@@ -114,6 +115,9 @@ impl Sock {
         }
         if addr.is_ipv6() {
             sockopt::set_ipv6_v6only(&fd, true)?;
+        }
+        if addr.port() != 0 {
+            sockopt::set_socket_reuseaddr(&fd, true)?;
         }
         net::bind(&fd, &addr)?;
         net::listen(&fd, 4096)?;

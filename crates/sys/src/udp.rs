@@ -7,7 +7,7 @@ use rustix::net::sockopt;
 use socket2::SockAddr;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Bytes of the longest datagram over IPv4.
@@ -76,10 +76,10 @@ pub struct Complaint {
 }
 
 impl Sock {
-    /// Binds to a port that the system chooses; asks for a receive buffer of so many bytes. `ecn`: the network may mark what
+    /// Binds to an address; port zero lets the system choose. Asks for a receive buffer of so many bytes. `ecn`: the network may mark what
     /// is sent instead of dropping it.
-    pub fn bind(addr: IpAddr, buffer: usize, ecn: bool) -> io::Result<Sock> {
-        let socket = UdpSocket::bind(SocketAddr::new(addr, 0))?;
+    pub fn bind(at: SocketAddr, buffer: usize, ecn: bool) -> io::Result<Sock> {
+        let socket = UdpSocket::bind(at)?;
         socket.set_nonblocking(true)?;
         sockopt::set_socket_recv_buffer_size(&socket, buffer)?;
         let at = socket.local_addr()?;
@@ -341,11 +341,11 @@ fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
     use std::time::{Duration, Instant};
 
     fn local() -> Sock {
-        Sock::bind(Ipv4Addr::LOCALHOST.into(), 1 << 20, true).expect("loopback")
+        Sock::bind((Ipv4Addr::LOCALHOST, 0).into(), 1 << 20, true).expect("loopback")
     }
 
     fn until<T>(what: &str, mut turn: impl FnMut() -> Option<T>) -> T {
@@ -376,7 +376,10 @@ mod tests {
             Ipv6Addr::LOCALHOST.into(),
         ] {
             // A machine without IPv6 is tried with what it has.
-            let (Ok(a), Ok(b)) = (Sock::bind(host, 0, true), Sock::bind(host, 0, true)) else {
+            let (Ok(a), Ok(b)) = (
+                Sock::bind((host, 0).into(), 0, true),
+                Sock::bind((host, 0).into(), 0, true),
+            ) else {
                 assert!(host.is_ipv6());
                 continue;
             };

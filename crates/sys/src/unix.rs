@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{
@@ -70,10 +70,29 @@ impl Conn {
         Ok(())
     }
 
-    /// Whether the other side runs as the same user.
+    /// Whether the other side runs as the same user. It may be in a container of its own: there its process has no number
+    /// that is known here, which is no error (as it is to rustix's `socket_peercred`).
     pub fn same_user(&self) -> io::Result<bool> {
-        let cred = sockopt::socket_peercred(&self.0)?;
-        Ok(cred.uid == rustix::process::geteuid())
+        let mut cred = libc::ucred {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        };
+        let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the option's value is a `ucred`, and the kernel writes no more than `size` bytes.
+        let done = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut cred).cast(),
+                &raw mut size,
+            )
+        };
+        match done {
+            0 => Ok(cred.uid == rustix::process::geteuid().as_raw()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// Sends one packet, with a file descriptor if one is given.

@@ -7,9 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use super::detect::Wire;
 use super::launcher::no_more;
+use super::rendezvous::forged;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, Launcher};
+use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{
     Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text,
 };
@@ -30,17 +32,23 @@ pub struct Pmi1 {
     job_key: Option<[u8; 32]>,
     /// Of a launcher that may leave us behind.
     watch: Option<Watch>,
+    /// What proves every line, ours and theirs, where strangers may be on the way.
+    proofs: Option<(Signer, Verifier)>,
 }
 
 impl Pmi1 {
     /// Opens the conversation over an inherited descriptor, which stays open: a process that has left its job may come
     /// back.
     pub fn open(wire: Wire) -> Result<Pmi1, BootError> {
-        Pmi1::over(adopt(wire)?, wire.rank, wire.size)
+        Pmi1::over(adopt(wire)?, (wire.rank, wire.size), None)
     }
 
-    /// Opens the conversation: greets, and asks for what every rank needs.
-    pub fn over(stream: File, rank: u32, size: u32) -> Result<Pmi1, BootError> {
+    /// Opens the conversation: greets, and asks for what every rank needs. With `proofs` every line proves who said it.
+    pub fn over(
+        stream: File,
+        (rank, size): (u32, u32),
+        proofs: Option<(Signer, Verifier)>,
+    ) -> Result<Pmi1, BootError> {
         let mut pmi = Pmi1 {
             stream,
             lines: Lines::default(),
@@ -57,6 +65,7 @@ impl Pmi1 {
             },
             job_key: None,
             watch: None,
+            proofs,
         };
         pmi.greet()?;
         Ok(pmi)
@@ -90,17 +99,39 @@ impl Pmi1 {
     }
 
     fn ask(&mut self, ask: &Ask) -> Result<Answer, BootError> {
-        let line = self.client.ask(ask).map_err(strange)?;
-        say(&self.stream, &line)?;
+        self.say(ask)?;
         let answer = self.read_line()?;
         self.client.handle(&answer).map_err(strange)
+    }
+
+    fn say(&mut self, ask: &Ask) -> Result<(), BootError> {
+        let line = self.client.ask(ask).map_err(strange)?;
+        match &mut self.proofs {
+            Some((says, _)) => say(&self.stream, &says.sign(&line)),
+            None => say(&self.stream, &line),
+        }
+    }
+
+    /// A line without its proof.
+    fn proven(&mut self, line: String) -> Result<String, BootError> {
+        let Some((_, hears)) = &mut self.proofs else {
+            return Ok(line);
+        };
+        let said = hears.check(&line).map(str::to_string);
+        said.ok_or_else(|| {
+            BootError(format!(
+                "the connection of rank {} to rank 0 is broken: {}",
+                self.rank,
+                forged()
+            ))
+        })
     }
 
     fn read_line(&mut self) -> Result<String, BootError> {
         let mut some = [0u8; 4096];
         loop {
             if let Some(line) = self.lines.poll_line() {
-                return line.map_err(strange);
+                return self.proven(line.map_err(strange)?);
             }
             let heard = hear(&self.stream, &mut some)?;
             self.lines.feed(heard);
@@ -200,8 +231,7 @@ impl Launcher for Pmi1 {
             status,
             message: message.into(),
         };
-        let line = self.client.ask(&ask).map_err(strange)?;
-        say(&self.stream, &line)
+        self.say(&ask)
     }
 
     fn finalize(&mut self) -> Result<(), BootError> {

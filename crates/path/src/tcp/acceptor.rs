@@ -12,6 +12,7 @@
 
 use super::attempt::{hear, say};
 use super::tag;
+use crate::Ports;
 use kw_base::{Key, Peer, Slab, Tick};
 use kw_proto::handshake::{
     Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
@@ -87,13 +88,13 @@ pub struct Acceptor {
 impl Acceptor {
     /// Listens on every address; those that cannot be bound are left out unless none is left.
     pub fn open(
-        addresses: &[IpAddr],
+        (addresses, ports): (&[IpAddr], Ports),
         size: u32,
         poller: &Poller,
     ) -> Result<(Acceptor, Vec<SocketAddr>), String> {
         let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for &addr in addresses {
-            match Sock::listen(SocketAddr::new(addr, 0)) {
+            match ports.open(|port| Sock::listen(SocketAddr::new(addr, port))) {
                 Ok((sock, bound)) => {
                     let number = tag::ACCEPTOR | listeners.len() as u64;
                     poller

@@ -4,13 +4,14 @@
 //! ```no_run
 //! use kw_base::Peer;
 //! use kw_path::tcp::{Config, TcpPath};
-//! use kw_path::{Member, Path};
+//! use kw_path::{Member, Path, Ports};
 //! let member = Member {
 //!     me: Peer(0),
 //!     size: 2,
 //!     job: "job-1".to_string(),
 //!     key: [0; 32],
 //!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
+//!     ports: Ports::default(),        // the knob KW_PORTS
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
 //! };
 //! let config = Config {
@@ -285,7 +286,8 @@ impl TcpPath {
         }
         let (all, chosen) = member.addresses().map_err(cannot)?;
         let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
-        let (acceptor, at) = Acceptor::open(&chosen, member.size, &poller).map_err(cannot)?;
+        let (acceptor, at) =
+            Acceptor::open((&chosen, member.ports), member.size, &poller).map_err(cannot)?;
         let mut path = TcpPath {
             me: member.me,
             identity: member.identity(),

@@ -2,13 +2,13 @@
 
 use super::link::Batch;
 use super::{Slot, Tally, Tuning, UdpPath};
-use crate::{CannotOpen, Member, address};
+use crate::{CannotOpen, Member, Ports, address};
 use kw_base::Tick;
 use kw_proto::reliable::setup::{Desk, SHORTEST};
 use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{LONGEST, Sock};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What a path must know to open.
 #[derive(Clone)]
@@ -21,13 +21,17 @@ pub struct Config {
 
 /// The sockets, and the bytes of the longest datagram that all of them can send.
 fn open(
-    addresses: &[IpAddr],
+    (addresses, ports): (&[IpAddr], Ports),
     all: &[netif::Interface],
     tuning: &Tuning,
 ) -> Result<(Vec<Sock>, usize), String> {
     let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
     for &addr in addresses {
-        match Sock::bind(addr, tuning.receive_buffer, tuning.params.ecn) {
+        let bind = |port| {
+            let at = SocketAddr::new(addr, port);
+            Sock::bind(at, tuning.receive_buffer, tuning.params.ecn)
+        };
+        match ports.open(bind) {
             Ok(sock) => socks.push(sock),
             Err(e) => {
                 failures.push(format!("{addr}: {e}"));
@@ -59,10 +63,10 @@ impl UdpPath {
     pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
         let Config { member, clock } = config;
         let (all, chosen) = member.addresses().map_err(cannot)?;
-        let (socks, longest) = open(&chosen, &all, &tuning).map_err(cannot)?;
+        let (socks, longest) = open((&chosen, member.ports), &all, &tuning).map_err(cannot)?;
         let scouts = chosen
             .iter()
-            .filter_map(|&a| Sock::bind(a, 0, false).ok())
+            .filter_map(|&a| Sock::bind(SocketAddr::new(a, 0), 0, false).ok())
             .collect();
         let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
         for (i, sock) in socks.iter().enumerate() {

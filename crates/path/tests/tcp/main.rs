@@ -18,7 +18,7 @@ mod typed;
 use common::introduced;
 use kw_base::{Peer, Tick};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::time::{Duration, Instant};
@@ -95,6 +95,7 @@ pub fn config(me: u32, size: u32) -> Config {
             job: "test".to_string(),
             key: KEY,
             interfaces: "auto".to_string(),
+            ports: Ports::default(),
             single_host: true,
         },
         reliable: true,

@@ -3,7 +3,8 @@
 //! Every job has a 32-byte key. Both sides of a connection show that they know it by keyed BLAKE3 over fresh nonces of
 //! both; the proofs are bound to the job id, the protocol version, both ranks and the direction, so that nothing that was
 //! said on one connection is of use on another (no replay, no reflection). Nothing is encrypted. All messages have a fixed
-//! length, and a side reads no byte past the message it waits for.
+//! length, and a side reads no byte past the message it waits for. Lines of text that follow prove themselves one by one
+//! ([`Signer`], [`Verifier`]).
 //!
 //! ```text
 //! initiator                                             acceptor
@@ -18,6 +19,10 @@
 //! and a refusal leaves nothing to go on with. A [`Claim`] says what each side has of the link that the connection is to carry on; the proofs
 //! cover it. The verdict lets the acceptor decide between several connections of the
 //! same pair (see `path/tcp`).
+
+mod lines;
+
+pub use lines::{Signer, Verifier};
 
 use crate::wire::VERSION;
 

@@ -203,3 +203,35 @@ proptest! {
         prop_assert!(!believes(&said[..keep], 7));
     }
 }
+
+/// What the two sides of a fresh handshake of ranks 3 and 0 speak with.
+fn ends(nonce: u8) -> [(Signer, Verifier); 2] {
+    let (offered, hello) = rank(3).offer(0, [nonce; 32]);
+    let (challenged, challenge) = next(rank(0).listen([2; 32]).handle(&mut &hello[..]));
+    let (answered, proof) = next(offered.handle(&mut &challenge[..]));
+    let proven = next(challenged.handle(&mut &proof[..]));
+    [answered.lines(), proven.lines()]
+}
+
+#[test]
+fn a_line_proves_who_said_it_and_when() {
+    let [(mut say, mut hear_back), (mut answer, mut hear)] = ends(1);
+    let sent = say.sign("cmd=one\ncmd=two 2\n");
+    let [one, two]: [&str; 2] = sent.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(hear.check(two), None, "a line was left out");
+    assert_eq!(hear.check("cmd=abort exitcode=9"), None);
+    assert_eq!(hear.check(&one.replace("one", "own")), None);
+    assert_eq!(hear.check(one), Some("cmd=one"));
+    assert_eq!(hear.check(one), None, "it was said again");
+    assert_eq!(hear.check(two), Some("cmd=two 2"));
+    assert_eq!(hear_back.check(one), None, "it was turned back");
+    let back = answer.sign("cmd=yes\n");
+    assert_eq!(hear_back.check(back.trim_end()), Some("cmd=yes"));
+}
+
+#[test]
+fn a_line_of_one_connection_proves_nothing_on_another() {
+    let [(mut say, _), _] = ends(1);
+    let [_, (_, mut hear)] = ends(9);
+    assert_eq!(hear.check(say.sign("cmd=init\n").trim_end()), None);
+}

@@ -6,38 +6,37 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::super::BootError;
-use super::{Meeting, read_line, read_some, settle};
+use super::{Heard, Meeting, Timed, settle};
 use kw_base::sync::thread;
-use kw_proto::handshake::{Identity, Progress, Verdict};
+use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 /// For one address to answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// For each message of the handshake.
-const WORD: Duration = Duration::from_secs(5);
+/// For the whole handshake.
+const HELLO: Duration = Duration::from_secs(5);
 /// Rank 0 names those who are missing when its own time is over; it began to wait at another moment than we did.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// A connection to rank 0, and what proves the lines on it.
+type Line = (TcpStream, (Signer, Verifier));
 
 /// What came of one attempt.
 enum Attempt {
     /// All have come.
-    Formed(TcpStream),
+    Formed(Line),
     /// Rank 0 says that there will be no job.
     Refused(String),
     /// Try again.
     Later(String),
 }
 
-pub(super) fn join(
-    meeting: &Meeting,
-    key: [u8; 32],
-    until: Instant,
-) -> Result<TcpStream, BootError> {
+pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Line, BootError> {
     let identity = meeting.identity(key);
     loop {
         let why = match attempt(meeting, &identity, until) {
-            Attempt::Formed(stream) => return Ok(stream),
+            Attempt::Formed(line) => return Ok(line),
             Attempt::Refused(why) => return Err(BootError(why)),
             Attempt::Later(why) => why,
         };
@@ -61,7 +60,7 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
     let mut why = "its name has no address".to_string();
     for address in addresses {
         match reach(address, meeting, identity) {
-            Ok(stream) => return verdict(stream, until),
+            Ok(line) => return verdict(line, until),
             Err(e) => why = format!("{address}: {e}"),
         }
     }
@@ -69,18 +68,19 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
 }
 
 /// Connects, proves the secret, and says who we are.
-fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Result<TcpStream, String> {
+fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<Line> {
     let text = |e: std::io::Error| e.to_string();
     let mut stream = TcpStream::connect_timeout(&address, ANSWER).map_err(text)?;
     settle(&stream).map_err(text)?;
-    stream.set_read_timeout(Some(WORD)).map_err(text)?;
     let nonce = kw_sys::random::key().map_err(text)?;
     let (mut offered, hello) = identity.offer(0, nonce);
     stream.write_all(&hello).map_err(text)?;
+    let reading = stream.try_clone().map_err(text)?;
+    let mut timed = Timed::new(&reading, Instant::now() + HELLO);
     let mut bytes = [0; 256];
     let (mut answered, proof) = loop {
         let wants = offered.wants();
-        let mut input = read_some(&mut stream, &mut bytes[..wants])?;
+        let mut input = timed.read_some(&mut bytes[..wants])?;
         match offered.handle(&mut input) {
             Progress::More(state) => offered = state,
             Progress::Next(next) => break next,
@@ -88,9 +88,10 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Result<
         }
     };
     stream.write_all(&proof).map_err(text)?;
+    let mut proofs = answered.lines();
     loop {
         let wants = answered.wants();
-        let mut input = read_some(&mut stream, &mut bytes[..wants])?;
+        let mut input = timed.read_some(&mut bytes[..wants])?;
         match answered.handle(&mut input) {
             Progress::More(state) => answered = state,
             Progress::Next(Verdict::Welcome) => break,
@@ -100,19 +101,17 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Result<
     }
     let host: String = meeting.host.chars().filter(|c| !c.is_control()).collect();
     let line = format!("{} {host}\n", meeting.size);
-    stream.write_all(line.as_bytes()).map_err(text)?;
-    Ok(stream)
+    let signed = proofs.0.sign(&line);
+    stream.write_all(signed.as_bytes()).map_err(text)?;
+    Ok((stream, proofs))
 }
 
 /// Waits for what rank 0 says when all have come, or its time is over.
-fn verdict(mut stream: TcpStream, until: Instant) -> Attempt {
-    let left = until.saturating_duration_since(Instant::now()) + GRACE;
-    if stream.set_read_timeout(Some(left)).is_err() {
-        return Attempt::Later("its connection is of no use".into());
-    }
-    match read_line(&mut stream) {
+fn verdict((stream, mut proofs): Line, until: Instant) -> Attempt {
+    let line = Timed::new(&stream, until + GRACE).read_line(&mut proofs.1);
+    match line {
         Ok(line) if line == "go" => match stream.set_read_timeout(None) {
-            Ok(()) => Attempt::Formed(stream),
+            Ok(()) => Attempt::Formed((stream, proofs)),
             Err(e) => Attempt::Refused(e.to_string()),
         },
         Ok(line) => Attempt::Refused(line.strip_prefix("no ").unwrap_or(&line).to_string()),

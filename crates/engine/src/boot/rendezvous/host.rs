@@ -1,9 +1,9 @@
-//! Rank 0 of a rendezvous: lets the others in, and then serves them PMI-1, in threads of its own.
+//! Rank 0 of a rendezvous: lets the others in (`door`), and then serves them PMI-1, in threads of its own.
 //!
 //! ```text
 //! Forming: accept --secret proven--> seated (a later one of the same rank takes the seat) --all seats taken--> Formed
 //!    \--time over: everyone seated is told who is missing, and so is our caller
-//! Formed: PMI-1 until every rank has finalized; a rank that aborts, or ends before, ends the job: all connections are closed
+//! Formed: PMI-1, of which every line proves itself, until every rank has finalized; a rank that aborts, or ends before, ends the job: all connections are closed
 //! ```
 
 use std::io::{ErrorKind, Read, Write};
@@ -14,29 +14,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::super::BootError;
-use super::{Meeting, read_line, read_some, settle};
-use kw_base::sync::atomic::{AtomicUsize, Ordering};
+use super::door::{Door, Seat};
+use super::{Heard, Meeting, forged};
 use kw_base::sync::{Arc, thread};
-use kw_proto::handshake::{Identity, Progress, Verdict};
-use kw_start::pmi::{Effect, Server, Stage, mapping, text};
+use kw_proto::handshake::{Signer, Verifier};
+use kw_start::pmi::{Effect, Lines, Server, Stage, mapping, text};
 use kw_sys::threads::with_signals_blocked;
 
-/// For each message of a handshake.
-const WORD: Duration = Duration::from_secs(5);
 /// Between two looks at the door.
 const LOOK: Duration = Duration::from_millis(20);
-/// Handshakes at once, beyond one for each rank.
-const SPARE: usize = 32;
+/// The same where more wait outside than one look lets in.
+const CROWDED: Duration = Duration::from_millis(1);
 /// For a rank to take what it is told.
 const TAKE: Duration = Duration::from_secs(10);
-
-/// Somebody who has proven the secret.
-struct Seat {
-    rank: u32,
-    size: u32,
-    host: String,
-    stream: TcpStream,
-}
 
 /// Waits until all have come; our own connection, and the thread that serves.
 pub(super) fn gather(
@@ -60,8 +50,12 @@ pub(super) fn gather(
         &mapping::number(&hosts),
         hosts.len() as i32,
     );
-    let mut wires = vec![Wire::Own(theirs)];
-    wires.extend(seats.into_iter().map(|s| Wire::Other(s.stream)));
+    let mut wires = vec![(Wire::Own(theirs), None)];
+    wires.extend(
+        seats
+            .into_iter()
+            .map(|s| (Wire::Other(s.stream), Some((s.says, s.hears)))),
+    );
     let thread = with_signals_blocked(|| thread::spawn(move || serve(server, wires)));
     Ok((ours.into(), thread))
 }
@@ -95,18 +89,10 @@ fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Seat>, B
     let listener = listen(meeting)?;
     let mut seats: Vec<Option<Seat>> = (0..meeting.size).map(|_| None).collect();
     let (to, from) = channel();
-    let busy = Arc::new(AtomicUsize::new(0));
+    let mut door = Door::new(listener, meeting.identity(key), meeting.size, to);
     loop {
-        while let Ok((stream, _)) = listener.accept() {
-            greet(
-                stream,
-                meeting.identity(key),
-                &to,
-                &busy,
-                meeting.size as usize + SPARE,
-            );
-        }
-        match from.recv_timeout(LOOK) {
+        let pause = if door.look() { CROWDED } else { LOOK };
+        match from.recv_timeout(pause) {
             Ok(seat) => sit(&mut seats, seat, meeting),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
@@ -126,6 +112,11 @@ fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Seat>, B
     }
 }
 
+/// Says a line, with its proof.
+fn say(seat: &mut Seat, line: &str) -> std::io::Result<()> {
+    seat.stream.write_all(seat.says.sign(line).as_bytes())
+}
+
 fn give_up(meeting: &Meeting, mut seats: Vec<Option<Seat>>) -> BootError {
     seats
         .iter_mut()
@@ -135,7 +126,7 @@ fn give_up(meeting: &Meeting, mut seats: Vec<Option<Seat>>) -> BootError {
         .collect();
     let sentence = meeting.missing(&came);
     for mut seat in seats.into_iter().flatten() {
-        let _ = seat.stream.write_all(format!("no {sentence}\n").as_bytes());
+        let _ = say(&mut seat, &format!("no {sentence}\n"));
     }
     BootError(sentence)
 }
@@ -143,11 +134,11 @@ fn give_up(meeting: &Meeting, mut seats: Vec<Option<Seat>>) -> BootError {
 /// Says `go` to all.
 fn start(mut seats: Vec<Seat>) -> Result<Vec<Seat>, BootError> {
     for seat in &mut seats {
-        let stream = &mut seat.stream;
+        let stream = &seat.stream;
         let said = stream
             .set_read_timeout(None)
             .and_then(|()| stream.set_write_timeout(Some(TAKE)))
-            .and_then(|()| stream.write_all(b"go\n"));
+            .and_then(|()| say(seat, "go\n"));
         said.map_err(|e| {
             BootError(format!(
                 "rank {} was lost as the job formed: {e}",
@@ -164,7 +155,7 @@ fn sit(seats: &mut [Option<Seat>], mut seat: Seat, meeting: &Meeting) {
             "no rank {} says that the job has {} ranks (KW_SIZE), rank 0 says {}\n",
             seat.rank, seat.size, meeting.size
         );
-        let _ = seat.stream.write_all(sentence.as_bytes());
+        let _ = say(&mut seat, &sentence);
     } else if let Some(place) = seats.get_mut(seat.rank as usize) {
         *place = Some(seat);
     }
@@ -177,73 +168,6 @@ fn is_gone(stream: &TcpStream) -> bool {
         .and_then(|()| stream.peek(&mut [0]));
     let gone = !matches!(&quiet, Err(e) if e.kind() == ErrorKind::WouldBlock);
     gone || stream.set_nonblocking(false).is_err()
-}
-
-/// A handshake, in a thread of its own; strangers beyond `most` at once are hung up on.
-fn greet(
-    stream: TcpStream,
-    identity: Identity,
-    to: &Sender<Seat>,
-    busy: &Arc<AtomicUsize>,
-    most: usize,
-) {
-    // SYNC: rendezvous-busy (a count; nothing else hangs on it)
-    if busy.fetch_add(1, Ordering::Relaxed) >= most {
-        busy.fetch_sub(1, Ordering::Relaxed);
-        return;
-    }
-    let (to, busy) = (to.clone(), busy.clone());
-    let one = move || {
-        if let Ok(seat) = welcome(stream, &identity) {
-            // the receiver is gone when the job has formed without it
-            let _ = to.send(seat);
-        }
-        busy.fetch_sub(1, Ordering::Relaxed);
-    };
-    with_signals_blocked(|| thread::spawn(one));
-}
-
-fn welcome(mut stream: TcpStream, identity: &Identity) -> Result<Seat, String> {
-    let text = |e: std::io::Error| e.to_string();
-    stream.set_nonblocking(false).map_err(text)?;
-    settle(&stream).map_err(text)?;
-    stream.set_read_timeout(Some(WORD)).map_err(text)?;
-    stream.set_write_timeout(Some(WORD)).map_err(text)?;
-    let mut listening = identity.listen(kw_sys::random::key().map_err(text)?);
-    let mut bytes = [0; 256];
-    let (mut challenged, challenge) = loop {
-        let wants = listening.wants();
-        let mut input = read_some(&mut stream, &mut bytes[..wants])?;
-        match listening.handle(&mut input) {
-            Progress::More(state) => listening = state,
-            Progress::Next(next) => break next,
-            Progress::Refuse(why) => return Err(why.to_string()),
-        }
-    };
-    stream.write_all(&challenge).map_err(text)?;
-    let proven = loop {
-        let wants = challenged.wants();
-        let mut input = read_some(&mut stream, &mut bytes[..wants])?;
-        match challenged.handle(&mut input) {
-            Progress::More(state) => challenged = state,
-            Progress::Next(proven) => break proven,
-            Progress::Refuse(why) => return Err(why.to_string()),
-        }
-    };
-    let rank = proven.rank();
-    stream
-        .write_all(&proven.verdict(Verdict::Welcome))
-        .map_err(text)?;
-    let line = read_line(&mut stream)?;
-    let (size, host) = line.split_once(' ').ok_or("it does not say where it is")?;
-    Ok(Seat {
-        rank,
-        size: size
-            .parse()
-            .map_err(|_| "it does not say how many ranks there are")?,
-        host: host.to_string(),
-        stream,
-    })
 }
 
 /// The connection to a rank.
@@ -275,58 +199,108 @@ impl Wire {
     }
 }
 
-/// What a rank said; nothing at its end.
-type Said = (u32, Vec<u8>);
+/// What proves the lines of a connection, ours and theirs; our own connection needs none.
+type Proofs = Option<(Signer, Verifier)>;
 
-fn listen_to(rank: u32, wire: &Wire, to: &Sender<Said>) {
+/// What a rank said; nothing at its end, and an error when it was not the rank who said it.
+type Said = (u32, Heard<Vec<u8>>);
+
+/// The lines of a connection, without their proofs.
+#[derive(Default)]
+struct Hearing {
+    lines: Lines,
+    hears: Option<Verifier>,
+}
+
+impl Hearing {
+    fn handle(&mut self, bytes: &[u8]) -> Heard<Vec<u8>> {
+        let Some(hears) = &mut self.hears else {
+            return Ok(bytes.to_vec());
+        };
+        self.lines.feed(bytes);
+        let mut said = Vec::new();
+        while let Some(line) = self.lines.poll_line() {
+            let line = line.map_err(|e| e.to_string())?;
+            said.extend_from_slice(hears.check(&line).ok_or_else(forged)?.as_bytes());
+            said.push(b'\n');
+        }
+        Ok(said)
+    }
+}
+
+fn listen_to(rank: u32, wire: &Wire, mut hearing: Hearing, to: &Sender<Said>) {
     let mut bytes = [0; 4096];
     loop {
         let n = match wire.read(&mut bytes) {
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
             read => read.unwrap_or(0),
         };
-        if to.send((rank, bytes[..n].to_vec())).is_err() || n == 0 {
+        let said = hearing.handle(&bytes[..n]);
+        let over = n == 0 || said.is_err();
+        let none_yet = !over && matches!(&said, Ok(lines) if lines.is_empty());
+        if !none_yet && to.send((rank, said)).is_err() || over {
             return;
         }
     }
 }
 
+/// A rank's connection, to say something on.
+struct Speaker {
+    wire: Arc<Wire>,
+    says: Option<Signer>,
+}
+
+impl Speaker {
+    fn say(&mut self, lines: &str) -> std::io::Result<()> {
+        match &mut self.says {
+            Some(says) => self.wire.write(says.sign(lines).as_bytes()),
+            None => self.wire.write(lines.as_bytes()),
+        }
+    }
+}
+
 /// Serves PMI-1 until all have finalized or the job has failed.
-fn serve(server: Server, wires: Vec<Wire>) {
-    let wires: Vec<Arc<Wire>> = wires.into_iter().map(Arc::new).collect();
+fn serve(server: Server, wires: Vec<(Wire, Proofs)>) {
+    let mut speakers = Vec::new();
     let (to, from) = channel();
-    for (rank, wire) in (0u32..).zip(&wires) {
-        let (to, wire) = (to.clone(), wire.clone());
-        thread::spawn(move || listen_to(rank, &wire, &to));
+    for (rank, (wire, proofs)) in (0u32..).zip(wires) {
+        let (says, hears) = proofs.unzip();
+        let (to, wire) = (to.clone(), Arc::new(wire));
+        let lines = Lines::default();
+        let theirs = wire.clone();
+        thread::spawn(move || listen_to(rank, &theirs, Hearing { lines, hears }, &to));
+        speakers.push(Speaker { wire, says });
     }
     drop(to);
-    if let Err(sentence) = conversation(server, &wires, &from) {
+    if let Err(sentence) = conversation(server, &mut speakers, &from) {
         eprintln!("the job has failed: {sentence}");
     }
-    wires.iter().for_each(|w| w.hang_up());
+    speakers.iter().for_each(|s| s.wire.hang_up());
 }
 
 fn conversation(
     mut server: Server,
-    wires: &[Arc<Wire>],
+    speakers: &mut [Speaker],
     from: &Receiver<Said>,
 ) -> Result<(), String> {
     let mut effects = Vec::new();
-    let all = 0..wires.len() as u32;
-    while let Ok((rank, bytes)) = from.recv() {
-        if bytes.is_empty() {
-            let open = !matches!(server.stage(rank), Stage::Finalized);
-            if open {
+    let all = 0..speakers.len() as u32;
+    while let Ok((rank, said)) = from.recv() {
+        let open = !matches!(server.stage(rank), Stage::Finalized);
+        match said {
+            Ok(bytes) if !bytes.is_empty() => server.handle(rank, &bytes, &mut effects),
+            Ok(_) if open => {
                 return Err(format!(
                     "rank {rank} has ended without calling MPI_Finalize"
                 ));
             }
-            server.left(rank, &mut effects);
-        } else {
-            server.handle(rank, &bytes, &mut effects);
+            Err(why) if open => {
+                return Err(format!("the connection of rank {rank} is broken: {why}"));
+            }
+            _ => server.left(rank, &mut effects),
         }
         for effect in std::mem::take(&mut effects) {
-            carry_out(effect, wires)?;
+            carry_out(effect, speakers)?;
         }
         let done = |r| matches!(server.stage(r), Stage::Finalized | Stage::Left { .. });
         if all.clone().all(done) {
@@ -336,10 +310,10 @@ fn conversation(
     Ok(())
 }
 
-fn carry_out(effect: Effect, wires: &[Arc<Wire>]) -> Result<(), String> {
+fn carry_out(effect: Effect, speakers: &mut [Speaker]) -> Result<(), String> {
     match effect {
-        Effect::Send { rank, line } => wires[rank as usize]
-            .write(line.as_bytes())
+        Effect::Send { rank, line } => speakers[rank as usize]
+            .say(&line)
             .map_err(|e| format!("rank {rank} cannot be told anything: {e}")),
         Effect::Abort {
             rank,

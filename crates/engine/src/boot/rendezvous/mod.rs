@@ -5,8 +5,10 @@
 //! secret (`kw_base::knobs`). The name of rank 0 may become known late.
 //!
 //! A process that is started anew before all have come takes the place of the one before. When the job has formed nobody
-//! listens any more. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
+//! listens any more. Every line that is said then proves who said it ([`Verifier`]): one that does not is never obeyed, and breaks
+//! its connection. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
 
+mod door;
 mod guest;
 mod host;
 
@@ -19,7 +21,7 @@ use super::pmi1::Pmi1;
 use super::watch::Watch;
 use super::{BootError, Env, Launcher};
 use kw_base::sync::thread;
-use kw_proto::handshake::{self, Identity};
+use kw_proto::handshake::{self, Identity, Verifier};
 use kw_start::pmi::ranks;
 
 /// Shortest secret that is taken.
@@ -175,18 +177,22 @@ impl Meeting {
 pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
     let secret = meeting.key()?;
     let until = Instant::now() + meeting.wait;
-    let (stream, server) = match meeting.rank {
+    let (stream, proofs, server) = match meeting.rank {
         0 => {
             let (stream, server) = host::gather(&meeting, secret, until)?;
-            (stream, Some(server))
+            (stream, None, Some(server))
         }
-        _ => (OwnedFd::from(guest::join(&meeting, secret, until)?), None),
+        _ => {
+            let (stream, proofs) = guest::join(&meeting, secret, until)?;
+            (OwnedFd::from(stream), Some(proofs), None)
+        }
     };
     let (rank, host) = (meeting.rank, kw_sys::host::name());
     let sentence =
         format!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
     let watch = Watch::start(stream.as_fd(), sentence)?;
-    let inner = Pmi1::over(stream.into(), meeting.rank, meeting.size)?;
+    let me = (meeting.rank, meeting.size);
+    let inner = Pmi1::over(stream.into(), me, proofs)?;
     let key = handshake::key_of(&secret, inner.job());
     Ok(Rendezvous {
         inner,
@@ -271,27 +277,59 @@ impl Launcher for Rendezvous {
     }
 }
 
-/// Reads what a handshake wants, without a byte more.
-fn read_some<'a>(stream: &mut TcpStream, bytes: &'a mut [u8]) -> Result<&'a [u8], String> {
-    use std::io::Read;
-    match stream.read(bytes) {
-        Ok(0) => Err("it hung up during the handshake".into()),
-        Ok(n) => Ok(&bytes[..n]),
-        Err(e) => Err(e.to_string()),
+/// What was heard, or why nothing was.
+type Heard<T> = Result<T, String>;
+
+/// Reads from a connection until a certain time, however the other side spreads its bytes.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Timed<'_> {
+    fn new(stream: &TcpStream, until: Instant) -> Timed<'_> {
+        Timed { stream, until }
+    }
+
+    /// Reads what a handshake wants, without a byte more.
+    fn read_some<'b>(&mut self, bytes: &'b mut [u8]) -> Heard<&'b [u8]> {
+        use std::io::{ErrorKind, Read};
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err("it did not answer in time".into());
+        }
+        let mut stream = self.stream;
+        let read = stream
+            .set_read_timeout(Some(left))
+            .and_then(|()| stream.read(bytes));
+        match read {
+            Ok(0) => Err("it hung up during the handshake".into()),
+            Ok(n) => Ok(&bytes[..n]),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Err("it did not answer in time".into()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    /// Reads one line that proves itself, byte by byte: what follows belongs to somebody else.
+    fn read_line(&mut self, hears: &mut Verifier) -> Heard<String> {
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while line.len() < 4096 {
+            match self.read_some(&mut byte)? {
+                b"\n" => {
+                    let line = String::from_utf8_lossy(&line);
+                    return hears.check(&line).map(str::to_string).ok_or_else(forged);
+                }
+                other => line.extend_from_slice(other),
+            }
+        }
+        Err("its line has no end".into())
     }
 }
 
-/// Reads one line, byte by byte: what follows belongs to somebody else.
-fn read_line(stream: &mut TcpStream) -> Result<String, String> {
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while line.len() < 4096 {
-        match read_some(stream, &mut byte)? {
-            b"\n" => return Ok(String::from_utf8_lossy(&line).into_owned()),
-            other => line.extend_from_slice(other),
-        }
-    }
-    Err("its line has no end".into())
+/// Why a connection is broken on which a line came that does not prove itself.
+pub(super) fn forged() -> String {
+    "a line came that does not prove the job's secret, so somebody on the way has changed or added it".into()
 }
 
 /// Settings of every connection: short messages go at once, and a host that vanishes is noticed.

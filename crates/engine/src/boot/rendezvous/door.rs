@@ -1,0 +1,185 @@
+//! The door of rank 0 while the job forms: who comes is heard in a thread of its own, and has to prove the secret.
+//!
+//! Strangers are bounded in number and time, as at the doors of a running job: one that has not shown the secret within [`HELLO`],
+//! however it spreads its bytes, is hung up on, and when the room is full the oldest goes, first of those that have shown nothing. So
+//! whoever knows the secret finds room, whatever others hold open.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::PoisonError;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use super::{Heard, Timed, settle};
+use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
+use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
+use kw_sys::threads::with_signals_blocked;
+
+/// For the whole handshake, and the line that says who has come.
+const HELLO: Duration = Duration::from_secs(5);
+/// Handshakes at once, beyond one for each rank.
+const SPARE: usize = 32;
+/// Connections accepted at one look.
+const AT_ONCE: usize = 16;
+
+/// Somebody who has proven the secret.
+pub(super) struct Seat {
+    pub rank: u32,
+    pub size: u32,
+    pub host: String,
+    pub stream: TcpStream,
+    pub says: Signer,
+    pub hears: Verifier,
+}
+
+/// Somebody who has not.
+struct Stranger {
+    number: u64,
+    /// Knows what a hello of this job looks like.
+    shown: bool,
+    stream: TcpStream,
+}
+
+/// Who stands at the door, the oldest first.
+#[derive(Clone, Default)]
+struct Strangers(Arc<Mutex<Vec<Stranger>>>);
+
+impl Strangers {
+    fn all(&self) -> MutexGuard<'_, Vec<Stranger>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hangs up on the oldest until one more makes `most`.
+    fn make_room(&self, most: usize) {
+        let mut all = self.all();
+        while all.len() >= most {
+            let oldest = all.iter().position(|s| !s.shown).unwrap_or(0);
+            let _ = all.remove(oldest).stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn show(&self, number: u64) {
+        let mut all = self.all();
+        let one = all.iter_mut().find(|s| s.number == number);
+        one.into_iter().for_each(|s| s.shown = true);
+    }
+}
+
+/// The listening socket, and who stands there.
+pub(super) struct Door {
+    listener: TcpListener,
+    identity: Identity,
+    strangers: Strangers,
+    most: usize,
+    next: u64,
+    to: Sender<Seat>,
+}
+
+impl Door {
+    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to `to`.
+    pub fn new(listener: TcpListener, identity: Identity, size: u32, to: Sender<Seat>) -> Door {
+        Door {
+            listener,
+            identity,
+            strangers: Strangers::default(),
+            most: size as usize + SPARE,
+            next: 0,
+            to,
+        }
+    }
+
+    /// Lets in who has come; whether more may wait outside.
+    pub fn look(&mut self) -> bool {
+        for _ in 0..AT_ONCE {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.greet(stream),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Hears one more.
+    fn greet(&mut self, stream: TcpStream) {
+        let Ok(ours) = stream.try_clone() else {
+            return;
+        };
+        self.next += 1;
+        let number = self.next;
+        self.strangers.make_room(self.most);
+        self.strangers.all().push(Stranger {
+            number,
+            shown: false,
+            stream: ours,
+        });
+        let (to, identity, strangers) = (
+            self.to.clone(),
+            self.identity.clone(),
+            self.strangers.clone(),
+        );
+        let hear = move || {
+            let seat = welcome(stream, &identity, || strangers.show(number));
+            strangers.all().retain(|s| s.number != number);
+            if let Ok(seat) = seat {
+                // the receiver is gone when the job has formed without it
+                let _ = to.send(seat);
+            }
+        };
+        with_signals_blocked(|| thread::spawn(hear));
+    }
+}
+
+impl Drop for Door {
+    /// The job has formed, or will not: who still stands there is hung up on.
+    fn drop(&mut self) {
+        self.strangers.make_room(1);
+    }
+}
+
+/// A handshake; calls `shown` when the other side's hello is this job's.
+fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Seat> {
+    let text = |e: std::io::Error| e.to_string();
+    stream.set_nonblocking(false).map_err(text)?;
+    settle(&stream).map_err(text)?;
+    stream.set_write_timeout(Some(HELLO)).map_err(text)?;
+    let mut timed = Timed::new(&stream, Instant::now() + HELLO);
+    let mut listening = identity.listen(kw_sys::random::key().map_err(text)?);
+    let mut bytes = [0; 256];
+    let (mut challenged, challenge) = loop {
+        let wants = listening.wants();
+        let mut input = timed.read_some(&mut bytes[..wants])?;
+        match listening.handle(&mut input) {
+            Progress::More(state) => listening = state,
+            Progress::Next(next) => break next,
+            Progress::Refuse(why) => return Err(why.to_string()),
+        }
+    };
+    shown();
+    (&stream).write_all(&challenge).map_err(text)?;
+    let proven = loop {
+        let wants = challenged.wants();
+        let mut input = timed.read_some(&mut bytes[..wants])?;
+        match challenged.handle(&mut input) {
+            Progress::More(state) => challenged = state,
+            Progress::Next(proven) => break proven,
+            Progress::Refuse(why) => return Err(why.to_string()),
+        }
+    };
+    let rank = proven.rank();
+    let (says, mut hears) = proven.lines();
+    (&stream)
+        .write_all(&proven.verdict(Verdict::Welcome))
+        .map_err(text)?;
+    let line = timed.read_line(&mut hears)?;
+    let (size, host) = line.split_once(' ').ok_or("it does not say where it is")?;
+    Ok(Seat {
+        rank,
+        size: size
+            .parse()
+            .map_err(|_| "it does not say how many ranks there are")?,
+        host: host.to_string(),
+        stream,
+        says,
+        hears,
+    })
+}

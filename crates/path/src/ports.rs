@@ -1,0 +1,63 @@
+//! Which ports a rank listens on (`KW_PORTS`): the same for every path over a network.
+
+use std::io::{self, ErrorKind};
+
+/// Any port, or the first free one of a range that the ranks of a host share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// First and last; `None`: any port.
+    pub range: Option<(u16, u16)>,
+    /// Ranks of the job on this host.
+    pub ranks: u32,
+    /// Which of them this one is; each begins to look at another port.
+    pub index: u32,
+}
+
+impl Ports {
+    /// What `open` makes of the first port that nobody has; it is given zero where the system chooses. The error is a sentence.
+    pub fn open<T>(&self, mut open: impl FnMut(u16) -> io::Result<T>) -> Result<T, String> {
+        let Some((first, last)) = self.range else {
+            return open(0).map_err(|e| e.to_string());
+        };
+        let count = u32::from(last.saturating_sub(first)) + 1;
+        for i in 0..count {
+            let port = first + ((self.index % count + i) % count) as u16;
+            match open(port) {
+                Err(e) if e.kind() == ErrorKind::AddrInUse => {}
+                done => return done.map_err(|e| format!("port {port}: {e}")),
+            }
+        }
+        Err(format!(
+            "all ports of KW_PORTS, {first}-{last}, are taken, and each of the job's {} ranks on this host needs one; give a longer range",
+            self.ranks
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(index: u32, range: Option<(u16, u16)>, taken: &[u16]) -> Result<u16, String> {
+        let ports = Ports {
+            range,
+            ranks: 4,
+            index,
+        };
+        ports.open(|port| match taken.contains(&port) {
+            true => Err(ErrorKind::AddrInUse.into()),
+            false => Ok(port),
+        })
+    }
+
+    #[test]
+    fn a_rank_takes_a_free_port_of_the_range() {
+        assert_eq!(at(3, None, &[]), Ok(0));
+        let range = Some((65533, 65535));
+        assert_eq!(at(1, range, &[]), Ok(65534));
+        assert_eq!(at(1, range, &[65534, 65535]), Ok(65533));
+        let full = at(1, range, &[65533, 65534, 65535]).unwrap_err();
+        assert!(full.contains("65533-65535, are taken"), "{full}");
+        assert!(full.contains("the job's 4 ranks on this host"), "{full}");
+    }
+}

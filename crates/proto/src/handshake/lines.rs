@@ -1,0 +1,98 @@
+//! Lines of text after a handshake: each carries the proof of who said it, on which connection, and as which line.
+//!
+//! On the wire a line is its proof (64 hexadecimal digits), a space, and the text. The proof is keyed BLAKE3 under a key that
+//! only the two sides of this handshake can make (fresh nonces of both go into it), over the direction, the number of the line
+//! and the text. So a line cannot be made by a stranger, said again, left out unnoticed, put elsewhere, or turned back to who
+//! said it. Nothing is encrypted.
+
+use super::{ACCEPTOR, Answered, INITIATOR, Proven, Talk, matches};
+
+/// Says lines.
+pub struct Signer(End);
+
+/// Hears lines.
+pub struct Verifier(End);
+
+/// One direction of a connection.
+struct End {
+    key: [u8; 32],
+    role: &'static [u8; 16],
+    /// Lines so far.
+    count: u64,
+}
+
+impl End {
+    fn proof(&self, line: &str) -> blake3::Hash {
+        let mut h = blake3::Hasher::new_keyed(&self.key);
+        h.update(self.role);
+        h.update(&self.count.to_le_bytes());
+        h.update(line.as_bytes());
+        h.finalize()
+    }
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Signer {{ {} lines }}", self.0.count)
+    }
+}
+
+impl std::fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Verifier {{ {} lines }}", self.0.count)
+    }
+}
+
+impl Signer {
+    /// The text of one or more lines, each with its newline, as it is sent.
+    pub fn sign(&mut self, lines: &str) -> String {
+        let mut signed = String::new();
+        for line in lines.lines() {
+            let proof = self.0.proof(line);
+            self.0.count += 1;
+            signed += &format!("{} {line}\n", proof.to_hex());
+        }
+        signed
+    }
+}
+
+impl Verifier {
+    /// The text of a line that came, without its newline; nothing if it is not the next one of the other side.
+    pub fn check<'a>(&mut self, line: &'a str) -> Option<&'a str> {
+        let (proof, said) = line.split_once(' ')?;
+        if !matches(
+            self.0.proof(said),
+            blake3::Hash::from_hex(proof).ok()?.as_bytes(),
+        ) {
+            return None;
+        }
+        self.0.count += 1;
+        Some(said)
+    }
+}
+
+fn ends(talk: &Talk, ours: &'static [u8; 16], theirs: &'static [u8; 16]) -> (Signer, Verifier) {
+    let key = *talk.proof(LINES).as_bytes();
+    let end = |role| End {
+        key,
+        role,
+        count: 0,
+    };
+    (Signer(end(ours)), Verifier(end(theirs)))
+}
+
+const LINES: &[u8; 16] = b"kw lines        ";
+
+impl Answered {
+    /// What this side says its lines with, and hears the other's.
+    pub fn lines(&self) -> (Signer, Verifier) {
+        ends(&self.talk, INITIATOR, ACCEPTOR)
+    }
+}
+
+impl Proven {
+    /// What this side says its lines with, and hears the other's.
+    pub fn lines(&self) -> (Signer, Verifier) {
+        ends(&self.talk, ACCEPTOR, INITIATOR)
+    }
+}
