@@ -21,7 +21,9 @@ mod built;
 mod coverage;
 mod header;
 mod man;
+mod roff;
 mod shells;
+mod words;
 
 pub use api::{Api, Constant, Direction, Function, Null, Param, Type};
 pub use built::Built;
@@ -29,6 +31,7 @@ pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use header::{header, prototype};
 pub use man::man_pages;
 pub use shells::shells;
+pub use words::{Kind, Summary, Text, Who, Words};
 
 use std::path::{Path, PathBuf};
 
