@@ -116,7 +116,19 @@ pub struct Api {
     pub removed: Vec<Removed>,
 }
 
+impl Param {
+    /// Whether it is an array.
+    pub fn is_array(&self) -> bool {
+        self.c_type.contains('[')
+    }
+}
+
 impl Function {
+    /// Whether the requests that its chapter gives are for communication, access to files or windows.
+    pub fn chapter_has_operations(&self) -> bool {
+        self.chapter != "external"
+    }
+
     /// Whether it belongs to the tool interface (errors are returned, no error handler is asked).
     pub fn is_tool(&self) -> bool {
         self.name.starts_with("MPI_T_")
@@ -276,7 +288,7 @@ fn param(row: [String; 7]) -> Result<Param, Error> {
     })
 }
 
-fn table<const N: usize>(dir: &Path, file: &str) -> Result<Vec<[String; N]>, Error> {
+pub(crate) fn table<const N: usize>(dir: &Path, file: &str) -> Result<Vec<[String; N]>, Error> {
     let path = dir.join(file);
     let text = std::fs::read_to_string(&path)
         .map_err(|e| Error(format!("cannot read {}: {e}", path.display())))?;

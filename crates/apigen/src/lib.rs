@@ -22,7 +22,9 @@ mod coverage;
 mod header;
 mod man;
 mod removed;
+mod roff;
 mod shells;
+mod words;
 
 pub use api::{Api, Constant, Direction, Function, Null, Param, Removed, Type};
 pub use built::Built;
@@ -30,6 +32,7 @@ pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use header::{header, prototype};
 pub use man::man_pages;
 pub use shells::shells;
+pub use words::{Kind, Summary, Text, Who, Words};
 
 use std::path::{Path, PathBuf};
 

@@ -1,62 +1,148 @@
-//! Writes the man pages (section 3): prototype, parameters, errors, whether it is built.
+//! Writes the man pages (section 3): what the function does, its parameters, what can go wrong, an example.
 
-use crate::{Api, Built, Direction, Function, Param, prototype};
+use crate::roff::{program, text};
+use crate::words::{Summary, Text, Who, Words};
+use crate::{Api, Built, Direction, Error, Function, Null, Param, prototype};
 use std::fmt::Write;
 
+/// Kinds of results of the tool interface that need not be taken.
+const OPTIONAL: &[&str] = &[
+    "BIND_TYPE",
+    "STRING",
+    "STRING_LENGTH",
+    "TOOLS_ENUM",
+    "TOOL_VAR_VERBOSITY",
+    "VARIABLE_SCOPE",
+];
+
 /// `(file name, text)` of every page. A twin's page is a reference to its function's page.
-pub fn man_pages(api: &Api, built: &Built) -> Vec<(String, String)> {
-    api.functions
-        .iter()
-        .map(|f| {
-            let text = match &f.twin_of {
-                Some(base) => format!(".so man3/{base}.3\n"),
-                None => page(f, api, built),
-            };
-            (format!("{}.3", f.name), text)
-        })
-        .collect()
+pub fn man_pages(api: &Api, words: &Words, built: &Built) -> Result<Vec<(String, String)>, Error> {
+    let page = |f: &Function| {
+        let page = match &f.twin_of {
+            Some(base) => format!(".so man3/{base}.3\n"),
+            None => page(f, api, words, built)?,
+        };
+        Ok((format!("{}.3", f.name), page))
+    };
+    api.functions.iter().map(page).collect()
 }
 
-fn page(f: &Function, api: &Api, built: &Built) -> String {
+fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String, Error> {
+    let summary = words
+        .summaries
+        .get(&f.name)
+        .ok_or_else(|| Error(format!("summaries.tsv has no row for {}", f.name)))?;
+    let none = Text::default();
+    let long = words.texts.get(&f.name).unwrap_or(&none);
     let is_built = !f.code || built.path(f, api).is_some();
     let mut out = String::new();
+    head(&mut out, f, api, summary);
+    description(&mut out, f, summary, long);
+    parameters(&mut out, f, words)?;
+    let _ = writeln!(out, ".SH RESULT\n{}", result(f));
+    errors(&mut out, f, summary, words)?;
+    mistakes(&mut out, long);
+    if !long.example.is_empty() {
+        let _ = writeln!(out, ".SH EXAMPLE\n.EX\n{}.EE", program(&long.example));
+    }
+    let _ = writeln!(out, ".SH STATUS\n{}", status(f, summary, is_built));
+    see(&mut out, summary);
+    Ok(out)
+}
+
+/// NAME and SYNOPSIS, with the function's twin.
+fn head(out: &mut String, f: &Function, api: &Api, summary: &Summary) {
+    let twin = |t: &&Function| t.twin_of.as_deref() == Some(&f.name);
+    let twin = api.functions.iter().find(twin);
+    let name = twin.map_or(f.name.clone(), |t| format!("{}, {}", f.name, t.name));
     let _ = writeln!(out, ".TH {} 3 \"\" Kittiwake \"MPI 5.0\"", f.name);
-    let _ = writeln!(out, ".SH NAME\n{} \\- MPI 5.0, {}", f.name, f.chapter);
-    let _ = writeln!(
-        out,
-        ".SH SYNOPSIS\n.nf\n#include <mpi.h>\n\n{};",
-        prototype(f, "")
-    );
-    for twin in api
-        .functions
-        .iter()
-        .filter(|t| t.twin_of.as_deref() == Some(&f.name))
-    {
-        let _ = writeln!(out, "{};", prototype(twin, ""));
+    let _ = writeln!(out, ".SH NAME\n{name} \\- {}", text(&summary.text));
+    let _ = writeln!(out, ".SH SYNOPSIS\n.nf\n#include <mpi.h>\n.PP");
+    let _ = writeln!(out, "{};", text(&prototype(f, "")));
+    if let Some(twin) = twin {
+        let _ = writeln!(out, "{};", text(&prototype(twin, "")));
     }
     out.push_str(".fi\n");
-    if !f.params.is_empty() {
+}
+
+fn description(out: &mut String, f: &Function, summary: &Summary, long: &Text) {
+    let mut first = summary.text.clone();
+    first[..1].make_ascii_uppercase();
+    let _ = writeln!(out, ".SH DESCRIPTION\n{}.", text(&first));
+    let family = [request(f), who(f, summary)];
+    let more = family.into_iter().flatten().chain(long.details.clone());
+    for paragraph in more {
+        let _ = writeln!(out, ".PP\n{}", text(&paragraph));
+    }
+}
+
+/// What every call that gives a request asks of the program.
+fn request(f: &Function) -> Option<String> {
+    let gives = |p: &Param| p.kind == "REQUEST" && p.direction == Direction::Out;
+    if !f.params.iter().any(gives) || !f.chapter_has_operations() {
+        return None;
+    }
+    let sentence = if f.name.ends_with("_init") {
+        "Nothing is communicated yet: MPI_Start starts the operation, as often as wanted, and MPI_Wait or MPI_Test \
+         completes each start. MPI_Request_free ends it. The arguments stay in use until then."
+    } else {
+        "The operation is not complete when the call returns: until MPI_Wait, MPI_Test or one of their relatives has \
+         completed the request, do not change what is sent and do not touch what is received."
+    };
+    Some(sentence.to_string())
+}
+
+fn who(f: &Function, summary: &Summary) -> Option<String> {
+    let over = |p: &&Param| matches!(p.kind.as_str(), "COMMUNICATOR" | "WINDOW" | "FILE");
+    let reads = |p: &&Param| p.direction != Direction::Out;
+    match summary.who {
+        Who::Named => None,
+        Who::Local => Some("It is local: it waits for no other process.".into()),
+        Who::Collective => Some(match f.params.iter().filter(reads).find(over) {
+            Some(p) => format!(
+                "It is collective: all processes of {} call it, and all of them call the collective operations on it \
+                 in the same order.",
+                p.name
+            ),
+            None => "It is collective: all processes that are concerned call it.".into(),
+        }),
+    }
+}
+
+fn parameters(out: &mut String, f: &Function, words: &Words) -> Result<(), Error> {
+    if f.fixed_params().next().is_some() {
         out.push_str(".SH PARAMETERS\n");
     }
     for p in f.fixed_params() {
-        let _ = writeln!(out, ".TP\n.I {}\n{}", p.name, describe(p));
+        let meaning = &words.kind(p)?.meaning;
+        let _ = writeln!(out, ".TP\n.I {}\n{}", p.name, text(&describe(p, meaning)));
     }
-    let _ = writeln!(out, ".SH RESULT\n{}", result(f));
-    let _ = writeln!(out, ".SH STATUS\n{}", status(f, is_built));
-    out
+    Ok(())
 }
 
-fn describe(p: &Param) -> String {
+fn describe(p: &Param, meaning: &str) -> String {
     let way = match p.direction {
-        Direction::In => "in",
-        Direction::Out => "out",
-        Direction::InOut => "in and out",
+        Direction::In => "In",
+        Direction::Out => "Out",
+        Direction::InOut => "In and out",
     };
-    let mut text = format!("{way}: {}", p.kind.to_ascii_lowercase().replace('_', " "));
-    if let Some(length) = &p.length {
-        let _ = write!(text, ", {length} elements");
-    }
-    text
+    let array = match (&p.length, p.is_array()) {
+        (Some(length), true) => format!("an array of {length} entries, each "),
+        (None, true) => "an array, each entry ".to_string(),
+        _ => String::new(),
+    };
+    let null = match (p.null, p.kind.as_str()) {
+        (Null::Yes, "STATUS") if p.name.starts_with("array") => {
+            "; MPI_STATUSES_IGNORE when they are not wanted"
+        }
+        (Null::Yes, "STATUS") => "; MPI_STATUS_IGNORE when it is not wanted",
+        (Null::Yes, "ERROR_CODE") => "; MPI_ERRCODES_IGNORE when they are not wanted",
+        (Null::Yes, kind) if p.direction != Direction::In && OPTIONAL.contains(&kind) => {
+            "; may be NULL when it is not wanted"
+        }
+        _ => "",
+    };
+    format!("{way}: {array}{meaning}{null}.")
 }
 
 fn result(f: &Function) -> &'static str {
@@ -64,21 +150,98 @@ fn result(f: &Function) -> &'static str {
         (false, _) => "The value; no error is reported.",
         (true, true) => "MPI_SUCCESS or an error code. No error handler is called.",
         (true, false) => {
-            "MPI_SUCCESS, or an error code after the error handler of the object was called."
+            "MPI_SUCCESS, or an error code after the error handler of the object was called. The error handler that is \
+             there at first ends the job; with MPI_ERRORS_RETURN the code comes back."
         }
     }
 }
 
-fn status(f: &Function, built: bool) -> String {
-    let when = if f.always {
-        "May be called at any time, also before initialisation and after finalisation."
-    } else {
-        "May be called between initialisation and finalisation."
-    };
+fn errors(out: &mut String, f: &Function, summary: &Summary, words: &Words) -> Result<(), Error> {
+    let mut classes: Vec<&str> = Vec::new();
+    for p in f.fixed_params() {
+        let kind = words.kind(p)?.error.as_deref();
+        match (p.direction, p.null) {
+            (Direction::Out, _) if p.kind == "BUFFER" => classes.extend(kind),
+            (Direction::Out, Null::No) => classes.push("MPI_ERR_ARG"),
+            (Direction::Out, _) => {}
+            _ => classes.extend(kind),
+        }
+    }
+    if f.is_tool() {
+        classes.retain(|c| c.starts_with("MPI_T_"));
+    }
+    classes.extend(summary.errors.iter().map(String::as_str));
+    if f.code && !classes.is_empty() {
+        out.push_str(".SH ERRORS\nThese classes can come:\n");
+        for (i, class) in classes.iter().enumerate() {
+            if !classes[..i].contains(class) {
+                let meaning = words.errors.get(*class);
+                let meaning =
+                    meaning.ok_or_else(|| Error(format!("errors.tsv has no row for {class}")))?;
+                let _ = writeln!(out, ".TP\n.B {class}\n{}.", text(&capital(meaning)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn capital(sentence: &str) -> String {
+    let mut sentence = sentence.to_string();
+    sentence[..1].make_ascii_uppercase();
+    sentence
+}
+
+fn mistakes(out: &mut String, long: &Text) {
+    if !long.mistakes.is_empty() {
+        out.push_str(".SH MISTAKES\nWhat goes wrong most often:\n");
+    }
+    for mistake in &long.mistakes {
+        let _ = writeln!(out, ".IP \\(bu 2\n{}", text(mistake));
+    }
+}
+
+fn status(f: &Function, summary: &Summary, built: bool) -> String {
     let have = if built {
         "Built."
     } else {
         "Not built yet: it answers MPI_ERR_UNSUPPORTED_OPERATION."
     };
-    format!("{have} {when}")
+    let old = match summary.see.first() {
+        Some(successor) if f.chapter == "deprecated" => {
+            format!(" Deprecated: new programs use {successor}.")
+        }
+        _ => String::new(),
+    };
+    format!("{have}{old} {}", when(f))
+}
+
+/// When it may be called.
+fn when(f: &Function) -> &'static str {
+    match f.name.as_str() {
+        "MPI_Init" | "MPI_Init_thread" => {
+            "May be called once in a process, by one of the two, and not after MPI_Finalize; a program that wants MPI \
+             again and again opens sessions."
+        }
+        "MPI_T_init_thread" => "May be called at any time, as often as wanted.",
+        _ if f.is_tool() => {
+            "May be called between MPI_T_init_thread and MPI_T_finalize, also before MPI is initialised and after it was \
+             finalised."
+        }
+        _ if f.always => {
+            "May be called at any time, also before initialisation and after finalisation."
+        }
+        _ => "May be called between initialisation and finalisation.",
+    }
+}
+
+fn see(out: &mut String, summary: &Summary) {
+    out.push_str(".SH SEE ALSO\n");
+    for name in &summary.see {
+        let _ = writeln!(out, ".BR {name} (3),");
+    }
+    let _ = writeln!(
+        out,
+        ".BR kittiwake (7)\n.PP\nMPI 5.0, section {}",
+        summary.paragraph
+    );
 }

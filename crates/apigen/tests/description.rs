@@ -1,10 +1,14 @@
 //! The description is whole, and what is generated from it follows what is built.
 
-use kw_apigen::{Api, Built, coverage, header, man_pages, shells, workspace_paths};
+use kw_apigen::{Api, Built, Words, coverage, header, man_pages, shells, workspace_paths};
 use std::path::{Path, PathBuf};
 
 fn api() -> Api {
     Api::read(&workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR"))).0).unwrap()
+}
+
+fn words() -> Words {
+    Words::read(&workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR"))).0).unwrap()
 }
 
 /// A folder of calls with one file in it.
@@ -54,7 +58,7 @@ fn everything_is_generated_even_when_nothing_is_built() {
             f.name
         );
     }
-    assert_eq!(man_pages(&api, &nothing).len(), 664);
+    assert_eq!(man_pages(&api, &words(), &nothing).unwrap().len(), 664);
     let built = coverage(&api, &nothing).iter().filter(|c| c.built).count();
     assert_eq!(built, api.functions.iter().filter(|f| !f.code).count());
 }
@@ -81,4 +85,51 @@ fn a_wrong_number_of_parameters_is_a_sentence() {
         error.to_string(),
         "kw_mpi::calls::p2p::barrier takes 2 parameters after mpi, but MPI_Barrier has 1"
     );
+}
+
+#[test]
+fn the_words_are_whole() {
+    let (api, words) = (api(), words());
+    let known = |name: &String| assert!(api.function(name).is_some(), "{name} is no function");
+    let own = api.functions.iter().filter(|f| f.twin_of.is_none());
+    assert_eq!(words.summaries.len(), own.count());
+    for (name, summary) in &words.summaries {
+        known(name);
+        summary.see.iter().for_each(known);
+        assert!(
+            summary.text.starts_with(|c: char| c.is_ascii_lowercase())
+                && !summary.text.ends_with('.'),
+            "{name}: {}",
+            summary.text
+        );
+    }
+    for (name, text) in &words.texts {
+        known(name);
+        let whole = !text.details.is_empty() && !text.mistakes.is_empty();
+        assert!(whole && text.example.contains("MPI_Finalize"), "{name}.md");
+    }
+    assert!(words.texts.len() >= 30);
+}
+
+#[test]
+fn a_page_speaks_plainly() {
+    let (api, words) = (api(), words());
+    let pages = man_pages(&api, &words, &Built::nothing()).unwrap();
+    let page = |name: &str| &pages.iter().find(|(file, _)| file == name).unwrap().1;
+    let bcast = page("MPI_Bcast.3");
+    assert!(bcast.contains(".SH NAME\nMPI_Bcast, MPI_Bcast_c \\- broadcasts a buffer"));
+    assert!(bcast.contains(".I count\nIn: number of elements (not bytes), 0 or more.\n"));
+    assert!(bcast.contains(".B MPI_ERR_ROOT\n") && bcast.contains("Not built yet"));
+    assert!(page("MPI_Init.3").contains("not after MPI_Finalize"));
+    assert!(!page("MPI_Init.3").contains("at any time, also"));
+    assert!(page("MPI_Attr_get.3").contains("new programs use MPI_Comm_get_attr"));
+    for (file, text) in &pages {
+        for p in api.functions.iter().flat_map(|f| &f.params) {
+            let raw = p.kind.to_ascii_lowercase().replace('_', " ");
+            assert!(
+                !raw.starts_with("poly") || !text.contains(&raw),
+                "{file}: {raw}"
+            );
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `apigen header | coverage | man DIR | shells`: writes what follows from `api/`. Runs from the root of the repository.
 #![forbid(unsafe_code)]
 
-use kw_apigen::{Api, Built, Error, coverage, coverage_text, header, man_pages, shells};
+use kw_apigen::{Api, Built, Error, Words, coverage, coverage_text, header, man_pages, shells};
 use std::path::Path;
 
 const USAGE: &str =
@@ -32,7 +32,8 @@ fn run(words: &[&str]) -> Result<(), Error> {
 fn man(dir: &Path, api: &Api, built: &Built) -> Result<(), Error> {
     let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(bad)?;
-    for (file, text) in man_pages(api, built) {
+    let words = Words::read(Path::new("api"))?;
+    for (file, text) in man_pages(api, &words, built)? {
         std::fs::write(dir.join(file), text).map_err(bad)?;
     }
     Ok(())
