@@ -72,8 +72,10 @@ pub struct AppPlan {
 pub struct Machine {
     /// Its name, as the user wrote it if it was named.
     pub name: String,
-    /// Whether it is this one.
+    /// Whether it is this one, and its ranks are ours to start.
     pub here: bool,
+    /// Whether it stands for some ranks of this one, which a helper here starts ([`Plan::share_out`]).
+    pub shared_out: bool,
 }
 
 /// How other hosts are reached.
@@ -126,6 +128,26 @@ impl Plan {
     pub fn here(&self) -> Vec<usize> {
         let here = |r: &usize| self.machines[self.ranks[*r].machine].here;
         (0..self.ranks.len()).filter(here).collect()
+    }
+}
+
+impl Plan {
+    /// Gives the ranks of this machine to helpers on it, `each` to one, because a single process cannot open the files for
+    /// all. They stay ranks of one host.
+    pub fn share_out(&mut self, each: usize) {
+        for ranks in self.here().chunks(each) {
+            let whole = &self.machines[self.ranks[ranks[0]].machine];
+            let part = Machine {
+                name: whole.name.clone(),
+                here: false,
+                shared_out: true,
+            };
+            let number = self.machines.len();
+            self.machines.push(part);
+            for rank in ranks {
+                self.ranks[*rank].machine = number;
+            }
+        }
     }
 }
 
@@ -226,6 +248,7 @@ fn machines(request: &Request) -> Result<Vec<Host>, Verdict> {
 fn machine(host: Host) -> Machine {
     Machine {
         here: host.name == kw_sys::host::name(),
+        shared_out: false,
         name: host.name,
     }
 }

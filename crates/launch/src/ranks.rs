@@ -157,17 +157,22 @@ impl Ranks {
         }
     }
 
+    /// The limit of open files that we were started with.
+    pub fn files(&self) -> Option<u64> {
+        self.files
+    }
+
+    /// How many ranks can be started with the files that we may still open. A helper costs as many files as a rank.
+    pub fn room(&self) -> usize {
+        kw_sys::process::spare_files().saturating_sub(START_FILES) / RANK_FILES
+    }
+
     /// Whether so many ranks can be started with the files that we may still open.
     pub fn check_files(&self, ranks: usize) -> Result<(), Verdict> {
-        let spare = kw_sys::process::spare_files();
-        if RANK_FILES * ranks + START_FILES <= spare {
-            return Ok(());
+        match self.room() {
+            room if ranks <= room => Ok(()),
+            room => Err(too_many(ranks, room)),
         }
-        let fit = spare.saturating_sub(START_FILES) / RANK_FILES;
-        Err(Verdict::misuse(format!(
-            "{ranks} ranks on one host need {RANK_FILES} open files each, and the limit leaves room for {fit} ranks; raise it \
-             (ulimit -n), or use more hosts"
-        )))
     }
 
     /// Starts a rank and watches what it says.
@@ -366,6 +371,14 @@ fn rank_env(b: &Begin, fd: i32) -> Env {
         env.push((name.into(), value.into()));
     }
     env
+}
+
+/// The sentence when the limit of open files leaves room for `room` ranks only.
+pub fn too_many(ranks: usize, room: usize) -> Verdict {
+    Verdict::misuse(format!(
+        "{ranks} ranks on one host need {RANK_FILES} open files each, and the limit leaves room for {room} ranks; raise it \
+         (ulimit -n), or use more hosts"
+    ))
 }
 
 fn raise_files() -> Option<u64> {

@@ -15,7 +15,8 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::plan::Plan;
+use crate::args::Binding;
+use crate::plan::{Machine, Plan};
 use crate::ranks::{Env, Heard, Source, hear, watch};
 
 use crate::verdict::Verdict;
@@ -67,17 +68,50 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// The words of the command that reaches a host and starts the helper there.
+fn reaching(plan: &Plan, name: &str) -> Vec<String> {
+    let helper = plan.reach.helper.to_string_lossy();
+    let helper = match plan.reach.shell {
+        true => quoted(&helper),
+        false => helper.into_owned(),
+    };
+    let words = plan.reach.command.iter().cloned();
+    words
+        .chain([name.to_string(), helper, "--helper".to_string()])
+        .collect()
+}
+
+/// The path of this program.
+fn own_path() -> Result<String, Verdict> {
+    let path = std::env::current_exe().map_err(|e| Verdict::system("find mpiexec itself", e))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
 impl Remote {
-    /// Starts the command that reaches a host.
-    pub fn start(plan: &Plan, machine: usize, epoll: &OwnedFd) -> Result<Remote, Verdict> {
-        let name = &plan.machines[machine].name;
-        let words = &plan.reach.command;
+    /// Starts the command that reaches a host; on this machine that is the helper itself, with our own limit of open `files`.
+    pub fn start(
+        plan: &Plan,
+        machine: usize,
+        epoll: &OwnedFd,
+        files: Option<u64>,
+    ) -> Result<Remote, Verdict> {
+        let Machine {
+            name, shared_out, ..
+        } = &plan.machines[machine];
+        let words = match shared_out {
+            true => vec![own_path()?, "--helper".to_string()],
+            false => reaching(plan, name),
+        };
         let failed = |e: &dyn std::fmt::Display| {
+            let command = match shared_out {
+                true => &words,
+                false => &plan.reach.command,
+            };
             Verdict::new(
                 1,
                 format!(
                     "host {name} cannot be reached: '{}' cannot be started: {e}",
-                    words.join(" ")
+                    command.join(" ")
                 ),
             )
         };
@@ -89,17 +123,7 @@ impl Remote {
         let [first, rest @ ..] = &words[..] else {
             return Err(failed(&"it is empty"));
         };
-        let helper = plan.reach.helper.to_string_lossy();
-        let helper = match plan.reach.shell {
-            true => quoted(&helper),
-            false => helper.into_owned(),
-        };
-        let args: Vec<_> = rest
-            .iter()
-            .cloned()
-            .chain([name.clone(), helper, "--helper".to_string()])
-            .map(Into::into)
-            .collect();
+        let args: Vec<_> = rest.iter().map(Into::into).collect();
         let here = crate::plan::current_dir()?;
         let program = crate::plan::find(first.as_ref(), None, &here, std::env::var_os("PATH"))
             .map_err(|v| failed(&v.sentence))?;
@@ -112,7 +136,7 @@ impl Remote {
             stdio: [in_r, out_w, err_w],
             keep: None,
             cpus: &[],
-            files: None,
+            files: files.filter(|_| *shared_out),
         })
         .map_err(|e| failed(&e))?;
         let number = machine as u32;
@@ -309,10 +333,15 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
     use std::os::unix::ffi::OsStrExt;
     let here = crate::plan::current_dir()?;
     let bytes = |s: &std::ffi::OsString| s.as_bytes().to_vec();
+    // What a helper on this machine starts is bound to nothing, and was shown already.
+    let shared_out = plan.machines[machine].shared_out;
+    let bind = match shared_out {
+        true => Binding::None,
+        false => plan.bind,
+    };
     let programs = plan.apps.iter().map(|a| Program {
         words: a.words.iter().map(bytes).collect(),
-        env: a
-            .env_away
+        env: if shared_out { &a.env } else { &a.env_away }
             .iter()
             .map(|(k, v)| (bytes(k), bytes(v)))
             .collect(),
@@ -336,8 +365,8 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
         number: machine as u32,
         host: plan.machines[machine].name.clone(),
         size: plan.ranks.len() as u32,
-        bind: plan.bind.word().to_string(),
-        map: plan.map,
+        bind: bind.word().to_string(),
+        map: plan.map && !shared_out,
         programs: programs.collect(),
         seats: seats.collect(),
     })

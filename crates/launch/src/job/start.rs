@@ -9,7 +9,7 @@ use super::late::Late;
 use super::{GATHERING, Job, Phase, Rank};
 use crate::output::{Sink, Splitter};
 use crate::plan::Plan;
-use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, watch};
+use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, too_many, watch};
 use crate::remote::{self, Remote};
 use crate::stdin::{self, Relay};
 use crate::verdict::Verdict;
@@ -47,7 +47,9 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
     watch(&job.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
-    let started = gather(&mut job).and_then(|()| start_all(&mut job, &name, &mark, usable));
+    let started = make_room(&mut job)
+        .and_then(|()| gather(&mut job))
+        .and_then(|()| start_all(&mut job, &name, &mark, usable));
     if let Err(verdict) = started {
         job.kill_all();
         job.part(true);
@@ -58,11 +60,27 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     Ok(job)
 }
 
+/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some each. They bind nothing,
+/// so bound ranks stay with us.
+fn make_room(job: &mut Job) -> Result<(), Verdict> {
+    let here = job.plan.here();
+    let room = job.here.room();
+    if here.len() <= room || here.iter().any(|r| !job.plan.ranks[*r].cpus.is_empty()) {
+        return Ok(());
+    }
+    // What a helper has open itself is no more than what we have.
+    if here.len() > room * room {
+        return Err(too_many(here.len(), room * room));
+    }
+    job.plan.share_out(room);
+    Ok(())
+}
+
 /// Reaches the other hosts, all at once, before anything is started anywhere.
 fn gather(job: &mut Job) -> Result<(), Verdict> {
     for machine in 0..job.plan.machines.len() {
         if !job.plan.machines[machine].here && job.plan.on(machine).next().is_some() {
-            let remote = Remote::start(&job.plan, machine, &job.epoll)?;
+            let remote = Remote::start(&job.plan, machine, &job.epoll, job.here.files())?;
             job.away.push(remote);
         }
     }

@@ -76,9 +76,10 @@ pub(crate) fn let_go(mpi: &Mpi, owner: Owner) -> Res {
     if !guard.above.buffers.is_attached(owner) {
         return Ok(());
     }
-    let mut guard = flush(mpi, guard, owner)?;
-    guard.above.buffers.detach(owner);
-    Ok(())
+    // It is empty also when a message in it was lost.
+    let flushed = flush(mpi, guard, owner).map(drop);
+    mpi.lock().above.buffers.detach(owner);
+    flushed
 }
 
 fn iflush(mut guard: Guard<'_>, owner: Owner, request: Out<RequestH>) -> Res {

@@ -1,10 +1,12 @@
 //! Communicators: what can be asked of one, its hints, and how it goes (MPI 5.0, 7.4).
 
 use crate::calls::attr::delete_all;
+use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
 use crate::objects::attributes::Owner;
+use crate::objects::buffered;
 use crate::objects::info::Info;
 use crate::state::Mpi;
 use kw_sys::args::Out;
@@ -69,7 +71,7 @@ pub(crate) fn hints(info: Option<&Info>) -> Option<Box<Info>> {
     (!known.is_empty()).then(|| Box::new(known))
 }
 
-/// MPI_Comm_free
+/// MPI_Comm_free. A buffer attached to it is detached when the messages in it have left.
 pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm, "comm_free")
 }
@@ -104,9 +106,10 @@ fn release(mpi: &Mpi, comm: Out<CommH>, function: &str) -> Res {
     }
     check::agree(mpi, handle, function)?;
     delete_all(mpi, Owner::Comm(handle))?;
+    let emptied = let_go(mpi, buffered::Owner::Comm(handle));
     forget(mpi, handle)?;
     comm.set(CommH::NULL);
-    Ok(())
+    emptied
 }
 
 /// MPI_Comm_get_parent: MPI_COMM_NULL, since nobody spawned this process.

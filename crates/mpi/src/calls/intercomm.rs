@@ -87,7 +87,8 @@ fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way>
     Ok((context, comm.rank, (remote_leader as u32, peer)))
 }
 
-/// MPI_Intercomm_create_from_groups
+/// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` mean something at the local leader only, which tells
+/// the others. An empty group makes nothing, without a message.
 #[allow(clippy::too_many_arguments)]
 pub fn intercomm_create_from_groups(
     mpi: &Mpi,
@@ -105,45 +106,64 @@ pub fn intercomm_create_from_groups(
         group: ours,
         session,
     } = guard.above.held_group(local_group)?;
-    let theirs = guard.above.group(remote_group)?;
+    let theirs = guard.above.group(remote_group);
     let hints = hints(guard.above.info_or_null(info)?);
     guard.above.check_errhandler(errhandler, Kind::Comm)?;
     drop(guard);
     let tag = string_tag(stringtag)?;
     newintercomm.set(CommH::NULL);
-    if ours.is_empty() && theirs.is_empty() {
+    if ours.is_empty() || theirs.as_ref().is_ok_and(|g| g.is_empty()) {
         return Ok(());
     }
     check_leader(local_leader, &ours, "local_leader")?;
-    check_leader(remote_leader, &theirs, "remote_leader")?;
-    check_disjoint(&ours, &theirs)?;
     let circle = bootstrap(mpi, ours.clone(), "local_group", tag)?;
-    let leaders = [local_leader as i64, remote_leader as i64];
-    let text = format!(" and leaders {local_leader} and {remote_leader}");
-    let said = Said::same(&leaders, text);
-    check::among(
-        &circle,
-        "intercomm_create_from_groups",
-        &[&ours, &theirs],
-        said,
-    )?;
-    let leader = ours.peer(local_leader as u32);
-    let other = theirs.peer(remote_leader as u32);
+    let said = Said::same(
+        &[local_leader as i64],
+        format!(" and local leader {local_leader}"),
+    );
+    check::among(&circle, "intercomm_create_from_groups", &[&ours], said)?;
     let rank = circle.rank;
+    let local = circle.led_by(local_leader as u32);
+    let mine = local.group.peer(0);
+    let mut other = Ok(Peer(0));
+    let mut word = [0u8; 2];
+    if local.rank == 0 {
+        other = theirs.and_then(|theirs| leader_of(&theirs, remote_leader, &ours));
+        word = [
+            other.is_ok() as u8,
+            other.as_ref().is_ok_and(|o| mine < *o) as u8,
+        ];
+    }
+    local.bcast(&mut word)?;
+    let other = other?;
+    if word[0] == 0 {
+        return fail(
+            Class::Group,
+            "the local leader's remote_group or remote_leader is invalid",
+        );
+    }
     let bridge = Bridge {
-        local: circle.led_by(local_leader as u32),
+        local,
         context: ContextId(BOOTSTRAP.0 | 1),
         purpose: Purpose::User(tag),
-        mine: leader.0,
+        mine: mine.0,
         other: (other.0, other),
-        first: leader < other,
+        first: word[1] == 1,
     };
-    let mut made = Comm::new(bridge.agree()?, ours, Some(theirs), rank);
+    let theirs = from_words(&bridge.swap_any(&to_words(&ours))?);
+    let mut made = Comm::new(bridge.agree()?, ours, Some(Arc::new(theirs)), rank);
     made.errhandler = errhandler;
     made.session = session;
     made.info = hints;
     newintercomm.set(mpi.lock().above.add_comm(made));
     Ok(())
+}
+
+/// The leader of the other group, if the two groups can be the sides of an intercommunicator.
+fn leader_of(theirs: &Group, leader: i32, ours: &Group) -> Res<Peer> {
+    check_leader(leader, theirs, "remote_leader")?;
+    check_disjoint(ours, theirs)?;
+    Ok(theirs.peer(leader as u32))
 }
 
 /// MPI_Intercomm_merge: those who said `high` come last; if both or none did, the group of the first leader comes first.
