@@ -93,6 +93,27 @@ static void structs(int n) {
     free(r);
 }
 
+// Every other byte, far beyond what goes at once: on the receiver's side, on the sender's, on both.
+static void single_bytes(int n, int scattered_from, int scattered_to) {
+    int scattered = check_rank == 0 ? scattered_from : scattered_to, step = scattered ? 2 : 1, k, wrong = 0;
+    char *b = malloc(2 * (size_t)n);
+    MPI_Datatype type;
+    MPI_Type_vector(n, 1, step, MPI_CHAR, &type);
+    MPI_Type_commit(&type);
+    memset(b, 0x55, 2 * (size_t)n);
+    if (check_rank == 0) {
+        for (k = 0; k < n; k++) b[step * k] = (char)(k * 7 + k / 251);
+        OK(MPI_Send(b, 1, type, 1, 1, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(b, 1, type, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (k = 0; k < n; k++) wrong += b[step * k] != (char)(k * 7 + k / 251);
+        for (k = 0; scattered && k < n; k++) wrong += b[2 * k + 1] != 0x55;
+        CHECK_EQ(wrong, 0);
+    }
+    MPI_Type_free(&type);
+    free(b);
+}
+
 // A message shorter than the receive, that ends inside an element.
 static void partial(void) {
     MPI_Datatype pair;
@@ -134,6 +155,7 @@ static void bottom(void) {
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     int n[] = {1, 7, 250, 3000, 20000, 300000}, i;
+    for (i = 0; i < 4; i++) single_bytes(1234567, i & 1, i >> 1);
     for (i = 0; i < 6; i++) {
         vectors(n[i]);
         structs(n[i] / 4 + 1);
