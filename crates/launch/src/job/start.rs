@@ -134,6 +134,7 @@ fn empty(
         verdict: None,
         asked: None,
         crash: None,
+        aborted: Vec::new(),
         joined: false,
         doubted: false,
         guard,
