@@ -1,6 +1,6 @@
 //! A wait that lasts: whether it is for a rank that has called MPI_Finalize and never ends ([`kw_proto::p2p::Awaits`]).
 //!
-//! Called by the thread that waits, with the lane held, before it goes back to sleep.
+//! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
 use crate::collective::Watch;
 use crate::engine::{Engine, Failure, Outcome, ReqId};
@@ -21,7 +21,7 @@ impl Engine {
 
     /// Asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
     /// several requests goes on while any of them can end.
-    pub(crate) fn doubt(&mut self, on: WaitOn<'_>) {
+    pub fn doubt(&mut self, on: WaitOn<'_>) {
         if self.machine.is_leaving() {
             return;
         }

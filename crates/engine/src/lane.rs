@@ -347,7 +347,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
     let (full, crowded) = (guard.spin, guard.crowded);
     let (mut spin, mut woken) = (full, false);
     let mut idle = 0u32;
-    let (mut since, mut slept_since) = (None, None);
+    let (mut since, mut began, mut doubt_at) = (None, None, None);
     loop {
         let Some(engine) = guard.engine.as_mut() else {
             return;
@@ -399,11 +399,15 @@ fn poll_until<T: Send + 'static, E: Polled>(
                 true => Duration::ZERO,
                 false => guard.fetch_time(),
             };
-            if waited >= spin + longer {
-                let doubtful = now.since(*slept_since.get_or_insert(now)) >= DOUBT;
-                if doubtful && guard.doubt(on, ready) {
+            let tired = waited >= spin + longer;
+            let doubtful = now.since(*began.get_or_insert(now)) >= DOUBT;
+            if doubtful && (tired || doubt_at.is_none_or(|at| now >= at)) {
+                doubt_at = Some(now + DOUBT);
+                if guard.doubt(on, ready) {
                     return guard.count(Counter::WaitsSlept);
                 }
+            }
+            if tired {
                 let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
                 if sleep_once(guard, on, most, ready) {
                     return guard.count(Counter::WaitsSlept);
@@ -420,7 +424,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Before another sleep of a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
+    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
     /// threads that are parked, too.
     #[cold]
     fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
@@ -611,7 +615,7 @@ impl<T, E: Polled> Inner<T, E> {
 
     /// Wakes the parked threads whose requests have ended.
     #[inline]
-    fn wake_waiters(&mut self) {
+    pub(crate) fn wake_waiters(&mut self) {
         if !self.waiters.is_empty() {
             self.wake_parked();
         }

@@ -8,8 +8,11 @@
 //! a count; now and then it asks the system whether this thread had to wait for its processor, and while it does another program runs
 //! there, and the row does the same.
 //!
+//! A row that has lasted as long as a wait is doubted ([`crate::departed`]): whom it depends on is asked whether it has left.
+//!
 //! Called with the lane held, in the thread of the program that looks.
 
+use crate::departed::DOUBT;
 use crate::engine::Engine;
 use crate::lane::{Guard, Inner, Role, WaitOn, sleep_once};
 use crate::polled::Sleep;
@@ -23,8 +26,8 @@ use std::time::Duration;
 const ROW_SHARED: u32 = 4;
 /// Likewise where each rank has a processor.
 const ROW_ALONE: u32 = 1024;
-/// A program that takes longer for [`ROW_SHARED`] looks computes between them. (`MPI_Test` takes 0.1 us, a loop of Python 1 us.)
-const AWAY: Duration = Duration::from_micros(4);
+/// A program that takes longer for a look, on average, computes between them. (`MPI_Test` takes 0.1 us, a loop of Python 1 us.)
+const AWAY: Duration = Duration::from_micros(1);
 /// A row lets others run so often: a change of processes costs a tenth of that.
 const YIELD_EVERY: Duration = Duration::from_micros(10);
 /// Shortest and longest sleep: the system's timers are no finer, and the program may look for what no message brings.
@@ -33,18 +36,61 @@ const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Another program runs on our processor when this thread waited for it for more than this part of the time.
 const PART_TAKEN: u32 = 10;
+/// What a pause between two looks takes off the time of looks in vain: the system has paused the program, or the program computes. It
+/// computes if the looks between two pauses are shorter.
+const GAP: Duration = Duration::from_micros(500);
+/// How often a row is doubted that has lasted.
+const DOUBT_EVERY: Duration = Duration::from_millis(10);
 
 /// Looks in vain in a row, of all threads of this rank.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PollBackoff {
-    row: u32,
     /// [`Inner::entries`] at the last look.
     entries: u64,
-    /// When the row was first timed, when it last let others run, and when its last look ended.
-    times: Option<[Tick; 3]>,
-    /// How long the row has slept.
-    slept: Duration,
+    /// Looks in vain until the row is timed again.
+    left: u32,
+    /// Of so many looks one is timed.
+    step: u32,
+    times: Option<Times>,
+    /// How long the program has looked in vain and done nothing else, its gaps deducted.
+    vain: Duration,
     rival: Rival,
+}
+
+/// A row that is timed.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    since: Tick,
+    /// When it last let others run.
+    yielded: Tick,
+    /// When its last timed look ended.
+    last: Tick,
+    /// How long it has slept.
+    slept: Duration,
+}
+
+impl Times {
+    fn new(now: Tick) -> Times {
+        Times {
+            since: now,
+            yielded: now,
+            last: now,
+            slept: Duration::ZERO,
+        }
+    }
+}
+
+impl Default for PollBackoff {
+    fn default() -> PollBackoff {
+        PollBackoff {
+            entries: 0,
+            left: ROW_SHARED,
+            step: ROW_SHARED,
+            times: None,
+            vain: Duration::ZERO,
+            rival: Rival::default(),
+        }
+    }
 }
 
 /// Whether another program runs on the processor of the thread that looks.
@@ -56,51 +102,75 @@ struct Rival {
 }
 
 impl PollBackoff {
-    /// Notes a look in vain; whether it is one of many.
+    /// Notes a look in vain; whether it is one of many, and to be timed.
     #[inline]
-    fn note(&mut self, entries: u64, moved: bool, crowded: bool) -> bool {
+    fn note(&mut self, entries: u64, moved: bool) -> bool {
         let next = entries == self.entries + 1 && !moved;
         self.entries = entries;
         if !next {
-            self.row = 0;
-            self.times = None;
+            (self.left, self.times, self.vain) = (self.step, None, Duration::ZERO);
             return false;
         }
-        self.row = self.row.saturating_add(1);
-        self.row
-            .is_multiple_of(match crowded || self.rival.is_there {
-                true => ROW_SHARED,
-                false => ROW_ALONE,
-            })
+        self.left -= 1;
+        self.left == 0
     }
 
-    /// What is to be done about another look that ended in vain at `now`; `spin`: how long a blocking call polls.
-    fn next(&mut self, now: Tick, spin: Duration) -> Next {
-        let [since, yielded, last] = self.times.unwrap_or([now; 3]);
-        if self.times.is_none() || now.since(last) > AWAY {
-            self.slept = Duration::ZERO;
-            self.times = Some([now; 3]);
-            return Next::Nothing;
+    /// Times a look that ended in vain at `now`. Whether it belongs to a row.
+    fn time(&mut self, now: Tick) -> bool {
+        self.left = self.step;
+        let away = AWAY * self.step;
+        match &mut self.times {
+            Some(times) if now.since(times.last) <= away => {
+                self.vain += now.since(times.last);
+                times.last = now;
+            }
+            times => {
+                *times = Some(Times::new(now));
+                self.vain = self.vain.saturating_sub(GAP);
+                return false;
+            }
         }
-        self.times = Some([since, yielded, now]);
-        let awake = now.since(since).saturating_sub(self.slept);
-        let left = awake.saturating_sub(self.slept);
+        true
+    }
+
+    /// Where processors are shared more looks are timed than where each rank has one.
+    fn set_step(&mut self, shared: bool) {
+        self.step = if shared { ROW_SHARED } else { ROW_ALONE };
+    }
+
+    /// What is to be done about a timed look of a row; `spin`: how long a blocking call polls.
+    fn next(&self, now: Tick, spin: Duration) -> Next {
+        let Some(times) = self.times else {
+            return Next::Nothing;
+        };
+        let awake = now.since(times.since).saturating_sub(times.slept);
+        let left = awake.saturating_sub(times.slept);
         if awake >= spin && left >= NAPS[0] {
             Next::Sleep(left.min(NAPS[1]))
-        } else if now.since(yielded) >= YIELD_EVERY {
+        } else if now.since(times.yielded) >= YIELD_EVERY {
             Next::Yield
         } else {
             Next::Nothing
         }
     }
 
+    /// Whether the row has lasted so long that whom it depends on is to be asked.
+    fn is_doubtful(&mut self) -> bool {
+        let due = self.vain >= DOUBT;
+        if due {
+            self.vain -= DOUBT_EVERY;
+        }
+        due
+    }
+
     /// It has let others run from then until now.
     fn gave_way(&mut self, from: Tick, now: Tick, asleep: bool) {
-        if asleep {
-            self.slept += now.since(from);
-        }
-        if let Some([_, yielded, last]) = &mut self.times {
-            (*yielded, *last) = (now, now);
+        self.vain += now.since(from);
+        if let Some(times) = &mut self.times {
+            (times.yielded, times.last) = (now, now);
+            if asleep {
+                times.slept += now.since(from);
+            }
         }
     }
 }
@@ -127,44 +197,61 @@ impl Rival {
     }
 }
 
+impl<T> Inner<T> {
+    #[inline]
+    fn looked_in_vain(&mut self, moved: bool) -> bool {
+        if let Some(engine) = &mut self.engine {
+            engine.asked_in_vain();
+        }
+        self.polls.note(self.entries, moved)
+    }
+}
+
 impl<T: Send + 'static> Guard<'_, T> {
     /// Looks with `find`; progresses and looks again when it finds nothing; lets others run when it has found nothing many times. For
-    /// calls that return without what they looked for.
+    /// calls that return without what they looked for. Where that has gone on for long `doubt` asks whether what is looked for can still
+    /// come ([`Engine::doubt`]), and ends it otherwise.
     #[inline]
-    pub fn poll<R>(&mut self, mut find: impl FnMut(&mut Inner<T>) -> Option<R>) -> Option<R> {
-        let found = find(self);
-        let Some(engine) = self.engine.as_mut() else {
-            return found;
-        };
+    pub fn poll<R>(
+        &mut self,
+        mut find: impl FnMut(&mut Inner<T>) -> Option<R>,
+        doubt: impl FnOnce(&mut Inner<T>),
+    ) -> Option<R> {
+        let inner = &mut **self;
+        let found = find(inner);
         if found.is_some() {
             return found;
         }
+        let engine = inner.engine.as_mut()?;
         let moved = engine.progress();
-        let found = find(self);
-        if found.is_none() && self.looked_in_vain(moved) {
-            return self.back_off(&mut find);
+        let found = find(inner);
+        if found.is_none() && inner.looked_in_vain(moved) {
+            return self.back_off(&mut find, doubt);
         }
         found
     }
 
-    #[inline]
-    fn looked_in_vain(&mut self, moved: bool) -> bool {
-        let inner = &mut **self;
-        if let Some(engine) = &mut inner.engine {
-            engine.asked_in_vain();
-        }
-        inner.polls.note(inner.entries, moved, inner.crowded)
-    }
-
     /// One more look in vain of many: lets others run, and looks again.
     #[cold]
-    fn back_off<R>(&mut self, find: &mut impl FnMut(&mut Inner<T>) -> Option<R>) -> Option<R> {
+    fn back_off<R>(
+        &mut self,
+        find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
+        doubt: impl FnOnce(&mut Inner<T>),
+    ) -> Option<R> {
         let now = kw_sys::clock::now();
+        let in_row = self.polls.time(now);
+        if self.polls.is_doubtful() {
+            doubt(self);
+            self.wake_waiters();
+            return find(self);
+        }
         if !self.crowded {
             self.polls.rival.ask(now);
-            if !self.polls.rival.is_there {
-                return None;
-            }
+        }
+        let shared = self.crowded || self.polls.rival.is_there;
+        self.polls.set_step(shared);
+        if !shared || !in_row {
+            return None;
         }
         let spin = self.spin;
         let next = match self.polls.next(now, spin) {
@@ -236,10 +323,11 @@ mod tests {
     /// let others run, how long it slept.
     fn poll(look: Duration, looks: u32, crowded: bool) -> (Duration, u32, Duration) {
         let mut polls = PollBackoff::default();
+        polls.set_step(crowded);
         let (mut now, mut yields, mut slept) = (Tick(1), 0, Duration::ZERO);
         for entry in 0..looks {
             now = now + look;
-            if !polls.note(entry as u64, false, crowded) {
+            if !polls.note(entry as u64, false) || !polls.time(now) {
                 continue;
             }
             let next = polls.next(now, SPIN);
@@ -279,8 +367,7 @@ mod tests {
     fn other_calls_and_whatever_moves_end_a_row() {
         let mut polls = PollBackoff::default();
         let found = |polls: &mut PollBackoff, moved| {
-            let looks =
-                (1..1000u64).map(|n| polls.note(if moved { n } else { 2 * n }, moved, true));
+            let looks = (1..1000u64).map(|n| polls.note(if moved { n } else { 2 * n }, moved));
             looks.filter(|long| *long).count()
         };
         assert_eq!(found(&mut polls, false), 0);
@@ -290,7 +377,31 @@ mod tests {
     #[test]
     fn with_a_processor_for_each_rank_a_look_only_counts() {
         let mut polls = PollBackoff::default();
-        let asks = (1..=10 * ROW_ALONE as u64).filter(|n| polls.note(*n, false, false));
-        assert_eq!(asks.count(), 10);
+        polls.set_step(false);
+        let looks =
+            (1..=10 * ROW_ALONE as u64).filter(|n| polls.note(*n, false) && polls.time(Tick(*n)));
+        assert!((8..=10).contains(&looks.count()));
+    }
+
+    /// How often a row is doubted whose looks take so long.
+    fn doubts(look: Duration, looks: u32, shared: bool) -> usize {
+        let mut polls = PollBackoff::default();
+        polls.set_step(shared);
+        let mut now = Tick(1);
+        let mut doubtful = |n| {
+            now = now + look;
+            polls.note(n as u64, false) && polls.time(now) && polls.is_doubtful()
+        };
+        (0..looks).filter(|n| doubtful(*n)).count()
+    }
+
+    #[test]
+    fn a_row_that_lasts_is_doubted() {
+        for shared in [false, true] {
+            assert_eq!(doubts(Duration::from_nanos(100), 900_000, shared), 0);
+            let times = doubts(Duration::from_nanos(100), 2_000_000, shared);
+            assert!((9..=11).contains(&times), "{times}");
+            assert_eq!(doubts(Duration::from_micros(3), 900_000, shared), 0);
+        }
     }
 }

@@ -83,6 +83,8 @@ struct Job {
     doubted: bool,
     /// What the first rank here that a signal killed said then.
     crash: Option<(u32, Crash)>,
+    /// Ranks that have aborted the job with the status and the words of the first of them.
+    aborted: Vec<u32>,
     /// The signal that we were asked to end by, and when.
     asked: Option<(i32, Tick)>,
     guard: Guard,

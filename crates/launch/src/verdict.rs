@@ -1,5 +1,6 @@
 //! How a job ends: an exit status and, when something went wrong, one sentence.
 
+use kw_start::pmi::ranks;
 use kw_sys::signals;
 
 /// The end of a job.
@@ -87,18 +88,22 @@ pub fn exited(who: Who, status: i32, open: bool) -> Verdict {
     )
 }
 
-/// A rank called MPI_Abort.
-pub fn aborted(who: Who, status: i32, message: &str) -> Verdict {
+/// A rank called MPI_Abort, or met an error that ends the job; so did these others, with the same words.
+pub fn aborted(who: Who, others: &[u32], status: i32, message: &str) -> Verdict {
     let why = match message.trim() {
         "" => String::new(),
         m => format!(": {m}"),
+    };
+    let too = match others {
+        [] => String::new(),
+        _ => format!(" and {}", ranks(others)),
     };
     Verdict::new(
         match status as u8 {
             0 => 1,
             s => s,
         },
-        format!("{who} aborted the job with status {status}{why}"),
+        format!("{who}{too} aborted the job with status {status}{why}"),
     )
 }
 
@@ -132,10 +137,14 @@ mod tests {
             v.sentence,
             "rank 3 on node7 was killed by signal 9 (SIGKILL)"
         );
-        assert_eq!(aborted(who, 0, "").status, 1);
+        assert_eq!(aborted(who, &[], 0, "").status, 1);
         assert_eq!(
-            aborted(who, 7, "no input").sentence,
+            aborted(who, &[], 7, "no input").sentence,
             "rank 3 on node7 aborted the job with status 7: no input"
+        );
+        assert_eq!(
+            aborted(who, &[4, 5], 7, "no input").sentence,
+            "rank 3 on node7 and ranks 4, 5 aborted the job with status 7: no input"
         );
         assert_eq!(exited(who, 0, true).status, 1);
         assert_eq!(exited(who, 5, false).status, 5);

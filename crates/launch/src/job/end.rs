@@ -185,8 +185,23 @@ impl Job {
         self.move_phase(Tick::NEVER);
     }
 
+    /// A rank ends the job. Others that do so right after it with the same words are named beside it.
     pub(super) fn on_abort(&mut self, rank: u32, status: i32, message: &str) {
-        self.fail(verdict::aborted(self.who(rank), status, message));
+        let sentence_with = |others: &[u32], job: &Job, first| {
+            verdict::aborted(job.who(first), others, status, message)
+        };
+        match self.aborted.split_first() {
+            Some((&first, others)) if matches!(self.phase, Phase::Failing { .. }) => {
+                if self.verdict == Some(sentence_with(others, self, first)) {
+                    self.aborted.push(rank);
+                    self.verdict = Some(sentence_with(&self.aborted[1..], self, first));
+                }
+            }
+            _ => {
+                self.aborted = vec![rank];
+                self.fail(sentence_with(&[], self, rank));
+            }
+        }
     }
 
     pub(super) fn on_stuck(&mut self, waiting: u32, missing: u32) {

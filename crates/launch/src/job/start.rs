@@ -152,6 +152,7 @@ fn empty(
         verdict: None,
         asked: None,
         crash: None,
+        aborted: Vec::new(),
         joined: false,
         doubted: false,
         guard,

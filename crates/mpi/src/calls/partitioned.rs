@@ -2,6 +2,7 @@
 //! travels is the engine's ([`kw_engine::PartId`]).
 
 use crate::calls::p2p::{End, end, incoming, outgoing, running};
+use crate::calls::request::doubt;
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, InfoH, RequestH, TypeH};
 use crate::objects::persistent::{Partitions, Persistent, Start, make_ready};
@@ -153,7 +154,7 @@ pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) ->
         return Ok(());
     };
     let found = |s: &mut State| has_arrived(s, request, id, partition).then_some(());
-    let arrived = guard.poll(found).is_some();
+    let arrived = guard.poll(found, |s| doubt(s, request)).is_some();
     flag.set(arrived as i32);
     Ok(())
 }

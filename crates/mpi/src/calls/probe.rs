@@ -16,13 +16,30 @@ fn status_of(found: &Found) -> Status {
     received(found.source, found.tag, found.len)
 }
 
-/// Looks; progresses and looks again when nothing is there.
+/// Looks; progresses and looks again when nothing is there. An error when that has gone on for long, and the source has left.
+#[inline]
 fn look<T>(
     guard: &mut Guard<'_>,
+    want: &Want,
+    comm: CommH,
     mut find: impl FnMut(&mut Engine) -> Option<T>,
 ) -> Res<Option<T>> {
     running(guard)?;
-    Ok(guard.poll(|s| s.engine.as_mut().and_then(&mut find)))
+    let mut end = Ok(());
+    let found = guard.poll(
+        |s| s.engine.as_mut().and_then(&mut find),
+        |s| {
+            // From any source: the program may look until it has been quiet for a while.
+            if let (Some(engine), Some(_)) = (&mut s.engine, want.source) {
+                engine.doubt(on(want));
+                end = hopeless(engine, want, comm);
+            }
+        },
+    );
+    match found {
+        Some(found) => Ok(Some(found)),
+        None => end.map(|()| None),
+    }
 }
 
 fn on(want: &Want) -> WaitOn<'static> {
@@ -82,7 +99,7 @@ pub fn iprobe(
         flag.set(1);
         return Ok(());
     };
-    let found = look(&mut guard, |engine| engine.probe(want))?;
+    let found = look(&mut guard, &want, comm, |engine| engine.probe(want))?;
     flag.set(found.is_some() as i32);
     if let Some(found) = found {
         status.set_keeping_error(status_of(&found));
@@ -153,7 +170,7 @@ pub fn improbe(
         flag.set(1);
         return Ok(());
     };
-    let taken = look(&mut guard, |engine| engine.take_message(want))?;
+    let taken = look(&mut guard, &want, comm, |engine| engine.take_message(want))?;
     flag.set(taken.is_some() as i32);
     match taken {
         Some(taken) => hand_over(&mut guard, comm, taken, message, status),

@@ -43,7 +43,20 @@ pub(crate) fn wait_until_ended<'a>(
 #[inline]
 pub(crate) fn has_ended(guard: &mut Guard<'_>, handle: RequestH) -> bool {
     let ended = |s: &mut State| pending(s, handle).is_none().then_some(());
-    guard.poll(ended).is_some()
+    guard.poll(ended, |s| doubt(s, handle)).is_some()
+}
+
+/// Ends a request that nothing else can end, because of ranks that have left.
+pub(crate) fn doubt(state: &mut State, handle: RequestH) {
+    if let Some(Pending::On(id, from)) = pending(state, handle)
+        && let Some(engine) = &mut state.engine
+    {
+        engine.doubt(WaitOn {
+            requests: &[id],
+            from,
+            ..WaitOn::default()
+        });
+    }
 }
 
 /// Asks the user's functions, with the lane released, for what a generalized request left.

@@ -4,7 +4,7 @@
 //! means to wait for one after the other, so a thread is woken no oftener than it must be and nothing is allocated.
 
 use crate::calls::coll::{lock_serving, wait_serving};
-use crate::calls::request::{ask, conclude, look, wait_until_ended};
+use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::RequestH;
 use crate::objects::request::{Ended, Pending, finish, is_active, pending};
@@ -78,6 +78,22 @@ impl List {
             }
         }
         ids
+    }
+
+    /// Ends those that nothing else can end, because of ranks that have left.
+    fn doubt_each(self, state: &mut State) {
+        (0..self.n).for_each(|i| doubt(state, self.handles.get(i)));
+    }
+
+    /// The same, once none of them can end otherwise.
+    fn doubt_all(self, state: &mut State) {
+        let ids = self.ids(state);
+        if let (false, Some(engine)) = (ids.is_empty(), &mut state.engine) {
+            engine.doubt(WaitOn {
+                requests: &ids,
+                ..WaitOn::default()
+            });
+        }
     }
 
     /// Waits until one that is active has ended (there must be one that is active).
@@ -234,7 +250,7 @@ pub fn testall(
     let list = List::new(count, array_of_requests)?;
     let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
-    let all = guard.poll(|s| list.all(s).then_some(()));
+    let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
     flag.set(all.is_some() as i32);
     if all.is_none() {
         return Ok(());
@@ -283,7 +299,7 @@ pub fn testany(
         status.set(EMPTY);
         return Ok(());
     }
-    let found = guard.poll(|s| list.first(s));
+    let found = guard.poll(|s| list.first(s), |s| list.doubt_all(s));
     flag.set(found.is_some() as i32);
     match found {
         Some(i) => {
@@ -347,7 +363,7 @@ pub fn testsome(
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    guard.poll(|s| list.first(s));
+    guard.poll(|s| list.first(s), |s| list.doubt_all(s));
     harvest_some(guard, list, outcount, array_of_indices, array_of_statuses)
 }
 
@@ -373,7 +389,7 @@ pub fn request_get_status_all(
     let list = List::new(count, array_of_requests)?;
     let mut guard = lock_serving(mpi);
     list.active(&guard.above)?;
-    let all = guard.poll(|s| list.all(s).then_some(()));
+    let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
     flag.set(all.is_some() as i32);
     if all.is_some() {
         for i in 0..list.n {
@@ -400,7 +416,7 @@ pub fn request_get_status_any(
         status.set(EMPTY);
         return Ok(());
     }
-    let found = guard.poll(|s| list.first(s));
+    let found = guard.poll(|s| list.first(s), |s| list.doubt_all(s));
     flag.set(found.is_some() as i32);
     if let Some(i) = found {
         index.set(i as i32);
@@ -424,7 +440,7 @@ pub fn request_get_status_some(
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    guard.poll(|s| list.first(s));
+    guard.poll(|s| list.first(s), |s| list.doubt_all(s));
     let mut found = 0;
     for i in 0..list.n {
         if list.ended(&guard, i) {
