@@ -9,7 +9,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check slurm bench flood loom peer-skips clean
+.PHONY: all help build stage install demo check check-fast slurm bench flood loom peer-skips clean
 
 all: build
 
@@ -37,6 +37,9 @@ demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks
 
 check: ## every test, quick ones first
 	scripts/check
+
+check-fast: ## what is worth knowing after an edit: format, arrows, lint, unit tests, C tests of few ranks over shared memory
+	scripts/check --fast
 
 slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root; installs Debian's packages)
 	scripts/install-deps - slurm
