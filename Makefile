@@ -51,7 +51,7 @@ bench: stage ## measures
 flood: stage ## ten million messages that nobody has asked for: how the receiver's memory grows
 	bench/flood
 
-loom: ## model checks of the concurrent parts
+loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path --lib loom
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-engine --test loom_handover
 
