@@ -9,7 +9,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check slurm bench flood loom peer-skips clean
+.PHONY: all help build stage install demo check check-fast slurm bench flood loom peer-skips clean
 
 all: build
 
@@ -38,6 +38,9 @@ demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks
 check: ## every test, quick ones first
 	scripts/check
 
+check-fast: ## what is worth knowing after an edit: format, arrows, lint, unit tests, C tests of few ranks over shared memory
+	scripts/check --fast
+
 slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root; installs Debian's packages)
 	scripts/install-deps - slurm
 	NEED_SLURM=1 scripts/check slurm
@@ -48,7 +51,7 @@ bench: stage ## measures
 flood: stage ## ten million messages that nobody has asked for: how the receiver's memory grows
 	bench/flood
 
-loom: ## model checks of the concurrent parts
+loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path -p kw-engine --lib loom
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)

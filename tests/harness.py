@@ -22,10 +22,14 @@ DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
 MPIEXEC = str(DIST / "bin/mpiexec")
 LAB = ROOT / "tests/hosts/lab"
 WATCHDOG = 90  # seconds after which a run counts as hung; no test depends on how fast a machine is
-NO_LAB = 77  # status of the host lab where the kernel allows none
+SKIPPED = 77  # status of a step, a test program or the host lab that cannot be run on this machine
 TESTS = []
 # Started in the background of a script, this process ignores interrupts; what it tests must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Skip(Exception):
+    """Raised by a test that cannot be run here: what is missing."""
 
 
 def test(f):
@@ -34,33 +38,50 @@ def test(f):
     return f
 
 
-def fails(t):
-    """Runs a test, says what came of it, and returns whether it failed."""
+def outcome(t):
+    """Runs a test, says what came of it, and returns its name with "ok", "failed" or the Skip."""
     begin = time.monotonic()
     try:
         t()
         print(f"ok     {t.__name__} ({time.monotonic() - begin:.0f} s)", flush=True)
-        return False
+        return t.__name__, "ok"
+    except Skip as reason:
+        print(f"skipped {t.__name__}: {reason}", flush=True)
+        return t.__name__, reason
     except (AssertionError, subprocess.TimeoutExpired, subprocess.CalledProcessError) as e:
         print(f"FAILED {t.__name__}: {e}", flush=True)
-        return True
+        return t.__name__, "failed"
+
+
+def skip_all(reason):
+    """Ends a step that cannot be run here at all."""
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
 
 
 def main(what, at_once=1):
-    """Runs the tests that the command line names, or all, so many at once; a line for each, and one that sums up. True when
-    one failed."""
+    """Runs the tests that the command line names, or all, so many at once; a line for each, and one that sums up. The
+    status of the step: 1 when a test failed, SKIPPED when every test was skipped."""
     chosen = [t for t in TESTS if not sys.argv[1:] or t.__name__ in sys.argv[1:]]
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        failed = [t.__name__ for t, bad in zip(chosen, pool.map(fails, chosen)) if bad]
-    print(f"{len(chosen) - len(failed)} of {len(chosen)} tests of {what} passed" + (f", not {' '.join(failed)}" if failed else ""))
-    return bool(failed)
+        outcomes = list(pool.map(outcome, chosen))
+    failed = [name for name, how in outcomes if how == "failed"]
+    reasons = [str(how) for _, how in outcomes if isinstance(how, Skip)]
+    passed = len(outcomes) - len(failed) - len(reasons)
+    print(f"{passed} passed, {len(reasons)} skipped: tests of {what}"
+          + (f"; failed: {' '.join(failed)}" if failed else "")
+          + (f"; skipped: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""))
+    return 1 if failed else SKIPPED if reasons and not passed else 0
 
 
 def lab(options, script, status=0, **env):
-    """Output and errors of a shell script in a host lab, which ends with this status (None: any but 0)."""
+    """Output and errors of a shell script in a host lab, which ends with this status (None: any but 0).
+    Skips the test where the machine allows no such lab."""
     p = subprocess.run([LAB, *options.split(), "--", "sh", "-c", script], capture_output=True, text=True, timeout=WATCHDOG,
                        env={**os.environ, **env})
     told = f"lab {options} -- {script}\nstatus {p.returncode}\nout {p.stdout[-3000:]}\nerr {p.stderr[-3000:]}"
+    if p.returncode == SKIPPED and p.stderr.startswith("lab: "):
+        raise Skip(p.stderr.strip())
     assert p.returncode == status or status is None and p.returncode != 0, told
     return p.stdout, p.stderr
 
@@ -68,7 +89,7 @@ def lab(options, script, status=0, **env):
 def no_lab():
     """Why this machine allows no host lab; nothing where it does."""
     p = subprocess.run([LAB, "--hosts", "1", "--", "true"], capture_output=True, text=True)
-    return p.stderr.strip() if p.returncode == NO_LAB else ""
+    return p.stderr.strip() if p.returncode == SKIPPED else ""
 
 
 def refuse(*calls):
