@@ -108,11 +108,14 @@ impl Paths {
             }),
         };
         let memory = talk::hold(launcher, publish.plan())?;
-        let shm = match (lead, memory) {
+        let mut shm = match (lead, memory) {
             (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(sentence)?),
             (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(sentence)?),
             (None, None) => None,
         };
+        if let Some(shm) = &mut shm {
+            shm.spread_out(job.crowded());
+        }
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         Ok(Paths {
             shm,

@@ -46,6 +46,18 @@ pub fn move_to(cpu: usize) -> bool {
     moved && sched_setaffinity(None, &free).is_ok()
 }
 
+/// Bytes of the largest cache that a core has for itself (its second level), where the system says.
+pub fn own_cache() -> Option<usize> {
+    let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    let size = |dir: PathBuf| {
+        let told = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+        let second = told("level")?.trim() == "2" && told("type")?.trim() != "Instruction";
+        let kilobytes = told("size")?.trim().strip_suffix('K')?.parse::<usize>().ok()?;
+        second.then_some(kilobytes << 10)
+    };
+    caches.flatten().find_map(|entry| size(entry.path()))
+}
+
 /// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing control groups
 /// (rounded up). At least 1.
 pub fn usable() -> usize {

@@ -1,23 +1,44 @@
-//! Long payload, pipelined through an area that both ranks map: the sender copies pieces in while the receiver copies
-//! earlier ones out. Two counters that only grow say how much was filled and drained; each belongs to one side.
+//! Long payload on its way to a rank, in pieces that lie in slots of that rank's pool.
+//!
+//! The sender takes a slot, copies a piece in and publishes the slot's number; the receiver copies the
+//! piece out meanwhile and gives the slot back. Pieces of one pair come in the order in which they
+//! were published. A pool serves all senders of a rank, so memory grows with the number of ranks and
+//! not with its square.
+//!
+//! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core of
+//! its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes again
+//! has left the other core's cache then, and is written without asking that core. Where ranks share
+//! cores the lap is short, so that few pages are touched.
+//!
+//! A slot that is taken is always published next, or belongs to the frame that its sender is in the
+//! middle of; the receiver copies out whatever is published, wanted or not. So slots come back, and
+//! who finds none ([`PoolUse::starved`]) is rung when one does.
 
 use std::sync::atomic::Ordering;
 
 use kw_sys::buf::Buf;
 
-use super::segment::{BULK, Lane};
+use super::segment::{Lane, PIECES, PoolUse, SLOT, SLOTS};
 
-/// Bytes copied between two publications (see `docs/measurements/shm.md`).
-pub const PIECE: usize = 16 * 1024;
+/// The lap where ranks share cores.
+pub const SHORT_LAP: usize = 16;
 
-/// Frames begin at multiples of this, so that copies stay aligned.
-const ALIGN: u64 = 64;
+/// Slots that a sender takes at once at most, for pieces that follow each other.
+const AT_ONCE: u64 = 4;
 
 /// The sending side's view.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Filler {
+    /// Pieces published.
     filled: u64,
+    /// Of these, those known to have been copied out.
     drained: u64,
+    /// Slots taken and not used yet: bits of this word.
+    held: u64,
+    word: usize,
+    /// Slots that are gone round, and where the next one is looked for.
+    lap: usize,
+    next: usize,
 }
 
 /// The receiving side's view.
@@ -27,69 +48,136 @@ pub struct Drainer {
     drained: u64,
 }
 
-/// The part of a run of `len` bytes at `position` that is one piece: no longer than [`PIECE`], not around the end.
-#[inline]
-fn piece(position: u64, len: u64) -> (usize, usize) {
-    let at = (position % BULK as u64) as usize;
-    (at, (len.min((BULK - at) as u64) as usize).min(PIECE))
-}
-
 impl Filler {
-    /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went.
+    /// For a sender that goes round so many slots.
+    pub fn new(lap: usize) -> Filler {
+        Filler {
+            filled: 0,
+            drained: 0,
+            held: 0,
+            word: 0,
+            lap: lap.clamp(1, SLOTS),
+            next: 0,
+        }
+    }
+
+    /// Goes round so many slots from now on.
+    pub fn set_lap(&mut self, lap: usize) {
+        self.lap = lap.clamp(1, SLOTS);
+    }
+
+    /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went. None
+    /// go while no slot is free, or too many pieces are under way.
     pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, len: u64) -> u64 {
-        let (at, n) = piece(self.filled, len);
-        // Partial pieces would only multiply publications: wait until there is room for all of it.
-        if self.room() < n as u64 {
+        if self.filled - self.drained >= PIECES as u64 {
             // SYNC: bulk-drained.
             self.drained = lane.control().drained.load(Ordering::Acquire);
-            if self.room() < n as u64 {
+            if self.filled - self.drained >= PIECES as u64 {
                 return 0;
             }
         }
-        // SAFETY: the piece lies inside the area, and the receiver is done with it (drained) or has never seen it.
-        let out = unsafe { std::slice::from_raw_parts_mut(lane.bulk().add(at), n) };
+        let Some(slot) = self.take(lane, len.div_ceil(SLOT as u64)) else {
+            return 0;
+        };
+        let n = len.min(SLOT as u64);
+        // SAFETY: the slot is this side's alone from when it was taken until it is published.
+        let out = unsafe { std::slice::from_raw_parts_mut(lane.slot(slot), n as usize) };
         buf.read(from, out);
-        self.filled += n as u64;
+        let control = lane.control();
         // SYNC: bulk-filled.
-        lane.control().filled.store(self.filled, Ordering::Release);
-        n as u64
+        control.slots[(self.filled % PIECES as u64) as usize].store(slot, Ordering::Relaxed);
+        self.filled += 1;
+        control.filled.store(self.filled, Ordering::Release);
+        n
     }
 
-    /// Ends a frame.
-    pub fn finish(&mut self) {
-        self.filled = self.filled.next_multiple_of(ALIGN);
+    /// A free slot; `wanted` of them are about to be used.
+    fn take(&mut self, lane: &Lane, wanted: u64) -> Option<u16> {
+        let pool = lane.pool_use();
+        if self.held == 0 && self.take_some(pool, wanted).is_none() {
+            lane.starve();
+            self.take_some(pool, wanted)?;
+        }
+        let bit = self.held.trailing_zeros() as usize;
+        self.held &= self.held - 1;
+        Some((self.word * 64 + bit) as u16)
     }
 
-    /// `filled` is rounded up at the end of a frame, so it may lie a little more than the area ahead.
-    fn room(&self) -> u64 {
-        (BULK as u64).saturating_sub(self.filled - self.drained)
+    /// Takes slots of one word: the next of the lap, or the first free ones beyond it.
+    fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
+        let end = self.lap;
+        let tries = [(self.next, end), (0, self.next.min(end)), (end, SLOTS)];
+        for (from, to) in tries {
+            let mut at = from;
+            while at < to {
+                let upto = to.min((at / 64 + 1) * 64);
+                if self.take_between(pool, at, upto, wanted) {
+                    let last = self.word * 64 + 63 - self.held.leading_zeros() as usize;
+                    self.next = if last + 1 >= end { 0 } else { last + 1 };
+                    return Some(());
+                }
+                at = upto;
+            }
+        }
+        None
+    }
+
+    /// Takes up to `wanted` free slots from `at` to before `upto`, which lie in one word.
+    fn take_between(&mut self, pool: &PoolUse, at: usize, upto: usize, wanted: u64) -> bool {
+        let (word, shift) = (at / 64, at % 64);
+        let room = u64::MAX >> (64 - (upto - at)) << shift;
+        let taken = &pool.taken[word];
+        let mut seen = taken.load(Ordering::Relaxed);
+        loop {
+            let mut free = room & !seen;
+            if free == 0 {
+                return false;
+            }
+            let mut bits = 0;
+            for _ in 0..wanted.min(AT_ONCE) {
+                bits |= free & free.wrapping_neg();
+                free &= free.wrapping_sub(1);
+            }
+            // SYNC: slot-free.
+            match taken.compare_exchange_weak(
+                seen,
+                seen | bits,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    (self.held, self.word) = (bits, word);
+                    return true;
+                }
+                Err(now) => seen = now,
+            }
+        }
     }
 }
 
 impl Drainer {
-    /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has; how many went.
+    /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has; how
+    /// many went.
     pub fn drain(&mut self, lane: &Lane, buf: &Buf, at: u64, len: u64) -> u64 {
-        let (from, n) = piece(self.drained, len);
-        if self.filled < self.drained + n as u64 {
+        let control = lane.control();
+        if self.filled == self.drained {
             // SYNC: bulk-filled.
-            self.filled = lane.control().filled.load(Ordering::Acquire);
-            if self.filled < self.drained + n as u64 {
+            self.filled = control.filled.load(Ordering::Acquire);
+            if self.filled == self.drained {
                 return 0;
             }
         }
-        // SAFETY: the piece lies inside the area, and the sender has published it.
-        let piece = unsafe { std::slice::from_raw_parts(lane.bulk().add(from), n) };
+        let slot = control.slots[(self.drained % PIECES as u64) as usize].load(Ordering::Relaxed);
+        let n = len.min(SLOT as u64);
+        // SAFETY: the slot lies inside the pool, and the sender has published it.
+        let piece = unsafe { std::slice::from_raw_parts(lane.slot(slot), n as usize) };
         buf.write(at, piece);
-        self.drained += n as u64;
+        self.drained += 1;
         // SYNC: bulk-drained.
-        lane.control()
-            .drained
-            .store(self.drained, Ordering::Release);
-        n as u64
-    }
-
-    /// Ends a frame.
-    pub fn finish(&mut self) {
-        self.drained = self.drained.next_multiple_of(ALIGN);
+        control.drained.store(self.drained, Ordering::Release);
+        let (word, bit) = (slot as usize / 64, slot % 64);
+        // SYNC: slot-free. In one order with what a sender that finds none does.
+        lane.pool_use().taken[word].fetch_and(!(1 << bit), Ordering::SeqCst);
+        n
     }
 }

@@ -7,7 +7,7 @@ use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Post;
 
-use super::bulk::{Drainer, Filler};
+use super::bulk::{Drainer, Filler, SHORT_LAP};
 use super::copy_rate::CopyRate;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
@@ -75,6 +75,8 @@ pub struct Moved {
     pub any: bool,
     /// The other side may be waiting for what we did: look at its doorbell.
     pub ring: bool,
+    /// Slots of our pool fell free, and some sender had found none.
+    pub feed: bool,
 }
 
 /// See the module.
@@ -104,7 +106,7 @@ impl Link {
             peer,
             out: Producer::new(out),
             inn: Consumer::new(inn),
-            filler: Filler::default(),
+            filler: Filler::new(SHORT_LAP),
             drainer: Drainer::default(),
             queue: VecDeque::new(),
             arriving: None,
@@ -205,7 +207,6 @@ impl Link {
     fn begin(&mut self, buf: &Buf, from: u64, len: u64, cookie: u64) -> Sent {
         let done = self.fill(buf, from, len);
         if done == len {
-            self.filler.finish();
             return Sent::Done;
         }
         self.queue.push_back(Waiting::Rest {
@@ -258,6 +259,11 @@ impl Link {
         sent
     }
 
+    /// How many slots long payload to this peer goes round.
+    pub fn set_lap(&mut self, slots: usize) {
+        self.filler.set_lap(slots);
+    }
+
     /// Queues the goodbye.
     pub fn bye(&mut self) {
         if !self.queue.is_empty() || !self.put_bye() {
@@ -294,8 +300,7 @@ impl Link {
             } => {
                 let done = self.fill(&buf, from, len);
                 if done == len {
-                    self.filler.finish();
-                    if owed {
+                            if owed {
                         inbound.on_sent(self.peer, cookie);
                     }
                     return (true, None);
@@ -355,6 +360,7 @@ impl Link {
         let mut moved = Moved {
             any: false,
             ring: false,
+            feed: false,
         };
         for _ in 0..TURN {
             if self.arriving.is_some() && !self.land(inbound, &mut moved) {
@@ -474,10 +480,10 @@ impl Link {
             }
             moved.any = true;
             moved.ring = true;
+            moved.feed |= lane.is_starved();
         }
         let cookie = a.landing.cookie;
         self.arriving = None;
-        self.drainer.finish();
         inbound.on_landed(self.peer, cookie);
         true
     }

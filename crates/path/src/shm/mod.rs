@@ -1,7 +1,7 @@
 //! Shared memory between the ranks of one host.
 //!
 //! One memfd is mapped by all of them ([`segment`]); each ordered pair has a ring of cache lines ([`ring`]) and, for
-//! long payload, an area that it flows through ([`bulk`]); a rank that sleeps is woken through its [`Doorbell`].
+//! long payload, slots of the receiver's pool ([`bulk`]); a rank that sleeps is woken through its [`Doorbell`].
 //! Nothing has a name in a file system, so nothing is left behind by a job that is killed.
 //!
 //! # Use
@@ -48,6 +48,13 @@ use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
 pub use join::{Lead, Local, ShmError};
 use link::Link;
 use segment::Segment;
+
+/// Bytes of a core's own cache where the system does not say.
+const OWN_CACHE: usize = 1 << 20;
+/// A lap is so many times as long as that.
+const LAP: usize = 4;
+/// Bytes that the laps of all ranks of a host have together at most.
+const POOLS: usize = 64 << 20;
 
 const STRANGER: u32 = u32::MAX;
 
@@ -237,7 +244,40 @@ impl ShmPath {
         if moved.ring {
             self.ring(i);
         }
+        if moved.feed {
+            self.feed();
+        }
         moved.any
+    }
+
+    /// Rings whoever found no slot in this rank's pool.
+    #[cold]
+    fn feed(&mut self) {
+        // SYNC: slot-free. Whoever asks from here on is seen the next time.
+        let pool = self.segment.pool_use(self.me);
+        pool.starved.store(0, Ordering::SeqCst);
+        for w in 0..self.seen.len() {
+            let mut who = self.segment.starving(self.me, w).swap(0, Ordering::SeqCst);
+            while who != 0 {
+                let i = w * 64 + who.trailing_zeros() as usize;
+                who &= who - 1;
+                if i < self.links.len() {
+                    self.ring(i);
+                }
+            }
+        }
+    }
+
+    /// Where each rank has a core of its own, long payload goes round more memory than two of a core's
+    /// own caches hold; but no more than [`POOLS`] for all ranks.
+    pub fn spread_out(&mut self, crowded: bool) {
+        let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
+        let all = POOLS / self.links.len().max(1) / segment::SLOT;
+        let lap = match crowded {
+            true => bulk::SHORT_LAP,
+            false => (LAP * cache / segment::SLOT).min(all).max(bulk::SHORT_LAP),
+        };
+        self.links.iter_mut().for_each(|l| l.set_lap(lap));
     }
 
     /// Sends a frame with a body of `len` bytes that `fill` writes, where it is short and can go at once; otherwise nothing has happened, and

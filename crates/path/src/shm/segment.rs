@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
-//! RANKS      rank blocks: Post (doorbell, 128 bytes) | RankInfo (64 bytes) | bitmap of ranks that ever sent here
+//! RANKS      rank blocks: Post (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
+//!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
-//! bulks      n * n areas of BULK bytes, [receiver][sender]
+//! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
 //! claims     bitmap of the boards that are in use, in a page of its own
 //! boards     BOARDS boards (`board` says what lies in one)
 //! ```
@@ -13,7 +14,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use kw_sys::doorbell::{Party, Post};
 use kw_sys::memfd::{self, Mapping};
@@ -25,13 +26,23 @@ use super::ring::Memory;
 pub const CELLS: usize = 256;
 /// Bytes of a cell.
 pub const CELL: usize = 64;
-/// Bytes of the area through which long payload flows.
-pub const BULK: usize = 256 * 1024;
+/// Bytes of a slot of a pool: the longest piece of a long payload.
+pub const SLOT: usize = 16 * 1024;
+/// Slots of a pool.
+pub const SLOTS: usize = 64 * USE_WORDS;
+/// Pieces of one pair that may be under way at a time.
+pub const PIECES: usize = 24;
+
+const USE_WORDS: usize = 4;
 
 const MAGIC: u64 = 0x0035_6b6f_6e77_6b01;
 const RANKS: usize = 4096;
 const CONTROL: usize = 256;
 const PAIR: usize = CONTROL + CELLS * CELL;
+/// Where the first bitmap lies in a rank's block.
+const SENDERS: usize = size_of::<Post>() + size_of::<RankInfo>() + size_of::<PoolUse>();
+
+const _: () = assert!(size_of::<Control>() == CONTROL);
 
 /// What a rank says about itself.
 #[derive(Debug)]
@@ -49,6 +60,19 @@ pub struct RankInfo {
     pub seat: AtomicU64,
 }
 
+/// Which slots of a rank's pool are taken.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct PoolUse {
+    /// A bit for each slot: set by the sender that takes it, cleared by the receiver when it has
+    /// copied the piece out.
+    pub taken: [AtomicU64; USE_WORDS],
+    _a: [u64; 8 - USE_WORDS],
+    /// Some sender has found no slot since the receiver last looked.
+    pub starved: AtomicU32,
+    _b: [u32; 15],
+}
+
 /// Shared counters of one ordered pair, a cache line for each side that writes.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -56,12 +80,14 @@ pub struct Control {
     /// Receiver: ring position up to which cells are free again.
     pub credit: AtomicU32,
     _a: [u32; 15],
-    /// Sender: bytes ever put into the bulk area.
+    /// Sender: pieces ever put into the receiver's pool.
     pub filled: AtomicU64,
     /// Sender: how long that takes (`copy_rate`).
     pub fill_rate: AtomicU32,
-    _b: [u32; 13],
-    /// Receiver: bytes ever taken out of it.
+    _b: u32,
+    /// Sender: in which slot piece `k` lies, at `k % PIECES`.
+    pub slots: [AtomicU16; PIECES],
+    /// Receiver: pieces ever taken out of it.
     pub drained: AtomicU64,
     /// Receiver: how long that takes.
     pub drain_rate: AtomicU32,
@@ -79,19 +105,24 @@ pub struct Segment {
 }
 
 fn block(n: usize) -> usize {
-    size_of::<Post>() + size_of::<RankInfo>() + n.div_ceil(512) * 64
+    SENDERS + 2 * bitmap(n)
+}
+
+/// Bytes of a bitmap of ranks, in lines of its own.
+fn bitmap(n: usize) -> usize {
+    n.div_ceil(512) * 64
 }
 
 fn pairs(n: usize) -> usize {
     (RANKS + n * block(n)).next_multiple_of(4096)
 }
 
-fn bulks(n: usize) -> usize {
+fn pools(n: usize) -> usize {
     (pairs(n) + n * n * PAIR).next_multiple_of(4096)
 }
 
 fn claims(n: usize) -> usize {
-    bulks(n) + n * n * BULK
+    pools(n) + n * SLOTS * SLOT
 }
 
 fn boards(n: usize) -> usize {
@@ -176,10 +207,26 @@ impl Segment {
 
     /// Word `w` of the bitmap of ranks that ever sent to rank `i`.
     pub fn senders(&self, i: usize, w: usize) -> &AtomicU64 {
+        self.bits(self.rank(i) + SENDERS, w)
+    }
+
+    /// Word `w` of the bitmap of ranks that found no slot in the pool of rank `i`.
+    pub fn starving(&self, i: usize, w: usize) -> &AtomicU64 {
+        self.bits(self.rank(i) + SENDERS + bitmap(self.n), w)
+    }
+
+    fn bits(&self, at: usize, w: usize) -> &AtomicU64 {
         assert!(w < self.n.div_ceil(64), "word {w}");
-        let at = self.rank(i) + size_of::<Post>() + size_of::<RankInfo>() + w * 8;
         // SAFETY: as above.
-        unsafe { &*(self.map.at(at) as *const AtomicU64) }
+        unsafe { &*(self.map.at(at + w * 8) as *const AtomicU64) }
+    }
+
+    /// Which slots of a rank's pool are taken.
+    #[inline]
+    pub fn pool_use(&self, i: usize) -> &PoolUse {
+        let at = self.rank(i) + size_of::<Post>() + size_of::<RankInfo>();
+        // SAFETY: as above.
+        unsafe { &*(self.map.at(at) as *const PoolUse) }
     }
 
     /// Number of ranks.
@@ -211,7 +258,10 @@ impl Segment {
         Lane {
             control: control as *const Control,
             cells: control.wrapping_add(CONTROL),
-            bulk: self.map.at(bulks(self.n) + pair * BULK),
+            pool: self.map.at(pools(self.n) + to * SLOTS * SLOT),
+            pool_use: self.pool_use(to),
+            starving: self.starving(to, from / 64),
+            bit: 1 << (from % 64),
             post: self.post(to),
             _keep: self.clone(),
         }
@@ -223,7 +273,10 @@ impl Segment {
 pub struct Lane {
     control: *const Control,
     cells: *mut u8,
-    bulk: *mut u8,
+    pool: *mut u8,
+    pool_use: *const PoolUse,
+    starving: *const AtomicU64,
+    bit: u64,
     post: *const Post,
     _keep: Arc<Segment>,
 }
@@ -253,10 +306,36 @@ impl Lane {
         self.cells.wrapping_add(cell * CELL)
     }
 
-    /// First byte of the bulk area.
+    /// First byte of a slot of the receiver's pool.
     #[inline]
-    pub fn bulk(&self) -> *mut u8 {
-        self.bulk
+    pub fn slot(&self, slot: u16) -> *mut u8 {
+        let slot = slot as usize;
+        assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
+        self.pool.wrapping_add(slot * SLOT)
+    }
+
+    /// Which slots of the receiver's pool are taken.
+    #[inline]
+    pub fn pool_use(&self) -> &PoolUse {
+        // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
+        unsafe { &*self.pool_use }
+    }
+
+    /// Whether some sender has found no slot since that was last asked for.
+    #[inline]
+    pub fn is_starved(&self) -> bool {
+        // SYNC: slot-free.
+        self.pool_use().starved.load(Ordering::SeqCst) != 0
+    }
+
+    /// The sender has found no slot: it is rung when one is free, and must look once more now.
+    #[cold]
+    pub fn starve(&self) {
+        // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
+        let starving = unsafe { &*self.starving };
+        // SYNC: slot-free. First who, then that somebody does, then the look.
+        starving.fetch_or(self.bit, Ordering::SeqCst);
+        self.pool_use().starved.store(1, Ordering::SeqCst);
     }
 
     #[inline]
