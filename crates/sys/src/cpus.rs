@@ -52,7 +52,11 @@ pub fn own_cache() -> Option<usize> {
     let size = |dir: PathBuf| {
         let told = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
         let second = told("level")?.trim() == "2" && told("type")?.trim() != "Instruction";
-        let kilobytes = told("size")?.trim().strip_suffix('K')?.parse::<usize>().ok()?;
+        let kilobytes = told("size")?
+            .trim()
+            .strip_suffix('K')?
+            .parse::<usize>()
+            .ok()?;
         second.then_some(kilobytes << 10)
     };
     caches.flatten().find_map(|entry| size(entry.path()))

@@ -300,7 +300,7 @@ impl Link {
             } => {
                 let done = self.fill(&buf, from, len);
                 if done == len {
-                            if owed {
+                    if owed {
                         inbound.on_sent(self.peer, cookie);
                     }
                     return (true, None);
