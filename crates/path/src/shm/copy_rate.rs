@@ -13,13 +13,13 @@ use kw_base::Tick;
 use kw_sys::clock;
 
 use super::costs;
-use super::segment::Control;
+use super::segment::{Control, SLOT};
 use crate::CostLine;
 
 /// Rates are nanoseconds for so many bytes.
 const UNIT: u64 = 64 << 10;
-/// A shorter piece says nothing.
-const LONG: u64 = 8 << 10;
+/// A shorter piece says nothing: what it costs is the first lines.
+const LONG: u64 = SLOT as u64;
 /// A shorter fetch says nothing: what it costs is the call.
 const LONG_FETCH: u64 = 32 << 10;
 /// Of so many pieces one is looked at: the clock costs as much as a kilobyte.
@@ -29,7 +29,7 @@ const PROOF: u32 = 8;
 /// A rate beyond it says that the thread lost its core.
 const ABSURD: u64 = 200_000;
 /// Fetches until the area is tried again: at first, and at most. It doubles with every trial that fails.
-const PATIENCE: (u32, u32) = (64, 1024);
+const PATIENCE: (u32, u32) = (16, 1024);
 /// Looks in a row that found the area quick, and a trial that failed is forgotten.
 const FORGIVEN: u32 = 256;
 
@@ -41,8 +41,10 @@ pub struct CopyRate {
     fetches: bool,
     /// [`CopyRate::line`] and [`CopyRate::fetches`] have changed since somebody asked.
     changed: bool,
-    /// What both copies take.
+    /// What the way through the area takes: the slower of both copies, which go on at once; both of
+    /// them where ranks share cores.
     through: u32,
+    crowded: bool,
     /// Pieces since one was looked at.
     unseen: u32,
     /// Looks since the way was chosen.
@@ -59,6 +61,7 @@ impl Default for CopyRate {
             fetches: false,
             changed: false,
             through: 0,
+            crowded: false,
             unseen: 0,
             looks: 0,
             left: 0,
@@ -68,6 +71,11 @@ impl Default for CopyRate {
 }
 
 impl CopyRate {
+    /// Says whether ranks share cores.
+    pub fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+    }
+
     /// The beginning of a copy of a piece, where it is to be looked at.
     #[inline]
     pub fn begin(&mut self) -> Option<Tick> {
@@ -94,8 +102,11 @@ impl CopyRate {
         if self.fetches || self.looks < PROOF {
             return;
         }
-        self.through = fill + drain;
-        if u64::from(self.through) * 4 > u64::from(self.fetch) * 5 {
+        self.through = match self.crowded {
+            true => fill + drain,
+            false => fill.max(drain),
+        };
+        if u64::from(self.through) * 2 > u64::from(self.fetch) * 3 {
             (self.fetches, self.changed, self.looks) = (true, true, 0);
             self.left = self.patience;
             self.patience = (self.patience * 2).min(PATIENCE.1);
@@ -118,7 +129,7 @@ impl CopyRate {
         }
     }
 
-    /// What a payload through the area costs, where that is known to be slow: the processor time of both copies.
+    /// What a payload through the area costs, where that is known to be slow.
     pub fn line(&self) -> Option<CostLine> {
         self.fetches.then(|| CostLine {
             t0: costs::STREAM.t0,

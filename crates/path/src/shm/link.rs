@@ -7,7 +7,7 @@ use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Post;
 
-use super::bulk::{Drainer, Filler, SHORT_LAP};
+use super::bulk::{Drainer, Filler};
 use super::copy_rate::CopyRate;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
@@ -106,7 +106,7 @@ impl Link {
             peer,
             out: Producer::new(out),
             inn: Consumer::new(inn),
-            filler: Filler::new(SHORT_LAP),
+            filler: Filler::default(),
             drainer: Drainer::default(),
             queue: VecDeque::new(),
             arriving: None,
@@ -229,7 +229,7 @@ impl Link {
                 break;
             }
             done += n;
-            if let Some(begin) = begin {
+            if let Some(begin) = begin.filter(|_| !self.filler.was_fresh()) {
                 let (out, inn) = (lane.control(), self.inn.memory().control());
                 self.copy_rate.copied(begin, n, &out.fill_rate, [out, inn]);
             }
@@ -259,9 +259,10 @@ impl Link {
         sent
     }
 
-    /// How many slots long payload to this peer goes round.
-    pub fn set_lap(&mut self, slots: usize) {
+    /// How many slots long payload to this peer goes round, and whether ranks share cores.
+    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
         self.filler.set_lap(slots);
+        self.copy_rate.set_crowded(crowded);
     }
 
     /// Queues the goodbye.
@@ -474,7 +475,7 @@ impl Link {
                 return false;
             }
             a.done += n;
-            if let Some(begin) = begin {
+            if let Some(begin) = begin.filter(|_| !self.drainer.was_fresh()) {
                 let (out, inn) = (self.out.memory().control(), lane.control());
                 self.copy_rate.copied(begin, n, &inn.drain_rate, [out, inn]);
             }

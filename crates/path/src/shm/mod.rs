@@ -52,7 +52,7 @@ use segment::Segment;
 /// Bytes of a core's own cache where the system does not say.
 const OWN_CACHE: usize = 1 << 20;
 /// A lap is so many times as long as that.
-const LAP: usize = 4;
+const LAP: usize = 2;
 /// Bytes that the laps of all ranks of a host have together at most.
 const POOLS: usize = 64 << 20;
 
@@ -277,7 +277,8 @@ impl ShmPath {
             true => bulk::SHORT_LAP,
             false => (LAP * cache / segment::SLOT).min(all).max(bulk::SHORT_LAP),
         };
-        self.links.iter_mut().for_each(|l| l.set_lap(lap));
+        let links = self.links.iter_mut();
+        links.for_each(|link| link.spread_out(lap, crowded));
     }
 
     /// Sends a frame with a body of `len` bytes that `fill` writes, where it is short and can go at once; otherwise nothing has happened, and
