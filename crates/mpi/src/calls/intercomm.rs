@@ -112,7 +112,14 @@ pub fn intercomm_create_from_groups(
     drop(guard);
     let tag = string_tag(stringtag)?;
     newintercomm.set(CommH::NULL);
-    if ours.is_empty() || theirs.as_ref().is_ok_and(|g| g.is_empty()) {
+    if ours.is_empty() {
+        // Nothing but a group can stand there all the same.
+        return match remote_group {
+            GroupH::NULL => Ok(()),
+            _ => theirs.map(drop),
+        };
+    }
+    if theirs.as_ref().is_ok_and(|g| g.is_empty()) {
         return Ok(());
     }
     check_leader(local_leader, &ours, "local_leader")?;
