@@ -112,7 +112,7 @@ static void buffers(void) {
     }
     /* Each attached buffer has a row of its own as long as it is attached. */
     long long more = (long long)mallinfo2().uordblks - (long long)before;
-    if (more > 8 * MANY) FAILED("%d communicators that went left %lld bytes", MANY, more);
+    if (more > 24 * MANY) FAILED("%d communicators that went left %lld bytes", MANY, more);
 }
 
 int main(int argc, char **argv) {
