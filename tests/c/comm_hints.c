@@ -79,7 +79,7 @@ static void set(MPI_Info info, MPI_Info other) {
     OK(MPI_Comm_free(&b));
 }
 
-enum { MANY = 200, SIZE = 1000 };
+enum { MANY = 2000, SIZE = 1000 };
 static char room[SIZE + MPI_BSEND_OVERHEAD];
 
 /* 3.6: a communicator that goes takes its buffer along: messages in it arrive, and the memory can be attached again. */
