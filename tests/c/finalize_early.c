@@ -68,6 +68,38 @@ static void what_is_cancelled_is_no_error(void) {
     CHECK_EQ(flag, 1);
 }
 
+static int tested(MPI_Request *r) {
+    int flag = 0, code = MPI_SUCCESS;
+    while (!flag && !code) code = MPI_Test(r, &flag, MPI_STATUS_IGNORE);
+    return code;
+}
+
+static int tested_with_another(MPI_Request *r) {
+    int flag = 0, code = MPI_SUCCESS;
+    MPI_Request two[2] = {*r, MPI_REQUEST_NULL};
+    while (!flag && !code) code = MPI_Testall(2, two, &flag, MPI_STATUSES_IGNORE);
+    *r = two[0];
+    return code;
+}
+
+// Loops of calls that return without what they look for end, too.
+static void loops_end(void) {
+    MPI_Request r;
+    MPI_Message m;
+    MPI_Status s;
+    int x, flag = 0, code = MPI_SUCCESS;
+    OK(MPI_Irecv(&x, 1, MPI_INT, 0, 5, WORLD, &r));
+    names_rank_0(tested(&r));
+    OK(MPI_Ibarrier(WORLD, &r));
+    names_rank_0(tested(&r));
+    while (!flag && !code) code = MPI_Iprobe(0, 5, WORLD, &flag, &s);
+    names_rank_0(code);
+    for (code = MPI_SUCCESS; !flag && !code;) code = MPI_Improbe(0, 5, WORLD, &flag, &m, &s);
+    names_rank_0(code);
+    OK(MPI_Irecv(&x, 1, MPI_INT, 0, 5, WORLD, &r));
+    CHECK(tested_with_another(&r) != MPI_SUCCESS);
+}
+
 // Rank 2 ends, and nobody is left that could send.
 static void nobody_is_left(void) {
     int x;
@@ -85,6 +117,7 @@ int main(int argc, char **argv) {
     } else {
         what_was_sent_comes();
         what_cannot_end_fails();
+        loops_end();
         what_is_cancelled_is_no_error();
         if (check_rank == 1) nobody_is_left();
     }
