@@ -1,15 +1,17 @@
 //! Bounds of a datatype: where its data lies, its lower and upper bound markers, its alignment (MPI 5.0, 5.1.7).
 //!
 //! Markers are kept apart from data, because a marker anywhere inside hides all data bounds of what is built from it.
-//! Without markers a datatype reaches from its first byte of data to its last, and is padded to its alignment. That is
-//! the letter of the standard, whose typemaps know basic elements only: what pads a member counts for the places of the
-//! member's copies, and not for the end of what is built from it. (MPICH and Open MPI count it there too.)
+//! Without markers a datatype reaches from the lowest to the highest bound of its members, their padding included, and is
+//! padded itself to its alignment. (The letter of the standard would drop the padding of inner datatypes again; no library
+//! does, and callers rely on an array of members fitting into the extent.)
 
 /// Extent information of a typemap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
     /// First byte and end of the data, if there is any.
     pub data: Option<(i64, i64)>,
+    /// The same with padding.
+    pub span: Option<(i64, i64)>,
     /// Lowest lower-bound marker.
     pub lb: Option<i64>,
     /// Highest upper-bound marker.
@@ -21,15 +23,17 @@ pub(crate) struct Bounds {
 impl Bounds {
     pub const EMPTY: Bounds = Bounds {
         data: None,
+        span: None,
         lb: None,
         ub: None,
         align: 1,
     };
 
-    /// Data up to `high`.
-    pub fn of_data(high: i64, align: u64) -> Bounds {
+    /// Data up to `high`, padded up to `end`.
+    pub fn of_data(high: i64, end: i64, align: u64) -> Bounds {
         Bounds {
             data: Some((0, high)),
+            span: Some((0, end)),
             align,
             ..Bounds::EMPTY
         }
@@ -47,6 +51,7 @@ impl Bounds {
         };
         Some(Bounds {
             data: pair(self.data)?,
+            span: pair(self.span)?,
             lb: mark(self.lb)?,
             ub: mark(self.ub)?,
             align: self.align,
@@ -57,6 +62,7 @@ impl Bounds {
     pub fn joined(self, other: Bounds) -> Bounds {
         Bounds {
             data: around(self.data, other.data),
+            span: around(self.span, other.span),
             lb: either(self.lb, other.lb, i64::min),
             ub: either(self.ub, other.ub, i64::max),
             align: self.align.max(other.align),
@@ -72,15 +78,19 @@ impl Bounds {
         Some(self.joined(self.shifted(last)?))
     }
 
-    /// Lower bound and extent of a datatype with these bounds; without markers the extent is rounded up to the alignment.
-    pub fn close(&self) -> Option<(i64, i64)> {
-        let (low, high) = self.data.unwrap_or((0, 0));
+    /// Lower bound and extent of a datatype with these bounds; without markers the extent is rounded up to the alignment,
+    /// which becomes part of the bounds.
+    pub fn close(&mut self) -> Option<(i64, i64)> {
+        let (low, high) = self.span.unwrap_or((0, 0));
         let lb = self.lb.unwrap_or(low);
         if let Some(ub) = self.ub {
             return Some((lb, ub.checked_sub(lb)?));
         }
         let (extent, align) = (high.checked_sub(lb)?, self.align as i64);
         let padding = (align - extent.rem_euclid(align)) % align;
+        if self.span.is_some() {
+            self.span = Some((low, high.checked_add(padding)?));
+        }
         Some((lb, extent.checked_add(padding)?))
     }
 }

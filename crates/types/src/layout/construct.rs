@@ -47,7 +47,7 @@ impl Layout {
         marker
     }
 
-    fn assemble(bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
+    fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
         let (lb, extent) = bounds.close().ok_or(TooLarge)?;
         debug_assert_eq!(node.size, signature.bytes);
         Ok(Layout {

@@ -50,7 +50,7 @@ impl Layout {
         let end = basic.pair().map_or(basic.size() as i64, |(_, index, at)| {
             at + index.size() as i64
         });
-        let bounds = Bounds::of_data(end, basic.align());
+        let bounds = Bounds::of_data(end, basic.extent() as i64, basic.align());
         Layout {
             size: basic.size(),
             lb: 0,
