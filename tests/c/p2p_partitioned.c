@@ -310,8 +310,31 @@ static void ends(void) {
     OK(MPI_Request_free(&r));
 }
 
+/* Partitions without data arrive one by one, too (4.2.1: when they were made ready). */
+static void nothing_in_parts(void) {
+    MPI_Request s, r;
+    int flag, i, k;
+    OK(MPI_Psend_init(NULL, 3, 0, MPI_INT, 0, 9, MPI_COMM_SELF, MPI_INFO_NULL, &s));
+    OK(MPI_Precv_init(NULL, 3, 0, MPI_INT, 0, 9, MPI_COMM_SELF, MPI_INFO_NULL, &r));
+    OK(MPI_Start(&r));
+    OK(MPI_Start(&s));
+    for (i = 0; i < 3; i++) {
+        OK(MPI_Pready(i, s));
+        for (k = i + 1; k < 3; k++) {
+            OK(MPI_Parrived(r, k, &flag));
+            CHECK(!flag);
+        }
+        for (flag = 0; !flag;) OK(MPI_Parrived(r, i, &flag));
+    }
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&s, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&r));
+    OK(MPI_Request_free(&s));
+}
+
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_MULTIPLE);
+    nothing_in_parts();
     MPI_Comm_set_errhandler(check_comm, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     me = check_rank, other = 1 - me;

@@ -428,9 +428,7 @@ impl Engine {
         let (&Side::Recv { partitions, .. }, Some(setup)) = (&op.side, op.setup) else {
             return false;
         };
-        let bytes = op.buf.len() / partitions.max(1) as u64;
-        let from = bytes * partition as u64;
-        let (first, last) = setup.pieces_of(from, from + bytes);
+        let (first, last) = setup.pieces_for(op.buf.len(), partition, partitions);
         let pieces = op.ended.get(first as usize..=last as usize);
         pieces.is_some_and(|p| p.iter().all(|&ended| ended))
     }

@@ -67,6 +67,23 @@ impl Setup {
         (from as u64 * self.bytes, (to - from) as u64 * self.bytes)
     }
 
+    /// The first and the last piece that one of `of` equal partitions of a receive of `len` bytes wants.
+    /// Without data the partitions of both sides are shares of nothing, and correspond all the same.
+    pub(super) fn pieces_for(&self, len: u64, partition: u32, of: u32) -> (u32, u32) {
+        let of = of.max(1);
+        if len > 0 {
+            let bytes = len / of as u64;
+            let from = bytes * partition as u64;
+            return self.pieces_of(from, from + bytes);
+        }
+        let share = Setup {
+            bytes: of as u64,
+            ..*self
+        };
+        let (each, at) = (self.partitions as u64, partition as u64);
+        share.pieces_of(at * each, (at + 1) * each)
+    }
+
     /// The first and the last piece that bytes `from..to` overlap.
     pub(super) fn pieces_of(&self, from: u64, to: u64) -> (u32, u32) {
         let unit = (self.group as u64 * self.bytes).max(1);
@@ -115,7 +132,20 @@ mod tests {
         assert_eq!(setup.pieces_of(5, 15), (0, 1));
         assert_eq!(setup.pieces_of(10, 40), (1, 3));
         assert_eq!(setup.pieces_of(40, 50), (3, 3));
-        assert_eq!(cut(4, 0).pieces_of(0, 0), (0, 0));
+        assert_eq!(setup.pieces_for(40, 1, 2), (2, 3));
+    }
+
+    #[test]
+    fn a_partition_without_data_comes_with_its_own_piece() {
+        let setup = cut(3, 0);
+        assert_eq!(
+            [0, 1, 2].map(|k| setup.pieces_for(0, k, 3)),
+            [(0, 0), (1, 1), (2, 2)]
+        );
+        assert_eq!(
+            [0, 1].map(|k| cut(4, 0).pieces_for(0, k, 2)),
+            [(0, 1), (2, 3)]
+        );
     }
 
     #[test]
