@@ -151,7 +151,7 @@ knobs! {
     Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together at most; mpiexec sets it, auto knows no limit but what each rank may use.", "none", Progress, Never, Host, Tuner;
     Pmi = "KW_PMI", Choice(LAUNCHER_WORDS), "auto", "What is spoken with a launcher that speaks several; auto is what stands behind PMI_FD, else PMIx.", "none", Start, Never, Local, User;
     Pmix = "KW_PMIX", File, "auto", "The file of libpmix.so.2; auto is the one that the launcher itself runs on, else what the system's loader finds.", "none", Start, Never, Local, User;
-    Rendezvous = "KW_RENDEZVOUS", Text, "", "Where rank 0 of processes that are started one by one is: NAME:PORT.", "none", Start, Never, Alike, User;
+    Rendezvous = "KW_RENDEZVOUS", Text, "", "Where rank 0 of processes that are started one by one is: NAME:PORT.", "none", Start, Never, Local, User;
     Size = "KW_SIZE", Count, "auto", "How many processes meet at the rendezvous; it must be said there.", "none", Start, Never, Alike, User;
     Rank = "KW_RANK", Count, "auto", "Which of them this process is; auto is JOB_COMPLETION_INDEX, else the number that the host's name ends with.", "none", Start, Never, Local, User;
     KeyFile = "KW_KEY_FILE", File, "", "The file of the secret that all processes of a rendezvous know, 16 bytes or more.", "none", Start, Never, Local, User;
