@@ -136,7 +136,7 @@ fn write_knobs(knobs: &[(String, String)]) -> String {
         let marks = [(',', "%2C"), (':', "%3A"), ('@', "%40")];
         marks.iter().fold(word, |w, (c, code)| w.replace(*c, code))
     };
-    let one = |(name, value): &(String, String)| format!("{}@{}", name, word(&short(value)));
+    let one = |(name, value): &(String, String)| format!("{}@{}", word(name), word(&short(value)));
     knobs.iter().map(one).collect::<Vec<_>>().join("@@")
 }
 
@@ -150,11 +150,14 @@ fn short(value: &str) -> String {
 }
 
 /// The knobs of an item of a list: name and value.
-pub(super) fn knobs(item: &str) -> Vec<(&str, String)> {
+pub(super) fn knobs(item: &str) -> Vec<(String, String)> {
     let pairs = item.split("@@").filter_map(|pair| pair.split_once('@'));
-    let value = |word| text::decode(word).unwrap_or_default();
+    let plain = |word| {
+        let bytes = text::decode(word).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
     pairs
-        .map(|(name, word)| (name, String::from_utf8_lossy(&value(word)).into_owned()))
+        .map(|(name, value)| (plain(name), plain(value)))
         .collect()
 }
 
@@ -172,6 +175,7 @@ mod tests {
             };
             let mut knobs = vec![("KW_CHECK".to_string(), "yes".to_string())];
             knobs.push(("KW_COLL".into(), rows.into()));
+            knobs.push(("the rows of a file".into(), "".into()));
             let host = Some(host.to_string());
             all.join(&List::of(&Record { host, cpus, knobs }));
         }
@@ -179,8 +183,10 @@ mod tests {
         assert_eq!(read, all);
         assert_eq!(read.hosts.iter().count(), 2, "{read:?}");
         let last = read.knobs.by_rank().last().map(knobs).unwrap();
-        assert_eq!(last[0], ("KW_CHECK", "yes".to_string()));
-        assert_eq!(last[1], ("KW_COLL", "x@y/@z, 1:2".to_string()));
+        let pair = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(last[0], pair("KW_CHECK", "yes"));
+        assert_eq!(last[1], pair("KW_COLL", "x@y/@z, 1:2"));
+        assert_eq!(last[2], pair("the rows of a file", ""));
     }
 
     #[test]

@@ -197,10 +197,10 @@ fn differ(list: &List) -> Option<String> {
         return None;
     }
     let said: Vec<_> = list.knobs.by_rank().map(knobs).collect();
-    let names = said.iter().flatten().map(|(name, _)| *name);
+    let names = said.iter().flatten().map(|(name, _)| name.as_str());
     let names: std::collections::BTreeSet<&str> = names.collect();
     names.into_iter().find_map(|name| {
-        let own = |set: &Vec<(&str, String)>| {
+        let own = |set: &Vec<(String, String)>| {
             let found = set.iter().find(|(n, _)| *n == name);
             found.map_or_else(|| default_of(name), |(_, value)| format!("'{value}'"))
         };
