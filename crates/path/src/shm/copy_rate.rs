@@ -1,4 +1,4 @@
-//! Which way long payload takes between two ranks of a host: through the bulk area, copied in by one side and out by the
+//! Which way long payload takes between two ranks of a host: through the receiver's pool, copied in by one side and out by the
 //! other, or fetched by its receiver in one system call.
 //!
 //! Two copies by processors that share a cache are quicker than one by the kernel, which looks up every page. Between others

@@ -6,7 +6,7 @@
 
 use crate::{Caps, CostLine};
 
-/// A header with its payload through ring and bulk area into the posted buffer.
+/// A header with its payload through ring and pool into the posted buffer.
 pub const STREAM: CostLine = CostLine {
     t0: 90.0,
     tb: 0.022,

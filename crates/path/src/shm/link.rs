@@ -16,14 +16,14 @@ use crate::{Body, Inbound, Landing, Sent};
 /// Bytes of a cell before the body: publication word and header.
 const FRONT: usize = 8 + HEADER_LEN;
 
-/// The longest body that travels in the ring; longer ones flow through the bulk area.
+/// The longest body that travels in the ring; longer ones flow through the receiver's pool.
 pub const INLINE: usize = 2048;
 
 const _: () = assert!(cells(INLINE) <= longest(CELLS));
 
 /// Header and body in the cells.
 const WHOLE: u8 = 1;
-/// Header and the body's length in the cell, the body in the bulk area.
+/// Header and the body's length in the cell, the body in the receiver's pool.
 const LONG: u8 = 2;
 /// The peer will send nothing more.
 const BYE: u8 = 3;

@@ -268,14 +268,19 @@ impl ShmPath {
         }
     }
 
+    /// Slots of a lap that is longer than two of a core's own caches, as far as all ranks have room.
+    fn long_lap(&self) -> usize {
+        let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
+        let all = POOLS / self.links.len().max(1) / segment::SLOT;
+        (LAP * cache / segment::SLOT).min(all).max(bulk::SHORT_LAP)
+    }
+
     /// Where each rank has a core of its own, long payload goes round more memory than two of a core's
     /// own caches hold; but no more than [`POOLS`] for all ranks.
     pub fn spread_out(&mut self, crowded: bool) {
-        let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
-        let all = POOLS / self.links.len().max(1) / segment::SLOT;
         let lap = match crowded {
             true => bulk::SHORT_LAP,
-            false => (LAP * cache / segment::SLOT).min(all).max(bulk::SHORT_LAP),
+            false => self.long_lap(),
         };
         let links = self.links.iter_mut();
         links.for_each(|link| link.spread_out(lap, crowded));
