@@ -77,7 +77,7 @@ impl<B: Memory> Machine<B> {
         all.find(|&p| p != me && !self.peers[p.idx()].end.left)
     }
 
-    /// Ends a request that waits for a rank which has left.
+    /// Ends a request that waits for a rank which has left, or is gone.
     pub fn fail(&mut self, key: ReqKey, why: &str) {
         let Some(req) = self.reqs.get(key) else {
             return;

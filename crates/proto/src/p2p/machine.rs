@@ -676,33 +676,11 @@ impl<B: Memory> Machine<B> {
         self.peers[peer.idx()].open = false;
         self.peers[peer.idx()].set_plain();
         self.forget_held(peer);
-        let hit: Vec<(ReqKey, Option<Pattern>)> = self
-            .reqs
-            .iter()
-            .filter(|(_, r)| r.peer == peer && r.state != State::Done)
-            .map(|(k, r)| {
-                (
-                    k,
-                    if let State::Posted(want) = r.state {
-                        Some(want)
-                    } else {
-                        None
-                    },
-                )
-            })
-            .collect();
-        for (key, posted) in hit {
-            if let Some(want) = posted {
-                self.matching.withdraw(want, key);
-            }
-            let failure = Some(Failure::PeerGone(why.to_string()));
-            self.finish(
-                key,
-                Outcome {
-                    failure,
-                    ..Outcome::CLEAN
-                },
-            );
+        let needs_it = |r: &Req<B>| r.peer == peer && r.state != State::Done;
+        let reqs = self.reqs.iter().filter(|(_, r)| needs_it(r));
+        let hit: Vec<ReqKey> = reqs.map(|(key, _)| key).collect();
+        for key in hit {
+            self.fail(key, why);
         }
     }
 }
