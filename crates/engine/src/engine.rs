@@ -170,6 +170,7 @@ impl Engine {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
         machine.set_mark(mark(&knobs));
         let looks = if job.crowded() { 1 } else { LOOKS };
+        let now = paths.clock();
         Engine {
             machine,
             paths,
@@ -185,7 +186,7 @@ impl Engine {
             actions: Vec::new(),
             looks,
             unsettled: false,
-            quiet: (0, kw_sys::clock::now()),
+            quiet: (0, now),
             has_threads: true,
         }
     }
@@ -201,6 +202,12 @@ impl Engine {
         if self.paths.spread(now) {
             self.counters.hit(Counter::Spread);
         }
+    }
+
+    /// The time: the machine's, or that of a simulated network.
+    #[inline]
+    pub(crate) fn clock(&self) -> Tick {
+        self.paths.clock()
     }
 
     /// This rank in the job.
@@ -585,7 +592,7 @@ impl Engine {
 
     #[cold]
     fn lose_patience(&mut self) {
-        let now = kw_sys::clock::now();
+        let now = self.clock();
         if self.quiet.0 != self.arrivals {
             self.quiet = (self.arrivals, now);
         } else if now.since(self.quiet.1) >= PATIENCE {
@@ -672,7 +679,7 @@ impl Engine {
                 self.machine.on_got(req, ok);
             }
             Action::Reprice(peer) => self.reprice(peer),
-            Action::Notice(notice) => self.noticed.push(kw_sys::clock::now(), notice),
+            Action::Notice(notice) => self.noticed.push(self.clock(), notice),
             Action::Locate(peer) => {
                 if let Err(down) = self.paths.locate(peer, self.launcher.as_mut()) {
                     self.machine.on_gone(peer, &down.to_string());
@@ -763,8 +770,8 @@ impl Engine {
             self.log(Say::Info, || line);
         }
         self.paths.close();
-        let end = kw_sys::clock::now() + LINGER;
-        while self.paths.pending() && kw_sys::clock::now() < end {
+        let end = self.clock() + LINGER;
+        while self.paths.pending() && self.clock() < end {
             self.progress();
             std::thread::yield_now();
         }

@@ -385,11 +385,12 @@ fn poll_until<T: Send + 'static, E: Polled>(
                     return;
                 }
             }
-            if let Some(engine) = &mut guard.engine {
-                engine.asked_in_vain();
-            }
-            let now = E::now();
-            if crowded && let Some(engine) = &mut guard.engine {
+            let Some(engine) = &mut guard.engine else {
+                return;
+            };
+            engine.asked_in_vain();
+            let now = engine.clock();
+            if crowded {
                 engine.spread(now);
             }
             let start = *since.get_or_insert(now);

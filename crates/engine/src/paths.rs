@@ -146,6 +146,15 @@ impl Paths {
         }
     }
 
+    /// The time: the machine's, or that of a simulated network.
+    #[inline]
+    pub(crate) fn clock(&self) -> Tick {
+        match &self.sim {
+            Some(sim) => sim.now(),
+            None => kw_sys::clock::now(),
+        }
+    }
+
     /// Moves this thread to another processor of the host if that spreads its ranks ([`ShmPath::spread`]); says whether.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) -> bool {

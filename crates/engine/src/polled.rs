@@ -49,6 +49,10 @@ pub trait Polled: Debug + Send + 'static {
     type Sleeper: Sleep;
     /// The time.
     fn now() -> Tick;
+    /// The time of a thread that waits: virtual where the network is.
+    fn clock(&self) -> Tick {
+        Self::now()
+    }
     /// What the calling thread has used of its processor.
     fn used() -> Duration;
     /// Moves what can be moved; whether anything did.
@@ -109,6 +113,11 @@ impl Polled for Engine {
     #[inline]
     fn now() -> Tick {
         kw_sys::clock::now()
+    }
+
+    #[inline]
+    fn clock(&self) -> Tick {
+        Engine::clock(self)
     }
 
     fn used() -> Duration {

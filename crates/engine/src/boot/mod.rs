@@ -12,6 +12,7 @@ mod pmi1;
 mod pmi2;
 mod pmix;
 mod rendezvous;
+pub mod simulated;
 mod singleton;
 pub(crate) mod talk;
 mod traces;

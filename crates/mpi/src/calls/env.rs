@@ -94,7 +94,10 @@ fn predefine(guard: &mut Guard<'_>) {
 /// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
-        let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
+        let engine = match guard.above.life.ready.take() {
+            Some(engine) => engine,
+            None => start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?,
+        };
         guard.above.checking = engine.agreed().checks();
         guard.engine = Some(engine);
         guard
