@@ -4,12 +4,13 @@ PROFILE ?= release
 PREFIX  ?= /usr/local
 DESTDIR ?=
 RANKS   ?= 4
+CASES   ?= 100000
 
 BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check check-fast slurm bench flood loom peer-skips clean
+.PHONY: all help build stage install demo check check-fast slurm bench flood loom fuzz peer-skips clean
 
 all: build
 
@@ -53,6 +54,9 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path -p kw-engine --lib loom
+
+fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
+	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips
