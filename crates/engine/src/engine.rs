@@ -152,17 +152,18 @@ impl Engine {
         let Joined { job, memory } = joined;
         let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
-        engine.log(Say::Info, || {
-            let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
-            let (size, shared) = (engine.size(), engine.job().crowded());
-            let each = if shared {
-                "fewer processors than ranks"
-            } else {
-                "a processor for each rank"
-            };
-            format!("joined a job of {size} on {hosts} host(s), here with {each}")
-        });
+        engine.introduce_itself();
         Ok(engine)
+    }
+
+    fn introduce_itself(&self) {
+        let hosts = self.hosts().iter().max().map_or(1, |h| h + 1);
+        let each = match self.job.crowded() {
+            true => "fewer processors than ranks",
+            false => "a processor for each rank",
+        };
+        let size = self.size();
+        tracing::info!("joined a job of {size} on {hosts} host(s), here with {each}");
     }
 
     /// An engine over paths that are there already (tests: over the simulated network).
@@ -361,7 +362,7 @@ impl Engine {
         {
             Ok((way, choice)) => {
                 self.machine.set_choice(to, way, choice);
-                self.log(Say::Debug, || format!("rank {to} by {way:?}: {choice:?}"));
+                tracing::debug!("rank {to} by {way:?}: {choice:?}");
             }
             Err(down) => self.machine.on_gone(to, &down.to_string()),
         }
@@ -644,6 +645,7 @@ impl Engine {
 
     #[inline]
     fn act(&mut self, action: Action<Buf>) {
+        tracing::trace!("{action:?}");
         match action {
             Action::Frame {
                 to,
@@ -757,17 +759,10 @@ impl Engine {
         self.flush();
     }
 
-    /// Says something on standard error, if `KW_LOG` wants to hear so much.
-    pub(crate) fn log(&self, say: Say, text: impl FnOnce() -> String) {
-        if self.knobs.choice(Id::Log) >= say as usize {
-            eprintln!("rank {}: {}", self.job.me, text());
-        }
-    }
-
     /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
     pub fn close(&mut self) {
         for line in self.paths.network() {
-            self.log(Say::Info, || line);
+            tracing::info!("{line}");
         }
         self.paths.close();
         let end = self.clock() + LINGER;
@@ -786,13 +781,6 @@ impl From<p2p::Started> for Started {
             p2p::Started::Request(k) => Started::Request(ReqId(k)),
         }
     }
-}
-
-/// How much is said, as `knobs::LOG_LEVELS` has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Say {
-    Info = 2,
-    Debug = 3,
 }
 
 /// Whether an engine could start with these knobs, as far as one process can tell.

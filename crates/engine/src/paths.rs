@@ -96,6 +96,10 @@ impl Paths {
             (None, Some(udp)) => Some(("udp", udp.address())),
             (None, None) => None,
         };
+        match listens.as_ref() {
+            Some((wire, address)) => tracing::debug!("listens by {wire}: {address}"),
+            None => tracing::debug!("listens on no network"),
+        }
         let joins = by_shm > 1 && lead.is_none();
         let publish = Publish {
             rank: job.me.0,
@@ -650,6 +654,7 @@ impl<'a> Port<'a> {
 
     #[cold]
     fn faulty(&mut self, from: Peer, what: &str) {
+        tracing::error!("rank {from} sent nonsense: {what}");
         self.machine
             .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
     }
@@ -696,6 +701,7 @@ impl Inbound for Port<'_> {
             self.machine.counters.hit(Counter::PeersLost);
             let data = [down.peer.0 as i64, 0, 0, 0];
             self.machine.notice(Event::PeerLost, data);
+            tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
             self.machine.on_left(down.peer);

@@ -232,6 +232,7 @@ impl Polled for Engine {
 
     fn notice_takeover(&mut self) {
         let active = self.machine.active() as i64;
+        tracing::trace!("the event thread takes over, {active} request(s) are active");
         self.notice(Event::EventTakeover, [active, 0, 0, 0]);
     }
 

@@ -16,6 +16,9 @@ pub mod epoll_set;
 pub mod fd;
 pub mod futex;
 pub mod host;
+// its level and its name are statics, too
+#[cfg(not(loom))]
+pub mod log;
 pub mod mem;
 pub mod membarrier;
 pub mod memfd;

@@ -86,6 +86,13 @@ pub fn expected_size(env: Env) -> Option<u32> {
 /// Finds the launcher that started this process: one that speaks over a descriptor goes before a rendezvous. An error is a
 /// sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
+    let launcher = find(env)?;
+    let (rank, size) = (launcher.rank(), launcher.size());
+    tracing::debug!("rank {rank} of {size}, started by {}", launcher.name());
+    Ok(launcher)
+}
+
+fn find(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     if env("PMI_FD").is_none()
         && let Some(meeting) = rendezvous::asked_for(env, &kw_sys::host::name())?
     {

@@ -40,7 +40,14 @@ impl Choosing {
         bytes: u64,
         ask: &Ask<'_>,
     ) -> (&'static Algorithm, u32) {
-        rows.and_then(|r| r.find(coll, bytes, self.site, ask))
-            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask))
+        let chosen = rows
+            .and_then(|r| r.find(coll, bytes, self.site, ask))
+            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask));
+        tracing::debug!(
+            "{coll:?} of {bytes} bytes by {} {}",
+            chosen.0.name,
+            chosen.1
+        );
+        chosen
     }
 }

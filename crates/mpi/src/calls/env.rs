@@ -14,6 +14,7 @@ use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
 use kw_sys::crash;
 use kw_sys::environment;
+use kw_sys::log;
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -113,24 +114,36 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 fn start(set: &Cvars) -> Result<Engine, String> {
     let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
+    log::install(knobs.choice(Id::Log));
+    say_what_is_set(&knobs);
     let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
+    log::name(launcher.rank());
     let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     let backtrace = knobs.flag(Id::Backtrace);
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.me().0);
     }
-    if engine.me() == Peer(0) && engine.knobs().choice(Id::Log) > 0 {
+    if engine.me() == Peer(0) {
         warn_of_misspelt();
     }
     Ok(engine)
+}
+
+/// The knobs that are not as they are by default.
+fn say_what_is_set(knobs: &Knobs) {
+    for (knob, at) in knobs::ALL.iter().zip(0..) {
+        if knobs.at(at) != knob.default {
+            tracing::debug!("{} is {}", knob.name, knobs.at(at));
+        }
+    }
 }
 
 /// Rank 0 says it for all.
 fn warn_of_misspelt() {
     for (name, _) in std::env::vars_os() {
         if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
-            eprintln!("rank 0: {sentence}");
+            tracing::warn!("{sentence}");
         }
     }
 }

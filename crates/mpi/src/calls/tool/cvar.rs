@@ -5,10 +5,11 @@ use crate::error::{Fault, Res, ToolClass};
 use crate::handle::{CvarH, EnumH, TypeH};
 use crate::objects::tool::{NO_OBJECT, cvar, enum_handle, of_knob, refuse, row, verbosity};
 use crate::state::{Guard, Mpi};
-use kw_base::knobs::{ALL, Knobs, When};
+use kw_base::knobs::{ALL, Id, Knobs, When};
 use kw_sys::args::{Out, OutText, Text};
 use kw_sys::buf::Addr;
 use kw_sys::environment;
+use kw_sys::log;
 
 /// MPI_T_cvar_get_num
 pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
@@ -106,7 +107,12 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     let text = cvar::from_c(knob, &value(buf, cvar::size(knob), knob.kind)?)?;
     let invalid = |why| Fault::tool(ToolClass::Invalid, why);
     if guard.engine.is_some() {
-        return guard.set_knob(position, &text).map_err(invalid);
+        guard.set_knob(position, &text).map_err(invalid)?;
+        if position == Id::Log as usize {
+            let engine = guard.engine.as_ref();
+            log::set_level(engine.map_or(0, |e| e.knobs().choice(Id::Log)));
+        }
+        return Ok(());
     }
     let mut knobs = current(&guard);
     knobs
