@@ -7,6 +7,7 @@
 mod address;
 pub mod contract;
 mod member;
+mod peer_set;
 mod ports;
 pub mod selfpath;
 pub mod shm;

@@ -11,7 +11,7 @@
 //! since its rank may be computing. Closing is silent, and counted.
 
 use super::attempt::{hear, say};
-use super::tag;
+use super::watcher::Token;
 use crate::Ports;
 use kw_base::{Key, Peer, Slab, Tick};
 use kw_proto::handshake::{
@@ -96,7 +96,7 @@ impl Acceptor {
         for &addr in addresses {
             match ports.open(|port| Sock::listen(SocketAddr::new(addr, port))) {
                 Ok((sock, bound)) => {
-                    let number = tag::ACCEPTOR | listeners.len() as u64;
+                    let number = Token::Acceptor(listeners.len()).bits();
                     poller
                         .add(&sock, number, Interest::Read)
                         .map_err(|e| format!("epoll refused a socket ({e})"))?;
@@ -150,7 +150,7 @@ impl Acceptor {
         }
         self.shut = shut;
         for (i, sock) in self.listeners.iter().enumerate() {
-            let number = tag::ACCEPTOR | i as u64;
+            let number = Token::Acceptor(i).bits();
             // A listener that the poller does not take back is one address less.
             let _ = match shut {
                 true => poller.remove(sock),
@@ -201,10 +201,13 @@ impl Acceptor {
             state: State::Listening(identity.listen(nonce)),
             until: now + SILENT,
         });
-        let added = self
-            .strangers
-            .get(key)
-            .map(|s| poller.add(&s.sock, tag::PENDING | key.to_bits(), Interest::Read));
+        let added = self.strangers.get(key).map(|s| {
+            poller.add(
+                &s.sock,
+                Token::Pending(key.to_bits()).bits(),
+                Interest::Read,
+            )
+        });
         if !matches!(added, Some(Ok(()))) {
             self.strangers.remove(key);
         }

@@ -1,160 +1,89 @@
 //! More peers than connections: a process may have only so many files open.
 //!
 //! When a connection is to be made or let in and there is no room, the idle one that was used longest ago is given up: we say a goodbye
-//! that is the connection's and not the rank's ([`PARTING`]), and the peer closes it as soon as nothing is under way and our kernel has
-//! acknowledged all that it sent. The link stays, and goes on over the next connection, as after one that broke (`remake`). If anything was
-//! said after the goodbye, that connection is made at once.
+//! that is the connection's and not the rank's ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is under way
+//! and our kernel has acknowledged all that it sent. The link stays, and goes on over the next connection, as after one that broke
+//! ([`super::reconnect`]). If anything was said after the goodbye, that connection is made at once.
 //!
 //! A quarter of the room is kept for those who call us: if everybody's were full of calls, nobody's would be answered. Calls without
 //! room wait here; who calls us waits in the system's queue, with the acceptor shut, so that it does not keep us awake.
 
-use super::stream::PARTING;
-use super::*;
-
 /// The fewest connections that are worth trying with.
-pub const LEAST: usize = 4;
-/// Connections that are being given up at once.
-const AT_ONCE: usize = 4;
-/// How soon what waits for room, or for an acknowledgement, is looked at again.
-const SOON: Duration = Duration::from_millis(2);
+const LEAST: usize = 4;
 
-impl TcpPath {
-    /// Connections that there are or will soon be.
-    pub fn connections(&self) -> usize {
-        let sockets = |p: &Peer| match self.slot(*p) {
-            Some(Slot::Dialing(dial)) => dial.sockets(),
-            _ => 0,
-        };
-        let dials: usize = self.lists.dialing.iter().map(sockets).sum();
-        let bundles = self.bundles.iter().flatten();
-        let rails: usize = bundles.map(|b| b.sockets()).sum();
-        self.lists.live.len() + rails + dials + self.acceptor.len()
-    }
+/// How many connections may be open at once.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimit {
+    /// `None`: as many as there are peers.
+    most: Option<usize>,
+}
 
-    /// Begins a dial, if there is room.
-    pub(super) fn start_dial(&mut self, to: Peer) {
-        let kept = self.most / 4;
-        if self.most != usize::MAX && self.connections() + kept >= self.most {
-            return self.make_room();
-        }
-        if let Slot::Dialing(dial) = &mut self.slots[to.idx()] {
-            dial.start(&self.identity, &self.poller, &self.sources);
+impl ConnectionLimit {
+    /// `most` connections, if links can do without one for a while; `usize::MAX` is no limit.
+    pub fn new(reliable: bool, most: usize) -> ConnectionLimit {
+        let limited = reliable && most < usize::MAX;
+        ConnectionLimit {
+            most: limited.then_some(most.max(LEAST)),
         }
     }
 
-    /// Lets in who waits at a listening socket, if there is room.
-    pub(super) fn let_in(&mut self, listener: usize, now: Tick) -> bool {
-        let room = self.most.saturating_sub(self.connections());
-        if room == 0 {
-            self.make_room();
-            self.acceptor.set_shut(true, &self.poller);
-            return false;
-        }
-        let moved = self
-            .acceptor
-            .accept(listener, room, now, (&self.identity, &self.poller));
-        if self.acceptor.is_shut() && self.most != usize::MAX {
-            // The program has opened files itself: there is room for fewer than we thought.
-            self.most = self.connections().max(LEAST);
-            self.make_room();
-        }
-        moved
+    /// Whether a peer may be called while so many connections are open.
+    pub fn may_call(&self, open: usize) -> bool {
+        self.most.is_none_or(|most| open + most / 4 < most)
     }
 
-    /// Asks the peer of the idle connection that was used longest ago to close it.
-    #[cold]
-    fn make_room(&mut self) {
-        if self.drop_idle_rails() {
-            return;
-        }
-        let up = |p: &&Peer| match self.slot(**p) {
-            Some(Slot::Up(link)) => Some(link),
-            _ => None,
-        };
-        let links = self
-            .lists
-            .live
-            .iter()
-            .filter_map(|p| up(&p).map(|l| (*p, l)));
-        if links.clone().filter(|(_, l)| l.parting).count() >= AT_ONCE || self.closed {
-            return;
-        }
-        let idle = links.filter(|(_, l)| l.is_idle() && !l.parting && !l.stream.bye);
-        let Some((peer, _)) = idle.min_by_key(|(_, l)| l.used) else {
-            return;
-        };
-        let bye = Header {
-            token: PARTING,
-            ..Header::bare(Kind::Bye)
-        };
-        if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-            link.parting = true;
-            // What the socket does not take is queued; what it refuses is noticed when it is read.
-            let _ = self
-                .lists
-                .send(link, peer, (&bye, Body::None), 0, &self.tuning);
-        }
+    /// Whether a further connection of a peer may be made.
+    pub fn may_add_rail(&self, open: usize) -> bool {
+        self.most.is_none_or(|most| open * 2 < most)
     }
 
-    /// The peer wants the connection closed: done when nothing is under way, else looked at again soon.
-    #[cold]
-    pub(super) fn give_way<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-            return;
-        };
-        if self.closed || link.stream.bye {
-            return;
-        }
-        if link.is_idle() && link.is_acknowledged() {
-            self.rest(peer, inbound);
-        } else if note(&mut self.lists.yielding, peer) {
-            // Without the alarm it is looked at by the next poll.
-            let _ = self.poller.set_alarm(Tick(1));
-        }
+    /// How many of those who call us may come in.
+    pub fn room(&self, open: usize) -> usize {
+        self.most
+            .map_or(usize::MAX, |most| most.saturating_sub(open))
     }
 
-    /// A connection that we wanted closed has ended. Whether that was all: then its link rests until somebody wants it.
-    pub(super) fn parted<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
-        let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-            return false;
-        };
-        let all = link.is_idle() && link.is_acknowledged();
-        if all {
-            self.rest(peer, inbound);
+    /// The system gives no more than these: the program has opened files itself. Whether there is a limit at all.
+    pub fn found_full(&mut self, open: usize) -> bool {
+        if let Some(most) = &mut self.most {
+            *most = open.max(LEAST);
         }
-        all
+        self.most.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_is_kept_for_those_who_call() {
+        let limit = ConnectionLimit::new(true, 8);
+        let may: Vec<_> = (0..9).filter(|&open| limit.may_call(open)).collect();
+        assert_eq!(may, [0, 1, 2, 3, 4, 5]);
+        assert_eq!([0, 6, 8, 9].map(|open| limit.room(open)), [8, 2, 0, 0]);
+        assert!(limit.may_add_rail(3) && !limit.may_add_rail(4));
     }
 
-    fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
-        self.drop_rails(peer);
-        self.part(peer, String::new());
-        if self.known[peer.idx()].is_empty() {
-            inbound.on_stray(peer);
-        }
+    #[test]
+    fn too_few_are_not_tried_with() {
+        let mut limit = ConnectionLimit::new(true, 1);
+        assert_eq!(limit.room(0), LEAST);
+        assert!(limit.found_full(7));
+        assert_eq!(limit.room(0), 7);
+        assert!(limit.found_full(0));
+        assert_eq!(limit.room(0), LEAST);
     }
 
-    /// Looks again at what waits for room; says when the next time is.
-    pub(super) fn limits<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> Tick {
-        let mut waits = false;
-        for peer in std::mem::take(&mut self.lists.yielding) {
-            self.give_way(peer, inbound);
-            waits |= self.lists.yielding.contains(&peer);
+    #[test]
+    fn a_link_that_ends_with_its_connection_is_not_given_up() {
+        for mut limit in [
+            ConnectionLimit::new(false, 5),
+            ConnectionLimit::new(true, usize::MAX),
+        ] {
+            assert!(limit.may_call(1 << 20) && limit.may_add_rail(1 << 20));
+            assert!(!limit.found_full(3));
+            assert!(limit.room(1 << 20) > 1 << 20);
         }
-        for i in 0..self.lists.dialing.len() {
-            let peer = self.lists.dialing[i];
-            let waiting = |s: &Slot| matches!(s, Slot::Dialing(d) if !d.begun);
-            if waiting(&self.slots[peer.idx()]) {
-                self.start_dial(peer);
-                waits |= waiting(&self.slots[peer.idx()]);
-            }
-        }
-        if self.acceptor.is_shut() {
-            match self.connections() < self.most {
-                true => self.acceptor.set_shut(false, &self.poller),
-                false => self.make_room(),
-            }
-            waits |= self.acceptor.is_shut();
-        }
-        if waits { now + SOON } else { Tick::NEVER }
     }
 }

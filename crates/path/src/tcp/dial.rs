@@ -7,7 +7,8 @@
 //! until [`PATIENCE`] is over; an address that has taken our hello may take its time, since its rank may be computing.
 
 use super::attempt::{Attempt, Pair, Step, Why};
-use super::stream::Stream;
+use super::stream::Broken;
+use super::watcher::Token;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::{Claim, Identity};
 use kw_sys::poller::Poller;
@@ -47,8 +48,8 @@ pub struct Dial {
     peer: Peer,
     /// Name of its host; empty: it is not known.
     host: String,
-    /// Number of its sockets in the poller.
-    number: u64,
+    /// Names its sockets in the poller.
+    token: Token,
     addresses: Vec<SocketAddr>,
     /// Addresses that this host has as well.
     ours_too: Vec<SocketAddr>,
@@ -57,39 +58,38 @@ pub struct Dial {
     /// When our other addresses take part.
     widen: Option<Tick>,
     wide: bool,
-    pub stream: Stream,
-    /// There was a connection before.
-    remade: bool,
-    pub begun: bool,
+    /// What we have of the link that the connection shall carry.
+    claim: Claim,
+    /// What happened to the connection before.
+    broken: Option<Broken>,
+    begun: bool,
     deadline: Option<Tick>,
     again: Tick,
     rounds: u32,
 }
 
 impl Dial {
-    /// `own` is every address of this host. A link that was connected before is tried from all our addresses at once, and not for so
-    /// long.
+    /// A dial of some addresses of a peer; `own` is every address of this host. A link that was connected before is tried from all our
+    /// addresses at once, and not for so long.
     pub fn new(
-        peer: Peer,
-        number: u64,
+        (peer, token): (Peer, Token),
         addresses: Vec<SocketAddr>,
         own: &[IpAddr],
-        stream: Stream,
+        (claim, broken): (Claim, Option<Broken>),
     ) -> Dial {
         let (ours_too, addresses) = foreign(addresses, own);
-        let remade = !stream.broke.is_empty();
         Dial {
             peer,
             host: String::new(),
-            number,
+            token,
             addresses,
             ours_too,
             widen: None,
-            wide: remade,
+            wide: broken.is_some(),
             attempts: Vec::new(),
             failures: Vec::new(),
-            stream,
-            remade,
+            claim,
+            broken,
             begun: false,
             deadline: None,
             again: Tick::NEVER,
@@ -103,6 +103,11 @@ impl Dial {
             self.host = format!(" {name}");
         }
         self
+    }
+
+    /// Whether it has begun; until then it waits for room.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Whether no attempt is under way.
@@ -154,7 +159,7 @@ impl Dial {
     }
 
     fn try_pair(&mut self, pair: Pair, identity: &Identity, poller: &Poller) {
-        match Attempt::begin(pair, self.peer, self.number, identity, poller) {
+        match Attempt::begin(pair, self.peer, self.token.bits(), identity, poller) {
             Ok(a) => self.attempts.push(a),
             Err(e) => self.failures.push((pair, e.into())),
         }
@@ -163,8 +168,7 @@ impl Dial {
     /// Moves every attempt on.
     pub fn advance(&mut self, now: Tick, poller: &Poller) -> Dialled {
         let mut going = Vec::with_capacity(self.attempts.len());
-        let number = self.number;
-        let claim = self.stream.claim();
+        let (number, claim) = (self.token.bits(), self.claim);
         while let Some(attempt) = self.attempts.pop() {
             let pair = attempt.pair;
             match attempt.step(number, claim, poller) {
@@ -239,17 +243,17 @@ impl Dial {
 
     /// How long the peer may stay unreachable.
     fn patience(&self) -> Duration {
-        match (self.remade, self.stream.silent) {
-            (false, _) => PATIENCE,
-            (true, false) => AGAIN,
-            (true, true) => LONGER,
+        match &self.broken {
+            None => PATIENCE,
+            Some(broken) if broken.silent => LONGER,
+            Some(_) => AGAIN,
         }
     }
 
     /// Whether a peer that was there listens no more.
     fn is_refused(&self) -> bool {
         let all = || self.failures.iter().all(|(_, why)| why.refused);
-        self.remade && self.rounds >= REFUSED && self.attempts.is_empty() && all()
+        self.broken.is_some() && self.rounds >= REFUSED && self.attempts.is_empty() && all()
     }
 
     /// After the deadline no address that has not even answered is waited for.
@@ -281,8 +285,8 @@ impl Dial {
         let ours = self.ours_too.iter();
         let ours = ours.map(|a| format!("{}: both hosts have this address", a.ip()));
         let list: Vec<_> = failed.chain(ours).collect();
-        if self.remade {
-            let (broke, peer, host) = (&self.stream.broke, self.peer, &self.host);
+        if let Some(broken) = &self.broken {
+            let (broke, peer, host) = (&broken.what, self.peer, &self.host);
             return format!(
                 "{broke}; it could not be made again ({}): rank {peer} or its host{host} has probably died, see its own messages",
                 list.join("; ")

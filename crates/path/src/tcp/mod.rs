@@ -44,13 +44,7 @@
 //! made is kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait, and welcomes it
 //! only should its own attempts all fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
 //!
-//! ```text
-//!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
-//! Idle ---------> Dialing ------------------------------> Up(Link) ------------------------------------> Gone
-//!  |              ^   \--- nobody answers for 9 s (5 s), or all refuse -------------------------------->  ^
-//!  |              \---------------- end without a goodbye: see `remake` -------/
-//!  \------ a stranger proves to be this peer: welcome ---> Up
-//! ```
+//! The states of a peer are in `peers`.
 //!
 //! # Ends
 //! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`. After an end without one
@@ -60,63 +54,68 @@
 //! # Where what is
 //! | file | what |
 //! | --- | --- |
-//! | `path`, `turn`, `lists` | what the engine calls; a turn of reading and sending; whom it visits |
-//! | `ahead` | short frames of a rank that does not wait are joined |
-//! | `link` (`sending`, `owing`, `traffic`), `stream`, `outbox`, `end` | a connection in use; what of a link outlives it; what waits to be sent; why it ended |
-//! | `connect`, `dial`, `attempt` | calling a peer: one connection, all its addresses, one of them |
-//! | `callers`, `acceptor` | being called: who is taken, who stands at the acceptor |
-//! | `remake`, `silence`, `limit` | connections that break; that are left because another link is there; more peers than connections |
-//! | `rails`, `further`, `pieces`, `rail`, `stripe` | several links: what there is, how it is made, long payloads over it |
-//! | `tune` | the numbers |
+//! | `path`, `progress` | what the engine calls; a turn of reading and sending |
+//! | `net` | what all parts work on: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
+//! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what of a link outlives it |
+//! | `reader`, `inflow`, `outbox`, `unacked`, `traffic` | of a link: what comes in, what waits to be sent, what is not acknowledged |
+//! | `socket` | what these ask of a socket, and a socket for tests |
+//! | `connector`, `dial`, `attempt` | calling a peer: all its addresses, one of them |
+//! | `acceptor` | being called: who stands there and has not proven the key |
+//! | `reconnect`, `disconnect`, `unacked_timeout` | connections that break, why, and those that are left because another link is there |
+//! | `connection_limit` | more peers than connections |
+//! | `ack_timer` | when kernels are asked what is acknowledged |
+//! | `rails`, `rail`, `striping`, `stripe` | several links: how they are made, one of them, long payloads over them |
+//! | `tuning` | the numbers |
 
-mod accept;
 mod acceptor;
+mod ack_timer;
 mod attempt;
-mod coalesce;
-mod connect;
 mod connection_limit;
+mod connector;
 mod dial;
 mod disconnect;
+mod inflow;
 mod link;
+mod local;
+mod net;
 mod outbox;
 mod path;
-mod pieces;
+mod peers;
 mod progress;
 mod rail;
-mod rail_setup;
 mod rails;
+mod reader;
 mod ready_lists;
 mod reconnect;
-mod sending;
+mod socket;
 mod stream;
 mod stripe;
+mod striping;
 mod traffic;
 mod tuning;
 mod unacked;
 mod unacked_timeout;
+mod watcher;
 
 pub use tuning::Tuning;
 
-use crate::address::{self, Known};
-use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::address;
 use crate::member::{CannotOpen, Member};
 use acceptor::Acceptor;
-use dial::Dial;
-use kw_base::{Peer, Tick};
-use kw_proto::handshake::{Claim, Identity};
-use kw_proto::wire::{Header, Kind};
-use kw_sys::netif::Interface;
-use kw_sys::poller::{Event, Interest, Poller};
-use kw_sys::tcp::Sock;
-use link::Link;
-use rails::RailSet;
-use ready_lists::{ReadyLists, note};
-use std::net::{IpAddr, SocketAddr};
+use ack_timer::AckTimer;
+use connection_limit::ConnectionLimit;
+use connector::Connector;
+use kw_base::Peer;
+use kw_proto::wire::Kind;
+use kw_sys::poller::Poller;
+use local::Local;
+use net::Net;
+use peers::Peers;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
-use stream::Stream;
-use stripe::Stripes;
-use unacked::Later;
+use striping::Striping;
+use unacked_timeout::UnackedTimeout;
+use watcher::Watcher;
 
 /// What a path must know to open.
 #[derive(Clone)]
@@ -147,118 +146,24 @@ pub enum Asleep {
 }
 
 /// What is known of a peer.
-#[derive(Debug)]
-enum Slot {
-    /// No connection; perhaps there was one, and its link is to go on.
-    Idle(Option<Box<Stream>>),
-    Dialing(Box<Dial>),
-    Up(Box<Link>),
-    Gone(String),
-}
-
-impl Slot {
-    /// The link, whatever its connection does.
-    fn stream(&mut self) -> Option<&mut Stream> {
-        match self {
-            Slot::Idle(stream) => stream.as_deref_mut(),
-            Slot::Dialing(dial) => Some(&mut dial.stream),
-            Slot::Up(link) => Some(&mut link.stream),
-            Slot::Gone(_) => None,
-        }
-    }
-
-    /// What of it is under way in pieces.
-    fn stripes(&mut self) -> Option<&mut Stripes> {
-        self.stream()?.stripes.as_deref_mut()
-    }
-}
-
 /// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see the order.
 fn segmented(kind: Kind) -> bool {
     matches!(kind, Kind::Data | Kind::Write)
 }
 
-/// Numbers in the poller: what kind of thing in the top byte, which one below.
-mod tag {
-    pub const ACCEPTOR: u64 = 0;
-    pub const PENDING: u64 = 1 << 56;
-    pub const DIAL: u64 = 2 << 56;
-    pub const LINK: u64 = 3 << 56;
-    pub const RAIL: u64 = 4 << 56;
-    pub const RAIL_DIAL: u64 = 5 << 56;
-    pub const KINDS: u64 = 0xff << 56;
-
-    /// Number of a rail.
-    pub fn rail(peer: kw_base::Peer, id: kw_proto::stripe::Carrier) -> u64 {
-        RAIL | (id as u64) << 32 | peer.0 as u64
-    }
-}
-
 /// The TCP path of one rank.
 #[derive(Debug)]
 pub struct TcpPath {
-    me: Peer,
-    identity: Identity,
-    tuning: Tuning,
     address: String,
-    poller: Poller,
-    acceptor: Acceptor,
-    slots: Vec<Slot>,
-    /// Where each peer listens, as far as that was asked.
-    known: Vec<Known>,
-    /// Long payloads go over all links (see `rails`).
-    stripes: bool,
-    /// From so many bytes on, if there are several.
-    stripe_from: u64,
-    /// Further connections, by peer.
-    bundles: Vec<Option<Box<RailSet>>>,
-    /// Peers with which something is under way in pieces.
-    striping: Vec<Peer>,
-    /// Peers to which a further connection is to be made.
-    wanting: Vec<Peer>,
-    striped_payloads: u64,
-    /// Bytes and pieces of rails that are no more.
-    striped_bytes: u64,
-    striped_again: u64,
-    /// Our host has several interfaces that the ranks may use.
-    linked: bool,
-    /// When kernels are asked next what is unanswered, and whether anything was (see `silence`).
-    listen_at: Tick,
-    waiting: bool,
-    silent_left: u64,
-    /// Links end with their connections no sooner than their ranks.
-    reliable: bool,
-    /// When the event thread looks for acknowledgements.
-    later: Later,
-    /// When strangers and dials want to be looked at.
-    next: Tick,
-    /// Connections that may be open at once (see `limit`).
-    most: usize,
-    /// Who can have their payload back, and does not know.
-    told: Vec<(Peer, u64)>,
-    lists: ReadyLists,
-    /// Polls until the next look at the poller when few connections are read directly.
-    patience: u32,
-    events: Vec<Event>,
-    closed: bool,
-    /// Every address of this host, and those that we listen on.
-    own: Vec<Interface>,
-    sources: Vec<IpAddr>,
-    /// Connections that this rank made, and what became of the other addresses.
-    made: Vec<(Peer, String)>,
+    net: Net,
+    connector: Connector,
+    acks: AckTimer,
+    timeout: UnackedTimeout,
 }
 
 impl AsFd for TcpPath {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.poller.as_fd()
-    }
-}
-
-fn down(peer: Peer, reason: impl Into<String>) -> Down {
-    Down {
-        path: "tcp",
-        peer,
-        reason: reason.into(),
+        self.net.watcher.as_fd()
     }
 }
 
@@ -288,70 +193,56 @@ impl TcpPath {
         let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
         let (acceptor, at) =
             Acceptor::open((&chosen, member.ports), member.size, &poller).map_err(cannot)?;
-        let mut path = TcpPath {
-            me: member.me,
-            identity: member.identity(),
+        let local = Local::new(
+            (member.me, member.identity()),
+            config.reliable,
             tuning,
+            (all.clone(), at.iter().map(SocketAddr::ip).collect()),
+        );
+        let linked = local.has_links();
+        let stripes = config.stripe && linked;
+        let from = stripes.then_some(local.tuning.stripe_from);
+        let limit = ConnectionLimit::new(config.reliable, config.most);
+        Ok(TcpPath {
             address: address::with_host(&config.host, address::to_text_by_interface(&at, &all)),
-            poller,
-            acceptor,
-            slots: (0..member.size).map(|_| Slot::Idle(None)).collect(),
-            known: vec![Known::default(); member.size as usize],
-            stripes: config.stripe,
-            stripe_from: u64::MAX,
-            bundles: (0..member.size).map(|_| None).collect(),
-            striping: Vec::new(),
-            wanting: Vec::new(),
-            striped_payloads: 0,
-            striped_bytes: 0,
-            striped_again: 0,
-            linked: false,
-            listen_at: Tick(0),
-            waiting: false,
-            silent_left: 0,
-            reliable: config.reliable,
-            later: Later::default(),
-            next: Tick::NEVER,
-            most: if config.reliable {
-                config.most.max(connection_limit::LEAST)
-            } else {
-                usize::MAX
+            net: Net {
+                local,
+                watcher: Watcher::new(poller),
+                peers: Peers::new(member.me, member.size),
+                striping: Striping::new(member.size, from),
             },
-            told: Vec::new(),
-            lists: ReadyLists::default(),
-            patience: 0,
-            events: Vec::new(),
-            closed: false,
-            sources: at.iter().map(SocketAddr::ip).collect(),
-            own: all,
-            made: Vec::new(),
-        };
-        path.linked = path.has_links();
-        path.stripes &= path.linked;
-        if path.stripes {
-            path.stripe_from = path.tuning.stripe_from;
-        }
-        Ok(path)
+            connector: Connector::new(acceptor, limit),
+            acks: AckTimer::default(),
+            timeout: UnackedTimeout::new(linked),
+        })
     }
 
     /// Connections that were closed because they could not prove the key, or took too long to.
     pub fn strangers_refused(&self) -> u64 {
-        self.acceptor.refused()
+        self.connector.acceptor().refused()
     }
 
     /// Connections that were left because nothing was answered over them while there was another link.
     pub fn silent_left(&self) -> u64 {
-        self.silent_left
+        self.timeout.left()
+    }
+
+    /// Connections that there are or will soon be.
+    pub fn connections(&self) -> usize {
+        self.connector.connections(&self.net)
+    }
+
+    /// What went over further connections: payloads that were sent in pieces, bytes of those that did not go over the first one, and
+    /// pieces that went again.
+    pub fn striped(&self) -> [u64; 3] {
+        self.net.striping.counts()
     }
 
     /// Which addresses the connections use that this rank made and that are still there, and what became of the others.
     pub fn network(&self) -> Vec<String> {
-        let lines = self.made.iter().filter_map(|(peer, others)| {
-            let Slot::Up(link) = self.slot(*peer)? else {
-                return None;
-            };
-            let (here, there) = (link.sock.here().ok()?.ip(), link.sock.there().ok()?.ip());
-            let device = self.interface(here);
+        let lines = self.connector.made().iter().filter_map(|(peer, others)| {
+            let (here, there) = self.net.peers.link(*peer)?.addresses()?;
+            let device = self.net.local.interface(here);
             let others = match others.is_empty() {
                 true => String::new(),
                 false => format!("; not {others}"),
@@ -360,23 +251,21 @@ impl TcpPath {
                 "tcp to rank {peer}: {here} ({device}) to {there}{others}"
             ))
         });
-        lines.chain(self.network_of_rails()).collect()
+        let rails = self.net.striping.rails();
+        lines.chain(rails.network(&self.net.local)).collect()
     }
 
     /// Breaks the further connections of a peer. Whether there were any. For tests.
     pub fn cut_rails(&mut self, peer: Peer) -> bool {
-        let rails = self.bundles[peer.idx()].iter().flat_map(|b| &b.rails);
-        rails.map(|s| s.sock.shut()).count() > 0
+        let rails = self.net.striping.rails().of(peer);
+        rails.iter().for_each(|rail| rail.shut());
+        !rails.is_empty()
     }
 
     /// Breaks the connection of a peer, as a bad network would. For tests.
     pub fn cut(&mut self, peer: Peer) {
-        if let Some(Slot::Up(link)) = self.slot(peer) {
-            link.sock.shut();
+        if let Some(link) = self.net.peers.link(peer) {
+            link.shut();
         }
-    }
-
-    fn slot(&self, peer: Peer) -> Option<&Slot> {
-        self.slots.get(peer.idx())
     }
 }

@@ -6,10 +6,11 @@
 //! in the order they were sent; the goodbye never passes.
 
 use super::segmented;
+use super::socket::Socket;
 use crate::contract::{Body, Sent};
 use kw_proto::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
-use kw_sys::tcp::{Cuts, Sock};
+use kw_sys::tcp::Cuts;
 use std::collections::VecDeque;
 use std::io;
 
@@ -200,9 +201,9 @@ impl Outbox {
 
     /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and tells `went` of each piece, in
     /// order.
-    pub fn send_some(
+    pub fn send_some<S: Socket>(
         &mut self,
-        sock: &Sock,
+        sock: &S,
         chunk: u64,
         mut went: impl FnMut(Went<'_>),
     ) -> io::Result<usize> {

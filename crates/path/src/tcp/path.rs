@@ -1,7 +1,11 @@
 //! What the engine calls: TCP as a [`Path`].
 
-use super::disconnect::End;
-use super::*;
+use super::TcpPath;
+use super::peers::down;
+use crate::address::Known;
+use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use kw_base::{Peer, Tick};
+use kw_proto::wire::Header;
 
 impl Path for TcpPath {
     /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and to move.
@@ -22,116 +26,69 @@ impl Path for TcpPath {
     }
 
     fn wants_address(&self, peer: Peer) -> bool {
-        let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
-        peer != self.me && idle && self.known[peer.idx()].is_empty()
+        self.net.peers.wants_address(peer)
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
         let told = Known::read(text).map_err(|why| down(peer, why))?;
-        let Some(known) = self.known.get_mut(peer.idx()) else {
+        if !self.net.peers.learn(peer, told) {
             return Err(down(peer, "there is no such rank"));
-        };
-        if known.is_empty() {
-            *known = told;
         }
-        self.go_on(peer);
+        self.connector.go_on(&mut self.net, peer);
         Ok(())
     }
 
     #[inline]
     fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
         debug_assert_eq!(body.len(), head.body_len(), "body of {head:?}");
-        if body.len() >= self.stripe_from
-            && let Some(sent) = self.send_striped(to, head, body, cookie)?
+        let net = &mut self.net;
+        if net.striping.is_for(body.len())
+            && let Some(sent) = net.send_striped(to, (head, body), cookie)
         {
             return Ok(sent);
         }
-        let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
-            return self.send_unconnected(to, head, body, cookie);
-        };
-        if self.closed || link.stream.bye {
-            return Err(down(to, "goodbye has been said (MPI_Finalize)"));
+        match net.peers.send(to, (head, body), cookie, &net.local.tuning) {
+            Some(sent) => sent,
+            None => self.connector.send(net, to, (head, body), cookie),
         }
-        let sent = self
-            .lists
-            .send(link, to, (head, body), cookie, &self.tuning);
-        sent.map_err(|e| {
-            let end = End::Failed(e);
-            let what = end.what(self.me, to, &link.way());
-            down(to, format!("{what}; {}", end.advice(to)))
-        })
     }
 
     fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
-        self.note_look();
-        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
-        let few = self.lists.live.len() <= self.tuning.few_links;
+        let mut moved = self.begin_turn(inbound);
+        let few = self.net.peers.lists().live.len() <= self.net.local.tuning.few_links;
         if few {
-            for i in (0..self.lists.live.len()).rev() {
+            for i in (0..self.net.peers.lists().live.len()).rev() {
                 // A pull may end a connection, and with it shorten the list.
-                if let Some(&peer) = self.lists.live.get(i) {
-                    moved |= self.pull(peer, inbound);
+                if let Some(peer) = self.net.peers.lists().live.get(i) {
+                    moved |= self.connector.pull(&mut self.net, peer, inbound);
                 }
             }
-            self.patience = self.patience.saturating_sub(1);
+            self.net.watcher.count_down();
         }
-        if !few || self.patience == 0 || self.is_urgent(now) {
+        if !few || self.net.watcher.is_hurried() || self.is_urgent(now) {
             moved |= self.look(now, inbound);
         }
-        if !self.striping.is_empty() {
-            moved |= self.serve_striping(inbound);
-        }
-        moved
+        self.end_turn(inbound) | moved
     }
 
     #[inline]
     fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
-        if self.patience == 0 || !matches!(self.slot(peer), Some(Slot::Up(_))) {
+        if self.net.watcher.is_hurried() || self.net.peers.link(peer).is_none() {
             return self.poll(now, inbound);
         }
-        self.patience -= 1;
-        self.note_look();
-        let mut moved = !self.lists.backlog.is_empty() && self.flush(inbound);
-        moved |= !self.lists.owing.is_empty() && self.settle(inbound);
-        moved |= self.pull(peer, inbound);
-        if !self.striping.is_empty() {
-            moved |= self.serve_striping(inbound);
-        }
-        moved
+        self.net.watcher.count_down();
+        let moved = self.begin_turn(inbound);
+        let moved = self.connector.pull(&mut self.net, peer, inbound) | moved;
+        self.end_turn(inbound) | moved
     }
 
     fn pending(&self) -> bool {
-        let dialing =
-            |&p: &Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());
-        !self.lists.backlog.is_empty() || self.lists.dialing.iter().any(dialing)
+        self.net.peers.has_pending()
     }
 
     fn close(&mut self) {
-        if self.closed {
-            return;
-        }
-        self.closed = true;
-        let bye = Header::bare(Kind::Bye);
-        for i in 0..self.slots.len() {
-            match &mut self.slots[i] {
-                Slot::Up(link) => {
-                    link.stream.outbox.seal();
-                    let to = Peer(i as u32);
-                    // A connection that is broken needs no goodbye.
-                    let _ = self
-                        .lists
-                        .send(link, to, (&bye, Body::None), 0, &self.tuning);
-                    if link.stream.is_flushed() {
-                        link.sock.shut_write();
-                    }
-                }
-                Slot::Dialing(dial) if !dial.stream.is_flushed() => {
-                    dial.stream.outbox.seal();
-                    dial.stream.outbox.push(&bye, Body::None, 0, 0);
-                }
-                _ => {}
-            }
+        if !self.net.peers.is_closed() {
+            self.net.peers.close(&self.net.local.tuning);
         }
     }
 }

@@ -4,14 +4,17 @@
 
 use super::Tuning;
 use super::disconnect::End;
-use super::stream::Inflow;
-use super::stripe::{Stripes, head_of, nowhere, piece_of};
+use super::inflow::Inflow;
+use super::stripe::{Stripes, head_of, piece_of};
+use super::watcher::Token;
+use kw_base::Peer;
 use kw_proto::stripe::{Carrier, Piece};
 use kw_proto::wire::{HEADER_LEN, Header, Kind, WireError};
-use kw_sys::poller::Interest;
+use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::{Got, Sock};
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What is received at once of payload that lies in small pieces or goes nowhere.
 const SCRATCH: usize = 16 << 10;
@@ -28,14 +31,14 @@ struct Sending {
 /// One further connection.
 #[derive(Debug)]
 pub struct Rail {
-    pub sock: Sock,
-    pub id: Carrier,
-    pub here: IpAddr,
-    pub there: IpAddr,
+    sock: Sock,
+    id: Carrier,
+    /// Our address and the peer's.
+    ends: (IpAddr, IpAddr),
     /// What the poller tells of it.
-    pub heard: Interest,
+    heard: Interest,
     /// Payload bytes that went over it.
-    pub sent: u64,
+    sent: u64,
     sending: Option<Sending>,
     head: [u8; HEADER_LEN],
     have: usize,
@@ -43,7 +46,8 @@ pub struct Rail {
 }
 
 impl Rail {
-    pub fn new(sock: Sock, id: Carrier, here: IpAddr, there: IpAddr, tuning: &Tuning) -> Rail {
+    /// Takes a connection between these addresses, ours first, into use.
+    pub fn new(sock: Sock, id: Carrier, ends: (IpAddr, IpAddr), tuning: &Tuning) -> Rail {
         if !sock.is_loopback() {
             // Where the kernel does not know this option it takes more than its share.
             let _ = sock.limit_unsent(tuning.part);
@@ -51,14 +55,57 @@ impl Rail {
         Rail {
             sock,
             id,
-            here,
-            there,
+            ends,
             heard: Interest::Read,
             sent: 0,
             sending: None,
             head: [0; HEADER_LEN],
             have: 0,
             receiving: None,
+        }
+    }
+
+    /// Its name among the further connections of its peer.
+    pub fn id(&self) -> Carrier {
+        self.id
+    }
+
+    /// Our address and the peer's.
+    pub fn ends(&self) -> (IpAddr, IpAddr) {
+        self.ends
+    }
+
+    /// Payload bytes that went over it.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether the poller tells of its end only.
+    pub fn tells_its_end(&self) -> bool {
+        self.heard == Interest::End
+    }
+
+    /// How long the other side's kernel has answered nothing.
+    pub fn unanswered(&self) -> Option<Duration> {
+        self.sock.unanswered()
+    }
+
+    /// Ends it, as a bad network would.
+    pub fn shut(&self) {
+        self.sock.shut();
+    }
+
+    /// Has the poller tell of what matters of it.
+    pub fn listen(&mut self, peer: Peer, poller: &Poller) {
+        let want = match (self.is_early(), self.is_sending()) {
+            (true, _) => Interest::End,
+            (_, true) => Interest::Both,
+            _ => Interest::Read,
+        };
+        let number = Token::Rail(peer, self.id).bits();
+        // A descriptor of ours that is registered can be changed.
+        if self.heard != want && poller.change(&self.sock, number, want).is_ok() {
+            self.heard = want;
         }
     }
 
@@ -74,7 +121,7 @@ impl Rail {
 
     /// Has a sleep on the socket end when `most` bytes of the piece that is being received have come, or its end.
     pub fn wake_for(&mut self, most: u32) {
-        let rest = self.receiving.as_ref().map_or(0, |(_, f)| f.stop - f.done);
+        let rest = self.receiving.as_ref().map_or(0, |(_, f)| f.rest());
         self.sock.wake_at(rest.min(most as u64) as u32);
     }
 
@@ -92,7 +139,7 @@ impl Rail {
         let mut moved = false;
         while let Some(s) = &mut self.sending {
             // Without the payload nobody has asked for the rest of the piece; the peer has all of it.
-            let Some((buf, from)) = stripes.out.source(&s.piece) else {
+            let Some((buf, from)) = stripes.source(&s.piece) else {
                 return Err(io::ErrorKind::BrokenPipe.into());
             };
             let led = (s.done as usize).min(HEADER_LEN);
@@ -142,7 +189,7 @@ impl Rail {
             if self
                 .receiving
                 .as_ref()
-                .is_some_and(|(_, f)| f.done == f.len)
+                .is_some_and(|(_, f)| f.is_complete())
                 && let Some((piece, _)) = self.receiving.take()
             {
                 self.have = 0;
@@ -163,13 +210,8 @@ impl Rail {
             return Err(End::Nonsense(WireError::Misplaced(head.kind)));
         }
         let piece = piece_of(&head);
-        let flow = stripes.place(&piece)?.map(|landing| Inflow {
-            landing,
-            len: piece.len,
-            done: 0,
-            stop: piece.len,
-        });
-        self.receiving = flow.map(|f| (piece, f));
+        let landing = stripes.place(&piece)?;
+        self.receiving = landing.map(|l| (piece, Inflow::new(l, piece.len, piece.len)));
         Ok(self.receiving.is_some())
     }
 
@@ -178,22 +220,21 @@ impl Rail {
         let Some((piece, flow)) = &mut self.receiving else {
             return Ok(Got::Nothing);
         };
-        if !stripes.into.is_open(piece.number) {
+        if !stripes.is_open(piece.number) {
             // Another connection brought what was missing: the memory is its owner's again.
-            flow.landing = nowhere();
+            flow.throw_away();
         }
-        let want = flow.fits().saturating_sub(flow.done);
-        if want > 0 {
-            let at = flow.landing.at + flow.done;
-            if let Some(got) = self.sock.recv_into(&flow.landing.buf, at, want, &mut []) {
-                if let Ok(Got::Bytes(n)) = got {
-                    flow.done += n as u64;
-                }
-                return got;
+        let (buf, at, want) = flow.place();
+        if want > 0
+            && let Some(got) = self.sock.recv_into(buf, at, want, &mut [])
+        {
+            if let Ok(Got::Bytes(n)) = got {
+                flow.placed(n as u64);
             }
+            return got;
         }
         let mut scratch = [0; SCRATCH];
-        let most = (flow.stop - flow.done).min(SCRATCH as u64) as usize;
+        let most = flow.rest().min(SCRATCH as u64) as usize;
         let got = self.sock.recv(&mut scratch[..most])?;
         if let Got::Bytes(n) = got {
             flow.take(&scratch[..n]);

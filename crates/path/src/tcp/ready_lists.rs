@@ -3,38 +3,30 @@
 use super::Tuning;
 use super::link::Link;
 use crate::contract::{Body, Sent};
+use crate::peer_set::PeerSet;
 use kw_base::Peer;
 use kw_proto::wire::Header;
 use std::io;
 
-/// Which peers a turn visits. Nobody is in a list twice.
+/// Which peers a turn visits.
 #[derive(Debug, Default)]
 pub struct ReadyLists {
     /// Those with a connection.
-    pub live: Vec<Peer>,
+    pub live: PeerSet,
     /// Of these, those whose connection has something left to send.
-    pub backlog: Vec<Peer>,
+    pub backlog: PeerSet,
     /// Of these, those that are to acknowledge what somebody lent.
-    pub owing: Vec<Peer>,
+    pub owing: PeerSet,
     /// Those that are being called.
-    pub dialing: Vec<Peer>,
+    pub dialing: PeerSet,
     /// Those that want our connection closed, and did not get that yet.
-    pub yielding: Vec<Peer>,
-    /// Those to which short frames are joined (see `ahead`).
-    pub joining: Vec<Peer>,
+    pub yielding: PeerSet,
+    /// Those to which short frames are joined (see `link::coalesce`).
+    pub joining: PeerSet,
     /// Counts the rank's looks at what comes.
-    pub looks: u64,
+    looks: u64,
     /// Counts uses of connections.
     uses: u64,
-}
-
-/// Puts a peer into a list. Whether it was not there.
-pub fn note(list: &mut Vec<Peer>, peer: Peer) -> bool {
-    let new = !list.contains(&peer);
-    if new {
-        list.push(peer);
-    }
-    new
 }
 
 impl ReadyLists {
@@ -49,31 +41,37 @@ impl ReadyLists {
         tuning: &Tuning,
     ) -> io::Result<Sent> {
         self.used(link);
-        let idle = link.stream.is_flushed();
+        let idle = link.stream().is_flushed();
         link.set_pace(body.len(), self.looks, tuning);
         let sent = link.send(head, body, cookie, tuning)?;
         if link.joins_now() {
-            note(&mut self.joining, to);
+            self.joining.insert(to);
         }
-        if idle && !link.stream.is_flushed() {
-            note(&mut self.backlog, to);
+        if idle && !link.stream().is_flushed() {
+            self.backlog.insert(to);
         }
         self.note_owing(to, link);
         Ok(sent)
+    }
+
+    /// The rank looks at what comes.
+    #[inline]
+    pub fn looked(&mut self) {
+        self.looks += 1;
     }
 
     /// A connection is used.
     #[inline]
     pub fn used(&mut self, link: &mut Link) {
         self.uses += 1;
-        link.used = self.uses;
+        link.use_now(self.uses);
     }
 
     /// Whether a connection waits for an acknowledgement may have changed.
     #[inline]
     pub fn note_owing(&mut self, peer: Peer, link: &Link) {
         if link.owes() {
-            note(&mut self.owing, peer);
+            self.owing.insert(peer);
         }
     }
 
@@ -88,7 +86,7 @@ impl ReadyLists {
             &mut self.joining,
         ];
         for list in lists {
-            list.retain(|&p| p != peer);
+            list.remove(peer);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A link outlives its connections ([`super::stream`], [`kw_proto::retransmit`]). When one ends without a goodbye, what its kernel still has is read, and
 //! the peer is dialled again, over every pair of addresses; whichever side finds out first. The new connection's handshake says
-//! under the key which link it carries on and how much of it each side has ([`Claim`]), and each goes on from there.
+//! under the key which link it carries on and how much of it each side has ([`Claim`](kw_proto::handshake::Claim)), and each goes on from there.
 //!
 //! | what happened | who finds out | how it goes on |
 //! | --- | --- | --- |
@@ -14,61 +14,60 @@
 //!
 //! A rank that was connected to, and never sent first, does not know where the peer listens; it asks ([`Inbound::on_stray`]).
 
+use super::connector::Connector;
 use super::disconnect::End;
-use super::*;
+use super::link::Link;
+use super::net::Net;
+use crate::contract::Inbound;
+use kw_base::Peer;
 
-impl TcpPath {
+/// What becomes of a link whose connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    /// We wanted the connection closed, and nothing was under way: the link rests.
+    Rest,
+    /// The peer is no more.
+    Nothing,
+    /// Another connection carries it on.
+    GoOn,
+}
+
+/// `closed`: we have said goodbye to all.
+fn after(link: &mut Link, end: &End, closed: bool) -> After {
+    if link.is_parting() && end.may_go_on() && link.is_idle() && link.is_acknowledged() {
+        return After::Rest;
+    }
+    let stream = link.stream();
+    let over = stream.has_goodbye() || closed && stream.is_flushed();
+    match over || !stream.is_reliable() || !end.may_go_on() {
+        true => After::Nothing,
+        false => After::GoOn,
+    }
+}
+
+impl Connector {
     /// A connection ended.
     #[cold]
-    pub(super) fn ended<I: Inbound>(&mut self, peer: Peer, end: End, inbound: &mut I) -> bool {
-        let Slot::Up(link) = &self.slots[peer.idx()] else {
-            return true;
-        };
-        let end = unacked_timeout::why(end, &link.stream);
-        let what = end.what(self.me, peer, &link.way());
-        if link.parting && end.may_go_on() && self.parted(peer, inbound) {
-            return true;
-        }
-        let Slot::Up(link) = &self.slots[peer.idx()] else {
-            return true;
-        };
-        let over = link.stream.bye || self.closed && link.stream.is_flushed();
-        if over || link.stream.kept.is_none() || !end.may_go_on() {
-            self.bury(peer, format!("{what}; {}", end.advice(peer)), inbound);
-            return true;
-        }
-        self.part(peer, what);
-        if self.known[peer.idx()].is_empty() {
-            inbound.on_stray(peer);
-        }
-        self.go_on(peer);
-        true
-    }
-
-    /// Takes the link from its connection, which is closed.
-    pub(super) fn part(&mut self, peer: Peer, why: String) {
-        let slot = &mut self.slots[peer.idx()];
-        let old = std::mem::replace(slot, Slot::Idle(None));
-        if let Slot::Up(link) = old {
-            let mut stream = link.stream;
-            stream.broke = why;
-            *slot = Slot::Idle(Some(Box::new(stream)));
-        }
-        self.lists.forget(peer);
-    }
-
-    /// Dials a peer whose connection broke, if it is known where it listens.
-    pub(super) fn go_on(&mut self, peer: Peer) {
-        let Slot::Idle(Some(stream)) = &mut self.slots[peer.idx()] else {
+    pub fn ended<I: Inbound>(&mut self, net: &mut Net, peer: Peer, end: End, inbound: &mut I) {
+        let closed = net.peers.is_closed();
+        let Some(link) = net.peers.link_mut(peer) else {
             return;
         };
-        if stream.broke.is_empty() && stream.is_flushed() || self.known[peer.idx()].is_empty() {
-            return;
+        let end = match end {
+            End::Closed if link.is_silent() => End::Silent,
+            end => end,
+        };
+        let what = end.what(net.local.me, peer, &link.way());
+        match after(link, &end, closed) {
+            After::Rest => net.rest(peer, inbound),
+            After::Nothing => {
+                net.bury(peer, format!("{what}; {}", end.advice(peer)), inbound);
+            }
+            After::GoOn => {
+                net.peers.part(peer, Some(what));
+                net.ask_for_address(peer, inbound);
+                self.go_on(net, peer);
+            }
         }
-        let stream = std::mem::take(&mut **stream);
-        self.dial(peer, stream);
-        self.start_dial(peer);
-        // The dial's times count from the next look; without the alarm that is the next poll.
-        let _ = self.poller.set_alarm(Tick(1));
     }
 }

@@ -2,27 +2,64 @@
 
 use super::disconnect::End;
 use crate::contract::Landing;
-use kw_proto::stripe::{Incoming, Outgoing, Piece, Place};
+use kw_proto::stripe::{Carrier, Incoming, Outgoing, Piece, Place};
 use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
 /// Cookie of a frame that nobody waits for.
 pub const NOBODY: u64 = u64::MAX;
 
+/// The first connection, as a carrier of pieces.
+const FIRST: Carrier = 0;
+
 /// Payloads in pieces, both ways.
 #[derive(Debug)]
 pub struct Stripes {
-    pub out: Outgoing<Buf>,
-    pub into: Incoming<Landing>,
+    out: Outgoing<Buf>,
+    into: Incoming<Landing>,
     /// Payloads that have come, and the peer does not know.
-    pub taken: Vec<u64>,
+    taken: Vec<u64>,
     /// Payloads that the peer has, and their owners do not know.
-    pub confirmed: Vec<u64>,
+    confirmed: Vec<u64>,
     /// The payload of which the first connection sends a piece.
-    pub main: Option<u64>,
+    main: Option<u64>,
+}
+
+/// The same, made when something is sent or comes in pieces for the first time.
+#[derive(Debug, Default)]
+pub struct LinkStripes {
+    under_way: Option<Box<Stripes>>,
+    /// Bytes of a piece.
+    piece: u64,
+}
+
+impl LinkStripes {
+    /// Pieces have so many bytes.
+    pub fn open(&mut self, piece: u64) {
+        self.piece = piece;
+    }
+
+    /// What is under way, if there ever was something.
+    pub fn get(&mut self) -> Option<&mut Stripes> {
+        self.under_way.as_deref_mut()
+    }
+
+    /// What is under way; asked for the first time, nothing.
+    pub fn make(&mut self) -> &mut Stripes {
+        let piece = self.piece;
+        self.under_way
+            .get_or_insert_with(|| Box::new(Stripes::new(piece)))
+    }
+
+    /// Whether nothing is.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.under_way.as_ref().is_none_or(|s| s.is_idle())
+    }
 }
 
 impl Stripes {
+    /// Nothing, in pieces of so many bytes.
     pub fn new(piece: u64) -> Stripes {
         Stripes {
             out: Outgoing::new(piece),
@@ -37,6 +74,21 @@ impl Stripes {
     pub fn is_idle(&self) -> bool {
         let under_way = !self.out.is_empty() || !self.into.is_empty();
         !under_way && self.taken.is_empty() && self.confirmed.is_empty()
+    }
+
+    /// Whether a payload comes in pieces.
+    pub fn is_coming(&self) -> bool {
+        !self.into.is_empty()
+    }
+
+    /// Whether pieces of this payload are wanted.
+    pub fn is_open(&self, number: u64) -> bool {
+        self.into.is_open(number)
+    }
+
+    /// The next payload of so many bytes comes in pieces.
+    pub fn comes(&mut self, len: u64, landing: Landing) {
+        self.into.begin(len, landing);
     }
 
     /// Where a piece goes; nowhere when it is not wanted. `None`: its payload has not begun.
@@ -57,6 +109,69 @@ impl Stripes {
         let landing = self.into.arrived(piece)?;
         self.taken.push(piece.number);
         Some(landing.cookie)
+    }
+
+    /// Payloads that have come, and that the peer is to be told of; once.
+    pub fn take_arrived(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// The next payload is to go in pieces; its number.
+    pub fn begin(&mut self, (buf, from, len): (&Buf, u64, u64), cookie: u64) -> u64 {
+        self.out.begin(buf.clone(), from, len, cookie)
+    }
+
+    /// A piece for one of the further connections, if there is one to be sent.
+    pub fn hand_out(&mut self, rail: Carrier) -> Option<Piece> {
+        self.out.hand_out(rail)
+    }
+
+    /// A piece for the first connection, which has handed over its stream up to byte `end`, and where it lies.
+    pub fn hand_out_first(&mut self, end: u64) -> Option<(Piece, Buf, u64)> {
+        self.first_is_through(end);
+        let piece = self.out.hand_out(FIRST)?;
+        let (buf, from) = self.out.source(&piece)?;
+        let buf = buf.clone();
+        self.main = Some(piece.number);
+        Some((piece, buf, from))
+    }
+
+    /// The first connection has handed over its stream up to byte `end`, and nothing waits.
+    pub fn first_is_through(&mut self, end: u64) {
+        if let Some(number) = self.main.take() {
+            self.out.went(number, end);
+        }
+    }
+
+    /// Where a piece lies; `None`: the peer has all of its payload.
+    pub fn source(&self, piece: &Piece) -> Option<(&Buf, u64)> {
+        self.out.source(piece)
+    }
+
+    /// A further connection is over: what it carried goes again. How many pieces that are.
+    pub fn lost(&mut self, rail: Carrier) -> usize {
+        self.out.lost(rail)
+    }
+
+    /// The peer has all of a payload.
+    pub fn on_confirmed(&mut self, number: u64) {
+        self.confirmed.push(number);
+    }
+
+    /// The cookies of payloads that the peer has, with the byte of the stream at which the last piece of each on the first connection
+    /// ended; once.
+    pub fn take_confirmed(&mut self) -> Vec<(u64, u64)> {
+        let mut given = Vec::new();
+        // A piece that goes again over the first connection, although the peer has it, is still read from the owner's memory.
+        let busy = self.main;
+        self.confirmed.retain(|&number| {
+            let later = busy == Some(number);
+            if !later {
+                given.extend(self.out.confirmed(number));
+            }
+            later
+        });
+        given
     }
 }
 
@@ -85,5 +200,77 @@ pub fn piece_of(head: &Header) -> Piece {
         number: head.token,
         offset: head.aux(),
         len: head.len,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIECE: u64 = 8;
+
+    /// A payload of three pieces, all handed out: one to the first connection, two to a rail.
+    fn handed_out() -> (Stripes, u64) {
+        let mut stripes = Stripes::new(PIECE);
+        let buf = Buf::alloc(24);
+        let number = stripes.begin((&buf, 0, 24), 7);
+        assert!(stripes.hand_out_first(100).is_some());
+        assert!(stripes.hand_out(1).is_some() && stripes.hand_out(1).is_some());
+        assert!(stripes.hand_out(1).is_none(), "all are handed out");
+        (stripes, number)
+    }
+
+    #[test]
+    fn an_owner_is_told_when_the_first_connection_has_handed_over_its_piece() {
+        let (mut stripes, number) = handed_out();
+        stripes.on_confirmed(number);
+        let told = stripes.take_confirmed();
+        assert!(told.is_empty(), "the first connection still reads it");
+        assert!(!stripes.is_idle());
+        stripes.first_is_through(140);
+        assert_eq!(stripes.take_confirmed(), [(7, 140)]);
+        assert!(stripes.is_idle());
+    }
+
+    #[test]
+    fn pieces_of_a_rail_that_is_over_go_again() {
+        let (mut stripes, _) = handed_out();
+        assert_eq!(stripes.lost(1), 2);
+        let again = stripes.hand_out(2).expect("one that was lost");
+        assert!(stripes.source(&again).is_some());
+        assert!(stripes.hand_out_first(140).is_some());
+        assert!(stripes.hand_out(2).is_none());
+    }
+
+    #[test]
+    fn pieces_land_in_any_order_and_once() {
+        let mut stripes = Stripes::new(PIECE);
+        let piece = |offset, len| Piece {
+            number: 0,
+            offset,
+            len,
+        };
+        assert!(
+            stripes.place(&piece(8, 8)).unwrap().is_none(),
+            "it is early"
+        );
+        let landing = Landing {
+            cookie: 5,
+            buf: Buf::alloc(30),
+            at: 10,
+        };
+        stripes.comes(20, landing);
+        assert!(stripes.is_coming() && stripes.is_open(0));
+        let at = |p: &Piece, s: &Stripes| s.place(p).unwrap().expect("it has begun").at;
+        for (offset, len) in [(16, 4), (0, 8)] {
+            assert_eq!(at(&piece(offset, len), &stripes), 10 + offset);
+            assert_eq!(stripes.arrived(&piece(offset, len)), None);
+        }
+        let again = stripes.place(&piece(0, 8)).unwrap().expect("had");
+        assert_eq!(again.buf.len(), 0, "it goes nowhere");
+        assert_eq!(stripes.arrived(&piece(8, 8)), Some(5));
+        assert_eq!(stripes.take_arrived(), [0]);
+        assert!(stripes.is_idle() && !stripes.is_open(0));
+        assert!(stripes.place(&piece(3, 8)).is_ok(), "of one that is over");
     }
 }

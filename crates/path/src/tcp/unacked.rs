@@ -1,179 +1,200 @@
-//! Payload that is lent to a connection until the peer's kernel has acknowledged it (see [`kw_proto::retransmit`]): who is told when, and when it is
-//! copied instead.
+//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be wanted again.
+//!
+//! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until it is acknowledged; when nobody can
+//! wait for that any longer, what is left is copied, too. A link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
 
-use super::link::Link;
-use super::*;
-use kw_proto::retransmit::RetransmitBuffer;
+use super::Tuning;
+use super::outbox::Went;
+use super::socket::Socket;
+use super::stripe::NOBODY;
+use crate::contract::{Body, Sent};
+use kw_proto::retransmit::{RetransmitBuffer, Run};
+use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
+use std::io;
 
-/// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what
-/// comes meanwhile wakes the event thread anyway.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Later {
-    at: Tick,
-    /// The last look, and bytes that were owed then.
-    last: Option<(Tick, u64)>,
-    /// Picoseconds for a byte, as seen last; zero before the first time.
-    pace: u64,
-    /// Looks since that saw nothing new.
-    vain: u32,
+/// The unacknowledged bytes of one link.
+#[derive(Debug, Default)]
+pub struct Unacked {
+    /// `None`: a link ends with its connection.
+    kept: Option<Box<RetransmitBuffer<Buf>>>,
+    /// Bytes kept at which the system is asked what is acknowledged.
+    look_at: u64,
+    /// Polls since somebody waits for an acknowledgement.
+    waited: u32,
 }
 
-impl Later {
-    /// No pause is longer: a collective operation waits for the end of a send.
-    const LONGEST: Duration = Duration::from_millis(10);
-    /// None is shorter: what a wake-up costs should be worth it.
-    const SHORTEST: Duration = Duration::from_micros(50);
-    /// What is guessed before the first time: a quick network.
-    const QUICK: u64 = 1000;
-
-    /// Nobody has to look any more. Whether somebody was going to.
-    fn rest(&mut self) -> bool {
-        (self.last, self.vain) = (None, 0);
-        std::mem::take(&mut self.at) != Tick(0)
-    }
-
-    /// Chooses the next time; `owed`: bytes that are to be acknowledged.
-    fn put_off(&mut self, now: Tick, owed: u64) {
-        self.learn(now, owed);
-        self.pace = match self.pace {
-            0 => Later::QUICK,
-            pace => pace.clamp(Later::QUICK / 10, Later::QUICK * 100),
-        };
-        let all = self.pace.saturating_mul(owed) / 1000;
-        // A little later than expected, because a look that comes too early is followed by another one.
-        let pause = Duration::from_nanos(all + all / 16) * (1 << self.vain.min(8));
-        self.at = now + pause.clamp(Later::SHORTEST, Later::LONGEST);
-        self.last = Some((now, owed));
-    }
-
-    /// How quickly they come, from what has come since the last look.
-    fn learn(&mut self, now: Tick, owed: u64) {
-        match self.last {
-            Some((then, before)) if before > owed => {
-                let picos = now.since(then).as_nanos() as u64 * 1000;
-                (self.pace, self.vain) = (picos / (before - owed), 0);
-            }
-            Some(_) => self.vain += 1,
-            None => {}
-        }
-    }
-}
-
-impl TcpPath {
-    /// Tells those whose payload the peers' kernels have acknowledged, or who were told so in [`TcpPath::own_all`].
-    #[cold]
-    pub(super) fn settle<I: Inbound>(&mut self, inbound: &mut I) -> bool {
-        let before = self.lists.owing.len() + self.told.len();
-        for (peer, cookie) in self.told.drain(..) {
-            inbound.on_sent(peer, cookie);
-        }
-        for i in (0..self.lists.owing.len()).rev() {
-            let peer = self.lists.owing[i];
-            let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-                self.lists.owing.swap_remove(i);
-                continue;
-            };
-            link.settle(peer, &self.tuning, inbound);
-            if !link.owes() {
-                self.lists.owing.swap_remove(i);
-            }
-        }
-        before > self.lists.owing.len()
-    }
-
-    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended: no event tells of acknowledgements, but the
-    /// program computes, and a look costs it less than a copy of what is on its way.
-    #[cold]
-    pub(super) fn look_later(&mut self, now: Tick) {
-        if now >= self.later.at {
-            let owed = |peer: &Peer| match &self.slots[peer.idx()] {
-                Slot::Up(link) => link.owed(),
-                _ => 0,
-            };
-            let owed = self.lists.owing.iter().map(owed).sum();
-            self.later.put_off(now, owed);
-        }
-        if self.poller.set_alarm(self.later.at.min(self.next)).is_err() {
-            self.own_all();
+impl Unacked {
+    /// Nothing yet.
+    pub fn new(reliable: bool) -> Unacked {
+        Unacked {
+            kept: reliable.then(Box::default),
+            ..Unacked::default()
         }
     }
 
-    /// Before a sleep of the event thread while nothing depends on acknowledgements.
-    pub(super) fn look_no_more(&mut self) {
-        if self.later.rest() {
-            // An alarm that stays costs a wake-up.
-            let _ = self.poller.set_alarm(self.next);
-        }
+    /// There is a new connection.
+    pub fn open(&mut self, tuning: &Tuning) {
+        self.look_at = self.len() + tuning.keep;
+        self.waited = 0;
     }
 
-    /// Before a sleep: nothing wakes us when the peers' kernels have acknowledged, so what is lent is copied, and the sleep ends at once.
-    #[cold]
-    pub(super) fn own_all(&mut self) {
-        for &peer in &self.lists.owing {
-            if let Slot::Up(link) = &mut self.slots[peer.idx()] {
-                let done = link.own();
-                self.told.extend(done.into_iter().map(|c| (peer, c)));
-            }
-        }
-        if !self.told.is_empty() {
-            // Without the alarm they are told at the next poll.
-            let _ = self.poller.set_alarm(Tick(1));
-        }
+    /// Whether another connection can carry the link on.
+    #[inline]
+    pub fn is_reliable(&self) -> bool {
+        self.kept.is_some()
     }
-}
 
-impl Link {
-    /// Whether somebody waits for an acknowledgement of the peer's kernel.
+    /// Bytes that are kept.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |k| k.len())
+    }
+
+    /// Whether bytes are to be sent again.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.kept.as_ref().is_some_and(|k| k.is_behind())
+    }
+
+    /// Whether somebody waits for an acknowledgement.
     #[inline]
     pub fn owes(&self) -> bool {
-        self.stream.kept.as_ref().is_some_and(|k| k.owes())
-    }
-
-    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: its owner is told, at once or when nothing may want
-    /// it again.
-    #[cold]
-    pub fn give_back<I: Inbound>(&mut self, peer: Peer, cookie: u64, end: u64, inbound: &mut I) {
-        let Some(kept) = &mut self.stream.kept else {
-            return inbound.on_sent(peer, cookie);
-        };
-        forget(kept, &self.sock, |c| inbound.on_sent(peer, c));
-        if kept.finish_at(end, cookie) {
-            inbound.on_sent(peer, cookie);
-        }
-    }
-
-    /// Bytes of the stream that were handed over.
-    pub fn sent(&self) -> u64 {
-        self.stream.kept.as_ref().map_or(0, |k| k.sent())
+        self.kept.as_ref().is_some_and(|k| k.owes())
     }
 
     /// Bytes that lie where they were lent, and that somebody wants back.
     pub fn owed(&self) -> u64 {
-        self.stream.kept.as_ref().map_or(0, |k| k.owed())
+        self.kept.as_ref().map_or(0, |k| k.owed())
+    }
+
+    /// Bytes of the stream that were handed over.
+    pub fn sent(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |k| k.sent())
+    }
+
+    /// Whether a peer that has received so much can be told the rest.
+    pub fn covers(&self, received: u64) -> bool {
+        self.kept.as_ref().is_none_or(|k| k.covers(received))
+    }
+
+    /// A new connection goes on where the peer has so much of the stream; `done` hears whose payload is back. `false`: it cannot.
+    pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
+        let kept = self.kept.as_mut();
+        kept.is_none_or(|k| k.resume(received, done))
+    }
+
+    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged already. Whether payload was lent
+    /// instead of being copied.
+    #[inline]
+    pub fn keep<S: Socket>(
+        &mut self,
+        (head, body): (&Header, Body<'_>),
+        n: u64,
+        sock: &S,
+        tuning: &Tuning,
+    ) -> bool {
+        let Some(kept) = &mut self.kept else {
+            return false;
+        };
+        let mut known = 0;
+        if n >= tuning.keep && !kept.owes() {
+            // Within a machine, and often beyond it, the answer is there before the call returns.
+            known = skip(kept, sock, n);
+        }
+        let lend = matches!(body, Body::Payload { len, .. } if len > tuning.copied);
+        match body {
+            Body::Payload { buf, from, .. } if lend => {
+                let lead = HEADER_LEN as u64;
+                if known < lead {
+                    kept.copy(&head.encode()[known as usize..n.min(lead) as usize]);
+                }
+                let first = known.max(lead);
+                if n > first {
+                    kept.lend(buf.clone(), from + first - lead, n - first);
+                }
+            }
+            body if n > known => {
+                kept.copy_with((n - known) as usize, |to| fill(head, body, known, to));
+            }
+            _ => {}
+        }
+        if kept.len() >= self.look_at && !kept.owes() {
+            if n < tuning.keep {
+                forget(kept, sock, |_| {});
+            }
+            self.look_at = kept.len() + tuning.keep;
+        }
+        lend
+    }
+
+    /// The last frame has gone, and its payload was lent: whether its owner has it back.
+    #[inline]
+    pub fn finish(&mut self, cookie: u64) -> Sent {
+        let kept = self.kept.as_mut().filter(|_| cookie != NOBODY);
+        match kept.is_none_or(|k| k.finish(cookie)) {
+            true => Sent::Done,
+            false => Sent::Queued,
+        }
+    }
+
+    /// Keeps what the socket took of the queue. A cookie: its owner has the payload back.
+    #[inline]
+    pub fn went(&mut self, went: Went<'_>, tuning: &Tuning) -> Option<u64> {
+        match (went, self.kept.as_mut()) {
+            (Went::Bytes(bytes), Some(kept)) => kept.copy(bytes),
+            (Went::Payload(buf, at, len, total), Some(kept)) if total > tuning.copied => {
+                kept.lend(buf.clone(), at, len);
+            }
+            (Went::Payload(buf, at, len, _), Some(kept)) => {
+                kept.copy_with(len as usize, |to| read(buf, at, to));
+            }
+            (Went::All(NOBODY), _) => {}
+            (Went::All(cookie), kept) => {
+                return kept.is_none_or(|k| k.finish(cookie)).then_some(cookie);
+            }
+            (_, None) => {}
+        }
+        None
+    }
+
+    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done` hears of its owner, at once or when nothing
+    /// may want it again.
+    #[cold]
+    pub fn give_back<S: Socket>(
+        &mut self,
+        (cookie, end): (u64, u64),
+        sock: &S,
+        mut done: impl FnMut(u64),
+    ) {
+        let Some(kept) = &mut self.kept else {
+            return done(cookie);
+        };
+        forget(kept, sock, &mut done);
+        if kept.finish_at(end, cookie) {
+            done(cookie);
+        }
     }
 
     /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
-    pub fn is_acknowledged(&mut self) -> bool {
-        let Some(kept) = &mut self.stream.kept else {
+    pub fn is_acknowledged<S: Socket>(&mut self, sock: &S) -> bool {
+        let Some(kept) = &mut self.kept else {
             return false;
         };
-        forget(kept, &self.sock, |_| {});
+        forget(kept, sock, |_| {});
         kept.is_empty()
     }
 
-    /// Tells those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
-    pub fn settle<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) {
-        let Some(kept) = &mut self.stream.kept else {
+    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
+    pub fn settle<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
+        let Some(kept) = &mut self.kept else {
             return;
         };
-        let mut done = |cookie| inbound.on_sent(peer, cookie);
-        forget(kept, &self.sock, &mut done);
+        forget(kept, sock, &mut done);
         self.waited += 1;
         let long = self.waited >= tuning.patient_polls;
-        if kept.owes()
-            && (long || self.waited >= tuning.hasty_polls && kept.owed() <= tuning.little)
-        {
+        let little = || self.waited >= tuning.hasty_polls && kept.owed() <= tuning.little;
+        if kept.owes() && (long || little()) {
             kept.own(read, done);
         }
         if !kept.owes() {
@@ -181,23 +202,65 @@ impl Link {
         }
     }
 
-    /// Copies what somebody waits for: we are about to sleep, and no event tells of acknowledgements. Who they are.
-    pub fn own(&mut self) -> Vec<u64> {
+    /// Copies what somebody waits for: nobody will look for acknowledgements. Who they are.
+    pub fn own<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
         let mut all = Vec::new();
-        if let Some(kept) = &mut self.stream.kept {
-            forget(kept, &self.sock, |cookie| all.push(cookie));
+        if let Some(kept) = &mut self.kept {
+            forget(kept, sock, |cookie| all.push(cookie));
             kept.own(read, |cookie| all.push(cookie));
         }
         all
     }
+
+    /// Sends again what the last connection may not have brought. How many bytes went.
+    #[cold]
+    pub fn repeat<S: Socket>(&mut self, sock: &S, tuning: &Tuning) -> io::Result<usize> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(0);
+        };
+        let n = match kept.next() {
+            Some(Run::Bytes(bytes)) => sock.send(bytes)?,
+            Some(Run::Lent { from, at, len }) => {
+                let len = len.min(tuning.send_chunk);
+                sock.send_with(&[], from, at, len)?
+            }
+            None => 0,
+        };
+        kept.advance(n as u64);
+        Ok(n)
+    }
 }
 
 /// Forgets what the peer's kernel has acknowledged.
-pub fn forget(kept: &mut RetransmitBuffer<Buf>, sock: &Sock, done: impl FnMut(u64)) {
+fn forget<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, done: impl FnMut(u64)) {
     // A system that does not say leaves it to `own`.
     if let Ok(unacknowledged) = sock.unacknowledged() {
         let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
         kept.release(acknowledged, done);
+    }
+}
+
+/// `n` more bytes went: how many of them the peer's kernel has acknowledged, with all before them.
+fn skip<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, n: u64) -> u64 {
+    let Ok(unacknowledged) = sock.unacknowledged() else {
+        return 0;
+    };
+    let acknowledged = (kept.sent() + n).saturating_sub(unacknowledged as u64);
+    kept.skip(n, acknowledged, |_| {})
+}
+
+/// Writes bytes of a frame from `skip` on.
+fn fill(head: &Header, body: Body<'_>, skip: u64, to: &mut [u8]) {
+    let lead = HEADER_LEN.saturating_sub(skip as usize).min(to.len());
+    let (to_head, rest) = to.split_at_mut(lead);
+    if lead > 0 {
+        to_head.copy_from_slice(&head.encode()[skip as usize..skip as usize + lead]);
+    }
+    let at = skip.saturating_sub(HEADER_LEN as u64);
+    match body {
+        Body::None => {}
+        Body::Bytes(bytes) => rest.copy_from_slice(&bytes[at as usize..at as usize + rest.len()]),
+        Body::Payload { buf, from, .. } => read(buf, from + at, rest),
     }
 }
 
@@ -208,63 +271,105 @@ fn read(buf: &Buf, from: u64, to: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::socket::fake::Fake;
+    use kw_proto::wire::Kind;
 
-    const MB: u64 = 1 << 20;
-
-    fn micros(n: u64) -> Duration {
-        Duration::from_micros(n)
+    /// What a link does with a payload of so many bytes that the socket took at once.
+    fn send(unacked: &mut Unacked, sock: &Fake, len: u64, tuning: &Tuning) -> Sent {
+        let buf = Buf::alloc(len as usize);
+        let head = Header {
+            len,
+            ..Header::bare(Kind::Eager)
+        };
+        let body = Body::Payload {
+            buf: &buf,
+            from: 0,
+            len,
+        };
+        let all = HEADER_LEN as u64 + len;
+        sock.room.set(all as usize);
+        let n = sock.send_with(&head.encode(), &buf, 0, len).unwrap() as u64;
+        match unacked.keep((&head, body), n, sock, tuning) {
+            true => unacked.finish(7),
+            false => Sent::Done,
+        }
     }
 
-    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how many there were.
-    fn looks(later: &mut Later, from: Tick, nanos: u64) -> u32 {
-        let (mut now, mut looks) = (from, 0);
-        loop {
-            let gone = now.since(from).as_nanos() as u64 / nanos;
-            if gone >= MB {
-                later.rest();
-                return looks;
+    #[test]
+    fn short_payload_is_copied_and_long_payload_lent_until_it_is_acknowledged() {
+        let tuning = Tuning::default();
+        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        unacked.open(&tuning);
+        assert_eq!(
+            send(&mut unacked, &sock, tuning.copied, &tuning),
+            Sent::Done
+        );
+        assert!(!unacked.owes());
+        assert_eq!(
+            send(&mut unacked, &sock, tuning.copied + 1, &tuning),
+            Sent::Queued
+        );
+        assert!(unacked.owes() && unacked.owed() > tuning.copied);
+        let mut told: Vec<u64> = Vec::new();
+        sock.acknowledged.set(sock.sent.borrow().len() - 1);
+        // All but one byte: that is copied in its owner's place.
+        for _ in 0..tuning.hasty_polls {
+            assert!(told.is_empty());
+            unacked.settle(&sock, &tuning, |c| told.push(c));
+        }
+        assert_eq!((told, unacked.len()), (vec![7], 1));
+        sock.acknowledged.set(sock.sent.borrow().len());
+        assert!(unacked.is_acknowledged(&sock));
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_for_long_is_copied() {
+        let tuning = Tuning {
+            little: 0,
+            ..Tuning::default()
+        };
+        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        unacked.open(&tuning);
+        assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Queued);
+        let mut told: Vec<u64> = Vec::new();
+        for poll in 1..=tuning.patient_polls {
+            assert!(told.is_empty(), "before poll {poll}");
+            unacked.settle(&sock, &tuning, |c| told.push(c));
+        }
+        assert_eq!(told, [7]);
+        assert!(unacked.own(&sock).is_empty(), "nobody waits any more");
+    }
+
+    #[test]
+    fn what_the_last_connection_did_not_bring_goes_again() {
+        let tuning = Tuning::default();
+        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        unacked.open(&tuning);
+        for len in [100, 70_000, 3000] {
+            send(&mut unacked, &sock, len, &tuning);
+        }
+        let all = sock.sent.borrow().clone();
+        for received in [0, 31, 132, 140, 70_200, all.len()] {
+            assert!(unacked.covers(received as u64));
+            let next = Fake::with_room(usize::MAX);
+            assert!(unacked.resume(received as u64, |_| {}));
+            // What was received is forgotten, so each connection brings the rest only.
+            while unacked.is_behind() {
+                unacked.repeat(&next, &tuning).unwrap();
             }
-            later.put_off(now, MB - gone);
-            assert!(later.at > now);
-            (now, looks) = (later.at, looks + 1);
+            assert!(*next.sent.borrow() == all[received..]);
+            assert!(!unacked.covers(received as u64 - u64::from(received > 0)) || received == 0);
         }
     }
 
     #[test]
-    fn one_look_is_enough_once_the_pace_is_known() {
-        let mut later = Later::default();
-        let guesses = looks(&mut later, Tick(0), 8);
-        assert!((2..=4).contains(&guesses), "{guesses} looks");
-        assert_eq!(looks(&mut later, Tick(1 << 30), 8), 1);
-        // The network has become slower: the pace is found again.
-        let more = looks(&mut later, Tick(2 << 30), 24);
-        assert!(more <= 4, "{more} looks");
-        assert_eq!(
-            looks(&mut later, Tick(3 << 30), 24),
-            3,
-            "at most 10 ms each"
-        );
-    }
-
-    #[test]
-    fn pauses_grow_while_nothing_comes_and_have_an_end() {
-        let mut later = Later::default();
-        let mut last = Duration::ZERO;
-        let mut now = Tick(0);
-        for _ in 0..100 {
-            later.put_off(now, 64 << 10);
-            let pause = later.at.since(now);
-            assert!(pause >= last && pause <= Later::LONGEST);
-            (last, now) = (pause, later.at);
-        }
-        assert_eq!(last, Later::LONGEST);
-        assert!(later.rest(), "it was going to look");
-        assert!(!later.rest());
-        later.put_off(now, 1);
-        assert_eq!(
-            later.at.since(now),
-            micros(50),
-            "no less than a wake-up is worth"
-        );
+    fn a_link_that_ends_with_its_connection_keeps_nothing() {
+        let tuning = Tuning::default();
+        let (mut unacked, sock) = (Unacked::new(false), Fake::default());
+        assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Done);
+        assert_eq!((unacked.len(), unacked.owes()), (0, false));
+        let mut told = Vec::new();
+        unacked.give_back((9, 0), &sock, |c| told.push(c));
+        assert_eq!(told, [9]);
     }
 }

@@ -12,81 +12,141 @@
 //!
 //! Nothing is lost either way, so that a link that was left wrongly costs a handshake.
 
-use super::disconnect::End;
-use super::*;
+use super::peers::Peers;
+use super::striping::Striping;
+use crate::contract::Inbound;
+use kw_base::{Peer, Tick};
+use std::time::Duration;
 
 /// How long a link may leave without an answer what was sent over it.
-pub const SILENT: Duration = Duration::from_secs(1);
+const SILENT: Duration = Duration::from_secs(1);
 /// How often the kernel is asked.
 const LOOK: Duration = Duration::from_millis(250);
 
-impl TcpPath {
+/// When kernels are asked, and what has come of it.
+#[derive(Debug)]
+pub struct UnackedTimeout {
+    /// Our host has several interfaces that the ranks may use; without, nothing is done.
+    linked: bool,
+    /// When kernels are asked next.
+    at: Tick,
+    /// Whether anything was unanswered when they were asked last.
+    waiting: bool,
+    /// Connections that were left.
+    left: u64,
+}
+
+/// What to make of a connection's silence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Silence {
+    /// Everything was answered.
+    None,
+    /// Something was not, for a while.
+    Short,
+    /// It is left.
+    Long,
+}
+
+impl Silence {
+    fn of(unanswered: Option<Duration>) -> Silence {
+        match unanswered {
+            None => Silence::None,
+            Some(time) if time < SILENT => Silence::Short,
+            Some(_) => Silence::Long,
+        }
+    }
+}
+
+impl UnackedTimeout {
+    /// `linked`: our host has several interfaces that the ranks may use.
+    pub fn new(linked: bool) -> UnackedTimeout {
+        UnackedTimeout {
+            linked,
+            at: Tick(0),
+            waiting: false,
+            left: 0,
+        }
+    }
+
+    /// Connections that were left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Leaves connections that are silent; says when to come again, if anything waits for an answer.
-    pub(super) fn leave_silent<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> Tick {
-        if now >= self.listen_at {
-            self.listen_at = now + LOOK;
-            let rails = self.leave_silent_rails();
-            self.waiting = self.leave_silent_links(inbound) || rails;
+    pub fn tick<I: Inbound>(
+        &mut self,
+        now: Tick,
+        striping: &mut Striping,
+        peers: &mut Peers,
+        inbound: &mut I,
+    ) -> Tick {
+        if !self.linked {
+            return Tick::NEVER;
+        }
+        if now >= self.at {
+            self.at = now + LOOK;
+            let rails = self.leave_rails(striping, peers);
+            self.waiting = self.leave_links(peers, inbound) || rails;
         }
         match self.waiting {
-            true => self.listen_at,
+            true => self.at,
             false => Tick::NEVER,
         }
     }
 
     /// Whether any rail waits for an answer.
-    fn leave_silent_rails(&mut self) -> bool {
-        let (mut waits, mut silent) = (false, Vec::new());
-        for (peer, rail_set) in self.bundles.iter().enumerate() {
-            for rail in rail_set.iter().flat_map(|b| &b.rails) {
-                let unanswered = rail.sock.unanswered();
-                waits |= unanswered.is_some();
-                if unanswered >= Some(SILENT) {
-                    silent.push((Peer(peer as u32), rail.id));
-                }
-            }
+    fn leave_rails(&mut self, striping: &mut Striping, peers: &mut Peers) -> bool {
+        let all = striping.rails().all();
+        let all: Vec<_> = all
+            .map(|(peer, rail)| (peer, rail.id(), Silence::of(rail.unanswered())))
+            .filter(|(_, _, silence)| *silence != Silence::None)
+            .collect();
+        for &(peer, id, _) in all.iter().filter(|(_, _, s)| *s == Silence::Long) {
+            self.left += 1;
+            striping.drop_rail(peer, id, peers);
         }
-        for (peer, id) in silent {
-            self.silent_left += 1;
-            self.drop_rail(peer, id);
-        }
-        waits
+        !all.is_empty()
     }
 
     /// Whether any first connection waits for an answer.
-    fn leave_silent_links<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    fn leave_links<I: Inbound>(&mut self, peers: &mut Peers, inbound: &mut I) -> bool {
+        let live: Vec<Peer> = peers.lists().live.iter().collect();
         let mut waits = false;
-        for i in (0..self.lists.live.len()).rev() {
-            let Some(&peer) = self.lists.live.get(i) else {
+        for peer in live {
+            let Some(link) = peers.link(peer) else {
                 continue;
             };
-            let Slot::Up(link) = &mut self.slots[peer.idx()] else {
-                continue;
-            };
-            let unanswered = link.sock.unanswered();
-            waits |= unanswered.is_some();
-            if unanswered < Some(SILENT) || link.stream.kept.is_none() || link.stream.silent {
+            let silence = Silence::of(link.unanswered());
+            waits |= silence != Silence::None;
+            let may_go_on = link.stream().is_reliable() && !link.is_silent();
+            if silence != Silence::Long || !may_go_on {
                 continue;
             }
-            match &self.known[peer.idx()] {
-                known if known.is_empty() => inbound.on_stray(peer),
-                known if known.has_links() => {
-                    self.silent_left += 1;
-                    link.stream.silent = true;
-                    // What has come is read, then its end: then it is made anew.
-                    link.sock.shut();
-                }
-                _ => {}
+            let known = peers.known(peer);
+            if known.is_empty() {
+                inbound.on_stray(peer);
+            } else if known.has_links() {
+                self.left += 1;
+                peers
+                    .link_mut(peer)
+                    .into_iter()
+                    .for_each(|l| l.leave_silent());
             }
         }
         waits
     }
 }
 
-/// Why a connection is over that we have shut.
-pub fn why(end: End, stream: &Stream) -> End {
-    match end {
-        End::Closed if stream.silent => End::Silent,
-        end => end,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_silence_is_one() {
+        let of = |millis| Silence::of(Some(Duration::from_millis(millis)));
+        assert_eq!(Silence::of(None), Silence::None);
+        assert_eq!((of(0), of(999)), (Silence::Short, Silence::Short));
+        assert_eq!(of(1000), Silence::Long);
     }
 }

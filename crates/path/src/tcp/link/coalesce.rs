@@ -15,8 +15,8 @@
 //!
 //! The first marked frame goes at once: the peer must have read a mark before anything waits for it.
 
-use super::link::Link;
-use super::{Slot, TcpPath, Tuning};
+use super::Link;
+use crate::tcp::Tuning;
 use kw_proto::wire::{AHEAD, HEADER_LEN, Header};
 
 /// How a link sends short frames.
@@ -34,7 +34,7 @@ pub enum Pace {
 /// What a link knows of its rank's hurry.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Coalescer {
-    pub pace: Pace,
+    pace: Pace,
     /// Short frames since the rank looked at what comes.
     frames: u32,
     /// When it did, in looks.
@@ -98,26 +98,6 @@ impl Link {
             bytes[1] |= AHEAD;
         }
         bytes
-    }
-}
-
-impl TcpPath {
-    /// The rank looks at what comes: it does not run ahead.
-    #[inline]
-    pub(super) fn note_look(&mut self) {
-        self.lists.looks += 1;
-        if !self.lists.joining.is_empty() {
-            self.send_all_each();
-        }
-    }
-
-    #[cold]
-    fn send_all_each(&mut self) {
-        for peer in self.lists.joining.drain(..) {
-            if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
-                link.send_each();
-            }
-        }
     }
 }
 
@@ -193,8 +173,8 @@ mod tests {
                 Event::Short => self.send(8),
                 Event::Long => self.send(self.tuning.send_joined as u64 + 1),
                 Event::Look => {
-                    self.lists.looks += 1;
-                    for _ in self.lists.joining.drain(..) {
+                    self.lists.looked();
+                    for _ in self.lists.joining.take() {
                         self.link.send_each();
                     }
                 }

@@ -1,0 +1,248 @@
+//! One connection in use: bytes out, bytes in.
+
+use super::Tuning;
+use super::disconnect::End;
+use super::reader::Turn;
+use super::stream::{Broken, Stream};
+use super::stripe::Stripes;
+use super::traffic::TrafficMix;
+use super::unacked::Unacked;
+use crate::contract::Inbound;
+use kw_base::Peer;
+use kw_sys::poller::{Interest, Poller};
+use kw_sys::tcp::Sock;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+mod coalesce;
+mod sending;
+
+use coalesce::Coalescer;
+
+/// What the poller tells of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watch {
+    /// Nothing, or what it has told already.
+    Nothing,
+    /// The first thing that happens: a connection that is read directly needs the poller only for a sleep, and one that it watches
+    /// costs the kernel 0.3 us for each packet.
+    Once(Interest),
+    /// Everything.
+    Always(Interest),
+}
+
+/// A welcomed connection, and the link that it carries.
+#[derive(Debug)]
+pub struct Link {
+    sock: Sock,
+    stream: Stream,
+    /// Short frames of a rank that runs ahead are joined.
+    ahead: Coalescer,
+    /// What we send over it, where it leaves the machine.
+    leaves: TrafficMix,
+    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
+    near: bool,
+    /// What the poller watches.
+    watch: Watch,
+    /// When it was used last, in uses of all connections.
+    used: u64,
+    /// We have asked the peer to close it.
+    parting: bool,
+    /// We have shut it, because nothing was answered over it.
+    silent: bool,
+    /// Our address and the peer's.
+    way: Option<(SocketAddr, SocketAddr)>,
+}
+
+impl Link {
+    /// Takes a connection into use for a link.
+    pub fn new(sock: Sock, mut stream: Stream, tuning: &Tuning) -> Link {
+        let near = sock.is_loopback();
+        let segment = if near {
+            tuning.segment_loopback
+        } else {
+            // Where the kernel does not know this option, answers wait behind what it holds.
+            let _ = sock.limit_unsent(tuning.part);
+            tuning.segment
+        };
+        stream.open(segment, tuning);
+        Link {
+            way: sock.here().ok().zip(sock.there().ok()),
+            sock,
+            stream,
+            ahead: Coalescer::default(),
+            leaves: TrafficMix::default(),
+            near,
+            watch: Watch::Nothing,
+            used: 0,
+            parting: false,
+            silent: false,
+        }
+    }
+
+    /// The link that it carries.
+    #[inline]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The same.
+    #[inline]
+    pub fn stream_mut(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The connection is over: the link, and what happened; `None`: nothing was under way.
+    pub fn into_stream(mut self, what: Option<String>) -> Stream {
+        let silent = self.silent;
+        let broken = what.map(|what| Broken { what, silent });
+        self.stream.lose_connection(broken);
+        self.stream
+    }
+
+    /// Has the poller watch the connection under this number. A descriptor of ours that is registered can be changed.
+    pub fn be_watched(&mut self, poller: &Poller, number: u64, watch: Watch) -> io::Result<()> {
+        if watch == self.watch {
+            return Ok(());
+        }
+        match watch {
+            Watch::Nothing => {}
+            Watch::Once(interest) => poller.change_once(&self.sock, number, interest)?,
+            Watch::Always(interest) => poller.change(&self.sock, number, interest)?,
+        }
+        self.watch = watch;
+        Ok(())
+    }
+
+    /// The poller has told of something. Whether it tells nothing more.
+    pub fn was_told(&mut self) -> bool {
+        let once = matches!(self.watch, Watch::Once(_));
+        if once {
+            self.watch = Watch::Nothing;
+        }
+        once
+    }
+
+    /// It is used, after so many uses of all connections.
+    #[inline]
+    pub fn use_now(&mut self, uses: u64) {
+        self.used = uses;
+    }
+
+    /// When it was used last.
+    pub fn last_use(&self) -> u64 {
+        self.used
+    }
+
+    /// We ask the peer to close it.
+    pub fn part(&mut self) {
+        self.parting = true;
+    }
+
+    /// Whether we have.
+    pub fn is_parting(&self) -> bool {
+        self.parting
+    }
+
+    /// Our address and the peer's.
+    pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        self.way.map(|(here, there)| (here.ip(), there.ip()))
+    }
+
+    /// The two addresses, for people.
+    pub fn way(&self) -> String {
+        self.way.map_or_else(String::new, |(here, there)| {
+            format!("{} to {}", here.ip(), there.ip())
+        })
+    }
+
+    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its end; with zero, as soon as anything has
+    /// come. More than the rest is never waited for: nothing else is certain to come.
+    pub fn wake_for(&mut self, most: u32) {
+        let rest = self.stream.reader().awaited();
+        self.sock.wake_at(rest.min(most as u64) as u32);
+    }
+
+    /// Whether nothing is under way, as far as this side knows.
+    pub fn is_idle(&self) -> bool {
+        self.stream.is_flushed() && !self.owes() && self.stream.is_between_frames()
+    }
+
+    /// Whether somebody waits for an acknowledgement of the peer's kernel.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        self.stream.unacked().owes()
+    }
+
+    /// What is kept until it is acknowledged, and the socket that knows what is.
+    #[inline]
+    pub fn unacked(&mut self) -> (&mut Unacked, &Sock) {
+        (self.stream.unacked_mut(), &self.sock)
+    }
+
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    pub fn is_acknowledged(&mut self) -> bool {
+        self.stream.unacked_mut().is_acknowledged(&self.sock)
+    }
+
+    /// What is under way in pieces, if anything ever was, and how much of the stream has been handed over.
+    pub fn stripes(&mut self) -> Option<(&mut Stripes, u64)> {
+        let sent = self.stream.unacked().sent();
+        self.stream.stripes().map(|s| (s, sent))
+    }
+
+    /// How long the other side's kernel has answered nothing.
+    pub fn unanswered(&self) -> Option<Duration> {
+        self.sock.unanswered()
+    }
+
+    /// Leaves a connection over which nothing is answered: what has come is read, then its end.
+    pub fn leave_silent(&mut self) {
+        self.silent = true;
+        self.sock.shut();
+    }
+
+    /// Whether it was left.
+    pub fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// Ends it, as a bad network would.
+    pub fn shut(&self) {
+        self.sock.shut();
+    }
+
+    /// Nothing more will be sent over it.
+    pub fn shut_write(&self) {
+        self.sock.shut_write();
+    }
+
+    /// Receives, for as many turns as it gets, and hands frames over.
+    #[inline]
+    pub fn pull<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        tuning: &Tuning,
+        inbound: &mut I,
+    ) -> Result<bool, End> {
+        let mut moved = false;
+        for _ in 0..tuning.turns {
+            match self.stream.read(&self.sock, peer, tuning, inbound)? {
+                Turn::Nothing => break,
+                Turn::Emptied => {
+                    moved = true;
+                    break;
+                }
+                Turn::Filled => moved = true,
+            }
+        }
+        if self.sock.wakes_at() > 1 {
+            self.wake_for(self.sock.wakes_at());
+        }
+        if moved && self.stream.reader().is_hurried() {
+            self.sock.acknowledge();
+        }
+        Ok(moved)
+    }
+}

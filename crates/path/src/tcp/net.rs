@@ -1,0 +1,94 @@
+//! What all parts of the TCP path work on: this rank, the poller, the peers, and what goes over several connections.
+
+use super::disconnect::End;
+use super::local::Local;
+use super::peers::{Peers, Pulled, down};
+use super::striping::Striping;
+use super::watcher::Watcher;
+use crate::contract::{Body, Inbound, Sent};
+use kw_base::Peer;
+use kw_proto::wire::Header;
+
+/// The four of them, each of which minds its own.
+#[derive(Debug)]
+pub struct Net {
+    pub local: Local,
+    pub watcher: Watcher,
+    pub peers: Peers,
+    pub striping: Striping,
+}
+
+impl Net {
+    /// Sends a frame with a long payload in pieces over several connections, if there are several.
+    #[cold]
+    pub fn send_striped(
+        &mut self,
+        to: Peer,
+        frame: (&Header, Body<'_>),
+        cookie: u64,
+    ) -> Option<Sent> {
+        let net = (&self.local, &mut self.watcher);
+        self.striping.send(to, frame, cookie, net, &mut self.peers)
+    }
+
+    /// Reads from one connection.
+    #[inline]
+    pub fn pull<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> Result<Pulled, End> {
+        self.peers.pull(peer, &self.local.tuning, inbound)
+    }
+
+    /// Sends what is queued.
+    pub fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+        let (mut moved, mut i) = (false, 0);
+        while let Some(peer) = self.peers.lists().backlog.get(i) {
+            let (sent, left) = self.push(peer, inbound);
+            moved |= sent;
+            i += usize::from(left);
+        }
+        moved
+    }
+
+    /// There is room to send to this peer.
+    pub fn push_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+        let waits = self.peers.lists().backlog.contains(peer);
+        waits && self.push(peer, inbound).0
+    }
+
+    /// Sends what is queued for one peer. Whether some went, and whether the peer stays in the list of those for whom something is queued.
+    fn push<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> (bool, bool) {
+        let sent = self.peers.push(peer, &self.local.tuning, inbound);
+        if self.peers.wants_pieces(peer) {
+            self.striping.share(peer, &self.local, &mut self.peers);
+        }
+        (sent, !self.peers.end_push(peer))
+    }
+
+    /// Moves what is under way in pieces.
+    #[cold]
+    pub fn serve_striping<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+        let net = (&self.local, &self.watcher);
+        self.striping.serve_all(net, &mut self.peers, inbound)
+    }
+
+    /// The end of a peer: tells it, unless a goodbye was told already.
+    pub fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
+        self.striping.forget(peer);
+        if self.peers.bury(peer, reason.clone()) {
+            inbound.on_down(down(peer, reason), false);
+        }
+    }
+
+    /// The connection of a peer is closed with nothing under way: its link rests until somebody wants it.
+    pub fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+        self.striping.drop_rails(peer, &mut self.peers);
+        self.peers.part(peer, None);
+        self.ask_for_address(peer, inbound);
+    }
+
+    /// Asks where a peer listens, if that is not known.
+    pub fn ask_for_address<I: Inbound>(&self, peer: Peer, inbound: &mut I) {
+        if self.peers.known(peer).is_empty() {
+            inbound.on_stray(peer);
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and what is to be done with it.
+//!
+//! ```text
+//!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
+//! Idle ---------> Dialing ------------------------------> Up(Link) ------------------------------------> Gone
+//!  |              ^   \--- nobody answers for 9 s (5 s), or all refuse -------------------------------->  ^
+//!  |              \---------------- end without a goodbye: see `reconnect` ----/
+//!  \------ a stranger proves to be this peer: welcome ---> Up
+//! ```
+
+use super::Tuning;
+use super::dial::Dial;
+use super::disconnect::End;
+use super::link::{Link, Watch};
+use super::ready_lists::ReadyLists;
+use super::stream::Stream;
+use super::stripe::{NOBODY, Stripes};
+use super::watcher::{Token, Watcher};
+use crate::address::Known;
+use crate::contract::{Body, Down, Inbound, Sent};
+use crate::peer_set::PeerSet;
+use kw_base::Peer;
+use kw_proto::wire::{Header, Kind};
+use kw_sys::poller::{Interest, Poller};
+use std::io;
+
+/// What there is of a peer.
+#[derive(Debug)]
+pub enum Slot {
+    /// No connection; perhaps there was one, and its link is to go on.
+    Idle(Option<Box<Stream>>),
+    /// It is being called.
+    Dialing(Box<Dialing>),
+    /// There is a connection.
+    Up(Box<Link>),
+    /// It cannot be reached any more, for this reason.
+    Gone(String),
+}
+
+/// A call, and the link that the connection shall carry.
+#[derive(Debug)]
+pub struct Dialing {
+    pub dial: Dial,
+    pub stream: Stream,
+}
+
+/// What reading from a connection has shown.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Pulled {
+    /// Something came.
+    pub moved: bool,
+    /// The peer wants the connection closed.
+    pub unwanted: bool,
+    /// Something is under way in pieces.
+    pub striping: bool,
+}
+
+/// All peers of one rank.
+#[derive(Debug)]
+pub struct Peers {
+    me: Peer,
+    slots: Vec<Slot>,
+    /// Where each peer listens, as far as that was asked.
+    known: Vec<Known>,
+    lists: ReadyLists,
+    /// We have said goodbye to all.
+    closed: bool,
+}
+
+/// Why a path cannot serve a peer.
+pub fn down(peer: Peer, reason: impl Into<String>) -> Down {
+    Down {
+        path: "tcp",
+        peer,
+        reason: reason.into(),
+    }
+}
+
+/// Where few connections are read directly the poller watches them for the next sleep only.
+fn way_to_watch(live: &PeerSet, tuning: &Tuning) -> fn(Interest) -> Watch {
+    match live.len() <= tuning.few_links {
+        true => Watch::Once,
+        false => Watch::Always,
+    }
+}
+
+impl Peers {
+    /// `size` ranks, of which we are `me`; no connections.
+    pub fn new(me: Peer, size: u32) -> Peers {
+        Peers {
+            me,
+            slots: (0..size).map(|_| Slot::Idle(None)).collect(),
+            known: vec![Known::default(); size as usize],
+            lists: ReadyLists::default(),
+            closed: false,
+        }
+    }
+
+    /// What there is of a peer; `None`: there is no such rank.
+    #[inline]
+    pub fn slot(&self, peer: Peer) -> Option<&Slot> {
+        self.slots.get(peer.idx())
+    }
+
+    /// The same, to be changed; of a rank that there is.
+    pub fn slot_mut(&mut self, peer: Peer) -> &mut Slot {
+        &mut self.slots[peer.idx()]
+    }
+
+    /// The connection of a peer.
+    #[inline]
+    pub fn link(&self, peer: Peer) -> Option<&Link> {
+        match self.slots.get(peer.idx()) {
+            Some(Slot::Up(link)) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// The same.
+    #[inline]
+    pub fn link_mut(&mut self, peer: Peer) -> Option<&mut Link> {
+        match self.slots.get_mut(peer.idx()) {
+            Some(Slot::Up(link)) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// The call of a peer.
+    pub fn dialing_mut(&mut self, peer: Peer) -> Option<&mut Dialing> {
+        match self.slots.get_mut(peer.idx()) {
+            Some(Slot::Dialing(dialing)) => Some(dialing),
+            _ => None,
+        }
+    }
+
+    /// The link of a peer, whatever its connection does.
+    pub fn stream_mut(&mut self, peer: Peer) -> Option<&mut Stream> {
+        match self.slots.get_mut(peer.idx())? {
+            Slot::Idle(stream) => stream.as_deref_mut(),
+            Slot::Dialing(dialing) => Some(&mut dialing.stream),
+            Slot::Up(link) => Some(link.stream_mut()),
+            Slot::Gone(_) => None,
+        }
+    }
+
+    /// What of it is under way in pieces.
+    pub fn stripes(&mut self, peer: Peer) -> Option<&mut Stripes> {
+        self.stream_mut(peer)?.stripes()
+    }
+
+    /// Where a peer listens.
+    pub fn known(&self, peer: Peer) -> &Known {
+        &self.known[peer.idx()]
+    }
+
+    /// A peer listens there. `false`: there is no such rank.
+    pub fn learn(&mut self, peer: Peer, told: Known) -> bool {
+        let Some(known) = self.known.get_mut(peer.idx()) else {
+            return false;
+        };
+        if known.is_empty() {
+            *known = told;
+        }
+        true
+    }
+
+    /// Whether this rank must be told where a peer listens before it can send there.
+    pub fn wants_address(&self, peer: Peer) -> bool {
+        let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
+        peer != self.me && idle && self.known(peer).is_empty()
+    }
+
+    /// Whom a turn visits.
+    #[inline]
+    pub fn lists(&self) -> &ReadyLists {
+        &self.lists
+    }
+
+    /// Whether we have said goodbye.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Sends a frame over the connection of a peer; `None`: there is none.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: Peer,
+        frame: (&Header, Body<'_>),
+        cookie: u64,
+        tuning: &Tuning,
+    ) -> Option<Result<Sent, Down>> {
+        let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) else {
+            return None;
+        };
+        if self.closed || link.stream().has_goodbye() {
+            return Some(Err(down(to, "goodbye has been said (MPI_Finalize)")));
+        }
+        let sent = self.lists.send(link, to, frame, cookie, tuning);
+        Some(sent.map_err(|e| {
+            let end = End::Failed(e);
+            let what = end.what(self.me, to, &link.way());
+            down(to, format!("{what}; {}", end.advice(to)))
+        }))
+    }
+
+    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its reading side.
+    pub fn say(&mut self, to: Peer, head: &Header, body: Body<'_>, tuning: &Tuning) {
+        if let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) {
+            let _ = self.lists.send(link, to, (head, body), NOBODY, tuning);
+        }
+    }
+
+    /// The rank looks at what comes: it does not run ahead.
+    #[inline]
+    pub fn looked(&mut self) {
+        self.lists.looked();
+        if !self.lists.joining.is_empty() {
+            self.send_each();
+        }
+    }
+
+    #[cold]
+    fn send_each(&mut self) {
+        for peer in self.lists.joining.take() {
+            if let Some(link) = self.link_mut(peer) {
+                link.send_each();
+            }
+        }
+    }
+
+    /// Reads from one connection.
+    #[inline]
+    pub fn pull<I: Inbound>(
+        &mut self,
+        peer: Peer,
+        tuning: &Tuning,
+        inbound: &mut I,
+    ) -> Result<Pulled, End> {
+        let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
+            return Ok(Pulled::default());
+        };
+        if !link.pull(peer, tuning, inbound)? {
+            return Ok(Pulled::default());
+        }
+        self.lists.used(link);
+        Ok(Pulled {
+            moved: true,
+            unwanted: link.stream().is_unwanted(),
+            striping: link.stream().is_striping(),
+        })
+    }
+
+    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until [`Peers::end_push`].
+    pub fn push<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) -> bool {
+        let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
+            return false;
+        };
+        // The reading side finds out what happened, after all that came before the end.
+        let sent = link.push(peer, tuning, inbound).unwrap_or_else(|_| {
+            link.stream_mut().drop_queue();
+            false
+        });
+        self.lists.note_owing(peer, link);
+        sent
+    }
+
+    /// Whether a connection has sent all that it had, and something is under way in pieces.
+    pub fn wants_pieces(&self, peer: Peer) -> bool {
+        self.link(peer)
+            .is_some_and(|l| l.stream().is_flushed() && l.stream().is_striping())
+    }
+
+    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the list.
+    pub fn end_push(&mut self, peer: Peer) -> bool {
+        let flushed = match self.link(peer) {
+            Some(link) => {
+                let flushed = link.stream().is_flushed();
+                if flushed && self.closed {
+                    link.shut_write();
+                }
+                flushed
+            }
+            None => true,
+        };
+        flushed && self.lists.backlog.remove(peer)
+    }
+
+    /// The poller has told of a connection. Whether it tells nothing more of it.
+    pub fn was_told(&mut self, peer: Peer) -> bool {
+        self.link_mut(peer).is_some_and(Link::was_told)
+    }
+
+    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps until as much has come as `patient` says.
+    pub fn arm(&mut self, patient: bool, tuning: &Tuning, poller: &Poller) {
+        let how = way_to_watch(&self.lists.live, tuning);
+        for peer in self.lists.live.iter() {
+            let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
+                continue;
+            };
+            let part = link.stream().reader().part(tuning);
+            link.wake_for(if patient { part } else { 0 });
+            let interest = match link.stream().is_flushed() {
+                true => Interest::Read,
+                false => Interest::Both,
+            };
+            // Where the system refuses, the alarm or the next poll still finds what comes.
+            let _ = link.be_watched(poller, Token::Link(peer).bits(), how(interest));
+        }
+    }
+
+    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any more.
+    pub fn settle<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
+        let before = self.lists.owing.len();
+        for i in (0..before).rev() {
+            let Some(peer) = self.lists.owing.get(i) else {
+                continue;
+            };
+            let owes = self
+                .slots
+                .get_mut(peer.idx())
+                .is_some_and(|slot| match slot {
+                    Slot::Up(link) => {
+                        let (unacked, sock) = link.unacked();
+                        unacked.settle(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
+                        unacked.owes()
+                    }
+                    _ => false,
+                });
+            if !owes {
+                self.lists.owing.remove(peer);
+            }
+        }
+        before > self.lists.owing.len()
+    }
+
+    /// Bytes that lie where they were lent, and that somebody wants back.
+    pub fn owed(&self) -> u64 {
+        let owing = self.lists.owing.iter().filter_map(|p| self.link(p));
+        owing.map(|l| l.stream().unacked().owed()).sum()
+    }
+
+    /// Copies what somebody wants back; says who can be told so.
+    pub fn own_all(&mut self, told: &mut Vec<(Peer, u64)>) {
+        for peer in self.lists.owing.iter() {
+            if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
+                let (unacked, sock) = link.unacked();
+                told.extend(unacked.own(sock).into_iter().map(|c| (peer, c)));
+            }
+        }
+    }
+
+    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells their owners.
+    pub fn give_back<I: Inbound>(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut I) {
+        let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
+            return;
+        };
+        let (unacked, sock) = link.unacked();
+        for &given in all {
+            unacked.give_back(given, sock, |cookie| inbound.on_sent(peer, cookie));
+        }
+        self.lists.note_owing(peer, link);
+    }
+
+    /// A peer whose link has no connection is called.
+    pub fn begin_dial(&mut self, peer: Peer, dial: Dial, stream: Stream) {
+        self.slots[peer.idx()] = Slot::Dialing(Box::new(Dialing { dial, stream }));
+        self.lists.dialing.insert(peer);
+    }
+
+    /// Takes an authenticated connection into use.
+    pub fn adopt(
+        &mut self,
+        peer: Peer,
+        mut link: Link,
+        tuning: &Tuning,
+        watcher: &Watcher,
+    ) -> io::Result<()> {
+        if !link.stream().is_flushed() {
+            self.lists.backlog.insert(peer);
+        }
+        self.lists.live.insert(peer);
+        self.lists.dialing.remove(peer);
+        let watch = way_to_watch(&self.lists.live, tuning)(Interest::Read);
+        link.be_watched(watcher.poller(), Token::Link(peer).bits(), watch)?;
+        self.lists.note_owing(peer, &link);
+        self.slots[peer.idx()] = Slot::Up(Box::new(link));
+        if self.lists.live.len() == tuning.few_links + 1 {
+            self.watch_all(watcher.poller())?;
+        }
+        Ok(())
+    }
+
+    /// There are more connections than are read directly: the poller tells of each from now on.
+    #[cold]
+    fn watch_all(&mut self, poller: &Poller) -> io::Result<()> {
+        for peer in self.lists.live.iter() {
+            if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
+                let watch = Watch::Always(Interest::Read);
+                link.be_watched(poller, Token::Link(peer).bits(), watch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing was under way.
+    pub fn part(&mut self, peer: Peer, what: Option<String>) {
+        let slot = &mut self.slots[peer.idx()];
+        let old = std::mem::replace(slot, Slot::Idle(None));
+        if let Slot::Up(link) = old {
+            *slot = Slot::Idle(Some(Box::new(link.into_stream(what))));
+        }
+        self.lists.forget(peer);
+    }
+
+    /// The end of a peer. Whether nobody knows of it.
+    pub fn bury(&mut self, peer: Peer, reason: String) -> bool {
+        let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason));
+        self.lists.forget(peer);
+        let told = matches!(&old, Slot::Up(link) if link.stream().has_goodbye());
+        !told && !self.closed
+    }
+
+    /// A connection is to be closed when nothing is under way. Whether that is new.
+    pub fn note_yielding(&mut self, peer: Peer) -> bool {
+        self.lists.yielding.insert(peer)
+    }
+
+    /// Those whose connection is to be closed; they are to be noted again.
+    pub fn take_yielding(&mut self) -> Vec<Peer> {
+        self.lists.yielding.take()
+    }
+
+    /// The idle connection that was used longest ago, unless `most` are being given up already.
+    pub fn longest_idle(&self, most: usize) -> Option<Peer> {
+        let live = self.lists.live.iter();
+        let links = live.filter_map(|p| self.link(p).map(|l| (p, l)));
+        if links.clone().filter(|(_, l)| l.is_parting()).count() >= most {
+            return None;
+        }
+        let idle =
+            links.filter(|(_, l)| l.is_idle() && !l.is_parting() && !l.stream().has_goodbye());
+        idle.min_by_key(|(_, l)| l.last_use()).map(|(p, _)| p)
+    }
+
+    /// Whether anything is to be sent, to whoever is connected or being called.
+    pub fn has_pending(&self) -> bool {
+        let waits =
+            |p: Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());
+        !self.lists.backlog.is_empty() || self.lists.dialing.iter().any(waits)
+    }
+
+    /// Says goodbye to all.
+    pub fn close(&mut self, tuning: &Tuning) {
+        self.closed = true;
+        for i in 0..self.slots.len() {
+            let to = Peer(i as u32);
+            match &mut self.slots[i] {
+                Slot::Up(link) => {
+                    link.stream_mut().seal();
+                    // A connection that is broken needs no goodbye.
+                    let bye = (&Header::bare(Kind::Bye), Body::None);
+                    let _ = self.lists.send(link, to, bye, 0, tuning);
+                    if link.stream().is_flushed() {
+                        link.shut_write();
+                    }
+                }
+                Slot::Dialing(dialing) => dialing.stream.queue_goodbye(),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the parts of a connection ask of its socket. Tests have another one, which takes and gives as many bytes as they say.
+
+use kw_sys::buf::Buf;
+use kw_sys::tcp::{Cuts, Got, Sock};
+use std::io;
+
+/// A connected socket; see [`Sock`] for what each function does.
+pub trait Socket {
+    /// Receives into a slice.
+    fn recv(&self, into: &mut [u8]) -> io::Result<Got>;
+    /// Receives into a range of a buffer, then into `rest`; `None`: receive elsewhere and copy.
+    fn recv_into(&self, buf: &Buf, at: u64, len: u64, rest: &mut [u8]) -> Option<io::Result<Got>>;
+    /// Sends what fits.
+    fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Sends what fits of `lead`, then of a range of a buffer, then of more pieces of it.
+    fn send_cut(
+        &self,
+        lead: &[u8],
+        buf: &Buf,
+        from: u64,
+        len: u64,
+        cuts: &Cuts<'_>,
+    ) -> io::Result<usize>;
+    /// Bytes that were sent, and that the other side's kernel has not acknowledged.
+    fn unacknowledged(&self) -> io::Result<u32>;
+
+    /// Sends what fits of `lead`, then of a range of a buffer.
+    #[inline]
+    fn send_with(&self, lead: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
+        self.send_cut(lead, buf, from, len, &Cuts::NONE)
+    }
+}
+
+impl Socket for Sock {
+    #[inline]
+    fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
+        Sock::recv(self, into)
+    }
+
+    #[inline]
+    fn recv_into(&self, buf: &Buf, at: u64, len: u64, rest: &mut [u8]) -> Option<io::Result<Got>> {
+        Sock::recv_into(self, buf, at, len, rest)
+    }
+
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        Sock::send(self, bytes)
+    }
+
+    #[inline]
+    fn send_cut(
+        &self,
+        lead: &[u8],
+        buf: &Buf,
+        from: u64,
+        len: u64,
+        cuts: &Cuts<'_>,
+    ) -> io::Result<usize> {
+        Sock::send_cut(self, lead, buf, from, len, cuts)
+    }
+
+    #[inline]
+    fn unacknowledged(&self) -> io::Result<u32> {
+        Sock::unacknowledged(self)
+    }
+}
+
+/// A socket without a kernel.
+#[cfg(test)]
+pub mod fake {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+
+    /// What is received comes from `incoming`, what is sent goes to `sent`.
+    #[derive(Debug, Default)]
+    pub struct Fake {
+        /// Pieces that are to be received, one by one: no call brings bytes of two.
+        pub incoming: RefCell<VecDeque<Vec<u8>>>,
+        /// Receives only into slices, as from a buffer in small pieces.
+        pub scattered: bool,
+        /// Bytes that it took.
+        pub sent: RefCell<Vec<u8>>,
+        /// Bytes that it takes from now on.
+        pub room: Cell<usize>,
+        /// Bytes of these that are acknowledged.
+        pub acknowledged: Cell<usize>,
+    }
+
+    impl Fake {
+        /// A socket that brings these pieces.
+        pub fn bringing(pieces: impl IntoIterator<Item = Vec<u8>>) -> Fake {
+            Fake {
+                incoming: RefCell::new(pieces.into_iter().collect()),
+                ..Fake::default()
+            }
+        }
+
+        /// A socket that takes so many bytes.
+        pub fn with_room(bytes: usize) -> Fake {
+            Fake {
+                room: Cell::new(bytes),
+                ..Fake::default()
+            }
+        }
+
+        fn next(&self, most: usize) -> Vec<u8> {
+            let mut incoming = self.incoming.borrow_mut();
+            let Some(front) = incoming.front_mut() else {
+                return Vec::new();
+            };
+            let n = front.len().min(most);
+            let bytes = front.drain(..n).collect();
+            if front.is_empty() {
+                incoming.pop_front();
+            }
+            bytes
+        }
+    }
+
+    fn got(n: usize) -> Got {
+        match n {
+            0 => Got::Nothing,
+            n => Got::Bytes(n),
+        }
+    }
+
+    impl Socket for Fake {
+        fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
+            let bytes = self.next(into.len());
+            into[..bytes.len()].copy_from_slice(&bytes);
+            Ok(got(bytes.len()))
+        }
+
+        fn recv_into(
+            &self,
+            buf: &Buf,
+            at: u64,
+            len: u64,
+            rest: &mut [u8],
+        ) -> Option<io::Result<Got>> {
+            if self.scattered {
+                return None;
+            }
+            let bytes = self.next(len as usize + rest.len());
+            let placed = bytes.len().min(len as usize);
+            assert_eq!(buf.write(at, &bytes[..placed]), placed, "there is room");
+            rest[..bytes.len() - placed].copy_from_slice(&bytes[placed..]);
+            Some(Ok(got(bytes.len())))
+        }
+
+        fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+            let n = bytes.len().min(self.room.get());
+            self.room.set(self.room.get() - n);
+            self.sent.borrow_mut().extend_from_slice(&bytes[..n]);
+            Ok(n)
+        }
+
+        fn send_cut(
+            &self,
+            lead: &[u8],
+            buf: &Buf,
+            from: u64,
+            len: u64,
+            cuts: &Cuts<'_>,
+        ) -> io::Result<usize> {
+            let mut bytes = lead.to_vec();
+            let mut add = |from: u64, len: u64| {
+                let at = bytes.len();
+                bytes.resize(at + len as usize, 0);
+                let read = buf.read(from, &mut bytes[at..]);
+                bytes.truncate(at + read);
+            };
+            add(from, len);
+            let mut at = from + len;
+            while at < cuts.end {
+                let piece = cuts.every.min(cuts.end - at);
+                bytes.extend_from_slice(cuts.mark);
+                let start = bytes.len();
+                bytes.resize(start + piece as usize, 0);
+                buf.read(at, &mut bytes[start..]);
+                at += piece;
+            }
+            self.send(&bytes)
+        }
+
+        fn unacknowledged(&self) -> io::Result<u32> {
+            Ok((self.sent.borrow().len() - self.acknowledged.get()) as u32)
+        }
+    }
+}
