@@ -6,8 +6,7 @@
     missing_docs,
     non_snake_case,
     unused_variables,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
+    clippy::missing_safety_doc
 )]
 #![allow(
     unused_imports,
