@@ -1,7 +1,9 @@
-//! What is built (`api/built.tsv`): which module below `kw_mpi::calls` has the Rust function of an operation.
+//! What is built (`api/built.tsv`): which module below `kw_mpi::calls` has the Rust function of an
+//! operation.
 //!
-//! [`built_module`] makes one list of them, which `kw-mpi` includes: a row without a function is an error of the compiler
-//! there that quotes the row, and so is a function without a row, which nobody could call.
+//! [`built_module`] makes one list of them, which `kw-mpi` includes: a row without a function is an
+//! error of the compiler there that quotes the row, and so is a function without a row, which
+//! nobody could call.
 
 use crate::api::table;
 use crate::forms::{Forms, Use};

@@ -1,9 +1,10 @@
 //! Forms: functions that are one operation in another way (`api/forms.tsv`).
 //!
-//! MPI_Igather and MPI_Gather_init take MPI_Gather's arguments; they differ in when the operation happens and in how the
-//! caller learns of its end. All three have one Rust function, that of the operation MPI_Gather. It takes the arguments that
-//! the forms share, and then says which form it is: a [`Sort::Mode`] as an enum, a [`Sort::Way`] as a struct around the
-//! parameters that only this form has.
+//! MPI_Igather and MPI_Gather_init take MPI_Gather's arguments; they differ in when the operation
+//! happens and in how the caller learns of its end. All three have one Rust function, that of the
+//! operation MPI_Gather. It takes the arguments that the forms share, and then says which form it
+//! is: a [`Sort::Mode`] as an enum, a [`Sort::Way`] as a struct around the parameters that only
+//! this form has.
 
 use crate::api::table;
 use crate::{Api, Error, Function, Param};
@@ -171,7 +172,8 @@ impl Forms {
         families
     }
 
-    /// A form passes what it shares with its operation in the operation's order, and can place the rest.
+    /// A form passes what it shares with its operation in the operation's order, and can place the
+    /// rest.
     fn check(&self, f: &Function, api: &Api) -> Result<(), Error> {
         let using = self.using(f);
         let Some(operation) = api.function(using.operation) else {

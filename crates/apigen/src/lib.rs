@@ -3,30 +3,35 @@
 //!
 //! # What is written by hand, and what is not
 //!
-//! By hand: one Rust function for each *operation*, below `kw_mpi::calls`, and its row in `built.tsv`. Everything else that
-//! is the same operation to MPI comes from here:
+//! By hand: one Rust function for each *operation*, below `kw_mpi::calls`, and its row in
+//! `built.tsv`. Everything else that is the same operation to MPI comes from here:
 //!
-//! - The large-count twin (`twin_of` in `functions.tsv`): its shell widens the integers, which the types that the Rust
-//!   function asks for decide (`kw_abi::arg`).
-//! - The forms (`forms.tsv`): the Rust function gets what its forms share, in C's order, then, where there are several, the
-//!   mode (`kw_mpi::forms::Mode`) and the form, a struct around the parameters that only that form has. So MPI_Irecv
-//!   is `recv(mpi, buf, count, datatype, source, tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is
-//!   `Blocking((status,))`. The function is generic over it: each form of each operation is compiled apart.
+//! - The large-count twin (`twin_of` in `functions.tsv`): its shell widens the integers, which the
+//!   types that the Rust function asks for decide (`kw_abi::arg`).
+//! - The forms (`forms.tsv`): the Rust function gets what its forms share, in C's order, then,
+//!   where there are several, the mode (`kw_mpi::forms::Mode`) and the form, a struct around the
+//!   parameters that only that form has. So MPI_Irecv is `recv(mpi, buf, count, datatype, source,
+//!   tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is `Blocking((status,))`. The
+//!   function is generic over it: each form of each operation is compiled apart.
 //!
-//! To build a function: write it, add the row. To build a form of an operation: add its row to `forms.tsv` and implement the
-//! form where the operation is (a trait beside it: `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for
-//! sends and receives). What is in one table and not in the code, or in the code and not in the tables, does not compile.
+//! To build a function: write it, add the row. To build a form of an operation: add its row to
+//! `forms.tsv` and implement the form where the operation is (a trait beside it:
+//! `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for sends and receives). What is
+//! in a table and not in the code does not compile, nor what is in the code and not in a table (but
+//! for a function that another one calls).
 //!
 //! The chapters to come fit in like this:
 //!
-//! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), likewise Rget, Raccumulate and
-//!   Rget_accumulate. MPI_Win_lock and its relatives are operations of their own.
-//! - *Files*: MPI_File_iread is `nonblocking` of MPI_File_read (own: the request instead of the status), and so are
-//!   the `_at`, `_all` and `_shared` functions. `_begin` and `_end` are two words more in `forms.rs`: each a form whose own
-//!   parameters are few. Where a file is read (`_at`, `_shared`, the individual pointer) would be a second `Mode`.
-//! - *Fortran*: a generator beside `shells.rs`, over the same functions and the same [`Built`]: a shell `mpi_send_` passes what
-//!   C's does, after it has turned `MPI_Fint` handles and references into C's values by each parameter's type, kind and
-//!   direction, and sets `ierror`.
+//! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), likewise
+//!   Rget, Raccumulate and Rget_accumulate. MPI_Win_lock and its relatives are operations of their
+//!   own.
+//! - *Files*: MPI_File_iread is `nonblocking` of MPI_File_read (own: the request instead of the
+//!   status), and so are MPI_File_iread_at of MPI_File_read_at and the others. `_begin` is a word
+//!   more in `forms.rs`. `_end` is an operation of its own: it lacks the arguments that the forms
+//!   share.
+//! - *Fortran*: a generator beside `shells.rs`, over the same functions and the same [`Built`]: a
+//!   shell `mpi_send_` passes what C's does, after it has turned `MPI_Fint` handles and references
+//!   into C's values by each parameter's type, kind and direction, and sets `ierror`.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), kw_apigen::Error> {
@@ -39,8 +44,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A crate that wants any of this takes this one as a build-dependency, writes it to `OUT_DIR` by [`build_script`], and
-//! includes it.
+//! A crate that wants any of this takes this one as a build-dependency, writes it to `OUT_DIR` by
+//! [`build_script`], and includes it.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -81,8 +86,8 @@ pub fn api_dir(crate_dir: &Path) -> PathBuf {
     crate_dir.join("../../api")
 }
 
-/// The whole of a build script: writes to `OUT_DIR` the files that `files` makes (name, text), again when the description
-/// changes. What is wrong with the description is an error of the build.
+/// The whole of a build script: writes to `OUT_DIR` the files that `files` makes (name, text),
+/// again when the description changes. What is wrong with the description is an error of the build.
 pub fn build_script(
     files: impl FnOnce(&Api, &Built) -> Result<Vec<(&'static str, String)>, Error>,
 ) {

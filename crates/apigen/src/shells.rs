@@ -1,8 +1,9 @@
 //! Writes the C shells of `kw-abi`: for each function that answers an error code, `MPI_X` and `PMPI_X`.
 //!
-//! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle types of `kw_mpi`, and
-//! `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`, `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function are
-//! definitions of their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
+//! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle
+//! types of `kw_mpi`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
+//! `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function are definitions of
+//! their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
 
 use crate::built::rust_name;
 use crate::forms::Use;
@@ -61,7 +62,8 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
 
 /// The call of an operation's Rust function: what its forms share, then which form this is.
 fn call(using: &Use) -> String {
-    // SAFETY comments are for hand-written text; the promise is the one at the head of `kw_sys::args`.
+    // SAFETY comments are for hand-written text; the promise is the one at the head of
+    // `kw_sys::args`.
     let arg = |p: &&Param| format!("unsafe {{ arg({}) }}", ident(&p.name));
     let mut args = vec!["mpi".to_string()];
     args.extend(using.shared.iter().map(arg));

@@ -1,6 +1,6 @@
-//! Forms of one operation: how the caller learns that it is complete. The Rust function of an operation takes the form as its
-//! last argument (`api/forms.tsv`); what a form does is with the operations: `calls/coll/form`, `calls/p2p/form` and
-//! `calls/request_many`.
+//! Forms of one operation: how the caller learns that it is complete. The Rust function of an
+//! operation takes the form as its last argument (`api/forms.tsv`); what a form does is with the
+//! operations: `calls/coll/form`, `calls/p2p/form` and `calls/request_many`.
 //!
 //! Each holds, as a tuple in C's order, the parameters that only this form has.
 

@@ -1,7 +1,9 @@
-//! MPI semantics in typed Rust. No pointer, no C, no global: [`Mpi`] is a value, and `calls` has one function for each
-//! MPI operation, named like it without `MPI_`, with the same parameters in the same order and then its [form](forms).
+//! MPI semantics in typed Rust. No pointer, no C, no global: [`Mpi`] is a value, and `calls` has
+//! one function for each MPI operation, named like it without `MPI_`, with the same parameters in
+//! the same order and then its [form](forms).
 //!
-//! The generated shells of `kw-abi` call [`built`]; a function that is not there answers MPI_ERR_UNSUPPORTED_OPERATION.
+//! The generated shells of `kw-abi` call [`built`]; a function that is not there answers
+//! MPI_ERR_UNSUPPORTED_OPERATION.
 #![forbid(unsafe_code)]
 
 // A function of MPI without a row in api/built.tsv is one that nobody can call.

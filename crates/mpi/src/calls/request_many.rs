@@ -97,7 +97,8 @@ impl List {
         }
     }
 
-    /// One that is active and has ended (there must be one that is active): a form that waits, waits for it.
+    /// One that is active and has ended (there must be one that is active): a form that waits,
+    /// waits for it.
     fn any<'a, F: Form>(self, mpi: &'a Mpi, mut guard: Guard<'a>) -> (Guard<'a>, Option<usize>) {
         if !F::WAITS {
             let found = guard.poll(|s| self.first(s), |s| self.doubt_all(s));
@@ -282,7 +283,8 @@ fn lock<F: Form>(mpi: &Mpi) -> Guard<'_> {
     }
 }
 
-/// Gives the results of all requests; or, where it shall be said how many and which, of those that have ended.
+/// Gives the results of all requests; or, where it shall be said how many and which, of those that
+/// have ended.
 fn results<'a, F: Form>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,

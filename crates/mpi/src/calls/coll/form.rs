@@ -1,5 +1,5 @@
-//! What the forms of a collective operation do with its plan: a blocking call drives it, a non-blocking one launches it, a
-//! persistent one launches a copy at each start.
+//! What the forms of a collective operation do with its plan: a blocking call drives it, a
+//! non-blocking one launches it, a persistent one launches a copy at each start.
 
 use super::call::{Call, make};
 use super::plan::Plan;

@@ -1,6 +1,7 @@
 //! Collective communication (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
 //!
-//! All forms of a call make the same plan (`plan`), a schedule with its buffers; `form` is what each does with it.
+//! All forms of a call make the same plan (`plan`), a schedule with its buffers; `form` is what
+//! each does with it.
 
 pub(crate) mod arguments;
 mod board;

@@ -1,5 +1,5 @@
-//! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge, in the order that the
-//! topology gives.
+//! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge,
+//! in the order that the topology gives.
 
 use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
 use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};

@@ -9,7 +9,8 @@ use kw_coll::Coll;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
-/// A function for each operation: its parameters without the communicator, and the call that they make.
+/// A function for each operation: its parameters without the communicator, and the call that they
+/// make.
 macro_rules! operations {
     ($($name:ident($($param:ident: $type:ty),*) = $call:expr;)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]

@@ -18,7 +18,8 @@ pub trait Send {
     fn send(self, mpi: &Mpi, comm: CommH, end: End, mode: Mode) -> Res;
 }
 
-/// How the engine sends. A ready send is a standard send (MPI 5.0, 3.4 permits it); a buffered one is one of the copy.
+/// How the engine sends. A ready send is a standard send (MPI 5.0, 3.4 permits it); a buffered one
+/// is one of the copy.
 #[inline(always)]
 fn engine_mode(mode: Mode) -> SendMode {
     match mode {

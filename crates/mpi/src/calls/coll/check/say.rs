@@ -258,7 +258,8 @@ impl Says<'_> {
         Ok(())
     }
 
-    /// A block goes from everybody to everybody; this one gives all of them the same where it says which.
+    /// A block goes from everybody to everybody; this one gives all of them the same where it says
+    /// which.
     fn exchange(&mut self, s: Side, r: Side, same: Option<u32>) -> Res {
         let own = if self.in_place(s.is_in_place()) { r } else { s };
         self.of(own);
@@ -323,7 +324,8 @@ impl Says<'_> {
         &mut self.record.pairs[(self.base + i) as usize]
     }
 
-    /// " of 4 MPI_INT by MPI_SUM"; `all`: how many the ranks combine. Operations of the user have other handles at other ranks.
+    /// " of 4 MPI_INT by MPI_SUM"; `all`: how many the ranks combine. Operations of the user have
+    /// other handles at other ranks.
     fn combined(&mut self, (count, all): (i64, i64), datatype: TypeH, op: OpH, s: Addr) -> Res {
         self.record.same = self.amount((all, datatype))?;
         let (word, name) = match Op::by_handle(op.0) {
