@@ -19,7 +19,6 @@ pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
 }
 
 /// MPI_T_cvar_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_cvar_get_info(
     mpi: &Mpi,
     cvar_index: i32,

@@ -1,15 +1,80 @@
-//! Plans of the neighbourhood collectives: a block for each edge, in the order that the topology gives.
+//! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge,
+//! in the order that the topology gives.
 
 use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
 use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::coll::check::{self, Block};
+use crate::calls::coll::form::{Form, Operation};
+use crate::calls::coll::operations::operations;
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
+use crate::calls::coll::short::Asked;
 use crate::error::{Class, Res, fail};
-use crate::handle::CommH;
+use crate::handle::{CommH, TypeH};
 use crate::objects::topology::Neighborhood;
-use crate::state::{State, Tables};
+use crate::state::{Mpi, State, Tables};
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
 use kw_engine::Memory;
+use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
+
+/// A call with its arguments, all but the communicator.
+#[derive(Clone, Copy)]
+enum Along {
+    Allgather(Args, Args),
+    Allgatherv(Args, ListArgs),
+    Alltoall(Args, Args),
+    Alltoallv(ListArgs, ListArgs),
+    Alltoallw(ApartArgs, ApartArgs),
+}
+
+impl Operation for Along {
+    const OWN_BOARD: bool = false;
+
+    #[inline(always)]
+    fn plan(self, state: &mut State, comm: CommH) -> Plan {
+        match self {
+            Along::Allgather(s, r) => allgather(state, s, r, comm),
+            Along::Allgatherv(s, r) => allgatherv(state, s, r, comm),
+            Along::Alltoall(s, r) => alltoall(state, s, r, comm),
+            Along::Alltoallv(s, r) => alltoallv(state, s, r, comm),
+            Along::Alltoallw(s, r) => alltoallw(state, s, r, comm),
+        }
+    }
+
+    #[inline(always)]
+    fn asked(&self) -> Option<Asked> {
+        None
+    }
+}
+
+operations! {
+    neighbor_allgather(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Along::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    neighbor_allgatherv(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
+    ) = Along::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    neighbor_alltoall(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Along::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    neighbor_alltoallv(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
+    ) = Along::Alltoallv(
+        (sendbuf, sendcounts, sdispls, sendtype),
+        (recvbuf, recvcounts, rdispls, recvtype),
+    );
+    neighbor_alltoallw(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
+    ) = Along::Alltoallw(
+        (sendbuf, sendcounts, sdispls, sendtypes),
+        (recvbuf, recvcounts, rdispls, recvtypes),
+    );
+}
 
 /// The edges of this process, which all ranks' topologies describe alike.
 fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
@@ -60,7 +125,7 @@ fn checked(
 }
 
 /// MPI_Neighbor_allgather
-pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
     let planned = plan_allgather(state, s, r, comm);
     let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
     checked(state, comm, "neighbor_allgather", planned, give, take)
@@ -79,7 +144,7 @@ fn plan_allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
 }
 
 /// MPI_Neighbor_alltoall
-pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
     let planned = plan_alltoall(state, s, r, comm);
     let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
     checked(state, comm, "neighbor_alltoall", planned, give, take)
@@ -110,7 +175,7 @@ fn equal(
 }
 
 /// MPI_Neighbor_allgatherv
-pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let planned = plan_allgatherv(state, s, r, comm);
     let (give, take) = (|_| (s.1, s.2), |i| (r.1.get(i), r.3));
     checked(state, comm, "neighbor_allgatherv", planned, give, take)
@@ -133,7 +198,7 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
 }
 
 /// MPI_Neighbor_alltoallv
-pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let planned = plan_alltoallv(state, s, r, comm);
     let (give, take) = (|i| (s.1.get(i), s.3), |i| (r.1.get(i), r.3));
     checked(state, comm, "neighbor_alltoallv", planned, give, take)
@@ -156,7 +221,7 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
 }
 
 /// MPI_Neighbor_alltoallw
-pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
     let planned = plan_alltoallw(state, s, r, comm);
     let (give, take) = (|i| (s.1.get(i), s.3.get(i)), |i| (r.1.get(i), r.3.get(i)));
     checked(state, comm, "neighbor_alltoallw", planned, give, take)
