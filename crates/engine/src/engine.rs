@@ -1,15 +1,15 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use crate::boot::{Agreed, BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::partitioned::Partitioned;
-use crate::paths::{Paths, Port};
+use crate::paths::{Joined, Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
 use kw_base::{ContextId, Key, Peer, Tick};
+use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_proto::matching::{Envelope, Pattern};
@@ -149,8 +149,7 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        let Joined { job, memory } = joined;
-        let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
+        let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
         engine.log(Say::Info, || {
             let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
@@ -786,12 +785,6 @@ impl From<p2p::Started> for Started {
 pub(crate) enum Say {
     Info = 2,
     Debug = 3,
-}
-
-/// Whether an engine could start with these knobs, as far as one process can tell.
-pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    crate::boot::check_knobs(knobs)?;
-    crate::paths::check_knobs(knobs)
 }
 
 /// How much is kept of messages that nobody has asked for, bytes.

@@ -3,7 +3,7 @@
 
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
-use kw_engine::boot::{Agreed, BootError, Job, Launcher};
+use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_engine::paths::Paths;
 use kw_engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_path::sim::{Reach, SimNet, SimOptions};
