@@ -602,6 +602,20 @@ impl Engine {
         }
     }
 
+    /// How long a waiting thread may sleep before it looks again for processes that have ended.
+    pub(crate) fn until_end_told(&self) -> Duration {
+        self.paths.until_end_told().unwrap_or(Duration::MAX)
+    }
+
+    /// The program has waited for long: ends what depends on ranks of this host whose process has ended.
+    pub(crate) fn look_for_ended(&mut self) {
+        let mut port = Port::new(&mut self.machine);
+        if self.paths.poll_ended(&mut port) {
+            let frames = port.frames;
+            self.after_poll(frames, true);
+        }
+    }
+
     /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
         let fetch = self.machine.being_fetched();

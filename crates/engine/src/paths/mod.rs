@@ -125,7 +125,24 @@ impl Paths {
             (None, Some(udp)) => Some(udp.as_fd().try_clone_to_owned()?),
             (None, None) => None,
         };
-        Sleeper::new(bell, sockets)
+        let ends = self.shm.as_ref().map(|shm| shm.ends());
+        let ends = ends.map(|ends| ends.as_fd().try_clone_to_owned());
+        Sleeper::new(bell, sockets, ends.transpose()?)
+    }
+
+    /// Watches the processes of this host, and says of which the peer is down because it has ended.
+    pub(crate) fn poll_ended<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let Some(shm) = &mut self.shm else {
+            return false;
+        };
+        self.now = kw_sys::clock::now();
+        shm.watch_processes(self.now);
+        shm.poll_ended(self.now, port)
+    }
+
+    /// How long until [`Paths::poll_ended`] is to be called, though nothing wakes this rank for it.
+    pub(crate) fn until_end_told(&self) -> Option<Duration> {
+        self.shm.as_ref()?.until_told(kw_sys::clock::now())
     }
 
     /// To be called before a thread sleeps.
@@ -333,6 +350,9 @@ impl Paths {
     pub(crate) fn poll_ready<I: Inbound>(&mut self, port: &mut I) -> bool {
         self.now = kw_sys::clock::now();
         let mut moved = self.poll_memory(self.now, port);
+        if let Some(shm) = &mut self.shm {
+            moved |= shm.poll_ended(self.now, port);
+        }
         if let Some(p) = &mut self.tcp {
             moved |= p.poll_ready(self.now, port);
         }

@@ -68,7 +68,7 @@ impl Paths {
         let member = || member_of(launcher.job(), &job, knobs, &local);
         let (mut tcp, mut udp) = (None, None);
         match wire {
-            Some(Wire::Tcp) => tcp = Some(listen(&job, knobs, member())?),
+            Some(Wire::Tcp) => tcp = Some(listen(&job, knobs, member(), by_shm)?),
             Some(Wire::Udp) => udp = Some(open_udp(member())?),
             None => {}
         }
@@ -136,7 +136,8 @@ fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
     }
 }
 
-fn listen(job: &Job, knobs: &Knobs, member: Member) -> Result<TcpPath, BootError> {
+/// `sharing`: ranks that share memory with this one, whose processes it may watch.
+fn listen(job: &Job, knobs: &Knobs, member: Member, sharing: usize) -> Result<TcpPath, BootError> {
     let config = tcp::Config {
         member,
         reliable: knobs.flag(Id::Reliable),
@@ -145,7 +146,7 @@ fn listen(job: &Job, knobs: &Knobs, member: Member) -> Result<TcpPath, BootError
             "auto" => kw_sys::host::name(),
             name => name.to_string(),
         },
-        most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
+        most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES + sharing),
     };
     let tuning = match job.crowded() {
         true => Tuning::for_size(job.size()).on_shared_cores(),
