@@ -1,15 +1,15 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use crate::boot::{Agreed, BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::partitioned::Partitioned;
-use crate::paths::{Paths, Port};
+use crate::paths::{Joined, Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
 use kw_base::{ContextId, Key, Peer, Tick};
+use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_proto::matching::{Envelope, Pattern};
@@ -149,8 +149,7 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        let Joined { job, memory } = joined;
-        let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
+        let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
         engine.introduce_itself();
         Ok(engine)
@@ -372,9 +371,21 @@ impl Engine {
     #[inline]
     pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
         let from = want.source.map(|s| s.1);
+        if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
+            self.route_by_memory(from);
+        }
         let key = self.machine.recv(want.pattern(), from, buf);
         self.flush_some();
         ReqId(key)
+    }
+
+    /// Chooses the path of a peer with whom memory is shared, which takes no address: receives from a rank that nothing is sent to are
+    /// short from then on ([`Engine::recv_at_once`]), too.
+    #[cold]
+    fn route_by_memory(&mut self, from: Peer) {
+        if self.paths.shares_memory_with(from) {
+            self.route(from);
+        }
     }
 
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a request, where that is as good as
@@ -611,6 +622,20 @@ impl Engine {
         }
     }
 
+    /// How long a waiting thread may sleep before it looks again for processes that have ended.
+    pub(crate) fn until_end_told(&self) -> Duration {
+        self.paths.until_end_told().unwrap_or(Duration::MAX)
+    }
+
+    /// The program has waited for long: ends what depends on ranks of this host whose process has ended.
+    pub(crate) fn look_for_ended(&mut self) {
+        let mut port = Port::new(&mut self.machine);
+        if self.paths.poll_ended(&mut port) {
+            let frames = port.frames;
+            self.after_poll(frames, true);
+        }
+    }
+
     /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
         let fetch = self.machine.being_fetched();
@@ -645,7 +670,7 @@ impl Engine {
 
     #[inline]
     fn act(&mut self, action: Action<Buf>) {
-        tracing::trace!("{action:?}");
+        tracing::trace!("{}", described(&action));
         match action {
             Action::Frame {
                 to,
@@ -783,10 +808,13 @@ impl From<p2p::Started> for Started {
     }
 }
 
-/// Whether an engine could start with these knobs, as far as one process can tell.
-pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    crate::boot::check_knobs(knobs)?;
-    crate::paths::check_knobs(knobs)
+/// An action, for the log.
+fn described(action: &Action<Buf>) -> String {
+    match action {
+        Action::Frame { to, head, .. } => format!("to rank {to}: {head:?}"),
+        Action::Get { from, len, .. } => format!("fetches {len} bytes of rank {from}"),
+        Action::Reprice(_) | Action::Notice(_) | Action::Locate(_) => format!("{action:?}"),
+    }
 }
 
 /// How much is kept of messages that nobody has asked for, bytes.

@@ -3,7 +3,7 @@
 
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{ContextId, Peer};
-use kw_engine::boot::simulated;
+use kw_engine::simulated;
 use kw_engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_path::sim::{Reach, SimNet, SimOptions};
 use kw_sys::buf::Buf;

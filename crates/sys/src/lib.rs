@@ -26,6 +26,7 @@ pub mod neighbours;
 pub mod netif;
 pub mod nontemporal;
 mod pack;
+pub mod pidfd;
 pub mod pmix;
 pub mod poller;
 pub mod process;

@@ -9,7 +9,7 @@ use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
-use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
+use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
 use kw_sys::crash;
@@ -116,9 +116,9 @@ fn start(set: &Cvars) -> Result<Engine, String> {
     set.lay_over(&mut knobs);
     log::install(knobs.choice(Id::Log));
     say_what_is_set(&knobs);
-    let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
+    let mut launcher = kw_boot::connect(&environment::variable).map_err(|e| e.to_string())?;
     log::name(launcher.rank());
-    let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
+    let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     let backtrace = knobs.flag(Id::Backtrace);
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
     if backtrace {

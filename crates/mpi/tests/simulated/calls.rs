@@ -5,8 +5,8 @@
 
 use crate::job::Rank;
 use kw_mpi::Res;
-use kw_mpi::calls::coll::{blocking, nonblocking, persistent};
-use kw_mpi::calls::{comm, comm_make, datatype, group, intercomm, op, p2p, request, request_many};
+use kw_mpi::built;
+use kw_mpi::forms::{Blocking, Mode, Nonblocking, Persistent};
 use kw_mpi::handle::{CommH, GroupH, InfoH, OpH, RequestH, TypeH};
 use kw_sys::args::{Array, Ints, Out, OutInt, Status, StatusOut, Text, Width};
 use kw_sys::buf::{Addr, IN_PLACE};
@@ -183,21 +183,24 @@ pub struct Comm<'a> {
 
 /// One collective in three forms.
 macro_rules! formed {
-    ($($now:ident, $later:ident, $kept:ident, ($($arg:ident: $type:ty),*), ($($value:expr),*);)*) => {
+    ($($name:ident, ($($arg:ident: $type:ty),*), ($($value:expr),*);)*) => {
         impl Comm<'_> {$(
-            pub fn $now(&self, form: Form, $($arg: $type),*) -> Res {
+            pub fn $name(&self, form: Form, $($arg: $type),*) -> Res {
                 let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
                 match form {
-                    Form::Blocking => return blocking::$now(mpi, $($value,)* comm),
-                    Form::Nonblocking => nonblocking::$later(mpi, $($value,)* comm, out(&mut request))?,
+                    Form::Blocking => return built::$name(mpi, $($value,)* comm, Blocking(())),
+                    Form::Nonblocking => {
+                        built::$name(mpi, $($value,)* comm, Nonblocking((out(&mut request),)))?
+                    }
                     Form::Persistent => {
-                        persistent::$kept(mpi, $($value,)* comm, InfoH::NULL, out(&mut request))?;
+                        let form = Persistent((InfoH::NULL, out(&mut request)));
+                        built::$name(mpi, $($value,)* comm, form)?;
                         self.rank.start(&mut request)?;
                     }
                 }
                 self.rank.wait(&mut request)?;
                 if form == Form::Persistent {
-                    request::request_free(mpi, out(&mut request))?;
+                    built::request_free(mpi, out(&mut request))?;
                 }
                 Ok(())
             }
@@ -206,46 +209,46 @@ macro_rules! formed {
 }
 
 formed! {
-    barrier, ibarrier, barrier_init, (), ();
-    bcast, ibcast, bcast_init, (data: Data, root: i32), (data.addr, data.count, data.kind, root);
-    gather, igather, gather_init, (s: Data, r: Data, root: i32),
+    barrier, (), ();
+    bcast, (data: Data, root: i32), (data.addr, data.count, data.kind, root);
+    gather, (s: Data, r: Data, root: i32),
         (s.addr, s.count, s.kind, r.addr, r.count, r.kind, root);
-    gatherv, igatherv, gatherv_init, (s: Data, r: Data, counts: &[i32], at: &[i32], root: i32),
+    gatherv, (s: Data, r: Data, counts: &[i32], at: &[i32], root: i32),
         (s.addr, s.count, s.kind, r.addr, list(counts), list(at), r.kind, root);
-    scatter, iscatter, scatter_init, (s: Data, r: Data, root: i32),
+    scatter, (s: Data, r: Data, root: i32),
         (s.addr, s.count, s.kind, r.addr, r.count, r.kind, root);
-    scatterv, iscatterv, scatterv_init, (s: Data, counts: &[i32], at: &[i32], r: Data, root: i32),
+    scatterv, (s: Data, counts: &[i32], at: &[i32], r: Data, root: i32),
         (s.addr, list(counts), list(at), s.kind, r.addr, r.count, r.kind, root);
-    allgather, iallgather, allgather_init, (s: Data, r: Data),
+    allgather, (s: Data, r: Data),
         (s.addr, s.count, s.kind, r.addr, r.count, r.kind);
-    allgatherv, iallgatherv, allgatherv_init, (s: Data, r: Data, counts: &[i32], at: &[i32]),
+    allgatherv, (s: Data, r: Data, counts: &[i32], at: &[i32]),
         (s.addr, s.count, s.kind, r.addr, list(counts), list(at), r.kind);
-    alltoall, ialltoall, alltoall_init, (s: Data, r: Data),
+    alltoall, (s: Data, r: Data),
         (s.addr, s.count, s.kind, r.addr, r.count, r.kind);
-    alltoallv, ialltoallv, alltoallv_init,
+    alltoallv,
         (s: Data, counts: &[i32], at: &[i32], r: Data, rcounts: &[i32], rat: &[i32]),
         (s.addr, list(counts), list(at), s.kind, r.addr, list(rcounts), list(rat), r.kind);
-    alltoallw, ialltoallw, alltoallw_init,
+    alltoallw,
         (s: Data, counts: &[i32], at: &[i32], kinds: &mut [TypeH], r: Data, rcounts: &[i32], rat: &[i32], rkinds: &mut [TypeH]),
         (s.addr, list(counts), list(at), array(kinds), r.addr, list(rcounts), list(rat), array(rkinds));
-    reduce, ireduce, reduce_init, (s: Addr, r: Data, op: OpH, root: i32),
+    reduce, (s: Addr, r: Data, op: OpH, root: i32),
         (s, r.addr, r.count, r.kind, op, root);
-    allreduce, iallreduce, allreduce_init, (s: Addr, r: Data, op: OpH),
+    allreduce, (s: Addr, r: Data, op: OpH),
         (s, r.addr, r.count, r.kind, op);
-    reduce_scatter, ireduce_scatter, reduce_scatter_init, (s: Addr, r: Data, counts: &[i32], op: OpH),
+    reduce_scatter, (s: Addr, r: Data, counts: &[i32], op: OpH),
         (s, r.addr, list(counts), r.kind, op);
-    reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init, (s: Addr, r: Data, op: OpH),
+    reduce_scatter_block, (s: Addr, r: Data, op: OpH),
         (s, r.addr, r.count, r.kind, op);
-    scan, iscan, scan_init, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
-    exscan, iexscan, exscan_init, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
+    scan, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
+    exscan, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
 }
 
 impl<'a> Comm<'a> {
     /// What this communicator is to a rank.
     pub fn of(rank: &'a Rank, handle: CommH) -> Comm<'a> {
         let (mut me, mut size) = (0, 0);
-        comm::comm_rank(&rank.mpi, handle, out(&mut me)).expect("MPI_Comm_rank");
-        comm::comm_size(&rank.mpi, handle, out(&mut size)).expect("MPI_Comm_size");
+        built::comm_rank(&rank.mpi, handle, out(&mut me)).expect("MPI_Comm_rank");
+        built::comm_size(&rank.mpi, handle, out(&mut size)).expect("MPI_Comm_size");
         Comm {
             rank,
             handle,
@@ -261,145 +264,145 @@ impl<'a> Comm<'a> {
     }
 
     pub fn dup(&self) -> Comm<'a> {
-        let made = self.made(|new| comm_make::dup::comm_dup(&self.rank.mpi, self.handle, new));
+        let made = self.made(|new| built::comm_dup(&self.rank.mpi, self.handle, new));
         made.expect("one for all")
     }
 
     pub fn split(&self, color: i32, key: i32) -> Option<Comm<'a>> {
-        self.made(|new| comm_make::split::comm_split(&self.rank.mpi, self.handle, color, key, new))
+        self.made(|new| built::comm_split(&self.rank.mpi, self.handle, color, key, new))
     }
 
     pub fn create(&self, group: GroupH) -> Option<Comm<'a>> {
-        self.made(|new| comm_make::comm_create(&self.rank.mpi, self.handle, group, new))
+        self.made(|new| built::comm_create(&self.rank.mpi, self.handle, group, new))
     }
 
     pub fn create_group(&self, group: GroupH, tag: i32) -> Option<Comm<'a>> {
-        self.made(|new| comm_make::comm_create_group(&self.rank.mpi, self.handle, group, tag, new))
+        self.made(|new| built::comm_create_group(&self.rank.mpi, self.handle, group, tag, new))
     }
 
     /// With the group that `leader` of `peers` leads.
     pub fn intercomm(&self, peers: &Comm<'_>, leader: i32, tag: i32) -> Comm<'a> {
         let (mpi, own) = (&self.rank.mpi, self.handle);
         let made = self
-            .made(|new| intercomm::intercomm_create(mpi, own, 0, peers.handle, leader, tag, new));
+            .made(|new| built::intercomm_create(mpi, own, 0, peers.handle, leader, tag, new));
         made.expect("one for all")
     }
 
     pub fn merge(&self, high: bool) -> Comm<'a> {
         let made = self
-            .made(|new| intercomm::intercomm_merge(&self.rank.mpi, self.handle, high as i32, new));
+            .made(|new| built::intercomm_merge(&self.rank.mpi, self.handle, high as i32, new));
         made.expect("one for all")
     }
 
     pub fn iallreduce(&self, s: Addr, r: Data, op: OpH) -> RequestH {
         let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
-        nonblocking::iallreduce(mpi, s, r.addr, r.count, r.kind, op, comm, out(&mut request))
-            .expect("MPI_Iallreduce");
+        let form = Nonblocking((out(&mut request),));
+        built::allreduce(mpi, s, r.addr, r.count, r.kind, op, comm, form).expect("MPI_Iallreduce");
         request
     }
 
     pub fn allreduce_init(&self, s: Addr, r: Data, op: OpH) -> RequestH {
         let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
-        let (info, place) = (InfoH::NULL, out(&mut request));
-        persistent::allreduce_init(mpi, s, r.addr, r.count, r.kind, op, comm, info, place)
+        let form = Persistent((InfoH::NULL, out(&mut request)));
+        built::allreduce(mpi, s, r.addr, r.count, r.kind, op, comm, form)
             .expect("MPI_Allreduce_init");
         request
     }
 
     pub fn remote_size(&self) -> i32 {
         let mut n = 0;
-        comm::comm_remote_size(&self.rank.mpi, self.handle, out(&mut n)).expect("its size");
+        built::comm_remote_size(&self.rank.mpi, self.handle, out(&mut n)).expect("its size");
         n
     }
 
     pub fn group(&self) -> GroupH {
         let mut group = GroupH::NULL;
-        group::comm_group(&self.rank.mpi, self.handle, out(&mut group)).expect("its group");
+        built::comm_group(&self.rank.mpi, self.handle, out(&mut group)).expect("its group");
         group
     }
 
     pub fn free(self) {
         let mut handle = self.handle;
-        comm::comm_free(&self.rank.mpi, out(&mut handle)).expect("MPI_Comm_free");
+        built::comm_free(&self.rank.mpi, out(&mut handle)).expect("MPI_Comm_free");
         assert!(handle.is_null());
     }
 
     pub fn send(&self, data: Data, to: i32, tag: i32) -> Res {
-        p2p::send(
-            &self.rank.mpi,
-            data.addr,
-            data.count,
-            data.kind,
-            to,
-            tag,
-            self.handle,
-        )
+        self.send_as(Mode::Standard, data, to, tag)
+    }
+
+    pub fn send_as(&self, mode: Mode, data: Data, to: i32, tag: i32) -> Res {
+        let (mpi, comm) = (&self.rank.mpi, self.handle);
+        let form = Blocking(());
+        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
     }
 
     pub fn recv(&self, data: Data, from: i32, tag: i32) -> Res<Status> {
-        let mut came = Status::default();
-        p2p::recv(
-            &self.rank.mpi,
-            data.addr,
-            data.count,
-            data.kind,
-            from,
-            tag,
-            self.handle,
-            status(&mut came),
-        )?;
+        let (mpi, comm, mut came) = (&self.rank.mpi, self.handle, Status::default());
+        let form = Blocking((status(&mut came),));
+        built::recv(mpi, data.addr, data.count, data.kind, from, tag, comm, form)?;
         Ok(came)
     }
 
-    pub fn irecv(&self, data: Data, from: i32, tag: i32) -> RequestH {
-        self.begun(p2p::irecv, data, from, tag).expect("MPI_Irecv")
+    pub fn isend_as(&self, mode: Mode, data: Data, to: i32, tag: i32) -> RequestH {
+        let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
+        let form = Nonblocking((out(&mut request),));
+        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
+            .expect("MPI_Isend");
+        request
     }
 
-    /// Calls one of the functions that begin a send or a receive.
-    pub fn begun(&self, function: Begin, data: Data, peer: i32, tag: i32) -> Res<RequestH> {
-        let mut request = RequestH::NULL;
-        function(
-            &self.rank.mpi,
-            data.addr,
-            data.count,
-            data.kind,
-            peer,
-            tag,
-            self.handle,
-            out(&mut request),
-        )?;
-        Ok(request)
+    pub fn irecv(&self, data: Data, from: i32, tag: i32) -> RequestH {
+        let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
+        let form = Nonblocking((out(&mut request),));
+        built::recv(mpi, data.addr, data.count, data.kind, from, tag, comm, form)
+            .expect("MPI_Irecv");
+        request
+    }
+
+    pub fn send_init(&self, mode: Mode, data: Data, to: i32, tag: i32) -> RequestH {
+        let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
+        let form = Persistent((out(&mut request),));
+        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
+            .expect("MPI_Send_init");
+        request
+    }
+
+    pub fn recv_init(&self, data: Data, from: i32, tag: i32) -> RequestH {
+        let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
+        let form = Persistent((out(&mut request),));
+        built::recv(mpi, data.addr, data.count, data.kind, from, tag, comm, form)
+            .expect("MPI_Recv_init");
+        request
     }
 }
 
-/// A function that makes a request of a send or a receive.
-pub type Begin = fn(&kw_mpi::Mpi, Addr, i64, TypeH, i32, i32, CommH, Out<RequestH>) -> Res;
-
 impl Rank {
     pub fn start(&self, request: &mut RequestH) -> Res {
-        kw_mpi::calls::persistent::start(&self.mpi, out(request))
+        built::start(&self.mpi, out(request))
     }
 
     pub fn release(&self, request: &mut RequestH) {
-        request::request_free(&self.mpi, out(request)).expect("MPI_Request_free");
+        built::request_free(&self.mpi, out(request)).expect("MPI_Request_free");
     }
 
     pub fn wait(&self, request: &mut RequestH) -> Res<Status> {
         let mut came = Status::default();
-        request::wait(&self.mpi, out(request), status(&mut came))?;
+        built::wait(&self.mpi, out(request), status(&mut came))?;
         Ok(came)
     }
 
     pub fn test(&self, request: &mut RequestH) -> Res<Option<Status>> {
         let (mut came, mut flag) = (Status::default(), 0);
-        request::test(&self.mpi, out(request), out(&mut flag), status(&mut came))?;
+        built::test(&self.mpi, out(request), out(&mut flag), status(&mut came))?;
         Ok((flag != 0).then_some(came))
     }
 
     pub fn waitall(&self, requests: &mut [RequestH]) -> Res<Vec<Status>> {
         let mut came = vec![Status::default(); requests.len()];
         let n = requests.len() as i32;
-        request_many::waitall(&self.mpi, n, array(requests), array(&mut came))?;
+        let (list, statuses) = (array(requests), array(&mut came));
+        built::waitall(&self.mpi, n, list, statuses, Blocking(()))?;
         Ok(came)
     }
 
@@ -407,7 +410,7 @@ impl Rank {
         let (mut came, mut index) = (Status::default(), 0);
         let n = requests.len() as i32;
         let place = status(&mut came);
-        request_many::waitany(&self.mpi, n, array(requests), out(&mut index), place)?;
+        built::waitany(&self.mpi, n, array(requests), out(&mut index), place, Blocking(()))?;
         Ok((index, came))
     }
 
@@ -415,13 +418,14 @@ impl Rank {
     pub fn waitsome(&self, requests: &mut [RequestH]) -> Res<Option<Vec<(i32, Status)>>> {
         let mut came = vec![Status::default(); requests.len()];
         let (mut indices, mut some) = (vec![0; requests.len()], 0);
-        request_many::waitsome(
+        built::waitsome(
             &self.mpi,
             requests.len() as i32,
             array(requests),
             out(&mut some),
             list_mut(&mut indices),
             array(&mut came),
+            Blocking(()),
         )?;
         indices.truncate(some.max(0) as usize);
         Ok((some != UNDEFINED).then(|| indices.into_iter().zip(came).collect()))
@@ -430,8 +434,8 @@ impl Rank {
     /// The type of pairs of integers.
     pub fn pair(&self) -> TypeH {
         let mut kind = TypeH::NULL;
-        datatype::strided::type_contiguous(&self.mpi, 2, INT, out(&mut kind)).expect("a type");
-        datatype::life::type_commit(&self.mpi, out(&mut kind)).expect("MPI_Type_commit");
+        built::type_contiguous(&self.mpi, 2, INT, out(&mut kind)).expect("a type");
+        built::type_commit(&self.mpi, out(&mut kind)).expect("MPI_Type_commit");
         kind
     }
 
@@ -439,7 +443,7 @@ impl Rank {
     pub fn affine(&self) -> OpH {
         let mut handle = OpH::NULL;
         let function = compose_all as *const () as usize;
-        op::op_create(&self.mpi, function, 0, out(&mut handle)).expect("MPI_Op_create");
+        built::op_create(&self.mpi, function, 0, out(&mut handle)).expect("MPI_Op_create");
         handle
     }
 }

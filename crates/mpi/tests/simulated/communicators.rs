@@ -2,15 +2,15 @@
 
 use crate::calls::*;
 use crate::job::{Job, Rank};
-use kw_mpi::calls::comm_make::dup::comm_idup;
-use kw_mpi::calls::{comm_make, group};
+use kw_mpi::built;
+use kw_mpi::built::comm_idup;
 use kw_mpi::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
 
 impl Rank {
     fn some_of(&self, group: GroupH, ranks: &[i32]) -> GroupH {
         let mut new = GroupH::NULL;
         let n = ranks.len() as i32;
-        group::group_incl(&self.mpi, group, n, list(ranks), out(&mut new)).expect("a group");
+        built::group_incl(&self.mpi, group, n, list(ranks), out(&mut new)).expect("a group");
         new
     }
 }
@@ -138,7 +138,7 @@ fn a_communicator_is_made_from_a_group_and_a_name() {
             let mut new = CommH::NULL;
             let (name, handler) = (text(c"a name"), ErrhandlerH::RETURN);
             let place_of = out(&mut new);
-            comm_make::comm_create_from_group(
+            built::comm_create_from_group(
                 &rank.mpi,
                 group,
                 name,
@@ -186,9 +186,9 @@ fn groups_are_put_together_and_taken_apart() {
         let all = rank.world().group();
         let (a, b) = (rank.some_of(all, &[5, 3, 1]), rank.some_of(all, &[1, 2, 3]));
         let cases: [(Join, &[i32]); 3] = [
-            (group::group_union, &[5, 3, 1, 2]),
-            (group::group_intersection, &[3, 1]),
-            (group::group_difference, &[5]),
+            (built::group_union, &[5, 3, 1, 2]),
+            (built::group_intersection, &[3, 1]),
+            (built::group_difference, &[5]),
         ];
         for (join, want) in cases {
             let mut new = GroupH::NULL;
@@ -196,7 +196,7 @@ fn groups_are_put_together_and_taken_apart() {
             let ranks: Vec<i32> = (0..want.len() as i32).collect();
             let (mut there, n) = (vec![0; want.len()], want.len() as i32);
             let place = list_mut(&mut there);
-            group::group_translate_ranks(&rank.mpi, new, n, list(&ranks), all, place).unwrap();
+            built::group_translate_ranks(&rank.mpi, new, n, list(&ranks), all, place).unwrap();
             assert_eq!(there, want);
         }
     });

@@ -3,7 +3,7 @@
 use crate::calls::*;
 use crate::collectives::own;
 use crate::job::{Job, Rank};
-use kw_mpi::calls::env;
+use kw_mpi::built;
 
 const SHORT: usize = 10;
 const LONG: usize = 5000;
@@ -14,7 +14,7 @@ fn why<T: std::fmt::Debug>(result: kw_mpi::Res<T>) -> String {
 }
 
 fn finalize(rank: &Rank) {
-    env::finalize(&rank.mpi).expect("MPI_Finalize");
+    built::finalize(&rank.mpi).expect("MPI_Finalize");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_rank_that_leaves_before_others_have_what_it_sent() {
                     for _ in 0..200 {
                         let mut none = world.irecv(room(&mut [0; 1]), 1, 9);
                         rank.test(&mut none).unwrap();
-                        kw_mpi::calls::request::cancel(&rank.mpi, out(&mut none)).unwrap();
+                        built::cancel(&rank.mpi, out(&mut none)).unwrap();
                         rank.wait(&mut none).unwrap();
                     }
                     world.recv(room(&mut came[..SHORT]), 0, 1).unwrap();

@@ -4,9 +4,9 @@ use crate::turns::{Stopped, Turns};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, thread};
-use kw_engine::boot::simulated;
+use kw_engine::simulated;
 use kw_mpi::handle::CommH;
-use kw_mpi::{Mpi, calls::env};
+use kw_mpi::{Mpi, built};
 use kw_path::sim::{Rng, SimNet, SimOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,7 @@ impl Job {
     pub fn run(self, body: impl Fn(&Rank) + Sync) {
         self.run_to_the_end(|rank| {
             body(rank);
-            env::finalize(&rank.mpi).expect("MPI_Finalize");
+            built::finalize(&rank.mpi).expect("MPI_Finalize");
         });
     }
 
@@ -120,7 +120,7 @@ fn lead(rank: &Rank, turns: &Turns, body: &(impl Fn(&Rank) + Sync)) {
     let me = rank.me as usize;
     let life = catch_unwind(AssertUnwindSafe(|| {
         turns.begin(me);
-        env::init(&rank.mpi, 0, 0).expect("MPI_Init");
+        built::init(&rank.mpi, 0, 0).expect("MPI_Init");
         body(rank);
     }));
     match life {

@@ -5,7 +5,8 @@ use crate::calls::*;
 use crate::collectives::own;
 use crate::job::{Job, Rank};
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_mpi::calls::{buffer, p2p, persistent, probe, request, request_many};
+use kw_mpi::built;
+use kw_mpi::forms::{Blocking, Mode, Testing};
 use kw_mpi::handle::{MessageH, RequestH};
 use kw_mpi::objects::status::is_cancelled;
 use kw_mpi::{Class, Res};
@@ -27,7 +28,7 @@ fn code<T: std::fmt::Debug>(result: Res<T>) -> i32 {
 /// Everybody sends to everybody, in all modes; what has one source and one tag comes in order, whatever completes it.
 fn traffic(seed: u64, options: SimOptions) {
     const EACH: usize = 8;
-    let modes: [Begin; 3] = [p2p::isend, p2p::issend, p2p::isend];
+    let modes = [Mode::Standard, Mode::Synchronous, Mode::Standard];
     Job::new(5, seed).net(options).run(|rank| {
         let (world, n) = (rank.world(), rank.size as usize);
         let mut dice = rank.dice(seed);
@@ -54,7 +55,7 @@ fn traffic(seed: u64, options: SimOptions) {
             for to in 0..n {
                 let mode = modes[dice.between(0, 2) as usize];
                 let data = ints(&sent[to][i]);
-                sends.push(world.begun(mode, data, to as i32, 3).unwrap());
+                sends.push(world.isend_as(mode, data, to as i32, 3));
             }
         }
         let came = complete(rank, &mut receives, seed % 3);
@@ -142,7 +143,7 @@ fn test_finds_what_has_ended_and_nothing_else() {
             while flag == 0 {
                 let (two, place) = (array(&mut requests), status(&mut came));
                 let (index, flag) = (out(&mut index), out(&mut flag));
-                request_many::testany(&rank.mpi, 2, two, index, flag, place).unwrap();
+                built::waitany(&rank.mpi, 2, two, index, place, Testing((flag,))).unwrap();
             }
             assert_eq!(
                 (index, came.tag, rooms[0]),
@@ -155,7 +156,7 @@ fn test_finds_what_has_ended_and_nothing_else() {
             while all == 0 {
                 let (array_of, place) = (array(&mut requests), out(&mut all));
                 let mut statuses = [Status::default(); 2];
-                request_many::testall(&rank.mpi, 2, array_of, place, array(&mut statuses)).unwrap();
+                built::waitall(&rank.mpi, 2, array_of, array(&mut statuses), Testing((place,))).unwrap();
             }
             assert_eq!(rooms[1], own(last, SHORT)[..]);
         });
@@ -170,7 +171,7 @@ fn a_cancelled_receive_takes_no_message() {
             let mut came = [0; SHORT];
             if rank.me == 0 {
                 let mut never = world.irecv(room(&mut [0; SHORT]), 1, ANY_TAG);
-                request::cancel(&rank.mpi, out(&mut never)).unwrap();
+                built::cancel(&rank.mpi, out(&mut never)).unwrap();
                 assert!(is_cancelled(&rank.wait(&mut never).unwrap()));
             }
             world.barrier(Form::Blocking).unwrap();
@@ -203,7 +204,7 @@ fn a_receive_is_cancelled_or_received_and_never_both() {
             for _ in 0..rank.dice(seed).between(0, 4) {
                 world.iprobe(ANY_SOURCE, 9);
             }
-            request::cancel(&rank.mpi, out(&mut request)).unwrap();
+            built::cancel(&rank.mpi, out(&mut request)).unwrap();
             if is_cancelled(&rank.wait(&mut request).unwrap()) {
                 was.store(true, Ordering::Relaxed);
                 world.recv(room(&mut came), 1, 4).unwrap();
@@ -224,14 +225,12 @@ fn persistent_requests_are_started_again_and_again() {
             let (mut mine, mut came) = (vec![0; LONG], vec![0; LONG]);
             let data = room(&mut mine);
             let mut both = [
-                world
-                    .begun(persistent::recv_init, room(&mut came), last, 6)
-                    .unwrap(),
-                world.begun(persistent::ssend_init, data, next, 6).unwrap(),
+                world.recv_init(room(&mut came), last, 6),
+                world.send_init(Mode::Synchronous, data, next, 6),
             ];
             for round in 0..6 {
                 mine.copy_from_slice(&own(rank.me + round, LONG));
-                persistent::startall(mpi, 2, array(&mut both)).unwrap();
+                built::startall(mpi, 2, array(&mut both)).unwrap();
                 rank.waitall(&mut both).unwrap();
                 assert_eq!(came, own(last + round, LONG), "round {round}");
                 assert!(both.iter().all(|r| !r.is_null()));
@@ -297,7 +296,7 @@ fn buffered_sends_end_at_once_and_detaching_waits_for_them() {
             let mut space = vec![0; 5 * (LONG + 64)];
             let bytes = (space.len() * 4) as i64;
             let (at, data) = (room(&mut space).addr, own(9, 6 * LONG));
-            buffer::buffer_attach(mpi, at, bytes).unwrap();
+            built::buffer_attach(mpi, at, bytes).unwrap();
             for i in 0..4 {
                 // Its memory is free for something else at once.
                 let mut mine = own(i, LONG);
@@ -307,7 +306,7 @@ fn buffered_sends_end_at_once_and_detaching_waits_for_them() {
             assert_eq!(code(world.bsend(ints(&data), 1, 2)), Class::Buffer as i32);
             world.barrier(Form::Blocking).unwrap();
             let (mut address, mut size) = (0usize, 0i64);
-            buffer::buffer_detach(mpi, out(&mut address), long(&mut size)).unwrap();
+            built::buffer_detach(mpi, out(&mut address), long(&mut size)).unwrap();
             assert_eq!((address, size), (at.bits(), bytes));
         });
     }
@@ -352,7 +351,7 @@ fn of_several_that_end_the_statuses_say_which_failed() {
         ];
         let mut came = [Status::default(); 3];
         let (three, statuses) = (array(&mut requests), array(&mut came));
-        let ended = request_many::waitall(&rank.mpi, 3, three, statuses);
+        let ended = built::waitall(&rank.mpi, 3, three, statuses, Blocking(()));
         assert_eq!(code(ended), Class::InStatus as i32);
         let errors = came.map(|s| s.error);
         assert_eq!(errors, [0, Class::Truncate as i32, 0]);
@@ -368,11 +367,9 @@ fn a_synchronous_send_ends_only_when_it_is_received() {
         Job::new(2, seed).run(|rank| {
             let world = rank.world();
             if rank.me == 0 {
-                world
-                    .begun(p2p::issend, ints(&own(0, SHORT)), 1, 1)
-                    .map(|mut r| rank.wait(&mut r))
-                    .unwrap()
-                    .unwrap();
+                let data = own(0, SHORT);
+                let mut request = world.isend_as(Mode::Synchronous, ints(&data), 1, 1);
+                rank.wait(&mut request).unwrap();
                 assert!(
                     posted.load(Ordering::Relaxed),
                     "it ended before the receive was posted"
@@ -415,7 +412,7 @@ fn a_ring_of_exchanges_in_place() {
                     (rank.me + rank.size - 1) % rank.size,
                 );
                 let all = room(&mut data);
-                p2p::sendrecv_replace(
+                built::sendrecv_replace(
                     &rank.mpi,
                     all.addr,
                     all.count,
@@ -425,8 +422,8 @@ fn a_ring_of_exchanges_in_place() {
                     last,
                     1,
                     world.handle,
-                    ignored(),
-                )
+                    Blocking((ignored(),)),
+)
                 .unwrap();
             }
             assert_eq!(data, own(rank.me, LONG));
@@ -438,7 +435,7 @@ impl Comm<'_> {
     fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
         let (mut flag, mut came) = (0, Status::default());
         let place = status(&mut came);
-        probe::iprobe(
+        built::iprobe(
             &self.rank.mpi,
             source,
             tag,
@@ -453,7 +450,7 @@ impl Comm<'_> {
     fn mprobe(&self, source: i32, tag: i32) -> (MessageH, Status) {
         let (mut message, mut came) = (MessageH::NULL, Status::default());
         let place = status(&mut came);
-        probe::mprobe(
+        built::mprobe(
             &self.rank.mpi,
             source,
             tag,
@@ -467,20 +464,12 @@ impl Comm<'_> {
 
     fn mrecv(&self, data: Data, message: &mut MessageH) -> Res<Status> {
         let mut came = Status::default();
-        let (place, mpi) = (status(&mut came), &self.rank.mpi);
-        probe::mrecv(mpi, data.addr, data.count, data.kind, out(message), place)?;
+        let (form, mpi) = (Blocking((status(&mut came),)), &self.rank.mpi);
+        built::mrecv(mpi, data.addr, data.count, data.kind, out(message), form)?;
         Ok(came)
     }
 
     fn bsend(&self, data: Data, to: i32, tag: i32) -> Res {
-        p2p::bsend(
-            &self.rank.mpi,
-            data.addr,
-            data.count,
-            data.kind,
-            to,
-            tag,
-            self.handle,
-        )
+        self.send_as(Mode::Buffered, data, to, tag)
     }
 }

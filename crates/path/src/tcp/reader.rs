@@ -380,4 +380,6 @@ impl FrameReader {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

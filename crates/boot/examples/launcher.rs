@@ -4,7 +4,7 @@
 //! after the suite, and the others wait for that; with `die`, rank 1 exits without a word; with `spawn`, rank 0 starts two more such
 //! processes, which are a job of their own and run the suite too.
 
-use kw_engine::boot::{self, Launcher, Spawn, conformance};
+use kw_boot::{Launcher, Spawn, conformance};
 
 fn main() {
     let end = std::env::args().nth(1).unwrap_or_default();
@@ -16,7 +16,7 @@ fn main() {
 
 fn rank(end: &str) -> Result<(), String> {
     let env = |name: &str| std::env::var(name).ok();
-    let mut launcher = boot::connect(&env).map_err(|e| e.to_string())?;
+    let mut launcher = kw_boot::connect(&env).map_err(|e| e.to_string())?;
     let l = launcher.as_mut();
     let passed = conformance::run(l)?;
     let (rank, size, name) = (l.rank(), l.size(), l.name().to_string());

@@ -1,9 +1,13 @@
-//! Where this rank comes from: who started it, which rank it is, and how it learns the others' addresses.
+//! Who started this rank, which rank it is, and what the job agreed on.
 //!
-//! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank that [`connect`]
-//! refuses must stop with the sentence it was given.
+//! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank
+//! that [`connect`] refuses must stop with the sentence it was given. The sockets of the rendezvous
+//! and the descriptors to launchers live here; paths between ranks are above, in `kw-path` and
+//! `kw-engine`.
+#![forbid(unsafe_code)]
 
 mod agreed;
+mod allowed;
 pub mod conformance;
 mod detect;
 mod join;
@@ -12,9 +16,8 @@ mod pmi1;
 mod pmi2;
 mod pmix;
 mod rendezvous;
-pub mod simulated;
 mod singleton;
-pub(crate) mod talk;
+mod talk;
 mod traces;
 mod watch;
 mod words;
@@ -25,14 +28,15 @@ mod server2;
 mod tests;
 
 use kw_base::Peer;
+use kw_base::knobs::Knobs;
 
 pub use agreed::Agreed;
-pub(crate) use agreed::check_knobs;
+pub use allowed::{Allowed, Wire};
 pub use detect::Env;
-pub(crate) use join::Memory;
-pub use join::{Joined, join};
+pub use join::{Joined, Memory, join};
 pub use kw_start::pmi::Spawn;
 pub use launcher::{BootError, Launcher, ProcessSet};
+pub use talk::hold;
 
 /// The whole job, as a rank sees it at start.
 #[derive(Clone)]
@@ -112,4 +116,10 @@ fn find(env: Env) -> Result<Box<dyn Launcher>, BootError> {
         detect::Found::Pmix(launched) => Box::new(pmix::Pmix::open(&launched, env("KW_PMIX"))?),
         detect::Found::Alone => Box::new(singleton::Singleton::new()?),
     })
+}
+
+/// Whether ranks could meet with these knobs, as far as one process can tell, or a sentence.
+pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+    agreed::check_knobs(knobs)?;
+    Allowed::read(knobs).map(drop).map_err(|e| e.0)
 }

@@ -13,8 +13,7 @@ use kw_coll::Table;
 use kw_coll::table::Site;
 use kw_start::{Cpus, Load, Quota, Record};
 
-use super::BootError;
-use crate::paths;
+use super::{Allowed, BootError};
 
 /// What the ranks of a job agreed on.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub struct Agreed {
 impl Agreed {
     /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: those that are read here are the same on all.
     pub fn new(hosts: Vec<u32>, load: Load, knobs: &Knobs) -> Result<Agreed, BootError> {
-        let shm = paths::shares_memory(knobs)?;
+        let shm = Allowed::read(knobs)?.shm;
         Ok(Agreed {
             site: site(&hosts, &load, shm),
             hosts,
@@ -87,7 +86,7 @@ fn rows(knobs: &Knobs) -> Result<String, BootError> {
 }
 
 /// Whether the rows that the knobs put in front of the table can be read, or a sentence.
-pub(crate) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
     rows(knobs).map(drop).map_err(|e| e.0)
 }
 

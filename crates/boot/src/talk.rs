@@ -4,7 +4,7 @@ use super::{BootError, Launcher};
 use kw_start::{Ask, Heard, Talk, Turn};
 
 /// Holds a whole conversation.
-pub(crate) fn hold<T: Talk>(launcher: &mut dyn Launcher, mut talk: T) -> Result<T::Out, BootError> {
+pub fn hold<T: Talk>(launcher: &mut dyn Launcher, mut talk: T) -> Result<T::Out, BootError> {
     let mut heard = Heard::Done;
     loop {
         heard = match talk.next(heard).map_err(BootError)? {

@@ -1,9 +1,9 @@
 //! Jobs without a launcher, whose ranks are values of one process: engines over the simulated network, for tests.
 
-use super::{Agreed, BootError, Job, Launcher};
 use crate::engine::Engine;
 use crate::paths::Paths;
 use kw_base::knobs::Knobs;
+use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::sim::SimPath;
 use kw_start::Load;
 

@@ -1,22 +1,26 @@
 //! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
 
-use crate::boot::{BootError, Job, Launcher, Memory, talk};
+mod open;
+mod port;
+
+pub use open::{Joined, join};
+pub use port::Port;
+
 use crate::sleeper::{Bell, Sleeper};
-use kw_base::counters::{Counter, Way};
-use kw_base::events::Event;
+use kw_base::counters::Way;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
+use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
+use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
-use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
-use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
+use kw_path::tcp::{Asleep, TcpPath};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Ports, Sent};
+use kw_path::{Body, Caps, Down, Inbound, Path, Sent};
 use kw_proto::p2p::table::{Choice, Lines};
-use kw_proto::p2p::{Action, Machine};
 use kw_proto::wire::Header;
-use kw_start::{Joins, Publish, address_key};
+use kw_start::address_key;
 use kw_sys::buf::Buf;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -27,12 +31,6 @@ pub const UNROUTED: Choice = Choice {
     get_min: u64::MAX,
     announce_min: u64::MAX,
 };
-
-/// How long the ranks of a host may take to come together.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Open files that connections leave to the program and to the rest of the library.
-const SPARE_FILES: usize = 16;
 
 /// Which path serves a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,72 +62,6 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Opens what the knobs allow, and lets the other ranks know how to reach this one. Collective over all ranks.
-    pub(crate) fn open(
-        launcher: &mut dyn Launcher,
-        job: &Job,
-        memory: Memory,
-        knobs: &Knobs,
-    ) -> Result<Paths, BootError> {
-        let allowed = Allowed::read(knobs)?;
-        let local = local(job.me, job.hosts());
-        let leads = allowed.shm && local.peers.len() > 1 && local.peers[0] == job.me;
-        let (lead, said, here) = match memory {
-            Memory::Said { lead, here } => (lead, true, here),
-            Memory::Unsaid if leads => {
-                let lead = ShmPath::lead(&local).map_err(sentence)?;
-                (Some(lead), false, false)
-            }
-            Memory::Unsaid => (None, false, false),
-        };
-        let by_shm = if allowed.shm { local.peers.len() } else { 1 };
-        let wire = allowed.wire.filter(|_| job.size() as usize > by_shm);
-        let member = || member_of(launcher.job(), job, knobs, &local);
-        let (mut tcp, mut udp) = (None, None);
-        match wire {
-            Some(Wire::Tcp) => tcp = Some(listen(job, knobs, member())?),
-            Some(Wire::Udp) => udp = Some(open_udp(member())?),
-            None => {}
-        }
-        let listens = match (&tcp, &udp) {
-            (Some(tcp), _) => Some(("tcp", tcp.address())),
-            (None, Some(udp)) => Some(("udp", udp.address())),
-            (None, None) => None,
-        };
-        match listens.as_ref() {
-            Some((wire, address)) => tracing::debug!("listens by {wire}: {address}"),
-            None => tracing::debug!("listens on no network"),
-        }
-        let joins = by_shm > 1 && lead.is_none();
-        let publish = Publish {
-            rank: job.me.0,
-            fence: job.size() > 1 && !here,
-            listens,
-            leads: lead.as_ref().filter(|_| !said).map(Lead::address),
-            joins: joins.then_some(Joins {
-                lead: local.peers[0].0,
-                said,
-            }),
-        };
-        let memory = talk::hold(launcher, publish.plan())?;
-        let mut shm = match (lead, memory) {
-            (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(sentence)?),
-            (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(sentence)?),
-            (None, None) => None,
-        };
-        if let Some(shm) = &mut shm {
-            shm.spread_out(job.crowded());
-        }
-        let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
-        Ok(Paths {
-            shm,
-            tcp,
-            udp,
-            alone,
-            ..Paths::new(job, None)
-        })
-    }
-
     /// The paths of a simulated rank.
     pub fn simulated(job: &Job, sim: SimPath) -> Paths {
         Paths::new(job, Some(sim))
@@ -202,7 +134,24 @@ impl Paths {
             (None, Some(udp)) => Some(udp.as_fd().try_clone_to_owned()?),
             (None, None) => None,
         };
-        Sleeper::new(bell, sockets)
+        let ends = self.shm.as_ref().map(|shm| shm.ends());
+        let ends = ends.map(|ends| ends.as_fd().try_clone_to_owned());
+        Sleeper::new(bell, sockets, ends.transpose()?)
+    }
+
+    /// Watches the processes of this host, and says of which the peer is down because it has ended.
+    pub(crate) fn poll_ended<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let Some(shm) = &mut self.shm else {
+            return false;
+        };
+        self.now = kw_sys::clock::now();
+        shm.watch_processes(self.now);
+        shm.poll_ended(self.now, port)
+    }
+
+    /// How long until [`Paths::poll_ended`] is to be called, though nothing wakes this rank for it.
+    pub(crate) fn until_end_told(&self) -> Option<Duration> {
+        self.shm.as_ref()?.until_told(kw_sys::clock::now())
     }
 
     /// To be called before a thread sleeps.
@@ -254,6 +203,11 @@ impl Paths {
     /// How often this rank woke a sleeping one.
     pub fn doorbells_rung(&self) -> u64 {
         self.shm.as_ref().map_or(0, |s| s.rings())
+    }
+
+    /// Whether the peer is one of this host, and memory is shared there.
+    pub fn shares_memory_with(&self, peer: Peer) -> bool {
+        self.shm.as_ref().is_some_and(|p| p.reaches(peer))
     }
 
     /// Whether the peer's path is chosen.
@@ -410,6 +364,9 @@ impl Paths {
     pub(crate) fn poll_ready<I: Inbound>(&mut self, port: &mut I) -> bool {
         self.now = kw_sys::clock::now();
         let mut moved = self.poll_memory(self.now, port);
+        if let Some(shm) = &mut self.shm {
+            moved |= shm.poll_ended(self.now, port);
+        }
         if let Some(p) = &mut self.tcp {
             moved |= p.poll_ready(self.now, port);
         }
@@ -503,105 +460,6 @@ impl Paths {
     }
 }
 
-/// What leads to another host.
-#[derive(Clone, Copy)]
-enum Wire {
-    Tcp,
-    Udp,
-}
-
-/// What `KW_PATHS` says.
-struct Allowed {
-    shm: bool,
-    /// The first that was named.
-    wire: Option<Wire>,
-}
-
-impl Allowed {
-    fn read(knobs: &Knobs) -> Result<Allowed, BootError> {
-        let text = knobs.text(Id::Paths);
-        let mut allowed = Allowed {
-            shm: false,
-            wire: None,
-        };
-        for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
-            match word {
-                "self" => {}
-                "shm" => allowed.shm = true,
-                "tcp" => allowed.wire = allowed.wire.or(Some(Wire::Tcp)),
-                "udp" => allowed.wire = allowed.wire.or(Some(Wire::Udp)),
-                _ => {
-                    let what = format!(
-                        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, tcp and udp"
-                    );
-                    return Err(BootError(what));
-                }
-            }
-        }
-        Ok(allowed)
-    }
-}
-
-/// Whether ranks of a host share memory.
-pub(crate) fn shares_memory(knobs: &Knobs) -> Result<bool, BootError> {
-    Allowed::read(knobs).map(|a| a.shm)
-}
-
-/// Whether `KW_PATHS` names paths.
-pub(crate) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    Allowed::read(knobs).map(drop).map_err(|e| e.to_string())
-}
-
-/// The ranks of this rank's host.
-pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
-    let mine = hosts[me.idx()];
-    let here = hosts.iter().zip(0..).filter(|(h, _)| **h == mine);
-    Local {
-        me,
-        peers: here.map(|(_, r)| Peer(r)).collect(),
-    }
-}
-
-fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
-    let index = local.peers.iter().position(|p| *p == job.me).unwrap_or(0);
-    Member {
-        me: job.me,
-        size: job.size(),
-        job: name.to_string(),
-        key: job.key,
-        interfaces: knobs.text(Id::Interfaces).to_string(),
-        ports: Ports {
-            range: knobs.ports(Id::Ports),
-            ranks: local.peers.len() as u32,
-            index: index as u32,
-        },
-        single_host: local.peers.len() == job.size() as usize,
-    }
-}
-
-fn listen(job: &Job, knobs: &Knobs, member: Member) -> Result<TcpPath, BootError> {
-    let config = tcp::Config {
-        member,
-        reliable: knobs.flag(Id::Reliable),
-        stripe: knobs.flag(Id::Stripe),
-        host: match knobs.text(Id::Host) {
-            "auto" => kw_sys::host::name(),
-            name => name.to_string(),
-        },
-        most: kw_sys::process::spare_files().saturating_sub(SPARE_FILES),
-    };
-    let tuning = match job.crowded() {
-        true => Tuning::for_size(job.size()).on_shared_cores(),
-        false => Tuning::for_size(job.size()),
-    };
-    TcpPath::tuned(config, tuning).map_err(sentence)
-}
-
-fn open_udp(member: Member) -> Result<UdpPath, BootError> {
-    let clock = kw_sys::clock::now;
-    UdpPath::new(udp::Config { member, clock }).map_err(sentence)
-}
-
 fn introduce(
     wire: &mut impl Path,
     path: &'static str,
@@ -614,10 +472,6 @@ fn introduce(
         Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
         Err(e) => Err(failed(e.to_string())),
     }
-}
-
-fn sentence(e: impl std::fmt::Display) -> BootError {
-    BootError(e.to_string())
 }
 
 #[cold]
@@ -635,117 +489,5 @@ fn lines(caps: &Caps) -> Lines {
         copy: caps.copy,
         control: caps.control,
         get: caps.get,
-    }
-}
-
-/// Takes what the paths bring, and gives it to the machine.
-pub struct Port<'a> {
-    machine: &'a mut Machine<Buf>,
-    /// Frames handled.
-    pub frames: u64,
-}
-
-impl<'a> Port<'a> {
-    /// A port of this machine.
-    #[inline]
-    pub fn new(machine: &'a mut Machine<Buf>) -> Port<'a> {
-        Port { machine, frames: 0 }
-    }
-
-    #[cold]
-    fn faulty(&mut self, from: Peer, what: &str) {
-        tracing::error!("rank {from} sent nonsense: {what}");
-        self.machine
-            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
-    }
-}
-
-impl Inbound for Port<'_> {
-    #[inline]
-    fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
-        self.frames += 1;
-        if let Err(what) = self.machine.on_frame(from, head, body) {
-            self.faulty(from, &what);
-        }
-    }
-
-    fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
-        self.frames += 1;
-        match self.machine.on_head(from, head) {
-            Ok(l) => Landing {
-                cookie: l.cookie,
-                buf: l.buf,
-                at: 0,
-            },
-            Err(what) => {
-                self.faulty(from, &what);
-                Landing {
-                    cookie: kw_proto::p2p::NO_COOKIE,
-                    buf: Buf::EMPTY,
-                    at: 0,
-                }
-            }
-        }
-    }
-
-    fn on_landed(&mut self, _from: Peer, cookie: u64) {
-        self.machine.on_landed(cookie);
-    }
-
-    fn on_sent(&mut self, _to: Peer, cookie: u64) {
-        self.machine.on_sent(cookie);
-    }
-
-    fn on_down(&mut self, down: Down, clean: bool) {
-        if !clean {
-            self.machine.counters.hit(Counter::PeersLost);
-            let data = [down.peer.0 as i64, 0, 0, 0];
-            self.machine.notice(Event::PeerLost, data);
-            tracing::info!("rank {} is lost: {down}", down.peer);
-            self.machine.on_gone(down.peer, &down.to_string());
-        } else {
-            self.machine.on_left(down.peer);
-        }
-    }
-
-    fn on_stray(&mut self, peer: Peer) {
-        self.machine.actions.push(Action::Locate(peer));
-    }
-
-    fn on_repriced(&mut self, peer: Peer) {
-        self.machine.actions.push(Action::Reprice(peer));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kw_base::events::{Notice, Wanted};
-
-    fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
-        let mut machine = Machine::new(4, UNROUTED);
-        machine.wanted = wanted;
-        let down = Down {
-            path: "sim",
-            peer: Peer(3),
-            reason: "cut".into(),
-        };
-        Port::new(&mut machine).on_down(down, clean);
-        machine
-    }
-
-    #[test]
-    fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
-        let mut wanted = Wanted::default();
-        assert!(lose(wanted, false).actions.is_empty());
-        wanted.add(Event::PeerLost);
-        let machine = lose(wanted, false);
-        let notice = Notice {
-            event: Event::PeerLost,
-            data: [3, 0, 0, 0],
-        };
-        assert!(matches!(&machine.actions[..], [Action::Notice(n)] if *n == notice));
-        assert_eq!(machine.counters.get(Counter::PeersLost), 1);
-        assert!(lose(wanted, true).actions.is_empty());
     }
 }

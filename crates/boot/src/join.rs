@@ -1,11 +1,9 @@
 //! How a rank learns its job from its launcher.
 
 use super::agreed::{Agreed, record};
-use super::{BootError, Job, Launcher, talk};
-use crate::paths;
+use super::{Allowed, BootError, Job, Launcher, talk};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
-use kw_path::shm::{Lead, ShmPath};
 use kw_start::{Agree, Hosts, Word};
 
 /// A rank that knows its job.
@@ -13,18 +11,17 @@ use kw_start::{Agree, Hosts, Word};
 pub struct Joined {
     /// The job.
     pub job: Job,
-    pub(crate) memory: Memory,
+    /// What all know of the memory that the ranks of a host share.
+    pub memory: Memory,
 }
 
 /// What all know of the memory that the ranks of a host share.
-#[derive(Debug)]
-pub(crate) enum Memory {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
     /// Nothing yet.
     Unsaid,
     /// The first rank of each host has said where it is.
     Said {
-        /// It, if that is this rank.
-        lead: Option<Lead>,
         /// That is all there is to say: nobody fences again.
         here: bool,
     },
@@ -34,7 +31,14 @@ pub(crate) enum Memory {
 ///
 /// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's `KW_HOST` is set or when the launcher does not
 /// map ranks; our own launchers always do.
-pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
+///
+/// Where the launcher says who is where, `lead` is called with this rank and everybody's hosts. It makes the memory of this host, if this
+/// rank is the first of several here, and returns where the others find it.
+pub fn join(
+    launcher: &mut dyn Launcher,
+    knobs: &Knobs,
+    lead: impl FnOnce(Peer, &[u32]) -> Result<Option<String>, BootError>,
+) -> Result<Joined, BootError> {
     let me = (launcher.rank(), launcher.size());
     let (key, told) = (launcher.key(), launcher.hosts());
     if key.is_some() && told.is_none() {
@@ -46,11 +50,10 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         0 => Some(word(key, told.clone(), knobs)?),
         _ => None,
     };
-    let lead = match &told {
-        Some(hosts) => lead(me.0, hosts, knobs)?,
+    let at = match &told {
+        Some(hosts) => lead(Peer(me.0), hosts)?,
         None => None,
     };
-    let at = lead.as_ref().map(Lead::address);
     let agreed = match word {
         Some(word) if me.1 == 1 => kw_start::alone(&own, &word).map_err(BootError)?,
         word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
@@ -60,7 +63,7 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         (Hosts::Named(hosts), _) => (hosts, Memory::Unsaid),
         (Hosts::Told, Some(hosts)) => {
             let here = agreed.here;
-            (hosts, Memory::Said { lead, here })
+            (hosts, Memory::Said { here })
         }
         (Hosts::Told, None) => return Err(unequal(launcher)),
     };
@@ -96,7 +99,7 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
 fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
     let one = |hosts: &Vec<u32>| hosts.iter().all(|h| *h == hosts[0]);
     Ok(Word {
-        here: told.as_ref().is_some_and(one) && paths::shares_memory(knobs)?,
+        here: told.as_ref().is_some_and(one) && Allowed::read(knobs)?.shm,
         named: key.is_none() && knobs.text(Id::Host) != "auto",
         key: match key {
             Some(_) => None,
@@ -104,16 +107,6 @@ fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<
         },
         told,
     })
-}
-
-/// The memory of this host, if this rank is the first of several here.
-fn lead(me: u32, hosts: &[u32], knobs: &Knobs) -> Result<Option<Lead>, BootError> {
-    let local = paths::local(Peer(me), hosts);
-    if !paths::shares_memory(knobs)? || local.peers.len() < 2 || local.peers[0] != local.me {
-        return Ok(None);
-    }
-    let lead = ShmPath::lead(&local).map_err(|e| BootError(e.to_string()))?;
-    Ok(Some(lead))
 }
 
 /// What tells machines apart: the kernel's boot, or failing that the host name.
