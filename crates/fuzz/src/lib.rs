@@ -8,13 +8,18 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::FileFailurePersistence;
 
 /// Inputs that each target tries in `cargo test`.
 pub const SMOKE: u32 = 2000;
 
 /// As many inputs as `PROPTEST_CASES` says, or [`SMOKE`].
 pub fn config() -> ProptestConfig {
-    let mut config = ProptestConfig::default();
+    let beside = FileFailurePersistence::WithSource("proptest-regressions");
+    let mut config = ProptestConfig {
+        failure_persistence: Some(Box::new(beside)),
+        ..ProptestConfig::default()
+    };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = SMOKE;
     }

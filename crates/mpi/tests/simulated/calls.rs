@@ -283,14 +283,14 @@ impl<'a> Comm<'a> {
     /// With the group that `leader` of `peers` leads.
     pub fn intercomm(&self, peers: &Comm<'_>, leader: i32, tag: i32) -> Comm<'a> {
         let (mpi, own) = (&self.rank.mpi, self.handle);
-        let made = self
-            .made(|new| built::intercomm_create(mpi, own, 0, peers.handle, leader, tag, new));
+        let made =
+            self.made(|new| built::intercomm_create(mpi, own, 0, peers.handle, leader, tag, new));
         made.expect("one for all")
     }
 
     pub fn merge(&self, high: bool) -> Comm<'a> {
-        let made = self
-            .made(|new| built::intercomm_merge(&self.rank.mpi, self.handle, high as i32, new));
+        let made =
+            self.made(|new| built::intercomm_merge(&self.rank.mpi, self.handle, high as i32, new));
         made.expect("one for all")
     }
 
@@ -334,7 +334,9 @@ impl<'a> Comm<'a> {
     pub fn send_as(&self, mode: Mode, data: Data, to: i32, tag: i32) -> Res {
         let (mpi, comm) = (&self.rank.mpi, self.handle);
         let form = Blocking(());
-        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
+        built::send(
+            mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form,
+        )
     }
 
     pub fn recv(&self, data: Data, from: i32, tag: i32) -> Res<Status> {
@@ -347,8 +349,10 @@ impl<'a> Comm<'a> {
     pub fn isend_as(&self, mode: Mode, data: Data, to: i32, tag: i32) -> RequestH {
         let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
         let form = Nonblocking((out(&mut request),));
-        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
-            .expect("MPI_Isend");
+        built::send(
+            mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form,
+        )
+        .expect("MPI_Isend");
         request
     }
 
@@ -363,8 +367,10 @@ impl<'a> Comm<'a> {
     pub fn send_init(&self, mode: Mode, data: Data, to: i32, tag: i32) -> RequestH {
         let (mpi, comm, mut request) = (&self.rank.mpi, self.handle, RequestH::NULL);
         let form = Persistent((out(&mut request),));
-        built::send(mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form)
-            .expect("MPI_Send_init");
+        built::send(
+            mpi, data.addr, data.count, data.kind, to, tag, comm, mode, form,
+        )
+        .expect("MPI_Send_init");
         request
     }
 
@@ -410,7 +416,14 @@ impl Rank {
         let (mut came, mut index) = (Status::default(), 0);
         let n = requests.len() as i32;
         let place = status(&mut came);
-        built::waitany(&self.mpi, n, array(requests), out(&mut index), place, Blocking(()))?;
+        built::waitany(
+            &self.mpi,
+            n,
+            array(requests),
+            out(&mut index),
+            place,
+            Blocking(()),
+        )?;
         Ok((index, came))
     }
 

@@ -138,15 +138,8 @@ fn a_communicator_is_made_from_a_group_and_a_name() {
             let mut new = CommH::NULL;
             let (name, handler) = (text(c"a name"), ErrhandlerH::RETURN);
             let place_of = out(&mut new);
-            built::comm_create_from_group(
-                &rank.mpi,
-                group,
-                name,
-                InfoH::NULL,
-                handler,
-                place_of,
-            )
-            .unwrap();
+            built::comm_create_from_group(&rank.mpi, group, name, InfoH::NULL, handler, place_of)
+                .unwrap();
             let comm = Comm::of(rank, new);
             assert_eq!((comm.me, comm.size), (place as i32, 3));
             check_all(&comm);

@@ -156,7 +156,14 @@ fn test_finds_what_has_ended_and_nothing_else() {
             while all == 0 {
                 let (array_of, place) = (array(&mut requests), out(&mut all));
                 let mut statuses = [Status::default(); 2];
-                built::waitall(&rank.mpi, 2, array_of, array(&mut statuses), Testing((place,))).unwrap();
+                built::waitall(
+                    &rank.mpi,
+                    2,
+                    array_of,
+                    array(&mut statuses),
+                    Testing((place,)),
+                )
+                .unwrap();
             }
             assert_eq!(rooms[1], own(last, SHORT)[..]);
         });
@@ -423,7 +430,7 @@ fn a_ring_of_exchanges_in_place() {
                     1,
                     world.handle,
                     Blocking((ignored(),)),
-)
+                )
                 .unwrap();
             }
             assert_eq!(data, own(rank.me, LONG));

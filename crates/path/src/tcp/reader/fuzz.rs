@@ -49,7 +49,8 @@ impl Log {
         let cut = |(head, body): &(Header, Vec<u8>)| {
             (*head, body[..body.len().min(ROOM as usize)].to_vec())
         };
-        let landed = |(cookie, bytes): &(u64, Vec<u8>)| (self.begun[*cookie as usize].0, bytes.clone());
+        let landed =
+            |(cookie, bytes): &(u64, Vec<u8>)| (self.begun[*cookie as usize].0, bytes.clone());
         let mut all: Vec<_> = self.frames.iter().map(cut).collect();
         all.extend(self.landed.iter().map(landed));
         all.sort_by_key(|(head, body)| (head.encode(), body.clone()));
@@ -114,7 +115,11 @@ fn streams() -> Vec<Vec<u8>> {
         frame(Kind::Write, 90, 7),
         frame(Kind::Eager, 0, 2),
     ];
-    all.extend((1..=21).filter_map(Kind::from_byte).map(|k| frame(k, 16, 1)));
+    all.extend(
+        (1..=21)
+            .filter_map(Kind::from_byte)
+            .map(|k| frame(k, 16, 1)),
+    );
     all
 }
 
