@@ -46,7 +46,7 @@ pub trait Form {
 impl Form for Blocking<()> {
     #[inline(always)]
     fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
-        let plan = |state: &mut State| operation.plan(state, comm);
+        let plan = move |state: &mut State| operation.plan(state, comm);
         match operation.asked() {
             Some(asked) => short::call(mpi, comm, asked, plan),
             None => block(mpi, comm, plan),

@@ -96,8 +96,10 @@ impl Recv for Nonblocking<(Out<RequestH>,)> {
     fn recv(self, mpi: &Mpi, comm: CommH, end: End) -> Res {
         let mut guard = mpi.lock();
         let (engine, tables) = running(&mut guard)?;
-        let wanted = incoming(tables, comm, &end)?;
-        let flight = wanted.map(|(want, buf)| start_recv(engine, comm, want, &buf));
+        let flight = match &incoming(tables, comm, &end)? {
+            Some((want, buf)) => Some(start_recv(engine, comm, *want, buf)),
+            None => None,
+        };
         self.receive(mpi, guard, flight)
     }
 }
