@@ -5,7 +5,7 @@
  * Method. A batch is a barrier and then a run of iterations; it counts from the moment at which the first rank left the barrier until the last rank
  * has done its iterations. Ranks of one host have one clock. Where they are on several, each times its own iterations and the slowest rank's
  * count, which is too little where ranks that share cores need not wait for each other: what others did before this rank left the barrier is in
- * nobody's time (docs/benchmarks.md has an example). How many iterations make a batch is found while warming up, so that a cell (one
+ * nobody's time. How many iterations make a batch is found while warming up, so that a cell (one
  * operation of one size) takes about BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of
  * one iteration each. All batches are in the line; its figures are order statistics of them, never a mean (measure.h).
  * With --turns N the batches of a cell are not run in a row: all cells are gone through N times (default 1), a part of the batches

@@ -88,8 +88,8 @@ static void cell(int bytes, int parts, double work, int rounds, int partitioned)
     if (rank != 0)
         return;
     b.count = rounds;
-    printf("{\"bench\": \"parts\", \"op\": \"%s\", \"bytes\": %d, \"parts\": %d, \"work_us\": %.0f, \"ranks\": 2, ",
-           partitioned ? "partitioned" : "send", bytes, parts, work);
+    printf("{\"bench\": \"parts\", \"op\": \"%s\", \"mode\": \"%d parts\", \"bytes\": %d, \"work_us\": %.0f, \"ranks\": 2, ",
+           partitioned ? "partitioned" : "send", parts, bytes, work);
     print_times("added_us", &b);
     printf("}\n");
     fflush(stdout);

@@ -45,6 +45,68 @@ def ratios(table, key=KEY):
     return rows
 
 
+BEHIND = 1.10  # times the best peer's: below, it may be noise
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A cell (`KEY`) in which the best peer takes less time, by more than a tenth of it. `rounds`: ours over that peer's in
+    each round that both have."""
+    cell: tuple
+    ratio: float
+    rounds: tuple
+    ours: float
+    best: float
+    peer: str
+
+    @property
+    def always(self):
+        """In every round? What is behind only at times is noise."""
+        return min(self.rounds, default=0) > BEHIND
+
+
+def behind(data, bench):
+    """The cells in which we are behind, the worst first."""
+    some = data[(data.bench == bench) & (data.metric == "us") & (data.variant == "") & ~data.bytes.isin(RANDOM)]
+    found = []
+    for cell, one in some.groupby(list(KEY), sort=False):
+        rounds = {who: dict(zip(runs["round"], runs["median"])) for who, runs in one.groupby("library")}
+        medians = {who: float(numpy.median([*times.values()])) for who, times in rounds.items()}
+        peers = [who for who in medians if who != OURS]
+        if OURS not in medians or not peers:
+            continue
+        peer = min(peers, key=medians.get)
+        ratios = tuple(us / rounds[peer][r] for r, us in rounds[OURS].items() if rounds[peer].get(r))
+        if medians[OURS] > BEHIND * medians[peer] > 0:
+            found.append(Behind(cell, medians[OURS] / medians[peer], ratios, medians[OURS], medians[peer], peer))
+    return sorted(found, key=lambda one: -one.ratio)
+
+
+def by_cell(table):
+    """(cell, {library: value}) of a table of medians, without knobs and random sizes."""
+    some = table[~table.who.str.contains("(", regex=False) & ~table.bytes.isin(RANDOM)]
+    return [(cell, dict(zip(one.who, one.value))) for cell, one in some.groupby(list(KEY), sort=False)]
+
+
+def beside_best(of):
+    """{library: time} as {library: time over the least}, and ours over the best peer's (None without one)."""
+    least = min(of.values())
+    peers = [us for who, us in of.items() if who != OURS]
+    return {who: us / least for who, us in of.items()}, of[OURS] / min(peers) if OURS in of and peers else None
+
+
+def means(cells):
+    """Of cells {library: time}: each library's geometric mean of its time over the quickest library's, and of ours over the
+    best peer's. A library without a figure in a cell counts in the others."""
+    found, ours = {}, []
+    for of in cells:
+        shares, ratio = beside_best(of)
+        for who, share in shares.items():
+            found.setdefault(who, []).append(share)
+        ours += [ratio] if ratio else []
+    return {who: geometric_mean(shares) for who, shares in found.items()}, geometric_mean(ours) if ours else None
+
+
 def geometric_mean(values):
     """Of ratios."""
     return float(numpy.exp(numpy.mean(numpy.log(list(values)))))

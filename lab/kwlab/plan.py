@@ -9,7 +9,8 @@
     program = "p2p"                  # bench/p2p.c
     args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all (RANDOM); the list is then in order
     ranks = [2]                      # a run for each ...
-    network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (a host of the host lab for each rank, 1 Gb/s between them)
+    network = ["shm", "tcp"]         # ... and each: shm, tcp, or a host of the host lab for each rank: gigabit (1 Gb/s
+                                     # between them), links (two links of 1 Gb/s), hosts (no limit)
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
@@ -20,10 +21,10 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .libraries import OURS, PACKAGES, ROOT
+from .libraries import OURS, PACKAGES, RATES, ROOT
 
 SHIPPED = Path(__file__).parent / "plans"
-NETWORKS = ("shm", "tcp", "gigabit")
+NETWORKS = ("shm", "tcp", *RATES)
 KNOWN = (OURS, *PACKAGES)
 MOST_RANKS = 1024
 MOST_HOSTS = 250
@@ -140,7 +141,7 @@ def parse_work(where, table):
     for library in fields.get("only", ()):
         known(where, "only", library, KNOWN)
     for ranks in fields.get("ranks", ()):
-        within(where, "ranks", ranks, 1, MOST_HOSTS if "gigabit" in fields.get("network", ()) else MOST_RANKS)
+        within(where, "ranks", ranks, 1, MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS)
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")

@@ -4,7 +4,7 @@ import time
 
 from . import analysis, facts, fitted, papers, plots
 from .html import Ratio, folded, items, paragraph, table
-from .libraries import OURS
+from .libraries import OURS, RATES
 from .plan import RANDOM
 from .words import NETWORK, networks, size
 
@@ -56,6 +56,46 @@ def ratio_tables(book):
                   r["ours"], r["best"]) for r in rows]
         parts.append(folded(f"all {len(cells)} cells", table(["Cell", "Network", "Ranks", "Ratio", "Best peer", "Ours, us", "Best peer's, us"], cells)))
     return "".join(parts)
+
+
+def behind(book):
+    """Where a peer is ahead in every round."""
+    rows = [(f"{op} {name(bench, mode, n)}", NETWORK[net], ranks, Ratio(one.ratio), f" {min(one.rounds):.2f} to {max(one.rounds):.2f}", one.peer, one.ours, one.best)
+            for bench in ("p2p", "coll") for one in analysis.behind(book.data, bench) if one.always for net, ranks, op, mode, n in [one.cell]]
+    if analysis.ratios(book.medians("p2p")) or analysis.ratios(book.medians("coll")):
+        return table(["Cell", "Network", "Ranks", "Ratio", "in the rounds", "Peer", "Ours, us", "Best peer's, us"], rows) if rows else paragraph("Nowhere by more than a tenth.")
+    return ""
+
+
+def streams(book):
+    """Streams and ping-pongs between hosts in MB/s, of the quickest round, beside plain TCP with the same bytes."""
+    found = book.medians("p2p")
+    found = found[found.network.isin(RATES) & (found.ranks == 2) & (found.bytes > 0)]
+    cells = {}
+    for row in found.itertuples():
+        raw = row.op.startswith("raw-")
+        cells.setdefault((row.network, row.op.removeprefix("raw-"), row.bytes), {})["plain TCP" if raw else f"{row.who} {row.mode}"] = row.bytes / row.low
+    who = list(dict.fromkeys(name for of in cells.values() for name in of))
+    rows = [(f"{op} {size(n)}", NETWORK[net], *(of.get(name) for name in who)) for (net, op, n), of in cells.items()]
+    return rows and paragraph("MB/s, of the round that was quickest: a machine with two speeds shows both to everybody only in enough rounds. Plain TCP is a loop over send and recv.") + \
+        folded(f"all {len(rows)} cells", table(["Message", "Network", *who], rows))
+
+
+SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters")  # by the other sections
+
+
+def others(book):
+    """The figures of programs that have no section of their own."""
+    parts = []
+    for bench in dict.fromkeys(book.data.bench):
+        if bench in SHOWN:
+            continue
+        tables = {metric: book.medians(bench, metric) for metric in dict.fromkeys(book.data[book.data.bench == bench].metric)}
+        who = list(dict.fromkeys(name for one in tables.values() for name in analysis.names(one)))
+        rows = [(f"{op} {mode} {size(n)}", NETWORK[net], ranks, metric.replace("_", " "), *(dict(zip(cell.who, cell.value)).get(name) for name in who))
+                for metric, one in tables.items() for (net, ranks, op, mode, n), cell in one.groupby(list(analysis.KEY), sort=False)]
+        parts.append(folded(f"{bench} ({len(rows)} figures)", table(["What", "Network", "Ranks", "Figure", *who], rows)))
+    return parts and paragraph("What the figures of a program mean is said at the top of its source in bench/.") + "".join(parts)
 
 
 def heat_maps(book):
@@ -219,10 +259,10 @@ def failed(book):
     return table(["Library", "How it ended", "Program", "Network", "Ranks", "What was said", "Runs"], [(*row[:3], NETWORK[row[3]], *row[4:]) for row in rows])
 
 
-SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("heat", "Collectives at a glance", heat_maps),
+SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
             ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
             ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
             ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
-            ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections),
+            ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections), ("streams", "Between hosts", streams), ("others", "Other programs", others),
             ("absolute", "Absolute times", absolute), ("failed", "What went wrong", failed)]

@@ -48,6 +48,7 @@ def others(by):
         "wait": [{"bench": "wait", "op": "w", "mode": m, "bytes": n} | statistics("wait_us", by * n / 100) | statistics("total_us", n) for m in ("1M", "10M") for n in (1024, 65536)],
         "give": [{"bench": "give", "op": op, "mode": way, "bytes": n} | us(by * (1 if way == "bcast" else 2)) for op, way, n in block["give"]],
         "forms": [{"bench": "forms", "op": op, "bytes": 8} | statistics("blocking_us", by) | statistics("nonblocking_us", 2 * by) | statistics("persistent_us", by) for op in ("bcast", "scan")],
+        "flood": [{"bench": "flood", "op": "away", "bytes": 8, "seconds": 2.0 * by}],
         "hello": [{"bench": "hello", "resident_kb": 3000}], "idle": [{"bench": "idle", "cpu_percent": 100.0 / by}]}
 
 
@@ -136,6 +137,10 @@ def test_what_is_measured_is_escaped_and_failures_are_listed(text):
 def test_ratios_stand_before_times_and_are_right(text):
     assert text.index('id="ratios"') < text.index('id="absolute"')
     assert '<td class="ahead">0.67</td>' in text
+
+
+def test_programs_without_a_section_are_shown(text):
+    assert re.search(r"away  8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>seconds</td><td>2</td><td>3</td><td>4", text)
 
 
 def test_availability_is_the_share_of_written_bytes(text):
