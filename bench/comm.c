@@ -1,6 +1,6 @@
-/* What a communicator costs: bytes of memory a rank for each duplicate (heap in use, and resident pages of the process, the
- * mean and the worst over the ranks), with and without a collective on it; and the time of MPI_Comm_split and MPI_Comm_dup.
- * One JSON line each.
+/* What a communicator costs: bytes of memory a rank for each duplicate (heap in use, and
+ * resident pages of the process, the mean and the worst over the ranks), with and without a
+ * collective on it; and the time of MPI_Comm_split and MPI_Comm_dup. One JSON line each.
  *
  *   comm [duplicates [repetitions]]
  */

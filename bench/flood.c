@@ -1,11 +1,13 @@
-// A flood of messages that nobody has asked for yet: rank 0 sends COUNT messages of BYTES bytes to rank 1, which is away
-// for a while and then receives them all in order. One JSON line: how long it took, and by how much the receiver's memory grew
-// at most (VmHWM, so the program runs once for each line).
+// A flood of messages that nobody has asked for yet: rank 0 sends COUNT messages of BYTES bytes to
+// rank 1, which is away for a while and then receives them all in order. One JSON line: how long it
+// took, and by how much the receiver's memory grew at most (VmHWM, so the program runs once for
+// each line).
 //
 //   flood [COUNT [BYTES [away|busy]]]
 //
-// away: rank 1 sleeps outside MPI, with nothing going on. busy: it sleeps while a send of its own is under way that rank 0
-// receives at the end, so that a library with a thread for progress takes messages in meanwhile.
+// away: rank 1 sleeps outside MPI, with nothing going on. busy: it sleeps while a send of its own
+// is under way that rank 0 receives at the end, so that a library with a thread for progress takes
+// messages in meanwhile.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,14 @@
-"""What an attack costs: an alltoall of 4 KB between two hosts, attacked, beside the same attack on a decoy.
+"""What an attack costs: an alltoall of 4 KB between two hosts, attacked, beside the same attack on
+a decoy.
 
-Two ranks, each on a host of tests/hosts/lab with a processor of its own, exchange all the time (bench/steady.c) while strangers
-(bench/strangers.c) come to their ports, then as many to a port of somebody else on the same host, in turns: what the packets
-and the attacker's own work cost is in both, what the ranks do about strangers in one. Told are, of each pair of neighbouring
-turns, ratios of time and of the ranks' processor time for a round: the median, and an interval that holds the true median with
-95 % (of the ratios in order, as the sign test has it). The first third of each turn is left out. It takes 2 x window x pairs
-seconds and wants the rights to make network namespaces."""
+Two ranks, each on a host of tests/hosts/lab with a processor of its own, exchange all the time
+(bench/steady.c) while strangers (bench/strangers.c) come to their ports, then as many to a port of
+somebody else on the same host, in turns: what the packets and the attacker's own work cost is in
+both, what the ranks do about strangers in one. Told are, of each pair of neighbouring turns, ratios
+of time and of the ranks' processor time for a round: the median, and an interval that holds the
+true median with 95 % (of the ratios in order, as the sign test has it). The first third of each
+turn is left out. It takes 2 x window x pairs seconds and wants the rights to make network
+namespaces."""
 import importlib.machinery
 import importlib.util
 import math

@@ -157,7 +157,8 @@ def show_verdicts(a, b, verdicts):
 @app.command()
 def model(data: Data = DATA,
           rows: Annotated[Optional[Path], typer.Option(help="Write Kittiwake's substitutions as rows for KW_COLL=@FILE.")] = None):
-    """Fits the models and shows them: parameters, errors beside the paper's, and where two collectives beat one (Table 5)."""
+    """Fits the models and shows them: parameters, errors beside the paper's, and where two
+    collectives beat one (Table 5)."""
     book = report.Book(existing(data))
     send, coll = book.message_fits(), book.collective_fits()
     if not send and not coll:
@@ -197,14 +198,16 @@ def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The d
 
 
 @app.command("page")
-def make_page(data: Data = DATA, out: Annotated[Path, typer.Option(help="The page.")] = libraries.ROOT / "docs/benchmarks.md"):
+def make_page(data: Data = DATA, out: Annotated[Path, typer.Option(help="The page.")] = libraries.ROOT / "docs/benchmarks.md",
+              note: Annotated[str, typer.Option(help="A line about this run: how Kittiwake was built, what else ran.")] = ""):
     """Writes docs/benchmarks.md from the runs of the plan `page`: one table a question."""
-    console.print(f"{page.write(report.Book(existing(data), page.PLAN), out)}", soft_wrap=True)
+    console.print(f"{page.write(report.Book(existing(data), page.PLAN), out, note)}", soft_wrap=True)
 
 
 @app.command("show")
 def show_plan(plan: PlanName, data: Data = DATA):
-    """Shows a plan's figures: medians over the rounds, ratios, where a peer is ahead, what went wrong."""
+    """Shows a plan's figures: medians over the rounds, ratios, where a peer is ahead, what went
+    wrong."""
     book = report.Book(existing(data), Path(plan).stem)
     for bench in dict.fromkeys(book.data.bench):
         show(bench, *figure_rows(book, bench))
@@ -214,7 +217,8 @@ def show_plan(plan: PlanName, data: Data = DATA):
 
 
 def figure_rows(book, bench):
-    """A row a cell and metric; of a bench that gives times ("us") only those, and ours over the best peer's."""
+    """A row a cell and metric; of a bench that gives times ("us") only those, and ours over the
+    best peer's."""
     some = book.data[book.data.bench == bench]
     metrics = ["us"] if "us" in set(some.metric) else [*dict.fromkeys(some.metric)]
     tables = {metric: book.medians(bench, metric) for metric in metrics}
@@ -259,7 +263,8 @@ def tune_table(data: Data = DATA, dist: Dist = DIST,
                out: Annotated[Path, typer.Option(help="Where rows.txt and measured.tsv go.")] = libraries.ROOT / "build/lab",
                keep: Annotated[bool, typer.Option("--keep", help="Make the result the library's own table, and its models.")] = False,
                keep_models: Annotated[bool, typer.Option("--keep-models", help="Make the models of what was measured the library's own.")] = False):
-    """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the selection table."""
+    """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the
+    selection table."""
     listed = lambda text, kind=str: [kind(word) for word in text.split(",")]
     for option, words, among in (("--ops", listed(ops), tune.OPS), ("--network", listed(network), ("shm", "tcp"))):
         for word in words:
@@ -279,7 +284,8 @@ def tune_table(data: Data = DATA, dist: Dist = DIST,
 def cost_of_attacks(dist: Dist = DIST, rate: Annotated[int, typer.Option(min=1, help="Connections a second.")] = 400,
                     window: Annotated[float, typer.Option(min=0.05, help="Seconds of a turn.")] = 0.3,
                     pairs: Annotated[int, typer.Option(min=2, help="Pairs of turns.")] = 70):
-    """What strangers at the ports cost: an alltoall between two hosts, attacked, beside the same attack on a decoy."""
+    """What strangers at the ports cost: an alltoall between two hosts, attacked, beside the same
+    attack on a decoy."""
     for line in attack.cost(dist, rate, window, pairs):
         console.print(line, highlight=False)
 

@@ -1,10 +1,11 @@
-"""The page docs/benchmarks.md: one table a question, of the runs of the plan `page` alone, in Markdown."""
+"""The page docs/benchmarks.md: one table a question, of the runs of the plan `page` alone, in
+Markdown."""
 import textwrap
 import time
 
 from . import analysis, facts, plots
 from .libraries import OURS
-from .words import NETWORK
+from .words import NETWORK, networks
 
 PLAN = "page"
 LONGEST = 150  # lines of the page
@@ -25,9 +26,9 @@ experiments that decided something.
 """
 
 
-def write(book, page):
-    """Writes the page. Raises ValueError where the runs have no figures of ours."""
-    parts = [HEAD.format(facts=provenance(book), rounds=book.runs["round"].nunique())]
+def write(book, page, note=""):
+    """Writes the page, with a note on how it was made if there is one. Raises ValueError where the runs have no figures of ours."""
+    parts = [HEAD.format(facts=provenance(book) + (item(note) if note else ""), rounds=book.runs["round"].nunique())]
     parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
     if len(parts) < 3:
         raise ValueError(f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong")
@@ -54,7 +55,8 @@ def item(words):
 
 
 def table(what, who, rows, last="ours : best peer"):
-    """A table of (name, {library: figure}, ratio or None); without a `last` column where that is None."""
+    """A table of (name, {library: figure}, ratio or None); without a `last` column where that is
+    None."""
     head = [what, *who, *([last] if last else [])]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for name, of, ratio in rows:
@@ -79,7 +81,8 @@ def more_is_better(of):
 
 
 def messages(book, op, what, value, ratio, last="ours : best peer"):
-    """A table of one kind of message by network and size; `value` makes the figure of bytes and microseconds."""
+    """A table of one kind of message by network and size; `value` makes the figure of bytes and
+    microseconds."""
     found = book.medians("p2p")
     rows = []
     for (net, _, _, _, n), of in analysis.by_cell(found[found.op == op]):
@@ -108,15 +111,16 @@ def overlap(book):
 def collectives(book):
     found, groups = book.medians("coll"), {}
     for (net, _, op, _, _), of in analysis.by_cell(found):
-        for name in (f"{op}, {NETWORK[net]}", f"all, {NETWORK[net]}"):
-            groups.setdefault(name, []).append(of)
+        for name in (op, "all"):
+            groups.setdefault((net, name), []).append(of)
     if not groups:
         return ""
-    rows = [(name, *analysis.means(cells)) for name, cells in sorted(groups.items(), key=lambda group: (group[0].split(", ")[1], group[0][:3] == "all"))]
+    last = sorted(groups, key=lambda group: (networks(found.network).index(group[0]), group[1] == "all"))
+    rows = [(f"{op}, {NETWORK[net]}", *analysis.means(groups[net, op])) for net, op in last]
     sizes = ", ".join(plots.size_label(n) for n in sorted(set(found.bytes)) if n)
     ranks = ", ".join(map(str, sorted(set(found.ranks))))
     text = f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} cores) of a library's time over the " \
-           "quickest library's: 1 is the quickest everywhere."
+           "quickest library's: 1 is the quickest everywhere. A library without a figure in a cell counts in the others."
     return paragraph(text) + table("time over the quickest's", analysis.names(found), rows) + behind(book)
 
 
@@ -159,7 +163,8 @@ def waiting(book):
 
 def failed(book):
     rows = merged(analysis.failures(book.runs))
-    return "".join(item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs") for who, how, program, net, ranks, runs in rows)
+    text = "A run that takes longer than the plan allows is ended (hung) and not tried again; what it had measured counts."
+    return rows and paragraph(text) + "".join(item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs") for who, how, program, net, ranks, runs in rows)
 
 
 def merged(rows):

@@ -31,8 +31,8 @@ MOST_HOSTS = 250
 
 
 def random_sizes():
-    """Twenty random sizes, multiples of 8 and no powers of two, one in each twentieth of the logarithms from 16 bytes to 1 MB: models
-    that were fitted to other sizes are judged by them."""
+    """Twenty random sizes, multiples of 8 and no powers of two, one in each twentieth of the
+    logarithms from 16 bytes to 1 MB: models that were fitted to other sizes are judged by them."""
     drawn = random.Random(20)
     sizes = [int(2 ** (4 + 16 * (step + drawn.random()) / 20)) // 8 * 8 for step in range(20)]
     return tuple(size + 8 if size & (size - 1) == 0 else size for size in sizes)
@@ -150,7 +150,8 @@ def parse_work(where, table):
 
 
 def with_random(where, word):
-    """A list of sizes with @random in it as all its sizes in order, so that neighbours in size are neighbours in time; other words as they are."""
+    """A list of sizes with @random in it as all its sizes in order, so that neighbours in size are
+    neighbours in time; other words as they are."""
     sizes = word.split(",")
     if "@random" not in sizes:
         return word

@@ -1,4 +1,5 @@
-"""The report: one HTML page that opens without a network, and its pictures beside it. What stands in it is in `sections`."""
+"""The report: one HTML page that opens without a network, and its pictures beside it. What stands
+in it is in `sections`."""
 import time
 from functools import cache
 from pathlib import Path
@@ -8,7 +9,8 @@ from .sections import SECTIONS
 
 
 class Book:
-    """A dataset, or one plan of it, that is being reported: one machine's runs, and the pictures made so far."""
+    """A dataset, or one plan of it, that is being reported: one machine's runs, and the pictures
+    made so far."""
 
     def __init__(self, store, plan=None):
         runs, data = store.runs(plan), store.measurements(plan)

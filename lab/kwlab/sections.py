@@ -1,5 +1,6 @@
-"""What the report tells, in this order: the machine, how to read, ratios first, then models, pictures by size, the papers' tables beside
-today's, absolute times, and what went wrong. Each section takes the book and gives HTML, or nothing where nothing was measured."""
+"""What the report tells, in this order: the machine, how to read, ratios first, then models,
+pictures by size, the papers' tables beside today's, absolute times, and what went wrong. Each
+section takes the book and gives HTML, or nothing where nothing was measured."""
 import time
 
 from . import analysis, facts, fitted, papers, plots
@@ -68,7 +69,8 @@ def behind(book):
 
 
 def streams(book):
-    """Streams and ping-pongs between hosts in MB/s, of the quickest round, beside plain TCP with the same bytes."""
+    """Streams and ping-pongs between hosts in MB/s, of the quickest round, beside plain TCP with
+    the same bytes."""
     found = book.medians("p2p")
     found = found[found.network.isin(RATES) & (found.ranks == 2) & (found.bytes > 0)]
     cells = {}
@@ -147,7 +149,8 @@ FORMS = {"blocking_us": "blocking", "nonblocking_us": "non-blocking", "persisten
 
 
 def forms(book):
-    """The three forms of collective calls: ours over the best peer's, and what a form costs over the blocking one."""
+    """The three forms of collective calls: ours over the best peer's, and what a form costs over
+    the blocking one."""
     tables = {name: book.medians("forms", metric) for metric, name in FORMS.items()}
     if all(one.empty for one in tables.values()):
         return ""

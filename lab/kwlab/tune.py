@@ -1,12 +1,13 @@
-"""What the selection table of Kittiwake's collectives is made of: every algorithm measured in turn, a model fitted to each, and
-rows for the quickest.
+"""What the selection table of Kittiwake's collectives is made of: every algorithm measured in turn,
+a model fitted to each, and rows for the quickest.
 
-Each algorithm is forced with KW_COLL and measured with bench/coll.c as a variant of a plan, so that within a round all
-algorithms of a collective take turns. To each algorithm and process count the three-parameter model of `models` is fitted;
-where the data outgrows a cache a straight line takes over, if the error is half of it then. The error is that of the fit and
-the scatter of the rounds (median absolute deviation), both relative and the mean of the sizes, added as independent. Rows
-follow: the quickest measured algorithm at each size; between two sizes with different winners, the size at which their models
-cross.
+Each algorithm is forced with KW_COLL and measured with bench/coll.c as a variant of a plan, so that
+within a round all algorithms of a collective take turns. To each algorithm and process count the
+three-parameter model of `models` is fitted; where the data outgrows a cache a straight line takes
+over, if the error is half of it then. The error is that of the fit and the scatter of the rounds
+(median absolute deviation), both relative and the mean of the sizes, added as independent. Rows
+follow: the quickest measured algorithm at each size; between two sizes with different winners, the
+size at which their models cross.
 
     kwlab tune                                    rows on the terminal; build/lab/rows.txt and build/lab/measured.tsv
     KW_COLL=@build/lab/rows.txt mpiexec ...       uses them
@@ -27,7 +28,8 @@ from .plan import Plan, Work
 TABLE, MODELS = ROOT / "crates/coll/src/table.txt", ROOT / "crates/sim/src/measured.tsv"
 SIZES = [8, 128, 1024, 8192, 65536, 262144, 1048576]
 OPS = ["barrier", "bcast", "gather", "scatter", "allgather", "alltoall", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"]
-# Algorithms that look at the number behind the slash of their row, and the numbers that are tried besides the usual one.
+# Algorithms that look at the number behind the slash of their row, and the numbers that are tried
+# besides the usual one.
 FANS = {"tree": [8, 16, 32], "gather_bcast": [32], "reduce_scatterv": [32], "chain": [2, 8, 16], "board_tree": [8],
         "board": [8, 16, 32, 64, 128, 256, 512], "board_parts": [128, 512], "board_root": [256]}
 # Those of that name that have no number.
@@ -64,7 +66,8 @@ def usable(need, ranks, network):
 
 
 def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
-    """Every algorithm that an ordinary call can use, as a variant of Kittiwake; the library by itself is measured beside them."""
+    """Every algorithm that an ordinary call can use, as a variant of Kittiwake; the library by
+    itself is measured beside them."""
     known, work = algorithms(dist), []
     # The longest first: it touches the pages of shared memory, which the others then find.
     longest_first = ",".join(map(str, sorted(sizes, reverse=True)))
@@ -79,7 +82,8 @@ def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
 
 
 def results(data, machine, plan):
-    """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, of what the plan asks for."""
+    """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, of what the plan
+    asks for."""
     wanted = {(" ".join(work.args), n, network) for work in plan.work for n in work.ranks for network in work.network}
     cores, found = facts.machine()["cores"], {}
     some = data[(data.machine == machine) & (data.bench == "coll") & (data.metric == "us") & (data.variant != "")]
@@ -126,13 +130,14 @@ def medians(rounds):
 
 
 def scatter(rounds):
-    """How far a round is from the median, relative to it: the middle of the rounds, the mean of the sizes."""
+    """How far a round is from the median, relative to it: the middle of the rounds, the mean of the
+    sizes."""
     return statistics.mean(statistics.median(abs(u / statistics.median(us) - 1) for u in us) for us in rounds.values())
 
 
 def crossing(a, b, low, high):
-    """The size between `low` and `high` from which on `b` is quicker than `a`, by their models; the middle (of the logarithms)
-    where the models do not cross there."""
+    """The size between `low` and `high` from which on `b` is quicker than `a`, by their models; the
+    middle (of the logarithms) where the models do not cross there."""
     if a.time(low) <= b.time(low) and a.time(high) >= b.time(high):
         while high - low > max(8, low * HALF_PERCENT):
             middle = (low + high) // 2
@@ -142,7 +147,8 @@ def crossing(a, b, low, high):
 
 
 def winners(measured):
-    """[(largest size, label)] of one collective in one place; a winner stays as long as nobody is 12 % quicker."""
+    """[(largest size, label)] of one collective in one place; a winner stays as long as nobody is
+    12 % quicker."""
     sizes = sorted({n for times in measured.values() for n in times})
     fitted = {label: fit(times) for label, times in measured.items()}
     rows, kept = [], None
@@ -158,7 +164,8 @@ def winners(measured):
 
 
 def table_rows(found):
-    """Rows of the selection table. The largest process count measured stands for all larger ones."""
+    """Rows of the selection table. The largest process count measured stands for all larger
+    ones."""
     lines = []
     for op in OPS:
         for path in ("shm", "net"):
@@ -166,7 +173,8 @@ def table_rows(found):
             for i, (ranks, shared) in enumerate(places):
                 times = {label: medians(rounds) for label, rounds in found[op, path, ranks, shared].items()}
                 procs = "-" if i == len(places) - 1 else ranks
-                # What shared memory wins on shared cores it wins on free ones; of messages that is not known.
+                # What shared memory wins on shared cores it wins on free ones; of messages that is
+                # not known.
                 load = "any" if path == "shm" or ranks == 2 else "shared" if shared else "free"
                 for size, label in winners(times):
                     size = "-" if size is None else size
@@ -217,7 +225,8 @@ def keep_rows(rows, origin, file=TABLE):
 
 
 def write(found, out, command, keep=False, keep_the_models=False):
-    """Writes rows.txt and measured.tsv into `out` and, if asked for, into the library; gives the rows."""
+    """Writes rows.txt and measured.tsv into `out` and, if asked for, into the library; gives the
+    rows."""
     origin = f"# Made by `{command}` on {datetime.date.today().isoformat()} ({facts.sentence(facts.machine())})."
     rows = table_rows(found)
     out.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
-"""The page docs/benchmarks.md and `kwlab show`, of made-up runs: ratios are right, what is behind only at times is not called
-behind, failures are named, and the page keeps to its length and width."""
+"""The page docs/benchmarks.md and `kwlab show`, of made-up runs: ratios are right, what is behind
+only at times is not called behind, failures are named, and the page keeps to its length and
+width."""
 import sys
 
 import pytest
@@ -15,7 +16,8 @@ def line(bench, op, n, median, mode="send"):
 
 
 def lines(program, by, round):
-    """Ours takes half of the best peer's time; but 3 : 2 in a broadcast of 1 KB always and of 64 KB at times."""
+    """Ours takes half of the best peer's time; but 3 : 2 in a broadcast of 1 KB always and of 64 KB
+    at times."""
     ours = by == 1.0
     return {
         "p2p": [line("p2p", "pingpong", n, by) for n in (0, 8)] + [line("p2p", "stream", 1 << 20, 100 * by, "isend")],

@@ -1,4 +1,5 @@
-"""The report: one page that loads nothing from elsewhere, with every section, of made-up measurements; and `kwlab model` on them."""
+"""The report: one page that loads nothing from elsewhere, with every section, of made-up
+measurements; and `kwlab model` on them."""
 import html.parser
 import itertools
 import re
@@ -160,7 +161,8 @@ def test_the_forms_of_collectives_are_shown(text):
 
 
 def test_udp_is_shown_beside_the_thesis(text):
-    """Ours over UDP takes twice the time: twice the latency, half the bandwidth; the thesis says +3 % and -24 % for 1 KB."""
+    """Ours over UDP takes twice the time: twice the latency, half the bandwidth; the thesis says +3
+    % and -24 % for 1 KB."""
     assert re.search(r"latency, 1 KB</td><td>3\.2</td><td[^>]*>TCP on loopback</td><td>\+3 %</td><td>\+100 %", text)
     assert re.search(r"bandwidth one way, 1 KB</td><td>3\.4</td><td[^>]*>TCP on loopback</td><td>-24 %</td><td>-50 %", text)
 
@@ -219,7 +221,8 @@ def rounds_of(*factors):
 
 
 def of_rounds(*rounds, noise=()):
-    """The models of what was measured in these rounds: {op: curve} each, or the curve of a message; the first is quietest unless `noise` says."""
+    """The models of what was measured in these rounds: {op: curve} each, or the curve of a message;
+    the first is quietest unless `noise` says."""
     curves = [r if isinstance(next(iter(r)), str) else {"pingpong": r} for r in rounds]
     return analysis.judged(("kittiwake", "shm", 2), {("made", k): analysis.Round(c, noise[k] if noise else k) for k, c in enumerate(curves)})
 

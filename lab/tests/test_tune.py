@@ -1,4 +1,5 @@
-"""The tuner: models in one piece or two, rows from the quickest, and what is kept of what stood in the library's files."""
+"""The tuner: models in one piece or two, rows from the quickest, and what is kept of what stood in
+the library's files."""
 from kwlab import tune
 
 COLUMNS = tune.COLUMNS
