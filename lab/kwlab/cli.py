@@ -201,7 +201,7 @@ def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The d
 def make_page(data: Data = DATA, out: Annotated[Path, typer.Option(help="The page.")] = libraries.ROOT / "docs/benchmarks.md",
               note: Annotated[str, typer.Option(help="A line about this run: how Kittiwake was built, what else ran.")] = ""):
     """Writes docs/benchmarks.md from the runs of the plan `page`: one table a question."""
-    console.print(f"{page.write(report.Book(existing(data), page.PLAN), out, note)}", soft_wrap=True)
+    console.print(f"{page.write(page.book_of(existing(data)), out, note)}", soft_wrap=True)
 
 
 @app.command("show")

@@ -3,7 +3,7 @@ Markdown."""
 import textwrap
 import time
 
-from . import analysis, facts, plots
+from . import analysis, facts, plan, plots, report
 from .libraries import OURS
 from .words import NETWORK, networks
 
@@ -24,6 +24,14 @@ ahead. A dash: the library has no figure there ("What went wrong", below). The p
 `bench/*.c`; [lab.md](lab.md) says how they measure, [measurements/](measurements/README.md) has the
 experiments that decided something.
 """
+
+
+def book_of(store):
+    """What the page tells: runs of the plan as it is now, not of cells that it had before."""
+    book = report.Book(store, PLAN)
+    cells = {cell.key() for cell in plan.cells(plan.load(PLAN))}
+    book.runs, book.data = book.runs[book.runs.cell.isin(cells)], book.data[book.data.cell.isin(cells)]
+    return book
 
 
 def write(book, page, note=""):

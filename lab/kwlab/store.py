@@ -84,7 +84,7 @@ class Store:
         """All measurements with their runs, as a data frame."""
         where, values = ("where plan = ?", [plan]) if plan else ("", [])
         return pandas.read_sql_query(
-            "select plan, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
+            "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
             f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
             self.db, params=values)
 

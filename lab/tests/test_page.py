@@ -95,3 +95,12 @@ def test_show_has_figures_means_and_what_is_behind(store, monkeypatch, capsys):
     assert not ended.value.code
     assert "bcast back-to-back 1 KB shm 2 us 3 2 4 1.5" in shown and "1.5 1.50 to 1.50 3 2 mpich every round" in shown
     assert "hello" in shown and "resident_kb" in shown and "ended in 2" in shown
+
+
+def test_cells_that_the_plan_had_before_are_not_on_the_page(tmp_path):
+    found = Store(tmp_path / "d.sqlite")
+    machine = found.machine({"processor": "p", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    now = [cell for cell in plan.cells(plan.load(page.PLAN)) if cell.program == "p2p"][0]
+    for cell, median in ((now, 3.0), (plan.Cell(now.library, "p2p", ("--ms", "1"), now.ranks, now.network), 1.0)):
+        found.add(page.PLAN, cell, 0, machine, "1", "ok", "", 1, [line("p2p", "pingpong", 8, median)])
+    assert [*page.book_of(found).medians("p2p").value] == [3.0]
