@@ -46,11 +46,15 @@ slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root
 	scripts/install-deps - slurm
 	NEED_SLURM=1 scripts/check slurm
 
-bench: stage ## measures
-	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
+bench: stage ## measures what docs/benchmarks.md tells, with the peers that are there ('kwlab page' then writes it)
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/kwlab run page
+	$(VENV)/bin/kwlab show page
 
 flood: stage ## ten million messages that nobody has asked for: how the receiver's memory grows
-	bench/flood
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/kwlab run flood
+	$(VENV)/bin/kwlab show flood
 
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path -p kw-engine --lib loom

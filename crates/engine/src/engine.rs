@@ -87,7 +87,7 @@ const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
 /// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: a microsecond or two
 /// (a look is ten instructions). With 128 the answer of a ping-pong came just too late, and the request cost as much again as the
-/// message (docs/benchmarks.md, "What a short message costs").
+/// message (docs/measurements/2026-11-22-short-messages.md).
 const LOOKS: u32 = 2048;
 
 /// The header of a plain eager message of `len` bytes.

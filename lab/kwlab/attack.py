@@ -1,27 +1,26 @@
-#!/usr/bin/env python3
-"""What an attack costs: an alltoall of 4 KB between two hosts, attacked, beside the same attack on a decoy.
+"""What an attack costs: an alltoall of 4 KB between two hosts, attacked, beside the same attack on
+a decoy.
 
-    bench/attack [--rate 400] [--window 0.3] [--pairs 70] [--dist dist]      takes 2 x window x pairs seconds; needs the rights to make namespaces
-
-Two ranks, each on a host of tests/hosts/lab with a processor of its own, exchange all the time (bench/steady.c) while strangers (bench/strangers.c) come to
-their ports, then as many to a port of somebody else on the same host, in turns of 0.3 s: what the packets and the attacker's own work cost is in
-both, what the ranks do about strangers in one. Printed are, of each pair of
-neighbouring turns, ratios of time and of the ranks' processor time for a round: the median, and an interval that holds the true median with 95 %
-(of the ratios in order, as the sign test has it). The first third of each turn is left out.
-"""
-import argparse
+Two ranks, each on a host of tests/hosts/lab with a processor of its own, exchange all the time
+(bench/steady.c) while strangers (bench/strangers.c) come to their ports, then as many to a port of
+somebody else on the same host, in turns: what the packets and the attacker's own work cost is in
+both, what the ranks do about strangers in one. Told are, of each pair of neighbouring turns, ratios
+of time and of the ranks' processor time for a round: the median, and an interval that holds the
+true median with 95 % (of the ratios in order, as the sign test has it). The first third of each
+turn is left out. It takes 2 x window x pairs seconds and wants the rights to make network
+namespaces."""
 import importlib.machinery
 import importlib.util
 import math
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-OUT = ROOT / "build/bench/attack"
+from .libraries import FLAGS, HOSTS, ROOT, WORK, Unavailable
+
+OUT = WORK / "attack"
 SAID = 152  # bytes of a true rank's hello and proof
 
 
@@ -35,16 +34,16 @@ def tool():
 
 def build(dist):
     OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run([dist / "bin/mpicc", "-O2", "-o", OUT / "steady", ROOT / "bench/steady.c"], check=True)
-    subprocess.run(["gcc", "-O2", "-o", OUT / "strangers", ROOT / "bench/strangers.c"], check=True)
+    subprocess.run([dist / "bin/mpicc", *FLAGS, "-o", OUT / "steady", ROOT / "bench/steady.c"], check=True)
+    subprocess.run(["gcc", *FLAGS, "-o", OUT / "strangers", ROOT / "bench/strangers.c"], check=True)
 
 
-def inside(options):
+def inside(rate, window, pairs):
     """In the lab: overhears the ranks' start, then has them attacked. Prints the lines of both."""
     attack = tool()
     sniff, talks = attack.sniffer(), {}
-    seconds = 2 * options.window * options.pairs + 4
-    line = [ROOT / "tests/hosts/mpiexec", "-n", "2", OUT / "steady", seconds, 1024]
+    seconds = 2 * window * pairs + 4
+    line = [HOSTS / "mpiexec", "-n", "2", OUT / "steady", seconds, 1024]
     job = subprocess.Popen([str(word) for word in line], stdout=subprocess.PIPE, text=True)
     begin, at = time.monotonic(), []
     while time.monotonic() < begin + 1:
@@ -55,7 +54,7 @@ def inside(options):
     (OUT / "hellos").write_bytes(b"".join(talk[:SAID] for talk in talks.values() if len(talk) >= SAID))
     spaces = [f"/run/netns/{os.environ['LAB']}h{host}" for host in range(2)]
     where = [word for space, (host, port) in zip(spaces, at) for word in (space, f"{host}:{port}")]
-    words = [OUT / "strangers", OUT / "hellos", options.rate, options.window, options.pairs, *where]
+    words = [OUT / "strangers", OUT / "hellos", rate, window, pairs, *where]
     strangers = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=True)
     said, _ = job.communicate()
     print(strangers.stdout + "steady\n" + said, end="")
@@ -78,13 +77,14 @@ def interval(ratios):
     return statistics.median(ratios), ratios[max(k - 1, 0)], ratios[n - max(k, 1)]
 
 
-def report(text, options):
+def report(text):
+    """Lines for people."""
     windows, _, samples = text.partition("steady\n")
     windows = [(float(b), float(e), who, int(n)) for b, e, who, n in map(str.split, windows.splitlines())]
     samples = [(int(r), float(t), float(n), float(us)) for r, t, n, us in map(str.split, samples.splitlines())]
     costs = [per_round(samples, b, e) for b, e, _, _ in windows]
     came = {who: sum(w[3] for w in windows if w[2] == who) / sum(w[1] - w[0] for w in windows if w[2] == who) for who in ("ranks", "decoy")}
-    print(f"connections/s: ranks {came['ranks']:.0f}, decoy {came['decoy']:.0f}; {len(windows) // 2} pairs of {options.window:g} s")
+    yield f"connections a second: ranks {came['ranks']:.0f}, decoy {came['decoy']:.0f}; {len(windows) // 2} pairs of turns"
     for k, what in enumerate(("time of a round", "processor time of a round")):
         ratios, us = [], {"ranks": [], "decoy": []}
         for i in range(0, len(windows), 2):
@@ -93,28 +93,22 @@ def report(text, options):
             for who, cost in pair.items():
                 us[who].append(cost)
         middle, low, high = interval(ratios)
-        print(f"{what}: attacked {statistics.median(us['ranks']):.2f} us, decoy {statistics.median(us['decoy']):.2f} us; "
-              f"ratio {middle:.4f} ({low:.4f} to {high:.4f})")
+        yield (f"{what}: attacked {statistics.median(us['ranks']):.2f} us, decoy {statistics.median(us['decoy']):.2f} us; "
+               f"ratio {middle:.4f} ({low:.4f} to {high:.4f})")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=400, help="connections a second")
-    parser.add_argument("--window", type=float, default=0.3, help="seconds of a turn")
-    parser.add_argument("--pairs", type=int, default=70)
-    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help="where the library is installed")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.inside:
-        return inside(options)
-    build(options.dist)
-    words = ["--inside", "--rate", options.rate, "--window", options.window, "--pairs", options.pairs]
-    line = [ROOT / "tests/hosts/lab", "--hosts", 2, "--", sys.executable, __file__, *words]
-    env = {**os.environ, "LAB_PIN": "yes", "MPIEXEC": str(options.dist / "bin/mpiexec"), "LD_LIBRARY_PATH": str(options.dist / "lib"), "KW_STATS": "yes"}
+def cost(dist, rate, window, pairs):
+    """Measures; lines for people. Raises Unavailable where there can be no host lab."""
+    build(dist)
+    words = ["-m", "kwlab.attack", rate, window, pairs]
+    line = [HOSTS / "lab", "--hosts", 2, "--", sys.executable, *words]
+    env = {**os.environ, "LAB_PIN": "yes", "MPIEXEC": str(dist / "bin/mpiexec"), "LD_LIBRARY_PATH": str(dist / "lib"),
+           "KW_STATS": "yes", "PYTHONPATH": str(ROOT / "lab")}
     done = subprocess.run([str(word) for word in line], env=env, stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        sys.exit(done.returncode)
-    report(done.stdout, options)
+        raise Unavailable(f"the attack in the host lab ended with status {done.returncode}")
+    yield from report(done.stdout)
 
 
-main()
+if __name__ == "__main__":
+    inside(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))
