@@ -546,6 +546,7 @@ pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
     Local {
         me,
         peers: here.map(|(_, r)| Peer(r)).collect(),
+        clock: kw_sys::clock::now,
     }
 }
 

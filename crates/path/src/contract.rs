@@ -61,7 +61,7 @@ pub struct Down {
     pub reason: String,
 }
 
-/// Why memory could not be fetched or put; both mean: use another protocol for this pair from now on.
+/// Why memory could not be fetched; both mean: use another protocol for this pair from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// This path never can.
@@ -110,7 +110,8 @@ pub trait Inbound {
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
 pub use kw_proto::p2p::table::Line as CostLine;
 
-/// What a path can do, and what it costs (one way, measured at start or from the host's record).
+/// What a path can do, and what it costs one way: constants measured on one machine, corrected while the path runs where they
+/// are wrong by a factor ([`Inbound::on_repriced`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Caps {
     /// Short name.
@@ -123,8 +124,6 @@ pub struct Caps {
     pub control: CostLine,
     /// [`Path::get`], when the path has it.
     pub get: Option<CostLine>,
-    /// [`Path::put`], when the path has it.
-    pub put: Option<CostLine>,
 }
 
 /// A way for frames between this rank and others.
@@ -164,12 +163,6 @@ pub trait Path {
         len: u64,
     ) -> Result<(), Refused> {
         let _ = (from, address, into, at, len);
-        Err(Refused::Unsupported)
-    }
-
-    /// Copies `len` bytes of `buf` to `address` of the peer's memory, now.
-    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
-        let _ = (to, address, buf, len);
         Err(Refused::Unsupported)
     }
 

@@ -58,7 +58,6 @@ impl Path for SelfPath {
             copy: free,
             control: CostLine { t0: 40.0, tb: 0.0 },
             get: None,
-            put: None,
         }
     }
 

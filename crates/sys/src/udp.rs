@@ -1,10 +1,12 @@
 //! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and what the network complains of.
 //!
 //! A socket is asked for nothing that is not used: every control message that the kernel adds to what it hands over costs time.
+//! Control messages and their lengths are those of `libc`, because `rustix` knows none of these. The crate quinn-udp is not used: it reads no error
+//! queue, which tells at once that nobody listens at an address, and has the kernel add the address that each datagram was for.
 
 use crate::socket_option;
+use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt;
-use socket2::SockAddr;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
@@ -143,10 +145,9 @@ impl Sock {
     /// Sends datagrams of `size` bytes each (the last may be shorter). `false`: the socket is full, nothing was sent. Other
     /// errors are those of a network that may lose anything: the datagrams count as sent.
     pub fn send(&self, to: SocketAddr, bytes: &[u8], size: usize) -> bool {
-        let to = SockAddr::from(to);
         let train = bytes.len() > size;
         if !train || self.most.get() > 1 {
-            match self.send_train(&to, bytes, size) {
+            match self.send_train(to, bytes, size) {
                 Ok(()) => return true,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
                 // A device that does not sum, or a kernel before 4.18, cuts no trains (udp(7)).
@@ -158,17 +159,15 @@ impl Sock {
         }
         for one in bytes.chunks(size) {
             // What the socket has no room for is lost, as it may be anywhere on the way.
-            let _ = self.send_train(&to, one, size);
+            let _ = self.send_train(to, one, size);
         }
         true
     }
 
-    fn send_train(&self, to: &SockAddr, bytes: &[u8], size: usize) -> io::Result<()> {
+    fn send_train(&self, to: SocketAddr, bytes: &[u8], size: usize) -> io::Result<()> {
         let piece = [IoSlice::new(bytes)];
         let mut control: Control = [0; 16];
         let mut message = header();
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.len();
         message.msg_iov = piece.as_ptr().cast_mut().cast();
         message.msg_iovlen = piece.len() as _;
         if bytes.len() > size {
@@ -185,8 +184,14 @@ impl Sock {
                 libc::CMSG_DATA(c).cast::<u16>().write_unaligned(segment);
             }
         }
-        // SAFETY: the header points to memory of the sizes it names, which nobody writes to.
-        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
+        // SAFETY: the header points to memory of the sizes it names, which nobody writes to; the address is used in the call only.
+        let sent = unsafe {
+            to.with_sockaddr(|name, len| {
+                message.msg_name = name.cast_mut().cast();
+                message.msg_namelen = len;
+                libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0)
+            })
+        };
         match sent {
             0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -23,11 +23,6 @@ pub const GET: CostLine = CostLine {
     t0: 1300.0,
     tb: 0.068,
 };
-/// process_vm_writev.
-pub const PUT: CostLine = CostLine {
-    t0: 1300.0,
-    tb: 0.068,
-};
 
 /// The capabilities of a pair that may (or may not) copy straight between processes.
 pub fn caps(direct: bool) -> Caps {
@@ -37,6 +32,5 @@ pub fn caps(direct: bool) -> Caps {
         copy: COPY,
         control: CONTROL,
         get: direct.then_some(GET),
-        put: direct.then_some(PUT),
     }
 }

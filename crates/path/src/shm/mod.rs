@@ -6,7 +6,7 @@
 //!
 //! # Use
 //! ```text
-//! let local = Local { me, peers };                       // peers: all ranks of the job on this host, ascending
+//! let local = Local { me, peers, clock };                // peers: all ranks of the job on this host, ascending
 //! // on the first of them:
 //! let lead = ShmPath::lead(&local)?;                     // puts lead.address() into the key-value space; fence
 //! let path = lead.serve(&key, patience)?;                // blocks until all others have joined
@@ -40,9 +40,8 @@ use std::sync::atomic::Ordering;
 use kw_base::{Peer, Tick};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
-use kw_sys::clock;
 use kw_sys::doorbell::{self, Post, Ringer};
-use kw_sys::process_vm::{self, Way};
+use kw_sys::process_vm;
 
 use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
 pub use join::{Lead, Local, ShmError};
@@ -95,6 +94,7 @@ pub struct ShmPath {
     /// The word other ranks fetch to see whether they may.
     secret: Box<u64>,
     closed: bool,
+    clock: fn() -> Tick,
     /// When this rank next looks how ranks lie on processors.
     next_look: Tick,
 }
@@ -109,7 +109,10 @@ impl ShmPath {
             index[p.idx()] = i as u32;
         }
         let links = (0..local.peers.len())
-            .map(|i| Link::new(local.peers[i], segment.lane(me, i), segment.lane(i, me)))
+            .map(|i| {
+                let lanes = (segment.lane(me, i), segment.lane(i, me));
+                Link::new(local.peers[i], lanes, local.clock)
+            })
             .collect();
         let bell = Bell {
             segment: segment.clone(),
@@ -128,6 +131,7 @@ impl ShmPath {
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             secret,
             closed: false,
+            clock: local.clock,
             next_look: Tick::default(),
             segment,
         };
@@ -352,7 +356,7 @@ impl ShmPath {
         }
     }
 
-    /// Tries once whether we may copy straight from and to the peer's memory.
+    /// Tries once whether we may copy straight from the peer's memory.
     #[cold]
     fn try_direct(&mut self, i: usize) -> Result<(), Refused> {
         let rank_info = self.segment.rank_info(i);
@@ -372,16 +376,14 @@ impl ShmPath {
         }
     }
 
-    fn direct(
+    /// Copies `len` bytes at `address` of the memory of the peer at `i` to `buf`.
+    fn fetch(
         &mut self,
-        way: Way,
-        peer: Peer,
+        i: usize,
         address: u64,
-        buf: &Buf,
-        at: u64,
+        (buf, at): (&Buf, u64),
         len: u64,
     ) -> Result<(), Refused> {
-        let i = self.local(peer) as usize;
         if i >= self.links.len() {
             return Err(Refused::Unsupported);
         }
@@ -391,7 +393,7 @@ impl ShmPath {
             None => self.try_direct(i)?,
         }
         let pid = self.segment.rank_info(i).pid.load(Ordering::Relaxed) as i32;
-        process_vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
+        process_vm::fetch(pid, address, buf, at, len).map_err(|errno| {
             self.links[i].direct = Some(false);
             Refused::Denied(errno)
         })
@@ -473,15 +475,11 @@ impl Path for ShmPath {
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
-        let begin = clock::now();
-        self.direct(Way::Fetch, from, address, into, at, len)?;
+        let begin = (self.clock)();
         let i = self.local(from) as usize;
+        self.fetch(i, address, (into, at), len)?;
         self.links[i].copy_rate.fetched(begin, len);
         Ok(())
-    }
-
-    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
-        self.direct(Way::Put, to, address, buf, 0, len)
     }
 
     fn pending(&self) -> bool {

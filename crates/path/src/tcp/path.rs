@@ -17,7 +17,6 @@ impl Path for TcpPath {
             copy: line(60.0, 0.06),
             control: line(4_200.0, 0.0),
             get: None,
-            put: None,
         }
     }
 

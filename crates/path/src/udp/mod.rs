@@ -315,7 +315,6 @@ impl Path for UdpPath {
             copy: line(60.0, 0.06),
             control: line(4_400.0, 0.0),
             get: None,
-            put: None,
         }
     }
 

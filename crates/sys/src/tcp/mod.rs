@@ -1,24 +1,24 @@
 //! Non-blocking TCP sockets that send from and receive into message buffers without a copy in between.
 //!
-//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error.
+//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error. The
+//! system is asked through `rustix`; through `libc` only where that has no such call: memory that a [`Buf`] names by address, and what
+//! Linux alone tells of a connection.
 
 use crate::buf::Buf;
 use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use rustix::io::Errno;
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt,
+};
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Most pieces of memory that one system call gathers or scatters.
-const MAX_RUNS: usize = 64;
-/// How much of a buffer in pieces one system call covers.
-const RUN_WINDOW: u64 = 256 << 10;
-/// How much of a buffer in pieces is looked at to judge the rest.
-const PROBE: u64 = 16 << 10;
-/// Pieces shorter than this on average are packed: the kernel's work for a piece exceeds a copy.
-const SMALL_RUN: u64 = 512;
+mod runs;
+
+use runs::{Runs, fits};
+
 /// How much is packed for one system call.
 const PACK_WINDOW: u64 = 64 << 10;
 
@@ -130,7 +130,7 @@ impl Sock {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match net::accept_with(&self.fd, flags) {
             Ok(fd) => Sock::tuned(fd).map(Some),
-            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(Errno::AGAIN) => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
@@ -145,7 +145,7 @@ impl Sock {
             net::bind(&fd, &SocketAddr::new(from, 0))?;
         }
         match net::connect(&fd, &addr) {
-            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Sock::tuned(fd),
+            Ok(()) | Err(Errno::INPROGRESS) => Sock::tuned(fd),
             Err(e) => Err(e.into()),
         }
     }
@@ -164,7 +164,7 @@ impl Sock {
     pub fn there(&self) -> io::Result<SocketAddr> {
         match net::getpeername(&self.fd)? {
             Some(addr) => Ok(SocketAddr::try_from(addr)?),
-            None => Err(rustix::io::Errno::NOTCONN.into()),
+            None => Err(Errno::NOTCONN.into()),
         }
     }
 
@@ -174,7 +174,7 @@ impl Sock {
             Err(e) => Err(e.into()),
             Ok(()) => match net::getpeername(&self.fd) {
                 Ok(_) => Ok(Connect::Made),
-                Err(rustix::io::Errno::NOTCONN) => Ok(Connect::Pending),
+                Err(Errno::NOTCONN) => Ok(Connect::Pending),
                 Err(e) => Err(e.into()),
             },
         }
@@ -224,13 +224,13 @@ impl Sock {
     /// of three quarters of that, whether it is still there. A process that is stopped or busy answers nothing itself, but its
     /// kernel does.
     pub fn watch(&self, limit: Duration) -> io::Result<()> {
-        let seconds = limit.as_secs().max(4) as u32;
-        self.set_int(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds * 3 / 4)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, seconds / 4)?;
-        let millis = seconds * 1000;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)
+        let seconds = limit.as_secs().max(4);
+        sockopt::set_socket_keepalive(&self.fd, true)?;
+        sockopt::set_tcp_keepidle(&self.fd, Duration::from_secs(seconds * 3 / 4))?;
+        sockopt::set_tcp_keepintvl(&self.fd, Duration::from_secs(1))?;
+        sockopt::set_tcp_keepcnt(&self.fd, seconds as u32 / 4)?;
+        let millis = seconds as u32 * 1000;
+        Ok(sockopt::set_tcp_user_timeout(&self.fd, millis)?)
     }
 
     /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a connection that has ended.
@@ -311,16 +311,11 @@ impl Sock {
     /// Sends what fits of `data`; zero when nothing does.
     #[inline]
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
-        // SAFETY: the pointer and length are those of a slice.
-        let n = unsafe {
-            libc::send(
-                self.fd.as_raw_fd(),
-                data.as_ptr().cast(),
-                data.len(),
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        sent(n)
+        match net::send(&self.fd, data, SendFlags::NOSIGNAL) {
+            Ok(n) => Ok(n),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in
@@ -345,7 +340,7 @@ impl Sock {
             return self.send_packed(head, buf, from, len);
         }
         let mut at = from + len;
-        while buf.contiguous().is_some() && at < cuts.end && runs.len < MAX_RUNS {
+        while buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
             let piece = cuts.every.min(cuts.end - at);
             runs.push(cuts.mark.as_ptr() as usize, cuts.mark.len());
             runs.gather(buf, at, piece);
@@ -354,7 +349,7 @@ impl Sock {
         // SAFETY: a zeroed msghdr is an empty one.
         let mut msg: libc::msghdr = unsafe { std::mem::zeroed() };
         msg.msg_iov = runs.as_mut_ptr();
-        msg.msg_iovlen = runs.len as _;
+        msg.msg_iovlen = runs.len() as _;
         // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the kernel reads them only.
         let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &msg, libc::MSG_NOSIGNAL) };
         sent(n)
@@ -373,9 +368,12 @@ impl Sock {
     /// Receives into a slice.
     #[inline]
     pub fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
-        // SAFETY: the pointer and length are those of a mutable slice.
-        let n = unsafe { libc::recv(self.fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
-        got(n)
+        match net::recv(&self.fd, into, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Got::End),
+            Ok((n, _)) => Ok(Got::Bytes(n)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Got::Nothing),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in small
@@ -399,17 +397,13 @@ impl Sock {
         if !runs.gather(buf, at, len) {
             return None;
         }
-        if runs.bytes as u64 == len {
+        if runs.bytes() as u64 == len {
             runs.push(rest.as_mut_ptr() as usize, rest.len());
         }
         // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the protocol, and in `rest`.
-        let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len as i32) };
+        let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len() as i32) };
         Some(got(n))
     }
-}
-
-fn fits(buf: &Buf, at: u64, len: u64) -> usize {
-    len.min(buf.len().saturating_sub(at)) as usize
 }
 
 /// Whether a socket could not be made because too many files are open.
@@ -444,158 +438,5 @@ fn got(n: isize) -> io::Result<Got> {
     }
 }
 
-/// Pieces of memory for one system call, on the stack.
-struct Runs {
-    list: [MaybeUninit<libc::iovec>; MAX_RUNS + 2],
-    len: usize,
-    bytes: usize,
-}
-
-impl Runs {
-    fn new() -> Runs {
-        Runs {
-            list: [const { MaybeUninit::uninit() }; MAX_RUNS + 2],
-            len: 0,
-            bytes: 0,
-        }
-    }
-
-    fn push(&mut self, at: usize, len: usize) {
-        self.list[self.len].write(libc::iovec {
-            iov_base: at as *mut libc::c_void,
-            iov_len: len,
-        });
-        self.len += 1;
-        self.bytes += len;
-    }
-
-    /// Adds a range of a buffer; of one that lies in pieces only so much as there is room for. `false`, and nothing added,
-    /// when the pieces are so small that copying is cheaper.
-    fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
-        if let Some(base) = buf.contiguous() {
-            self.push(base.wrapping_add(from as usize), fits(buf, from, len));
-            return true;
-        }
-        let mut pieces = 0;
-        let probe = len.min(PROBE);
-        buf.runs(from, probe, &mut |_, _| pieces += 1);
-        if probe / pieces.max(1) < SMALL_RUN {
-            return false;
-        }
-        let room = self.len + MAX_RUNS;
-        buf.runs(from, len.min(RUN_WINDOW), &mut |p, n| {
-            if self.len < room {
-                self.push(p, n);
-            }
-        });
-        true
-    }
-
-    fn as_mut_ptr(&mut self) -> *mut libc::iovec {
-        self.list.as_mut_ptr().cast()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::Ipv4Addr;
-
-    /// Two ends of a connection, both non-blocking.
-    fn pair() -> (Sock, Sock) {
-        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let a = Sock::connect(None, at).unwrap();
-        let b = loop {
-            if let Some(b) = l.accept().unwrap() {
-                break b;
-            }
-        };
-        while a.connecting().unwrap() == Connect::Pending {}
-        (a, b)
-    }
-
-    #[test]
-    fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
-        let (a, b) = pair();
-        let from = Buf::alloc(1000);
-        from.write(0, &[5; 1000]);
-        assert_eq!(a.send_with(b"head", &from, 10, 900).unwrap(), 904);
-        let mut head = [0; 4];
-        while b.recv(&mut head).unwrap() == Got::Nothing {}
-        assert_eq!(&head, b"head");
-        let (to, mut rest) = (Buf::alloc(900), [0; 8]);
-        let got = b.recv_into(&to, 0, 900, &mut rest).unwrap().unwrap();
-        assert_eq!(got, Got::Bytes(900));
-        let mut bytes = [0; 900];
-        to.read(0, &mut bytes);
-        assert_eq!(bytes, [5; 900]);
-        drop(a);
-        while b.recv(&mut head).unwrap() == Got::Nothing {}
-        assert_eq!(b.recv(&mut head).unwrap(), Got::End);
-    }
-
-    /// Two ends that have answered each other for a while, as a rule: acknowledgements ride on answers.
-    fn talked() -> (Sock, Sock) {
-        let (a, b) = pair();
-        let mut byte = [0];
-        for _ in 0..40 {
-            for (from, to) in [(&a, &b), (&b, &a)] {
-                assert_eq!(from.send(&[1]).unwrap(), 1);
-                while to.recv(&mut byte).unwrap() == Got::Nothing {}
-            }
-        }
-        (a, b)
-    }
-
-    /// The first of two short packets is read; whether the second came with it or waits, and whether it is there after `then`.
-    fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
-        a.set_joining(true).unwrap();
-        let mut bytes = [0; 8];
-        a.send(&[1]).unwrap();
-        while b.recv(&mut bytes[..1]).unwrap() == Got::Nothing {}
-        a.send(&[2]).unwrap();
-        let waits = b.recv(&mut bytes).unwrap() == Got::Nothing;
-        then();
-        let comes = b.recv(&mut bytes).unwrap() == Got::Bytes(1);
-        a.set_joining(false).unwrap();
-        (waits, comes)
-    }
-
-    #[test]
-    fn what_waits_to_be_joined_goes_when_what_was_read_is_acknowledged_or_joining_ends() {
-        // Each may come a little later, or for another reason; not every time.
-        let (mut acknowledged, mut ended) = (false, false);
-        for _ in 0..50 {
-            let (a, b) = talked();
-            acknowledged |= joined(&a, &b, || b.acknowledge()) == (true, true);
-            let (a, b) = talked();
-            ended |= joined(&a, &b, || a.set_joining(false).unwrap()) == (true, true);
-        }
-        assert!(acknowledged && ended);
-    }
-
-    #[test]
-    fn within_a_machine_neither_end_is_paced() {
-        let (a, b) = pair();
-        for end in [&a, &b] {
-            assert_eq!(sockopt::tcp_congestion(end).unwrap(), "reno");
-        }
-    }
-
-    #[test]
-    fn a_refused_connect_says_so() {
-        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        drop(l);
-        let outcome = Sock::connect(None, at).and_then(|s| {
-            loop {
-                if s.connecting()? == Connect::Made {
-                    return Ok(());
-                }
-            }
-        });
-        assert_eq!(
-            outcome.unwrap_err().kind(),
-            io::ErrorKind::ConnectionRefused
-        );
-    }
-}
+mod tests;
