@@ -6,7 +6,7 @@
 
 use crate::polled::Sleep;
 use kw_path::shm;
-use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
+use kw_sys::doorbell::{Doorbell, DoorbellSlot, Mode, Own};
 use kw_sys::epoll_set::{EpollSet, WakeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -161,7 +161,10 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, sockets: Option<OwnedFd>) -> io::Result<EpollSet> {
+fn nest<K: AsRef<DoorbellSlot>>(
+    bell: &Doorbell<K>,
+    sockets: Option<OwnedFd>,
+) -> io::Result<EpollSet> {
     let own = bell.fd()?;
     match &sockets {
         Some(sockets) => EpollSet::new(&[own, sockets.as_fd()]),

@@ -279,7 +279,7 @@ impl Board {
     fn ring(&self) {
         for place in (0..self.n).filter(|&p| p != self.of.me) {
             if self.watching(place).load(Ordering::Relaxed) == self.of.me as u32 + 1 {
-                self.of.ringer.ring(self.of.segment.post(place));
+                self.of.ringer.ring(self.of.segment.doorbell_slot(place));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kw_base::{Peer, Tick};
 use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
-use kw_sys::doorbell::Post;
+use kw_sys::doorbell::DoorbellSlot;
 
 use super::bulk::{Drainer, Filler};
 use super::copy_rate::CopyRate;
@@ -120,8 +120,8 @@ impl Link {
 
     /// The peer's doorbell.
     #[inline(always)]
-    pub fn post(&self) -> &Post {
-        self.out.memory().post()
+    pub fn doorbell_slot(&self) -> &DoorbellSlot {
+        self.out.memory().doorbell_slot()
     }
 
     /// Whether frames wait.

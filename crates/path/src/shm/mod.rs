@@ -13,7 +13,7 @@
 //! // on the others, after the fence:
 //! let path = ShmPath::join(&local, &key, &address)?;
 //!
-//! let bell: Arc<Doorbell> = path.doorbell();             // kw_sys::doorbell::Doorbell<Bell>
+//! let bell: Arc<Doorbell> = path.doorbell();             // kw_sys::doorbell::Doorbell<MappedSlot>
 //! // to sleep:  poll until nothing moves; bell.arm(Mode::Futex); poll again; if nothing moved bell.sleep(timeout)
 //! //            else bell.disarm().
 //! // in epoll:  let fd = bell.fd()?; ...; bell.arm(Mode::Fd); poll again; epoll_wait; bell.clear().
@@ -40,7 +40,7 @@ use std::sync::atomic::Ordering;
 use kw_base::{Peer, Tick};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
-use kw_sys::doorbell::{self, Post, Ringer};
+use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
 use kw_sys::process_vm;
 
 use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
@@ -59,20 +59,20 @@ const STRANGER: u32 = u32::MAX;
 
 /// Keeps the segment mapped for a doorbell.
 #[derive(Debug)]
-pub struct Bell {
+pub struct MappedSlot {
     segment: Arc<Segment>,
     me: usize,
 }
 
-impl AsRef<Post> for Bell {
+impl AsRef<DoorbellSlot> for MappedSlot {
     #[inline]
-    fn as_ref(&self) -> &Post {
-        self.segment.post(self.me)
+    fn as_ref(&self) -> &DoorbellSlot {
+        self.segment.doorbell_slot(self.me)
     }
 }
 
 /// This rank's doorbell.
-pub type Doorbell = doorbell::Doorbell<Bell>;
+pub type Doorbell = doorbell::Doorbell<MappedSlot>;
 
 /// Shared memory between the ranks of one host; see the module.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl ShmPath {
                 Link::new(local.peers[i], lanes, local.clock)
             })
             .collect();
-        let bell = Bell {
+        let bell = MappedSlot {
             segment: segment.clone(),
             me,
         };
@@ -136,11 +136,11 @@ impl ShmPath {
             segment,
         };
         path.segment.enter();
-        path.leave_card();
+        path.publish_rank_info();
         Ok(path)
     }
 
-    fn leave_card(&self) {
+    fn publish_rank_info(&self) {
         let rank_info = self.segment.rank_info(self.me);
         rank_info.secret.store(*self.secret, Ordering::Relaxed);
         let cpu = kw_sys::cpus::allowed().first().map_or(0, |c| c + 1);
@@ -202,7 +202,7 @@ impl ShmPath {
     #[inline(always)]
     fn ring(&mut self, i: usize) {
         self.segment.fence();
-        if self.ringer.ring(self.links[i].post()) {
+        if self.ringer.ring(self.links[i].doorbell_slot()) {
             self.rings += 1;
         }
     }

@@ -47,15 +47,17 @@ impl ShmPath {
     }
 
     fn note(&self, now: Tick, cpu: usize) {
-        let seat = &self.segment.rank_info(self.me).seat;
+        let cpu_slot = &self.segment.rank_info(self.me).cpu_slot;
         // It publishes nothing, and orders nothing.
-        seat.store(noted(now, cpu), Ordering::Relaxed);
+        cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
     }
 
     /// The processor of every rank of the host; `None` while some rank's note is not fresh.
     fn seats(&self, now: Tick) -> Option<Vec<usize>> {
-        let seat = |i| self.segment.rank_info(i).seat.load(Ordering::Relaxed);
-        (0..self.links.len()).map(|i| read(seat(i), now)).collect()
+        let cpu_slot = |i| self.segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
+        (0..self.links.len())
+            .map(|i| read(cpu_slot(i), now))
+            .collect()
     }
 }
 

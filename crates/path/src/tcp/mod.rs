@@ -57,7 +57,7 @@
 //! | `path`, `progress` | what the engine calls; a turn of reading and sending |
 //! | `net` | what all parts work on: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
 //! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what of a link outlives it |
-//! | `reader`, `inflow`, `outbox`, `unacked`, `traffic` | of a link: what comes in, what waits to be sent, what is not acknowledged |
+//! | `reader`, `inflow`, `outbox`, `unacked`, `bulk_detector` | of a link: what comes in, what waits to be sent, what is not acknowledged |
 //! | `socket` | what these ask of a socket, and a socket for tests |
 //! | `connector`, `dial`, `attempt` | calling a peer: all its addresses, one of them |
 //! | `acceptor` | being called: who stands there and has not proven the key |
@@ -70,6 +70,7 @@
 mod acceptor;
 mod ack_timer;
 mod attempt;
+mod bulk_detector;
 mod connection_limit;
 mod connector;
 mod dial;
@@ -91,7 +92,6 @@ mod socket;
 mod stream;
 mod stripe;
 mod striping;
-mod traffic;
 mod tuning;
 mod unacked;
 mod unacked_timeout;

@@ -216,16 +216,16 @@ impl Peers {
     #[inline]
     pub fn looked(&mut self) {
         self.lists.looked();
-        if !self.lists.joining.is_empty() {
-            self.send_each();
+        if !self.lists.coalescing.is_empty() {
+            self.stop_coalescing();
         }
     }
 
     #[cold]
-    fn send_each(&mut self) {
-        for peer in self.lists.joining.take() {
+    fn stop_coalescing(&mut self) {
+        for peer in self.lists.coalescing.take() {
             if let Some(link) = self.link_mut(peer) {
-                link.send_each();
+                link.stop_coalescing();
             }
         }
     }
@@ -262,7 +262,7 @@ impl Peers {
             link.stream_mut().drop_queue();
             false
         });
-        self.lists.note_owing(peer, link);
+        self.lists.note_unacked(peer, link);
         sent
     }
 
@@ -311,10 +311,10 @@ impl Peers {
     }
 
     /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any more.
-    pub fn settle<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
-        let before = self.lists.owing.len();
+    pub fn reap_acks<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
+        let before = self.lists.unacked.len();
         for i in (0..before).rev() {
-            let Some(peer) = self.lists.owing.get(i) else {
+            let Some(peer) = self.lists.unacked.get(i) else {
                 continue;
             };
             let owes = self
@@ -323,30 +323,30 @@ impl Peers {
                 .is_some_and(|slot| match slot {
                     Slot::Up(link) => {
                         let (unacked, sock) = link.unacked();
-                        unacked.settle(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
-                        unacked.owes()
+                        unacked.reap_acks(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
+                        unacked.awaits_ack()
                     }
                     _ => false,
                 });
             if !owes {
-                self.lists.owing.remove(peer);
+                self.lists.unacked.remove(peer);
             }
         }
-        before > self.lists.owing.len()
+        before > self.lists.unacked.len()
     }
 
     /// Bytes that lie where they were lent, and that somebody wants back.
-    pub fn owed(&self) -> u64 {
-        let owing = self.lists.owing.iter().filter_map(|p| self.link(p));
-        owing.map(|l| l.stream().unacked().owed()).sum()
+    pub fn unacked_bytes(&self) -> u64 {
+        let owing = self.lists.unacked.iter().filter_map(|p| self.link(p));
+        owing.map(|l| l.stream().unacked().lent()).sum()
     }
 
     /// Copies what somebody wants back; says who can be told so.
-    pub fn own_all(&mut self, told: &mut Vec<(Peer, u64)>) {
-        for peer in self.lists.owing.iter() {
+    pub fn copy_unacked(&mut self, told: &mut Vec<(Peer, u64)>) {
+        for peer in self.lists.unacked.iter() {
             if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
                 let (unacked, sock) = link.unacked();
-                told.extend(unacked.own(sock).into_iter().map(|c| (peer, c)));
+                told.extend(unacked.copy_out(sock).into_iter().map(|c| (peer, c)));
             }
         }
     }
@@ -360,7 +360,7 @@ impl Peers {
         for &given in all {
             unacked.give_back(given, sock, |cookie| inbound.on_sent(peer, cookie));
         }
-        self.lists.note_owing(peer, link);
+        self.lists.note_unacked(peer, link);
     }
 
     /// A peer whose link has no connection is called.
@@ -384,7 +384,7 @@ impl Peers {
         self.lists.dialing.remove(peer);
         let watch = way_to_watch(&self.lists.live, tuning)(Interest::Read);
         link.be_watched(watcher.poller(), Token::Link(peer).bits(), watch)?;
-        self.lists.note_owing(peer, &link);
+        self.lists.note_unacked(peer, &link);
         self.slots[peer.idx()] = Slot::Up(Box::new(link));
         if self.lists.live.len() == tuning.few_links + 1 {
             self.watch_all(watcher.poller())?;

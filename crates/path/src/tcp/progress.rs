@@ -12,7 +12,7 @@ impl TcpPath {
     /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         self.net.peers.looked();
-        let moved = self.settle(inbound);
+        let moved = self.reap_acks(inbound);
         let moved = self.look(now, inbound) | moved;
         self.end_turn(inbound) | moved
     }
@@ -29,10 +29,12 @@ impl TcpPath {
             net.striping.arm(batch, &net.watcher);
         }
         match who {
-            _ if net.peers.lists().owing.is_empty() => self.acks.look_no_more(&mut net.watcher),
-            Asleep::Waiting => self.acks.own_all(&mut net.peers, &mut net.watcher),
-            Asleep::Serving => self.acks.look_no_more(&mut net.watcher),
-            Asleep::Stepping => self.acks.look_later(now, &mut net.peers, &mut net.watcher),
+            _ if net.peers.lists().unacked.is_empty() => self.acks.cancel_look(&mut net.watcher),
+            Asleep::Waiting => self.acks.copy_unacked(&mut net.peers, &mut net.watcher),
+            Asleep::Serving => self.acks.cancel_look(&mut net.watcher),
+            Asleep::Stepping => self
+                .acks
+                .schedule_look(now, &mut net.peers, &mut net.watcher),
         }
     }
 
@@ -47,7 +49,7 @@ impl TcpPath {
         self.net.peers.looked();
         let backlog = !self.net.peers.lists().backlog.is_empty();
         let moved = backlog && self.net.flush(inbound);
-        moved | self.settle(inbound)
+        moved | self.reap_acks(inbound)
     }
 
     /// Then what is under way in pieces.
@@ -58,10 +60,13 @@ impl TcpPath {
 
     /// Tells those whose payload is acknowledged.
     #[inline]
-    fn settle<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    fn reap_acks<I: Inbound>(&mut self, inbound: &mut I) -> bool {
         let net = &mut self.net;
-        let owing = !net.peers.lists().owing.is_empty();
-        owing && self.acks.settle(&mut net.peers, &net.local.tuning, inbound)
+        let owing = !net.peers.lists().unacked.is_empty();
+        owing
+            && self
+                .acks
+                .reap_acks(&mut net.peers, &net.local.tuning, inbound)
     }
 
     /// Asks the poller and serves what it names.

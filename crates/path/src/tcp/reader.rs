@@ -4,12 +4,12 @@
 //! what brings the bytes ([`Socket`]), so its tests tear frames wherever they like.
 
 use super::Tuning;
+use super::bulk_detector::BulkDetector;
 use super::disconnect::End;
 use super::inflow::Inflow;
 use super::segmented;
 use super::socket::Socket;
 use super::stripe::{LinkStripes, piece_of};
-use super::traffic::TrafficMix;
 use crate::contract::{Down, Inbound};
 use kw_base::Peer;
 use kw_proto::stripe::Piece;
@@ -60,7 +60,7 @@ pub struct FrameReader {
     segment: u64,
     /// Bytes of the stream that came.
     received: u64,
-    arrives: TrafficMix,
+    incoming: BulkDetector,
     hurried: bool,
     farewell: Farewell,
 }
@@ -110,12 +110,12 @@ impl FrameReader {
 
     /// Bytes of a payload between two wake-ups.
     pub fn part(&self, tuning: &Tuning) -> u32 {
-        self.arrives.part(tuning)
+        self.incoming.part(tuning)
     }
 
     /// Bytes of a payload that are certain to come: where short frames may pass it, up to the end of its segment.
     pub fn awaited(&self) -> u64 {
-        let rest = |f: &Inflow| match self.arrives.is_bulk() {
+        let rest = |f: &Inflow| match self.incoming.is_bulk() {
             true => f.rest(),
             false => f.rest_of_segment(),
         };
@@ -218,7 +218,7 @@ impl FrameReader {
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
             self.hurried = bytes[1] & AHEAD != 0;
             if self.paused.is_some() && head.kind != Kind::More {
-                self.arrives.short_frame();
+                self.incoming.short_frame();
             }
             let (len, room) = (head.body_len(), body.len() as u64);
             let whole = !segmented(head.kind) || len <= self.segment;
@@ -274,7 +274,7 @@ impl FrameReader {
     ) {
         let (landing, len) = (inbound.on_head(peer, head), head.body_len());
         if !whole {
-            self.arrives.payload();
+            self.incoming.payload();
         }
         let stop = if whole { len } else { self.segment };
         self.inflow = Some(Inflow::new(landing, len, stop));

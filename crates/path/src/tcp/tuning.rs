@@ -25,7 +25,7 @@
 //! | 256 KB | | 520 to 670 |
 //! | 512 KB | | 430 to 570 |
 //!
-//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`traffic`).
+//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`bulk_detector`).
 //!
 //! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each takes 250 for 1 MB and 980 for 4 MB, one for all
 //! segments up to 2 MB (`send_chunk`) 194 and 630; a loop over `send` and `recv` 135 and 510. The first segment in the same call: 1 MB 150 instead of
@@ -52,8 +52,8 @@ pub struct Tuning {
     /// Payloads up to this size are put behind their header before they are sent: one piece is cheaper for the kernel
     /// than two.
     pub send_joined: usize,
-    /// Frames with payloads of up to `send_joined` bytes that go one by one before those that follow are joined (see `ahead`).
-    pub ahead: u32,
+    /// Frames with payloads of up to `send_joined` bytes that go one by one before those that follow are joined (see `link::coalesce`).
+    pub coalesce_after: u32,
     /// Most payload bytes for one system call, in as many segments as that takes.
     pub send_chunk: u64,
     /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the event thread once; at least 4 KB. Part of the wire: the same on both sides.
@@ -69,7 +69,7 @@ pub struct Tuning {
     /// Between two wake-ups of the event thread for a long payload, where short frames pass it: bytes that the kernel may hold unsent (between hosts;
     /// the other thing that an answer may have to wait for), and bytes of the segment that wait in the socket while the event thread sleeps.
     pub part: u32,
-    /// The same where long payloads go alone (see `traffic`).
+    /// The same where long payloads go alone (see `bulk_detector`).
     pub part_alone: u32,
     /// Payloads up to this size are copied when they are sent, because they may be wanted again; longer ones stay where they are.
     pub copied: u64,
@@ -101,7 +101,7 @@ impl Default for Tuning {
             read_head: 2 << 10,
             large: 32 << 10,
             send_joined: 2 << 10,
-            ahead: 8,
+            coalesce_after: 8,
             send_chunk: 2 << 20,
             segment: 256 << 10,
             segment_loopback: u64::MAX,

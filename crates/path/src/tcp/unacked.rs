@@ -59,12 +59,12 @@ impl Unacked {
 
     /// Whether somebody waits for an acknowledgement.
     #[inline]
-    pub fn owes(&self) -> bool {
+    pub fn awaits_ack(&self) -> bool {
         self.kept.as_ref().is_some_and(|k| k.owes())
     }
 
     /// Bytes that lie where they were lent, and that somebody wants back.
-    pub fn owed(&self) -> u64 {
+    pub fn lent(&self) -> u64 {
         self.kept.as_ref().map_or(0, |k| k.owed())
     }
 
@@ -186,7 +186,7 @@ impl Unacked {
     }
 
     /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
-    pub fn settle<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
+    pub fn reap_acks<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
         let Some(kept) = &mut self.kept else {
             return;
         };
@@ -203,7 +203,7 @@ impl Unacked {
     }
 
     /// Copies what somebody waits for: nobody will look for acknowledgements. Who they are.
-    pub fn own<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
+    pub fn copy_out<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
         let mut all = Vec::new();
         if let Some(kept) = &mut self.kept {
             forget(kept, sock, |cookie| all.push(cookie));
@@ -233,7 +233,7 @@ impl Unacked {
 
 /// Forgets what the peer's kernel has acknowledged.
 fn forget<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, done: impl FnMut(u64)) {
-    // A system that does not say leaves it to `own`.
+    // A system that does not say leaves it to `copy_out`.
     if let Ok(unacknowledged) = sock.unacknowledged() {
         let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
         kept.release(acknowledged, done);
@@ -304,18 +304,18 @@ mod tests {
             send(&mut unacked, &sock, tuning.copied, &tuning),
             Sent::Done
         );
-        assert!(!unacked.owes());
+        assert!(!unacked.awaits_ack());
         assert_eq!(
             send(&mut unacked, &sock, tuning.copied + 1, &tuning),
             Sent::Queued
         );
-        assert!(unacked.owes() && unacked.owed() > tuning.copied);
+        assert!(unacked.awaits_ack() && unacked.lent() > tuning.copied);
         let mut told: Vec<u64> = Vec::new();
         sock.acknowledged.set(sock.sent.borrow().len() - 1);
         // All but one byte: that is copied in its owner's place.
         for _ in 0..tuning.hasty_polls {
             assert!(told.is_empty());
-            unacked.settle(&sock, &tuning, |c| told.push(c));
+            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
         }
         assert_eq!((told, unacked.len()), (vec![7], 1));
         sock.acknowledged.set(sock.sent.borrow().len());
@@ -334,10 +334,10 @@ mod tests {
         let mut told: Vec<u64> = Vec::new();
         for poll in 1..=tuning.patient_polls {
             assert!(told.is_empty(), "before poll {poll}");
-            unacked.settle(&sock, &tuning, |c| told.push(c));
+            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
         }
         assert_eq!(told, [7]);
-        assert!(unacked.own(&sock).is_empty(), "nobody waits any more");
+        assert!(unacked.copy_out(&sock).is_empty(), "nobody waits any more");
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         let tuning = Tuning::default();
         let (mut unacked, sock) = (Unacked::new(false), Fake::default());
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Done);
-        assert_eq!((unacked.len(), unacked.owes()), (0, false));
+        assert_eq!((unacked.len(), unacked.awaits_ack()), (0, false));
         let mut told = Vec::new();
         unacked.give_back((9, 0), &sock, |c| told.push(c));
         assert_eq!(told, [9]);

@@ -63,9 +63,7 @@ impl UdpPath {
 
     #[inline]
     fn note(&mut self, peer: Peer) {
-        if self.heard.last() != Some(&peer) && !self.heard.contains(&peer) {
-            self.heard.push(peer);
-        }
+        self.heard.insert(peer);
     }
 
     /// A word of a handshake.
@@ -141,7 +139,7 @@ impl UdpPath {
                 inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
             }
             if !link.is_busy() {
-                self.busy.retain(|&p| p != peer);
+                self.busy.remove(peer);
             }
             self.push(peer, now, false);
         }

@@ -53,6 +53,7 @@ pub use tune::Tuning;
 
 use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::peer_set::PeerSet;
 use call::Call;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Identity;
@@ -103,15 +104,15 @@ pub struct UdpPath {
     desk: Desk,
     slots: Vec<Slot>,
     /// Peers whose slot is `Up`.
-    live: Vec<Peer>,
+    live: PeerSet,
     /// Peers whose slot is `Calling`.
-    calling: Vec<Peer>,
+    calling: PeerSet,
     /// Peers to whom something has not arrived yet.
-    busy: Vec<Peer>,
+    busy: PeerSet,
     /// Peers that have been heard and may be sent to.
-    heard: Vec<Peer>,
+    heard: PeerSet,
     /// Peers for whom the socket had no room.
-    held: Vec<Peer>,
+    held: PeerSet,
     /// When they are tried again, if nothing comes before.
     retry: Tick,
     /// When some connection or call wants to be looked at.
@@ -148,7 +149,7 @@ impl UdpPath {
     /// Which of our addresses and of the peers' the connections use that this rank made.
     pub fn network(&self) -> Vec<String> {
         let lines = self.live.iter().filter_map(|peer| {
-            let Slot::Up(link) = self.slot(*peer)? else {
+            let Slot::Up(link) = self.slot(peer)? else {
                 return None;
             };
             let here = self.socks[link.way.sock].at().ip();
@@ -177,7 +178,9 @@ impl UdpPath {
         let now = (self.clock)();
         let mut held = vec![false; self.socks.len()];
         for i in 0..self.live.len() {
-            let peer = self.live[i];
+            let Some(peer) = self.live.get(i) else {
+                continue;
+            };
             self.push(peer, now, true);
             if let Slot::Up(link) = &self.slots[peer.idx()] {
                 held[link.way.sock] |= link.is_held();
@@ -212,8 +215,8 @@ impl UdpPath {
         let sock = &self.socks[link.way.sock];
         let moved = link.flush(now, sock, &mut self.batch, self.tuning.batch, idle);
         self.next = self.next.min(link.next());
-        if link.is_held() && !self.held.contains(&peer) {
-            self.held.push(peer);
+        if link.is_held() {
+            self.held.insert(peer);
         }
         moved
     }
@@ -237,7 +240,7 @@ impl UdpPath {
             let caller = Caller::new(&self.identity, self.me.0, to.0, nonce, longest);
             let call = Call::new(caller, addresses, (self.clock)());
             self.slots[to.idx()] = Slot::Calling(Box::new(call));
-            self.calling.push(to);
+            self.calling.insert(to);
         }
         match &mut self.slots[to.idx()] {
             Slot::Calling(call) => {
@@ -267,11 +270,11 @@ impl UdpPath {
             _ => Queue::default(),
         };
         self.desk.forget(peer.0);
-        self.calling.retain(|&p| p != peer);
+        self.calling.remove(peer);
         if queue.end() > 0 {
-            self.busy.push(peer);
+            self.busy.insert(peer);
         }
-        self.live.push(peer);
+        self.live.insert(peer);
         let params = Params {
             datagram,
             ..self.tuning.params.clone()
@@ -291,7 +294,7 @@ impl UdpPath {
             &mut self.heard,
             &mut self.held,
         ] {
-            list.retain(|&p| p != peer);
+            list.remove(peer);
         }
         let mut told = false;
         if let Slot::Up(link) = &old {
@@ -346,8 +349,8 @@ impl Path for UdpPath {
         }
         let was_busy = link.is_busy();
         let sent = link.push(head, body, cookie);
-        if !was_busy && !self.busy.contains(&to) {
-            self.busy.push(to);
+        if !was_busy {
+            self.busy.insert(to);
         }
         self.push(to, (self.clock)(), false);
         if let Slot::Up(link) = &mut self.slots[to.idx()] {
@@ -362,7 +365,7 @@ impl Path for UdpPath {
         self.answer(now, inbound);
         if !self.held.is_empty() && (moved || now >= self.retry) {
             self.retry = now + self.tuning.retry;
-            for peer in std::mem::take(&mut self.held) {
+            for peer in self.held.take() {
                 self.push(peer, now, false);
             }
         }
@@ -374,7 +377,7 @@ impl Path for UdpPath {
 
     fn pending(&self) -> bool {
         let calling =
-            |&p: &Peer| matches!(self.slot(p), Some(Slot::Calling(c)) if !c.queue.is_empty());
+            |p: Peer| matches!(self.slot(p), Some(Slot::Calling(c)) if !c.queue.is_empty());
         !self.busy.is_empty() || self.calling.iter().any(calling)
     }
 

@@ -17,7 +17,9 @@ impl UdpPath {
         self.next = Tick::NEVER;
         self.signs_of_life(now);
         for i in (0..self.live.len()).rev() {
-            let peer = self.live[i];
+            let Some(peer) = self.live.get(i) else {
+                continue;
+            };
             match self.watch(peer, now) {
                 Some(reason) => self.bury(peer, reason, inbound),
                 None => {
@@ -26,7 +28,9 @@ impl UdpPath {
             }
         }
         for i in (0..self.calling.len()).rev() {
-            let peer = self.calling[i];
+            let Some(peer) = self.calling.get(i) else {
+                continue;
+            };
             let Slot::Calling(call) = &mut self.slots[peer.idx()] else {
                 continue;
             };

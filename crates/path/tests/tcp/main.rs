@@ -3,7 +3,7 @@
 //! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached by giving `poll` a
 //! later `now`.
 
-mod ahead;
+mod coalescing;
 #[path = "../common/mod.rs"]
 mod common;
 mod cuts;

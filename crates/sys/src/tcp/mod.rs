@@ -204,8 +204,8 @@ impl Sock {
 
     /// Whether what is sent waits while the other side has not acknowledged a short packet, to go with what is sent next (Nagle's algorithm). What
     /// waits when this ends goes at once.
-    pub fn set_joining(&self, joining: bool) -> io::Result<()> {
-        Ok(sockopt::set_tcp_nodelay(&self.fd, !joining)?)
+    pub fn set_coalescing(&self, coalescing: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(&self.fd, !coalescing)?)
     }
 
     /// Has the system acknowledge now what was read.

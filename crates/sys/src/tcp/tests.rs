@@ -51,7 +51,7 @@ fn talked() -> (Sock, Sock) {
 
 /// The first of two short packets is read; whether the second came with it or waits, and whether it is there after `then`.
 fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
-    a.set_joining(true).unwrap();
+    a.set_coalescing(true).unwrap();
     let mut bytes = [0; 8];
     a.send(&[1]).unwrap();
     while b.recv(&mut bytes[..1]).unwrap() == Got::Nothing {}
@@ -59,7 +59,7 @@ fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
     let waits = b.recv(&mut bytes).unwrap() == Got::Nothing;
     then();
     let comes = b.recv(&mut bytes).unwrap() == Got::Bytes(1);
-    a.set_joining(false).unwrap();
+    a.set_coalescing(false).unwrap();
     (waits, comes)
 }
 
@@ -71,7 +71,7 @@ fn what_waits_to_be_joined_goes_when_what_was_read_is_acknowledged_or_joining_en
         let (a, b) = talked();
         acknowledged |= joined(&a, &b, || b.acknowledge()) == (true, true);
         let (a, b) = talked();
-        ended |= joined(&a, &b, || a.set_joining(false).unwrap()) == (true, true);
+        ended |= joined(&a, &b, || a.set_coalescing(false).unwrap()) == (true, true);
     }
     assert!(acknowledged && ended);
 }

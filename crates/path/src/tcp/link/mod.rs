@@ -1,11 +1,11 @@
 //! One connection in use: bytes out, bytes in.
 
 use super::Tuning;
+use super::bulk_detector::BulkDetector;
 use super::disconnect::End;
 use super::reader::Turn;
 use super::stream::{Broken, Stream};
 use super::stripe::Stripes;
-use super::traffic::TrafficMix;
 use super::unacked::Unacked;
 use crate::contract::Inbound;
 use kw_base::Peer;
@@ -38,9 +38,9 @@ pub struct Link {
     sock: Sock,
     stream: Stream,
     /// Short frames of a rank that runs ahead are joined.
-    ahead: Coalescer,
+    coalescer: Coalescer,
     /// What we send over it, where it leaves the machine.
-    leaves: TrafficMix,
+    outgoing: BulkDetector,
     /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
     near: bool,
     /// What the poller watches.
@@ -71,8 +71,8 @@ impl Link {
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,
-            ahead: Coalescer::default(),
-            leaves: TrafficMix::default(),
+            coalescer: Coalescer::default(),
+            outgoing: BulkDetector::default(),
             near,
             watch: Watch::Nothing,
             used: 0,
@@ -166,13 +166,13 @@ impl Link {
 
     /// Whether nothing is under way, as far as this side knows.
     pub fn is_idle(&self) -> bool {
-        self.stream.is_flushed() && !self.owes() && self.stream.is_between_frames()
+        self.stream.is_flushed() && !self.awaits_ack() && self.stream.is_between_frames()
     }
 
     /// Whether somebody waits for an acknowledgement of the peer's kernel.
     #[inline]
-    pub fn owes(&self) -> bool {
-        self.stream.unacked().owes()
+    pub fn awaits_ack(&self) -> bool {
+        self.stream.unacked().awaits_ack()
     }
 
     /// What is kept until it is acknowledged, and the socket that knows what is.

@@ -25,11 +25,11 @@ impl Link {
         tuning: &Tuning,
     ) -> io::Result<Sent> {
         if !self.stream.is_flushed() {
-            self.note_mix(head, &body, tuning);
+            self.note_traffic(head, &body, tuning);
             return Ok(self.stream.queue(head, body, 0, cookie));
         }
         if self.may_wait(&body, tuning) {
-            self.note_mix(head, &body, tuning);
+            self.note_traffic(head, &body, tuning);
         }
         if self.stream.outbox().first_segment(head.kind, body.len()) < body.len() {
             return self.send_segments(head, body, cookie, tuning);
@@ -59,7 +59,7 @@ impl Link {
         cookie: u64,
         tuning: &Tuning,
     ) -> io::Result<Sent> {
-        self.note_mix(head, &body, tuning);
+        self.note_traffic(head, &body, tuning);
         let mut sent = self.stream.queue(head, body, 0, cookie);
         let went = self
             .stream
@@ -82,21 +82,21 @@ impl Link {
 
     /// Notes what is to be sent, behind what is queued or in the kernel, and says what the kernel may hold from now on.
     #[cold]
-    fn note_mix(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
+    fn note_traffic(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
         if self.near {
             return;
         }
-        let before = self.leaves.part(tuning);
+        let before = self.outgoing.part(tuning);
         if self.stream.outbox().first_segment(head.kind, body.len()) < body.len() {
-            self.leaves.payload();
+            self.outgoing.payload();
         } else if body.len() <= COPIED {
             let many = |n: u32| n >= tuning.part / 2;
             let waits = self.may_wait(body, tuning) && self.sock.unsent().is_ok_and(many);
             if waits || self.stream.outbox().has_payload() {
-                self.leaves.short_frame();
+                self.outgoing.short_frame();
             }
         }
-        let most = self.leaves.part(tuning);
+        let most = self.outgoing.part(tuning);
         if most != before {
             // As in `new`.
             let _ = self.sock.limit_unsent(most);

@@ -2,7 +2,7 @@
 //!
 //! Every wake-up of the event thread costs the computation 20 us and more, so a long payload should be handed to the kernel, and taken from it,
 //! in large parts. But a short frame, an answer that somebody waits for, cannot pass what the kernel holds, and is not seen by a receiver that sleeps
-//! until a large part has come: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only after [`TrafficMix::ALONE`] long payloads in a row with which no short
+//! until a large part has come: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only after [`BulkDetector::ALONE`] long payloads in a row with which no short
 //! frame had to wait; from then on a single one makes them small again. Each side judges each direction by what it sees of it, and the parts are no
 //! part of the wire.
 
@@ -10,20 +10,20 @@ use super::Tuning;
 
 /// What one direction of a connection carried last.
 #[derive(Clone, Copy, Debug)]
-pub struct TrafficMix {
+pub struct BulkDetector {
     /// Long payloads that are still to go alone.
     wanted: u32,
 }
 
-impl Default for TrafficMix {
-    fn default() -> TrafficMix {
-        TrafficMix {
-            wanted: TrafficMix::ALONE,
+impl Default for BulkDetector {
+    fn default() -> BulkDetector {
+        BulkDetector {
+            wanted: BulkDetector::ALONE,
         }
     }
 }
 
-impl TrafficMix {
+impl BulkDetector {
     /// Long payloads in a row that must go alone. An answer has to wait for a large part at most once in so many payloads.
     pub const ALONE: u32 = 4;
 
@@ -34,7 +34,7 @@ impl TrafficMix {
 
     /// A short frame passes such a payload, or waits for one.
     pub fn short_frame(&mut self) {
-        self.wanted = TrafficMix::ALONE;
+        self.wanted = BulkDetector::ALONE;
     }
 
     /// Whether payloads go alone.
@@ -58,20 +58,20 @@ mod tests {
     #[test]
     fn parts_are_large_only_where_payloads_go_alone() {
         let tuning = Tuning::default();
-        let mut traffic = TrafficMix::default();
-        for _ in 0..TrafficMix::ALONE {
-            assert_eq!(traffic.part(&tuning), tuning.part, "nothing is known yet");
-            traffic.payload();
+        let mut detector = BulkDetector::default();
+        for _ in 0..BulkDetector::ALONE {
+            assert_eq!(detector.part(&tuning), tuning.part, "nothing is known yet");
+            detector.payload();
         }
-        assert_eq!(traffic.part(&tuning), tuning.part_alone);
-        traffic.payload();
-        assert_eq!(traffic.part(&tuning), tuning.part_alone);
-        traffic.short_frame();
-        for _ in 1..TrafficMix::ALONE {
-            traffic.payload();
+        assert_eq!(detector.part(&tuning), tuning.part_alone);
+        detector.payload();
+        assert_eq!(detector.part(&tuning), tuning.part_alone);
+        detector.short_frame();
+        for _ in 1..BulkDetector::ALONE {
+            detector.payload();
         }
-        assert_eq!(traffic.part(&tuning), tuning.part, "one had to wait");
-        traffic.payload();
-        assert_eq!(traffic.part(&tuning), tuning.part_alone);
+        assert_eq!(detector.part(&tuning), tuning.part, "one had to wait");
+        detector.payload();
+        assert_eq!(detector.part(&tuning), tuning.part_alone);
     }
 }
