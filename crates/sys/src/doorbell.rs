@@ -1,10 +1,13 @@
-//! The doorbell: how a rank sleeps until another rank (or another thread of its own) has something for it.
+//! The doorbell: how a rank sleeps until another rank (or another thread of its own) has something
+//! for it.
 //!
-//! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in epoll with the
-//! doorbell's socket in the set (2). The contract of the sleeper: drain everything, [`Doorbell::arm`], drain again,
-//! sleep (or [`Doorbell::disarm`] when the second drain found something). A ringer publishes its data, fences
-//! ([`FenceGroup::fence`]) and calls [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring
-//! one of the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both ([`barrier`]).
+//! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in
+//! epoll with the doorbell's socket in the set (2). The contract of the sleeper: drain everything,
+//! [`Doorbell::arm`], drain again, sleep (or [`Doorbell::disarm`] when the second drain found
+//! something). A ringer publishes its data, fences ([`FenceGroup::fence`]) and calls
+//! [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring one of
+//! the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both
+//! ([`barrier`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,7 +75,8 @@ impl DoorbellSlot {
     }
 }
 
-/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has joined.
+/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has
+/// joined.
 #[derive(Debug, Default)]
 pub struct FenceGroup {
     /// Members whom a sleeper can have fence.
@@ -87,8 +91,8 @@ impl FenceGroup {
         }
     }
 
-    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell. `members`:
-    /// how many there will be.
+    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms
+    /// its doorbell. `members`: how many there will be.
     #[inline(always)]
     pub fn fence(&self, members: u32) {
         // SYNC: doorbell.
@@ -120,7 +124,8 @@ impl Ringer {
         }
     }
 
-    /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by it. Says whether it slept.
+    /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by
+    /// it. Says whether it slept.
     #[inline(always)]
     pub fn ring(&self, post: &DoorbellSlot) -> bool {
         if post.word.load(Ordering::Relaxed) == AWAKE {
@@ -181,16 +186,16 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         self.post.as_ref()
     }
 
-    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed already.
-    /// For [`Mode::Fd`], call [`Doorbell::fd`] first.
+    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed
+    /// already. For [`Mode::Fd`], call [`Doorbell::fd`] first.
     pub fn arm(&self, mode: Mode) -> bool {
         let armed = self
             .doorbell_slot()
             .word
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
-        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same for all who may ring; threads of
-        // our own fence by themselves.
+        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same
+        // for all who may ring; threads of our own fence by themselves.
         match self.alone {
             true => fence(Ordering::SeqCst),
             false => membarrier::fence_all(),
@@ -208,8 +213,9 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         self.doorbell_slot().word.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether it was rung. Who is still the one that sleeps
-    /// disarms afterwards: another thread may have armed meanwhile.
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether
+    /// it was rung. Who is still the one that sleeps disarms afterwards: another thread may have
+    /// armed meanwhile.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let word = &self.doorbell_slot().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
@@ -221,7 +227,8 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         true
     }
 
-    /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].
+    /// The socket to watch for reading; made on the first call. After waking, call
+    /// [`Doorbell::clear`].
     pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
         if let Some(fd) = self.socket.get() {
             return Ok(fd.as_fd());

@@ -1,16 +1,18 @@
 //! Copies into memory that other processes read next.
 //!
-//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that costs little; between
-//! others it is the slowest thing they do. A streaming store sends the line to memory, so nobody is asked, but the reader
-//! finds it in no cache. Measured on two cores of an EPYC, 64 KB written by one and read by the other, microseconds:
+//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that
+//! costs little; between others it is the slowest thing they do. A streaming store sends the line
+//! to memory, so nobody is asked, but the reader finds it in no cache. Measured on two cores of an
+//! EPYC, 64 KB written by one and read by the other, microseconds:
 //!
 //! | | ordinary: write | read | streaming: write | read |
 //! | --- | ---: | ---: | ---: | ---: |
 //! | cores that share a cache | 1.7 | 1.7 | 2.3 | 4.6 |
 //! | cores that do not | 28 | 4.2 | 1.3 | 4.2 |
 //!
-//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs. But the writer sees it: a
-//! [`NontemporalCopier`] looks how long its own ordinary copies take, and streams while they are slow.
+//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs.
+//! But the writer sees it: a [`NontemporalCopier`] looks how long its own ordinary copies take, and
+//! streams while they are slow.
 
 use crate::buf::Addr;
 use crate::clock;
@@ -18,7 +20,8 @@ use kw_base::Tick;
 
 /// Shortest copy that is streamed, bytes.
 const LONG: u64 = 2 << 10;
-/// The same where ranks share cores: what they copy lies in a cache that they share more often than not.
+/// The same where ranks share cores: what they copy lies in a cache that they share more often than
+/// not.
 const LONG_SHARED: u64 = 8 << 10;
 /// Of so many ordinary copies one is looked at: the clock costs as much as a kilobyte.
 const LOOK: u32 = 8;
@@ -26,12 +29,13 @@ const LOOK: u32 = 8;
 const LONG_ENOUGH: u64 = 32 << 10;
 /// An ordinary copy that takes longer is slow: nanoseconds for a kilobyte (5 GB/s).
 const SLOW: u64 = 200;
-/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for the first time.
+/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for
+/// the first time.
 const ABSURD: u64 = 3000;
 /// So many slow ones in a row, and copies are streamed.
 const PROOF: u32 = 4;
-/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary way, to see whether that is
-/// slow still.
+/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary
+/// way, to see whether that is slow still.
 const TRIAL: u32 = 32;
 /// So many first bytes.
 const TRIED: u64 = 8 << 10;
@@ -112,8 +116,9 @@ fn plain(from: Addr, to: Addr, len: u64) {
     }
 }
 
-/// Copies what another process has published: with loads of vectors, of which a core has more under way at a time than of
-/// the string copy that the C library takes for such lengths (64 KB from memory: 4.3 us, not 6.8).
+/// Copies what another process has published: with loads of vectors, of which a core has more under
+/// way at a time than of the string copy that the C library takes for such lengths (64 KB from
+/// memory: 4.3 us, not 6.8).
 pub fn fetch(from: Addr, to: Addr, len: u64) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
@@ -162,7 +167,8 @@ fn stream(from: Addr, to: Addr, len: u64) {
         // SAFETY: both addresses promise these lines; the stores are aligned.
         unsafe { _mm_stream_si128(into.add(i), _mm_loadu_si128(at.add(i))) };
     }
-    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that follow otherwise.
+    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that
+    // follow otherwise.
     unsafe { _mm_sfence() };
     let done = (head + lines * LINE).min(len);
     if done < len {

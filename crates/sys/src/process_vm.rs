@@ -4,9 +4,10 @@ use crate::buf::Buf;
 
 /// Runs of memory given to the kernel in one call (it takes at most 1024).
 const RUNS: usize = 256;
-/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they fit into one call,
-/// that is when they have 1 KB on average. Shorter ones go through a contiguous piece: the kernel takes tens of
-/// nanoseconds for each run, even of a byte, and our own kernels copy 1 KB in that time.
+/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they
+/// fit into one call, that is when they have 1 KB on average. Shorter ones go through a contiguous
+/// piece: the kernel takes tens of nanoseconds for each run, even of a byte, and our own kernels
+/// copy 1 KB in that time.
 const PIECE: u64 = RUNS as u64 * 1024;
 
 /// This process's number.
@@ -14,7 +15,8 @@ pub fn pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Copies `len` bytes at `address` in process `pid` to `buf`, from packed byte `at` on. The error is an errno.
+/// Copies `len` bytes at `address` in process `pid` to `buf`, from packed byte `at` on. The error
+/// is an errno.
 pub fn fetch(pid: i32, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
     fetch_by(&mut |a, iov, n| once(pid, a, iov, n), address, buf, at, len)
 }

@@ -3,12 +3,15 @@
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
-//! A rank that polls looks here no more often than at anything else that the poller tells of (`Tuning::look_every`), however many stand here: what is
-//! done for each is all that strangers cost it. A peer that connects waits as long at each step of its handshake, or until the rank sleeps.
+//! A rank that polls looks here no more often than at anything else that the poller tells of
+//! (`Tuning::look_every`), however many stand here: what is done for each is all that strangers
+//! cost it. A peer that connects waits as long at each step of its handshake, or until the rank
+//! sleeps.
 //!
-//! Strangers are bounded in number and time: when the room is full the oldest that has not shown the key is closed, and
-//! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
-//! since its rank may be computing. Closing is silent, and counted.
+//! Strangers are bounded in number and time: when the room is full the oldest that has not shown
+//! the key is closed, and so is one that shows nothing for [`SILENT`]. One that has shown the key
+//! in its hello may take [`SLOW`] for the rest, since its rank may be computing. Closing is silent,
+//! and counted.
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
@@ -65,7 +68,8 @@ impl PendingAccept {
         Some((here.ip(), there.ip()))
     }
 
-    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the socket closes the connection.
+    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the
+    /// socket closes the connection.
     pub fn answer(self, verdict: Verdict, ours: Claim) -> Option<Sock> {
         let bytes = self.proven.verdict_with(verdict, ours);
         say(&self.sock, &bytes).ok().map(|()| self.sock)
@@ -133,7 +137,8 @@ impl Acceptor {
         self.unauthenticated.is_empty() && !self.shut
     }
 
-    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls looks at every turn.
+    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls
+    /// looks at every turn.
     pub fn is_urgent(&self, now: Tick) -> bool {
         !self.unauthenticated.is_empty() && now >= self.due || self.shut
     }
@@ -164,7 +169,8 @@ impl Acceptor {
         self.shut
     }
 
-    /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the acceptor is shut.
+    /// Lets in what waits at one listening socket, as many as there is room for. Without
+    /// descriptors for them the acceptor is shut.
     pub fn accept(
         &mut self,
         listener: usize,
@@ -297,8 +303,8 @@ impl Acceptor {
 }
 
 impl Unauthenticated {
-    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven. The error says whether
-    /// the other side had shown the key.
+    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven.
+    /// The error says whether the other side had shown the key.
     fn step(&mut self) -> Result<Option<u32>, bool> {
         loop {
             let mut bytes = [0; HELLO_LEN];

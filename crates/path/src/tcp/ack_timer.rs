@@ -1,7 +1,9 @@
-//! When kernels are asked what their peers have acknowledged, and who is told that a payload is its own again.
+//! When kernels are asked what their peers have acknowledged, and who is told that a payload is its
+//! own again.
 //!
-//! No event tells of acknowledgements ([`super::unacked`]). A rank that polls asks at each poll. One that is about to sleep copies what is not
-//! acknowledged, so that nobody waits; while an operation of a program that computes cannot go on before a send has ended, the event thread asks
+//! No event tells of acknowledgements ([`super::unacked`]). A rank that polls asks at each poll.
+//! One that is about to sleep copies what is not acknowledged, so that nobody waits; while an
+//! operation of a program that computes cannot go on before a send has ended, the event thread asks
 //! again when all should be there.
 
 use super::Tuning;
@@ -11,8 +13,8 @@ use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
 use std::time::Duration;
 
-/// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what
-/// comes meanwhile wakes the event thread anyway.
+/// The next look for acknowledgements, at the time when all should be there: each look costs the
+/// computation as much as any wake-up, and what comes meanwhile wakes the event thread anyway.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NextLook {
     at: Tick,
@@ -46,7 +48,8 @@ impl NextLook {
             pace => pace.clamp(NextLook::QUICK / 10, NextLook::QUICK * 100),
         };
         let all = self.pace.saturating_mul(owed) / 1000;
-        // A little later than expected, because a look that comes too early is followed by another one.
+        // A little later than expected, because a look that comes too early is followed by another
+        // one.
         let pause = Duration::from_nanos(all + all / 16) * (1 << self.vain.min(8));
         self.at = now + pause.clamp(NextLook::SHORTEST, NextLook::LONGEST);
         self.last = Some((now, owed));
@@ -75,7 +78,8 @@ pub struct AckTimer {
 }
 
 impl AckTimer {
-    /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied before a sleep. Whether there were any.
+    /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied
+    /// before a sleep. Whether there were any.
     #[cold]
     pub fn reap_acks<I: Inbound>(
         &mut self,
@@ -99,8 +103,9 @@ impl AckTimer {
         }
     }
 
-    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended: no event tells of acknowledgements, but the
-    /// program computes, and a look costs it less than a copy of what is on its way.
+    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended:
+    /// no event tells of acknowledgements, but the program computes, and a look costs it less than
+    /// a copy of what is on its way.
     #[cold]
     pub fn schedule_look(&mut self, now: Tick, peers: &mut Peers, watcher: &mut Watcher) {
         if now >= self.next_look.at {
@@ -130,7 +135,8 @@ mod tests {
         Duration::from_micros(n)
     }
 
-    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how many there were.
+    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how
+    /// many there were.
     fn looks(next_look: &mut NextLook, from: Tick, nanos: u64) -> u32 {
         let (mut now, mut looks) = (from, 0);
         loop {

@@ -8,7 +8,8 @@ use kw_base::{Peer, Tick};
 use kw_proto::wire::Header;
 
 impl Path for TcpPath {
-    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and to move.
+    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and
+    /// to move.
     fn caps(&self, _peer: Peer) -> Caps {
         let line = |t0, tb| CostLine { t0, tb };
         Caps {

@@ -1,4 +1,5 @@
-//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and what is to be done with it.
+//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and
+//! what is to be done with it.
 //!
 //! ```text
 //!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
@@ -205,7 +206,8 @@ impl Peers {
         }))
     }
 
-    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its reading side.
+    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its
+    /// reading side.
     pub fn say(&mut self, to: Peer, head: &Header, body: Body<'_>, tuning: &Tuning) {
         if let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) {
             let _ = self.lists.send(link, to, (head, body), NOBODY, tuning);
@@ -252,7 +254,8 @@ impl Peers {
         })
     }
 
-    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until [`Peers::end_push`].
+    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until
+    /// [`Peers::end_push`].
     pub fn push<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) -> bool {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return false;
@@ -272,7 +275,8 @@ impl Peers {
             .is_some_and(|l| l.stream().is_flushed() && l.stream().is_striping())
     }
 
-    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the list.
+    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the
+    /// list.
     pub fn end_push(&mut self, peer: Peer) -> bool {
         let flushed = match self.link(peer) {
             Some(link) => {
@@ -292,7 +296,8 @@ impl Peers {
         self.link_mut(peer).is_some_and(Link::was_told)
     }
 
-    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps until as much has come as `patient` says.
+    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps
+    /// until as much has come as `patient` says.
     pub fn arm(&mut self, patient: bool, tuning: &Tuning, poller: &Poller) {
         let how = way_to_watch(&self.lists.live, tuning);
         for peer in self.lists.live.iter() {
@@ -310,7 +315,8 @@ impl Peers {
         }
     }
 
-    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any more.
+    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any
+    /// more.
     pub fn reap_acks<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
         let before = self.lists.unacked.len();
         for i in (0..before).rev() {
@@ -351,7 +357,8 @@ impl Peers {
         }
     }
 
-    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells their owners.
+    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells
+    /// their owners.
     pub fn give_back<I: Inbound>(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut I) {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return;
@@ -404,7 +411,8 @@ impl Peers {
         Ok(())
     }
 
-    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing was under way.
+    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing
+    /// was under way.
     pub fn part(&mut self, peer: Peer, what: Option<String>) {
         let slot = &mut self.slots[peer.idx()];
         let old = std::mem::replace(slot, Slot::Idle(None));

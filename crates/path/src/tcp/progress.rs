@@ -1,6 +1,7 @@
 //! A turn: reading, sending, asking the poller, and getting ready for a sleep.
 //!
-//! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then; more of them only when it tells of them.
+//! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then;
+//! more of them only when it tells of them.
 
 use super::watcher::Token;
 use super::{Asleep, TcpPath};
@@ -9,7 +10,8 @@ use kw_base::{Peer, Tick};
 use kw_sys::poller::Event;
 
 impl TcpPath {
-    /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
+    /// After a sleep on the descriptor: serves what made it readable, without asking the other
+    /// connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         self.net.peers.looked();
         let moved = self.reap_acks(inbound);
@@ -17,8 +19,8 @@ impl TcpPath {
         self.end_turn(inbound) | moved
     }
 
-    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
-    /// next `poll` look at everything.
+    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room
+    /// again, and makes the next `poll` look at everything.
     pub fn arm(&mut self, who: Asleep, now: Tick) {
         let net = &mut self.net;
         let (tuning, patient) = (&net.local.tuning, who != Asleep::Waiting);
@@ -101,15 +103,16 @@ impl TcpPath {
         }
     }
 
-    /// The poller has told of a connection. What is told once counts as something that moved, so that nobody sleeps before it is
-    /// watched again.
+    /// The poller has told of a connection. What is told once counts as something that moved, so
+    /// that nobody sleeps before it is watched again.
     fn handle_link<I: Inbound>(&mut self, peer: Peer, event: &Event, inbound: &mut I) -> bool {
         let once = self.net.peers.was_told(peer);
         once | (event.read && self.connector.pull(&mut self.net, peer, inbound))
             | (event.write && self.net.push_ready(peer, inbound))
     }
 
-    /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the next ones.
+    /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the
+    /// next ones.
     fn tick<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
         let net = &mut self.net;
         let silent = self

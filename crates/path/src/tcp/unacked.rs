@@ -1,7 +1,9 @@
-//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be wanted again.
+//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be
+//! wanted again.
 //!
-//! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until it is acknowledged; when nobody can
-//! wait for that any longer, what is left is copied, too. A link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
+//! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until
+//! it is acknowledged; when nobody can wait for that any longer, what is left is copied, too. A
+//! link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
 
 use super::Tuning;
 use super::outbox::Went;
@@ -78,14 +80,15 @@ impl Unacked {
         self.kept.as_ref().is_none_or(|k| k.covers(received))
     }
 
-    /// A new connection goes on where the peer has so much of the stream; `done` hears whose payload is back. `false`: it cannot.
+    /// A new connection goes on where the peer has so much of the stream; `done` hears whose
+    /// payload is back. `false`: it cannot.
     pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
         let kept = self.kept.as_mut();
         kept.is_none_or(|k| k.resume(received, done))
     }
 
-    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged already. Whether payload was lent
-    /// instead of being copied.
+    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged
+    /// already. Whether payload was lent instead of being copied.
     #[inline]
     pub fn keep<S: Socket>(
         &mut self,
@@ -158,8 +161,8 @@ impl Unacked {
         None
     }
 
-    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done` hears of its owner, at once or when nothing
-    /// may want it again.
+    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done`
+    /// hears of its owner, at once or when nothing may want it again.
     #[cold]
     pub fn give_back<S: Socket>(
         &mut self,
@@ -176,7 +179,8 @@ impl Unacked {
         }
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
+    /// ours.
     pub fn is_acknowledged<S: Socket>(&mut self, sock: &S) -> bool {
         let Some(kept) = &mut self.kept else {
             return false;
@@ -185,7 +189,8 @@ impl Unacked {
         kept.is_empty()
     }
 
-    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
+    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is
+    /// little, or has been waited for.
     pub fn reap_acks<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
         let Some(kept) = &mut self.kept else {
             return;

@@ -1,4 +1,5 @@
-//! What comes: datagrams to their connections or to the desk, and what is done for whoever was heard.
+//! What comes: datagrams to their connections or to the desk, and what is done for whoever was
+//! heard.
 
 use super::link::Way;
 use super::{Slot, UdpPath, down};
@@ -14,7 +15,8 @@ impl UdpPath {
     pub(super) fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let mut moved = 0;
         let mut inbox = self.inbox.take().unwrap_or_default();
-        // A look in vain costs as much as one that brings something: a second one is worth it only where much comes.
+        // A look in vain costs as much as one that brings something: a second one is worth it only
+        // where much comes.
         let turns = if self.flooded { self.tuning.turns } else { 1 };
         for sock in 0..self.socks.len() {
             for _ in 0..turns {

@@ -1,20 +1,24 @@
-//! UDP: one socket for each interface of the process, whatever the number of peers; what the network loses is sent again by
-//! [`kw_proto::reliable`].
+//! UDP: one socket for each interface of the process, whatever the number of peers; what the
+//! network loses is sent again by [`kw_proto::reliable`].
 //!
 //! # Use
-//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep: [`UdpPath::arm`], `poll`
-//! once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become readable; the timers of the connections make it
-//! readable as well, by the poller's alarm, so whoever sleeps needs no time-out of its own.
+//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep:
+//! [`UdpPath::arm`], `poll` once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become
+//! readable; the timers of the connections make it readable as well, by the poller's alarm, so
+//! whoever sleeps needs no time-out of its own.
 //!
 //! # Frames
-//! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection cuts into datagrams. Small
-//! payload is copied into the queue, from 2 KB on after it has been sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is
-//! read when it is sent, or sent again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
-//! Up to 56 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
+//! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection
+//! cuts into datagrams. Small payload is copied into the queue, from 2 KB on after it has been
+//! sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or sent
+//! again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see
+//! [`frames`]). Up to 56 KB of datagrams go to the kernel in one call, and come from it in one
+//! (GSO, GRO).
 //!
 //! # Time
-//! A machine that measures round trips must know when a frame is sent, and `send` is not told; `poll` is told a time that may
-//! be some polls old. So this path is given a clock by whoever opens it.
+//! A machine that measures round trips must know when a frame is sent, and `send` is not told;
+//! `poll` is told a time that may be some polls old. So this path is given a clock by whoever opens
+//! it.
 //!
 //! # Connections
 //! ```text
@@ -23,12 +27,13 @@
 //!    |                  \--- nothing heard for 10 s ---------------------------------------------------> ^
 //!    \------ somebody proves to be this peer: welcome -----> Up
 //! ```
-//! When both ranks of a pair call each other, the lower one's call counts (see [`kw_proto::reliable::setup`]).
+//! When both ranks of a pair call each other, the lower one's call counts (see
+//! [`kw_proto::reliable::setup`]).
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
-//! sends. A rank that is silent is not taken for dead: see [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is
-//! dropped and counted.
+//! `close` sends a Bye frame on every connection; a rank that has heard one expects no
+//! acknowledgement of what it still sends. A rank that is silent is not taken for dead: see
+//! [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is dropped and counted.
 //!
 //! # Files
 //! | file | what |
@@ -97,7 +102,8 @@ pub struct UdpPath {
     clock: fn() -> Tick,
     poller: Poller,
     socks: Vec<Sock>,
-    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the others.
+    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the
+    /// others.
     scouts: Vec<Sock>,
     armed: Vec<bool>,
     address: String,
@@ -172,8 +178,8 @@ impl UdpPath {
         sum
     }
 
-    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks to be woken when a timer
-    /// is due or a full socket has room again.
+    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks
+    /// to be woken when a timer is due or a full socket has room again.
     pub fn arm(&mut self) {
         let now = (self.clock)();
         let mut held = vec![false; self.socks.len()];
@@ -193,12 +199,14 @@ impl UdpPath {
                 } else {
                     Interest::Read
                 };
-                // A descriptor of ours that is registered can be changed; without it the timers still wake us.
+                // A descriptor of ours that is registered can be changed; without it the timers
+                // still wake us.
                 let _ = self.poller.change(&self.socks[i], i as u64, interest);
                 self.armed[i] = wants;
             }
         }
-        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to tell.
+        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to
+        // tell.
         let _ = self.poller.set_alarm(self.next);
     }
 

@@ -7,7 +7,8 @@ use kw_proto::reliable::keepalive::Turn;
 use kw_sys::udp::Complaint;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_proto::reliable::keepalive`]).
+/// A port that nobody has open: its host says so, which is a sign of life (see
+/// [`kw_proto::reliable::keepalive`]).
 const NOBODYS_PORT: u16 = 1;
 
 impl UdpPath {

@@ -129,7 +129,8 @@ pub fn a_part_of_a_buffer_is_sent<F: Fixture>() {
     }
 }
 
-/// Buffers with gaps go out packed and come in unpacked, at every offset of the pieces they are cut into.
+/// Buffers with gaps go out packed and come in unpacked, at every offset of the pieces they are cut
+/// into.
 pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
     const MPI_BYTE: usize = 0x247;
     let byte = Layout::named(basic::by_handle(MPI_BYTE).expect("a datatype"));
@@ -153,7 +154,8 @@ pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
     }
 }
 
-/// What does not fit the landing is thrown away, what follows is not harmed, and a landing may begin inside a buffer.
+/// What does not fit the landing is thrown away, what follows is not harmed, and a landing may
+/// begin inside a buffer.
 pub fn a_short_landing_loses_only_the_rest<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     (w.seen[1].cut, w.seen[1].at) = (70_001, 13);

@@ -1,4 +1,5 @@
-//! How many calls and runs a copy takes, and that every byte lands where it belongs; all within this process.
+//! How many calls and runs a copy takes, and that every byte lands where it belongs; all within
+//! this process.
 
 use super::*;
 use kw_types::layout::{Layout, basic};

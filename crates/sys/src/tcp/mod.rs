@@ -1,8 +1,9 @@
-//! Non-blocking TCP sockets that send from and receive into message buffers without a copy in between.
+//! Non-blocking TCP sockets that send from and receive into message buffers without a copy in
+//! between.
 //!
-//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error. The
-//! system is asked through `rustix`; through `libc` only where that has no such call: memory that a [`Buf`] names by address, and what
-//! Linux alone tells of a connection.
+//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a
+//! value, not an error. The system is asked through `rustix`; through `libc` only where that has no
+//! such call: memory that a [`Buf`] names by address, and what Linux alone tells of a connection.
 
 use crate::buf::Buf;
 use crate::socket_option;
@@ -97,17 +98,19 @@ fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a timer between any two packets of a long
-/// message. Reno does not, and every system has it. To be said before there is a connection (pacing stays when the control changes), also by
-/// who listens: what is accepted has the same.
+/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a
+/// timer between any two packets of a long message. Reno does not, and every system has it. To be
+/// said before there is a connection (pacing stays when the control changes), also by who listens:
+/// what is accepted has the same.
 fn leave_unpaced(fd: &OwnedFd) {
     // A system that refuses goes on as it would have.
     let _ = sockopt::set_tcp_congestion(fd, "reno");
 }
 
 impl Sock {
-    /// Listens on an address; port zero lets the system choose. A port that is named may have connections of an
-    /// earlier job that the kernel still remembers, but no other listener. Returns the address with its port.
+    /// Listens on an address; port zero lets the system choose. A port that is named may have
+    /// connections of an earlier job that the kernel still remembers, but no other listener.
+    /// Returns the address with its port.
     pub fn listen(addr: SocketAddr) -> io::Result<(Sock, SocketAddr)> {
         let fd = socket(&addr)?;
         if addr.ip().is_loopback() {
@@ -187,13 +190,15 @@ impl Sock {
         Ok(())
     }
 
-    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not wait behind more.
+    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not
+    /// wait behind more.
     pub fn limit_unsent(&self, bytes: u32) -> io::Result<()> {
         self.set_int(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
     }
 
-    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or the system has no room for
-    /// so many). Receiving does not wait for them. A system that refuses goes on as before.
+    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or
+    /// the system has no room for so many). Receiving does not wait for them. A system that refuses
+    /// goes on as before.
     pub fn wake_at(&mut self, bytes: u32) {
         let bytes = bytes.max(1);
         let set = || self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
@@ -202,8 +207,8 @@ impl Sock {
         }
     }
 
-    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go with what is sent next (Nagle's algorithm). What
-    /// waits when this ends goes at once.
+    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go
+    /// with what is sent next (Nagle's algorithm). What waits when this ends goes at once.
     pub fn set_coalescing(&self, coalescing: bool) -> io::Result<()> {
         Ok(sockopt::set_tcp_nodelay(&self.fd, !coalescing)?)
     }
@@ -220,9 +225,9 @@ impl Sock {
         self.wakes_at
     }
 
-    /// Has the system end the connection when the other side's kernel has not answered for `limit`: what was sent, or, after a silence
-    /// of three quarters of that, whether it is still there. A process that is stopped or busy answers nothing itself, but its
-    /// kernel does.
+    /// Has the system end the connection when the other side's kernel has not answered for `limit`:
+    /// what was sent, or, after a silence of three quarters of that, whether it is still there. A
+    /// process that is stopped or busy answers nothing itself, but its kernel does.
     pub fn watch(&self, limit: Duration) -> io::Result<()> {
         let seconds = limit.as_secs().max(4);
         sockopt::set_socket_keepalive(&self.fd, true)?;
@@ -233,7 +238,8 @@ impl Sock {
         Ok(sockopt::set_tcp_user_timeout(&self.fd, millis)?)
     }
 
-    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a connection that has ended.
+    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a
+    /// connection that has ended.
     #[inline]
     pub fn unacknowledged(&self) -> io::Result<u32> {
         let mut bytes: libc::c_int = 0;
@@ -258,8 +264,9 @@ impl Sock {
         }
     }
 
-    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what was sent was sent again twice. `None`: it has
-    /// acknowledged everything that it was sent (what it has no room for was not), or the system does not say.
+    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what
+    /// was sent was sent again twice. `None`: it has acknowledged everything that it was sent (what
+    /// it has no room for was not), or the system does not say.
     pub fn unanswered(&self) -> Option<Duration> {
         // SAFETY: a tcp_info of zeros is one.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -318,14 +325,15 @@ impl Sock {
         }
     }
 
-    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in
-    /// small pieces is packed first, a window at a time.
+    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they
+    /// lie. A buffer in small pieces is packed first, a window at a time.
     pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
         self.send_cut(head, buf, from, len, &Cuts::NONE)
     }
 
-    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one: the first `len` bytes, then again and again the
-    /// mark and as many bytes as `cuts` says, as long as one call allows.
+    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one:
+    /// the first `len` bytes, then again and again the mark and as many bytes as `cuts` says, as
+    /// long as one call allows.
     pub fn send_cut(
         &self,
         head: &[u8],
@@ -350,7 +358,8 @@ impl Sock {
         let mut msg: libc::msghdr = unsafe { std::mem::zeroed() };
         msg.msg_iov = runs.as_mut_ptr();
         msg.msg_iovlen = runs.len() as _;
-        // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the kernel reads them only.
+        // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the
+        // kernel reads them only.
         let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &msg, libc::MSG_NOSIGNAL) };
         sent(n)
     }
@@ -376,8 +385,8 @@ impl Sock {
         }
     }
 
-    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in small
-    /// pieces, receive elsewhere and copy.
+    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`:
+    /// the buffer lies in small pieces, receive elsewhere and copy.
     pub fn recv_into(
         &self,
         buf: &Buf,
@@ -388,7 +397,8 @@ impl Sock {
         if rest.is_empty() {
             if let Some(base) = buf.contiguous() {
                 let p = base.wrapping_add(at as usize) as *mut libc::c_void;
-                // SAFETY: as below; the range lies in the buffer (checked by the caller's arithmetic, see `fits`).
+                // SAFETY: as below; the range lies in the buffer (checked by the caller's
+                // arithmetic, see `fits`).
                 let n = unsafe { libc::recv(self.fd.as_raw_fd(), p, fits(buf, at, len), 0) };
                 return Some(got(n));
             }
@@ -400,7 +410,8 @@ impl Sock {
         if runs.bytes() as u64 == len {
             runs.push(rest.as_mut_ptr() as usize, rest.len());
         }
-        // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the protocol, and in `rest`.
+        // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the
+        // protocol, and in `rest`.
         let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len() as i32) };
         Some(got(n))
     }

@@ -49,7 +49,8 @@ fn talked() -> (Sock, Sock) {
     (a, b)
 }
 
-/// The first of two short packets is read; whether the second came with it or waits, and whether it is there after `then`.
+/// The first of two short packets is read; whether the second came with it or waits, and whether it
+/// is there after `then`.
 fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
     a.set_coalescing(true).unwrap();
     let mut bytes = [0; 8];

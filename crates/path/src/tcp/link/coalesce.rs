@@ -1,10 +1,14 @@
-//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes. Each frame in a packet of its own would cost
-//! both kernels more than the frame is worth, so within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
-//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement sends it.
+//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes.
+//! Each frame in a packet of its own would cost both kernels more than the frame is worth, so
+//! within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
+//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement
+//! sends it.
 //!
-//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a mark in the frames ([`AHEAD`]); usual acknowledgements ride on
-//! an answer or come 40 ms later. A peer that waits reads the packet that is on its way, and has the rest before its next look; one that does not read
-//! needs none. What waits is in the kernel, so the sender may compute, sleep or end. When it looks at what comes, all that waits is sent.
+//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a
+//! mark in the frames ([`AHEAD`]); usual acknowledgements ride on an answer or come 40 ms later. A
+//! peer that waits reads the packet that is on its way, and has the rest before its next look; one
+//! that does not read needs none. What waits is in the kernel, so the sender may compute, sleep or
+//! end. When it looks at what comes, all that waits is sent.
 //!
 //! ```text
 //!        more than `Tuning::coalesce_after` short frames       it is sent: at once,
@@ -14,7 +18,8 @@
 //!    \------ a look at what comes; a long frame; a full socket ------------------------/
 //! ```
 //!
-//! The first marked frame goes at once: the peer must have read a mark before anything waits for it.
+//! The first marked frame goes at once: the peer must have read a mark before anything waits for
+//! it.
 
 use super::Link;
 use crate::tcp::Tuning;

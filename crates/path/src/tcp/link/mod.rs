@@ -25,8 +25,8 @@ use coalesce::Coalescer;
 pub enum Watch {
     /// Nothing, or what it has told already.
     Nothing,
-    /// The first thing that happens: a connection that is read directly needs the poller only for a sleep, and one that it watches
-    /// costs the kernel 0.3 us for each packet.
+    /// The first thing that happens: a connection that is read directly needs the poller only for a
+    /// sleep, and one that it watches costs the kernel 0.3 us for each packet.
     Once(Interest),
     /// Everything.
     Always(Interest),
@@ -41,7 +41,8 @@ pub struct Link {
     coalescer: Coalescer,
     /// What we send over it, where it leaves the machine.
     outgoing: BulkDetector,
-    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
+    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may
+    /// hold what it likes.
     near: bool,
     /// What the poller watches.
     watch: Watch,
@@ -101,7 +102,8 @@ impl Link {
         self.stream
     }
 
-    /// Has the poller watch the connection under this number. A descriptor of ours that is registered can be changed.
+    /// Has the poller watch the connection under this number. A descriptor of ours that is
+    /// registered can be changed.
     pub fn be_watched(&mut self, poller: &Poller, number: u64, watch: Watch) -> io::Result<()> {
         if watch == self.watch {
             return Ok(());
@@ -157,8 +159,9 @@ impl Link {
         })
     }
 
-    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its end; with zero, as soon as anything has
-    /// come. More than the rest is never waited for: nothing else is certain to come.
+    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its
+    /// end; with zero, as soon as anything has come. More than the rest is never waited for:
+    /// nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.stream.reader().awaited();
         self.sock.wake_at(rest.min(most as u64) as u32);
@@ -181,12 +184,14 @@ impl Link {
         (self.stream.unacked_mut(), &self.sock)
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
+    /// ours.
     pub fn is_acknowledged(&mut self) -> bool {
         self.stream.unacked_mut().is_acknowledged(&self.sock)
     }
 
-    /// What is under way in pieces, if anything ever was, and how much of the stream has been handed over.
+    /// What is under way in pieces, if anything ever was, and how much of the stream has been
+    /// handed over.
     pub fn stripes(&mut self) -> Option<(&mut Stripes, u64)> {
         let sent = self.stream.unacked().sent();
         self.stream.stripes().map(|s| (s, sent))
