@@ -6,7 +6,8 @@
 //!    room" are values, not errors. A signal that interrupts a call is no error either.
 //! 2. **Memory of a caller of MPI is promised, not checked.** [`buf::Addr::new`] is unsafe and carries the promise; a
 //!    [`buf::Buf`] keeps to the bytes that its length and layout describe, [`contiguous::Contiguous`] to its length. Both write
-//!    only when told to, and memory of the library's own lives as long as the last `Buf` into it.
+//!    only when told to, and memory of the library's own lives as long as the last `Buf` into it. A [`region::Region`] of the
+//!    library's own memory checks its parts.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
 //!    [`mem`]); nothing has a name in a file system. Every descriptor is closed on exec.
 //! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that order them.
@@ -44,6 +45,7 @@ pub mod process;
 pub mod process_vm;
 pub mod random;
 pub mod reduce;
+pub mod region;
 pub mod signals;
 mod socket_option;
 pub mod tcp;

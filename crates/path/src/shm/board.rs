@@ -27,9 +27,8 @@
 //! watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
 use super::segment::Segment;
-use kw_sys::buf::Addr;
 use kw_sys::doorbell::Ringer;
-use std::ffi::c_void;
+use kw_sys::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -311,14 +310,15 @@ impl Board {
 
     /// The bytes beside a rank's word: [`LINE`] of them.
     #[inline]
-    pub fn beside(&self, place: u32, number: u64) -> Addr {
-        self.all_lines(number).offset(self.to_line(place))
+    pub fn beside(&self, place: u32, number: u64) -> Region {
+        let at = self.to_line(place) as u64;
+        self.all_lines(number).part(at, LINE as u64)
     }
 
-    /// Where the lines of all ranks for collective `number` begin.
+    /// The lines of all ranks for collective `number`.
     #[inline]
-    pub fn all_lines(&self, number: u64) -> Addr {
-        self.addr(self.line(0, number))
+    pub fn all_lines(&self, number: u64) -> Region {
+        self.region(self.line(0, number), self.n * 64)
     }
 
     /// The bytes from there to those beside a rank's word.
@@ -338,15 +338,17 @@ impl Board {
 
     /// A rank's area for collective `number`, aligned to a cache line.
     #[inline]
-    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Addr {
-        self.all(areas, number).offset(self.to(areas, place))
+    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Region {
+        let at = self.to(areas, place) as u64;
+        self.all(areas, number).part(at, areas.len as u64)
     }
 
-    /// Where rank 0's area for collective `number` begins.
+    /// From rank 0's area for collective `number` to the end of the last rank's.
     #[inline]
-    pub fn all(&self, areas: Areas, number: u64) -> Addr {
+    pub fn all(&self, areas: Areas, number: u64) -> Region {
         let slot = (number % SLOTS) as usize;
-        self.addr(self.base.wrapping_add(areas.at + slot * areas.stride()))
+        let from = self.base.wrapping_add(areas.at + slot * areas.stride());
+        self.region(from, (self.n - 1) * areas.of_rank() + areas.len)
     }
 
     /// The bytes from there to a rank's.
@@ -369,18 +371,19 @@ impl Board {
 
     /// Byte `at` of a rank's ring, the first of `len`.
     #[inline]
-    pub fn long(&self, place: u32, at: u64, len: u64) -> Addr {
+    pub fn long(&self, place: u32, at: u64, len: u64) -> Region {
         assert!((place as usize) < self.n, "place {place}");
-        assert!(at + len <= self.reach(), "{len} bytes at {at} of a ring");
-        let from = rings(self.n) + place as usize * ring_stride(self.n) + at as usize;
-        self.addr(self.base.wrapping_add(from))
+        let from = rings(self.n) + place as usize * ring_stride(self.n);
+        let ring = self.region(self.base.wrapping_add(from), ring(self.n));
+        ring.part(at, len)
     }
 
+    /// Some bytes of the board.
     #[inline]
-    fn addr(&self, at: *mut u8) -> Addr {
+    fn region(&self, at: *mut u8, len: usize) -> Region {
         // SAFETY: inside the board, which stays mapped while `self` lives; runs that use it end
         // before.
-        unsafe { Addr::new(at as *const c_void) }
+        unsafe { Region::new(at, len as u64) }
     }
 
     /// This rank will not touch the board again. The last rank to say so wipes it and gives it
@@ -436,11 +439,11 @@ mod tests {
         let (board, next) = (a.open(0), a.open(1));
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
-            areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
+            areas.extend((0..LINES).map(|k| (board.beside(place, k).addr().bits() - 8, 64)));
             for of in [board.areas(SMALL as u64), board.areas(SHORT as u64)] {
-                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).bits(), of.len)));
+                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).addr().bits(), of.len)));
             }
-            areas.push((board.long(place, 0, 1).bits(), ring(2)));
+            areas.push((board.long(place, 0, 1).addr().bits(), ring(2)));
         }
         areas.sort();
         assert!(areas.iter().all(|a| a.0 % 64 == 0));
