@@ -257,7 +257,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
     }
 }
 
-/// A post in memory of our own, for a rank that shares no segment.
+/// A doorbell slot in memory of our own, for a rank that shares no segment.
 #[derive(Debug, Default)]
 pub struct Own(Box<DoorbellSlot>);
 

@@ -10,7 +10,8 @@
 //!    library's own memory checks its parts.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
 //!    [`mem`]); nothing has a name in a file system. Every descriptor is closed on exec.
-//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that order them.
+//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
+//!    order them. The crate zerocopy cannot name such memory: it wants bytes that nobody else writes.
 //! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lane); what may be used by several says so
 //!    ([`doorbell`], [`epoll_set`], [`membarrier`]).
 //! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the knobs.
