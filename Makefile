@@ -4,12 +4,13 @@ PROFILE ?= release
 PREFIX  ?= /usr/local
 DESTDIR ?=
 RANKS   ?= 4
+CASES   ?= 100000
 
 BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check check-fast slurm bench flood loom peer-skips clean
+.PHONY: all help build stage install demo check check-fast slurm bench flood loom fuzz peer-skips clean
 
 all: build
 
@@ -45,14 +46,21 @@ slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root
 	scripts/install-deps - slurm
 	NEED_SLURM=1 scripts/check slurm
 
-bench: stage ## measures
-	@if [ -x bench/run ]; then bench/run; else echo "make bench: bench/run is not there"; exit 1; fi
+bench: stage ## measures what docs/benchmarks.md tells, with the peers that are there ('kwlab page' then writes it)
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/kwlab run page
+	$(VENV)/bin/kwlab show page
 
 flood: stage ## ten million messages that nobody has asked for: how the receiver's memory grows
-	bench/flood
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/kwlab run flood
+	$(VENV)/bin/kwlab show flood
 
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path -p kw-engine --lib loom
+
+fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
+	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

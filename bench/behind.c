@@ -2,9 +2,11 @@
  *
  *     behind [--bytes N] [--every MS] [--questions N]
  *
- * Rank 0 sends messages of so many bytes (default: 4 MB), two at a time, to rank 1, without end. Now and then (every 50 ms by default) rank 1 asks with
- * 8 bytes, and rank 0 answers at once with 8 bytes. "us" is the time from question to answer, which a library that hands long messages to the kernel as a
- * whole makes as long as they take. Both ranks poll in MPI; each wants a processor of its own. "stream_mb_s" is what the long messages achieved meanwhile. */
+ * Rank 0 sends messages of so many bytes (default: 4 MB), two at a time, to rank 1, without end.
+ * Now and then (every 50 ms by default) rank 1 asks with 8 bytes, and rank 0 answers at once
+ * with 8 bytes. "us" is the time from question to answer, which a library that hands long
+ * messages to the kernel as a whole makes as long as they take. Both ranks poll in MPI; each
+ * wants a processor of its own. "stream_mb_s" is what the long messages achieved meanwhile. */
 #define PROGRAM "behind"
 #include "measure.h"
 #include "options.h"
@@ -40,7 +42,8 @@ static void answer_while_sending(void)
     MPI_Send(place[0], 1, MPI_CHAR, 1, LONG, all);
 }
 
-/* Takes a long message that has come, and makes room for the next. Its bytes; the last one is of one byte. */
+/* Takes a long message that has come, and makes room for the next. Its bytes; the last one is of
+ * one byte. */
 static int take_long(void)
 {
     int which, here, n;
@@ -54,7 +57,8 @@ static int take_long(void)
     return n;
 }
 
-/* Asks; `question` has no answer worth timing when it is -1. Receives long messages until the answer comes. */
+/* Asks; `question` has no answer worth timing when it is -1. Receives long messages until the
+ * answer comes. */
 static long ask(double question, double *us)
 {
     double echo, asked = MPI_Wtime();

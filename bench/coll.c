@@ -2,30 +2,38 @@
  *
  *     coll [--ms BUDGET] [--turns N] [--apart] [--ops a,b,...] [--sizes 8,1024,...]
  *
- * Method. A batch is a barrier and then a run of iterations; it counts from the moment at which the first rank left the barrier until the last rank
- * has done its iterations. Ranks of one host have one clock. Where they are on several, each times its own iterations and the slowest rank's
- * count, which is too little where ranks that share cores need not wait for each other: what others did before this rank left the barrier is in
- * nobody's time (docs/benchmarks.md has an example). How many iterations make a batch is found while warming up, so that a cell (one
- * operation of one size) takes about BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of
- * one iteration each. All batches are in the line; its figures are order statistics of them, never a mean (measure.h).
- * With --turns N the batches of a cell are not run in a row: all cells are gone through N times (default 1), a part of the batches
- * each time, so that sizes are measured under the same conditions and a curve can be fitted to them. Lines then come at the end of the last turn.
+ * Method. A batch is a barrier and then a run of iterations; it counts from the moment at which
+ * the first rank left the barrier until the last rank has done its iterations. Ranks of one host
+ * have one clock. Where they are on several, each times its own iterations and the slowest
+ * rank's count, which is too little where ranks that share cores need not wait for each other:
+ * what others did before this rank left the barrier is in nobody's time. How many iterations
+ * make a batch is found while warming up, so that a cell (one operation of one size) takes about
+ * BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of one
+ * iteration each. All batches are in the line; its figures are order statistics of them, never a
+ * mean (measure.h). With --turns N the batches of a cell are not run in a row: all cells are
+ * gone through N times (default 1), a part of the batches each time, so that sizes are measured
+ * under the same conditions and a curve can be fitted to them. Lines then come at the end of the
+ * last turn.
  *
- * Ranks may run ahead of each other in broadcast, reduce, gather and scatter. Back to back (default) the root moves on by one
- * rank each iteration, so that no rank gets further ahead than one round of roots: the figure is what a loop of such calls
- * costs each. With --apart a barrier follows each call, as the measurements do that linear models are fitted to ("Performance
- * Analysis of Message-Passing Libraries on High-Speed Clusters"); the line then has call and barrier together as "us", and as
- * "barrier_us" the barrier alone, measured just before. One is not subtracted from the other: ranks that come late out of a
- * call and early out of a barrier make the difference too small, on cores that ranks share even negative.
- * Starting all ranks at an agreed time would need neither, but means nothing where ranks wait for a core.
+ * Ranks may run ahead of each other in broadcast, reduce, gather and scatter. Back to back
+ * (default) the root moves on by one rank each iteration, so that no rank gets further ahead
+ * than one round of roots: the figure is what a loop of such calls costs each. With --apart a
+ * barrier follows each call, as the measurements do that linear models are fitted to
+ * ("Performance Analysis of Message-Passing Libraries on High-Speed Clusters"); the line then
+ * has call and barrier together as "us", and as "barrier_us" the barrier alone, measured just
+ * before. One is not subtracted from the other: ranks that come late out of a call and early out
+ * of a barrier make the difference too small, on cores that ranks share even negative. Starting
+ * all ranks at an agreed time would need neither, but means nothing where ranks wait for a core.
  *
- * Every pair of ranks exchanges a message before anything is measured: where connections are made on first use, a loop whose root moves on
- * would else make some in each of the first iterations, and with a small BUDGET measure little else.
+ * Every pair of ranks exchanges a message before anything is measured: where connections are
+ * made on first use, a loop whose root moves on would else make some in each of the first
+ * iterations, and with a small BUDGET measure little else.
  *
- * Bytes are a block's: what each rank gives or gets in gather, scatter, allgather and alltoall; all of it in broadcast and
- * reductions; in reduce_scatter the whole vector, of which each rank gets its share (as Intel's benchmarks count).
- * Reductions add doubles. Every operation's data is checked once for each size, outside the timing, with two roots; where it is
- * wrong the line says so in place of times ("wrong": how many ranks' data). */
+ * Bytes are a block's: what each rank gives or gets in gather, scatter, allgather and alltoall;
+ * all of it in broadcast and reductions; in reduce_scatter the whole vector, of which each rank
+ * gets its share (as Intel's benchmarks count). Reductions add doubles. Every operation's data
+ * is checked once for each size, outside the timing, with two roots; where it is wrong the line
+ * says so in place of times ("wrong": how many ranks' data). */
 #define PROGRAM "coll"
 #include "clock.h"
 #include "measure.h"
@@ -54,7 +62,8 @@ static void reduce_scatter(int count, int root) { (void)count, (void)root, MPI_R
 static void scan(int count, int root) { (void)root, MPI_Scan(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
 static void exscan(int count, int root) { (void)root, MPI_Exscan(given, got, count, MPI_DOUBLE, MPI_SUM, all); }
 
-/* What rank `from` gives at `i`, and sums of it over the ranks before `end`. Whole numbers: additions are exact. */
+/* What rank `from` gives at `i`, and sums of it over the ranks before `end`. Whole numbers:
+ * additions are exact. */
 static double value(int from, int i) { return 8 * from + i % 7; }
 static double sum(int end, int i) { return 4.0 * end * (end - 1) + end * (i % 7); }
 
@@ -131,7 +140,8 @@ static int have_one_clock(void)
     return same;
 }
 
-/* From when the first rank began until the last had ended; without one clock, how long this rank took. */
+/* From when the first rank began until the last had ended; without one clock, how long this rank
+ * took. */
 static double whole(double start, double end)
 {
     double mine[2] = {-start, end}, last[2];
@@ -155,7 +165,8 @@ static double batch(const struct operation *op, int count, int iterations, int a
     return whole(start, now()) * 1e6 / iterations;
 }
 
-/* What an iteration costs at best: batches double until two in a row were long enough to tell, or one took the whole budget. */
+/* What an iteration costs at best: batches double until two in a row were long enough to tell, or
+ * one took the whole budget. */
 static double warm_up(const struct operation *op, int count, double budget_us, int apart)
 {
     double best = 0, once, mine;

@@ -1,7 +1,8 @@
-/* What a communicator costs: bytes of memory a rank for each duplicate (heap in use, and resident pages of the process, the
- * mean and the worst over the ranks), with and without a collective on it; and the time of MPI_Comm_split and MPI_Comm_dup.
+/* What a communicator costs: bytes of memory a rank for each duplicate (heap in use, and
+ * resident pages of the process, the mean and the worst over the ranks), with and without a
+ * collective on it; and the time of MPI_Comm_split and MPI_Comm_dup. One JSON line each.
  *
- *   mpicc -O2 -o comm bench/comm.c && mpiexec -n 64 ./comm [duplicates [repetitions]]
+ *   comm [duplicates [repetitions]]
  */
 #include <malloc.h>
 #include <mpi.h>
@@ -25,11 +26,13 @@ static double resident(void) {
     return 4096.0 * (double)pages;
 }
 
-static void report(const char *what, double mine, const char *unit) {
+static void report(const char *what, double mine) {
     double sum, worst;
     MPI_Reduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&mine, &worst, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0) printf("%-34s %10.1f mean %10.1f worst  %s\n", what, sum / size, worst, unit);
+    if (rank == 0)
+        printf("{\"bench\": \"comm\", \"op\": \"%s\", \"ranks\": %d, \"mean_bytes\": %.1f, \"worst_bytes\": %.1f}\n", what, size,
+               sum / size, worst);
 }
 
 static void memory(int n, int used) {
@@ -43,8 +46,8 @@ static void memory(int n, int used) {
         if (used) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c[i]);
     }
     before = heap() - before, held = resident() - held;
-    report(used ? "heap, a used duplicate" : "heap, a duplicate", before / n, "bytes");
-    report(used ? "resident, a used duplicate" : "resident, a duplicate", held / n, "bytes");
+    report(used ? "heap, used" : "heap, never used", before / n);
+    report(used ? "resident, used" : "resident, never used", held / n);
     for (int i = 0; i < n; i++) MPI_Comm_free(&c[i]);
     free(c);
 }
@@ -69,7 +72,9 @@ static void splits(const char *what, int reps, int parts) {
         MPI_Comm_free(&c);
     }
     qsort(t, (size_t)reps, sizeof *t, by_time);
-    if (rank == 0) printf("%-34s %10.1f median %8.1f lowest us\n", what, t[reps / 2], t[0]);
+    if (rank == 0)
+        printf("{\"bench\": \"comm\", \"op\": \"%s\", \"ranks\": %d, \"median_us\": %.1f, \"lowest_us\": %.1f}\n", what, size,
+               t[reps / 2], t[0]);
     free(t);
 }
 

@@ -1,11 +1,13 @@
-// A flood of messages that nobody has asked for yet: rank 0 sends COUNT messages of BYTES bytes to rank 1, which is away
-// for a while and then receives them all in order. Prints how long it took, what the payload is together, and by how much the
-// receiver's memory grew at most (VmHWM, so the program runs once for each line).
+// A flood of messages that nobody has asked for yet: rank 0 sends COUNT messages of BYTES bytes to
+// rank 1, which is away for a while and then receives them all in order. One JSON line: how long it
+// took, and by how much the receiver's memory grew at most (VmHWM, so the program runs once for
+// each line).
 //
 //   flood [COUNT [BYTES [away|busy]]]
 //
-// away: rank 1 sleeps outside MPI, with nothing going on. busy: it sleeps while a send of its own is under way that rank 0
-// receives at the end, so that a library with a thread for progress takes messages in meanwhile.
+// away: rank 1 sleeps outside MPI, with nothing going on. busy: it sleeps while a send of its own
+// is under way that rank 0 receives at the end, so that a library with a thread for progress takes
+// messages in meanwhile.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +68,8 @@ int main(int argc, char **argv) {
     if (me == 0 && busy) MPI_Recv(large, LARGE, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     if (me == 1)
-        printf("flood %s count=%ld bytes=%d payload=%.0f MB seconds=%.1f grew=%.0f MB wrong=%ld\n", busy ? "busy" : "away", count,
-               bytes, count * (double)bytes / 1e6, took, (peak() - before) * 1024 / 1e6, wrong);
+        printf("{\"bench\": \"flood\", \"op\": \"%s\", \"bytes\": %d, \"count\": %ld, \"seconds\": %.1f, \"grew_mb\": %.0f, "
+               "\"wrong\": %ld}\n", busy ? "busy" : "away", bytes, count, took, (peak() - before) * 1024 / 1e6, wrong);
     fflush(stdout);
 out:
     MPI_Barrier(MPI_COMM_WORLD);

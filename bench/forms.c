@@ -1,10 +1,12 @@
-/* The three forms of a collective call side by side: blocking, non-blocking with a wait at once, and a start of a persistent request
- * with a wait at once. One JSON line an operation and size; batches of the forms take turns (see measure.h).
+/* The three forms of a collective call side by side: blocking, non-blocking with a wait at once,
+ * and a start of a persistent request with a wait at once. One JSON line an operation and size;
+ * batches of the forms take turns (see measure.h).
  *
  *     forms [--ms BUDGET] [--sizes LIST]
  *
- * BUDGET: milliseconds for a form of an operation of a size (default 50). Bytes as in coll.c: a block's, or the whole vector of broadcast and reductions
- * (in reduce_scatter rounded up to equal shares). Rank 0 is the root. */
+ * BUDGET: milliseconds for a form of an operation of a size (default 50). Bytes as in coll.c: a
+ * block's, or the whole vector of broadcast and reductions (in reduce_scatter rounded up to
+ * equal shares). Rank 0 is the root. */
 #define PROGRAM "forms"
 #include "measure.h"
 #include "options.h"

@@ -1,12 +1,14 @@
-/* One block from a master to all: broadcast against loops of send and isend, and a matrix product that gives out its matrix B in
- * these three ways; the programs of "A Comparative Study of the MPI Communication Primitives on a Cluster" (sections 3 and 4).
- * One JSON line a way and size.
+/* One block from a master to all: broadcast against loops of send and isend, and a matrix
+ * product that gives out its matrix B in these three ways; the programs of "A Comparative Study
+ * of the MPI Communication Primitives on a Cluster" (sections 3 and 4). One JSON line a way and
+ * size.
  *
  *     give [--sizes LIST] [--rounds N] [--product yes|no]
  *
- * Sizes are bytes of a block (default the paper's 80, 115.2, 156.8 and 180 KB); a block is a square matrix of floats, so
- * that 80 KB is 141 x 141. "us" is the time until the last rank has the block: every rank times from a barrier to its own end, and the
- * slowest counts. In the product rank 0 gives B to all, rows of A to each, and collects rows of C, which must be right;
+ * Sizes are bytes of a block (default the paper's 80, 115.2, 156.8 and 180 KB); a block is a
+ * square matrix of floats, so that 80 KB is 141 x 141. "us" is the time until the last rank has
+ * the block: every rank times from a barrier to its own end, and the slowest counts. In the
+ * product rank 0 gives B to all, rows of A to each, and collects rows of C, which must be right;
  * "us" is then rank 0's time. Each round is kept; two rounds before are not. */
 #define PROGRAM "give"
 #include "measure.h"

@@ -1,4 +1,5 @@
-/* Start and end: one JSON line with the largest resident set of a rank; how long it took, whoever started it knows. */
+/* Start and end: one JSON line with the largest resident set of a rank; how long it took, whoever
+ * started it knows. */
 #include <mpi.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,5 +1,6 @@
-/* What waiting costs: rank 1 waits in MPI_Recv for as many seconds as the argument says (default 3) while rank 0 sleeps.
- * One JSON line: the processor time of rank 1, user and system together, in per cent of the time it waited. */
+/* What waiting costs: rank 1 waits in MPI_Recv for as many seconds as the argument says (default
+ * 3) while rank 0 sleeps. One JSON line: the processor time of rank 1, user and system together,
+ * in per cent of the time it waited. */
 #define PROGRAM "idle"
 #include "options.h"
 #include <sys/resource.h>

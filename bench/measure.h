@@ -1,8 +1,10 @@
-/* What the programs of this directory share: order statistics of batches, and one JSON line a measurement.
+/* What the programs of this directory share: order statistics of batches, and one JSON line a
+ * measurement.
  *
- * A batch is a run of iterations between two looks at the clock; its time for one iteration is the slowest rank's. Batches
- * are kept, not averaged: the line has the smallest, the median, and the 95 % confidence interval of the median, which is
- * made of two of the sorted times and assumes nothing of their distribution. */
+ * A batch is a run of iterations between two looks at the clock; its time for one iteration is
+ * the slowest rank's. Batches are kept, not averaged: the line has the smallest, the median, and
+ * the 95 % confidence interval of the median, which is made of two of the sorted times and
+ * assumes nothing of their distribution. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -21,7 +23,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where the confidence interval of the median of `count` sorted times begins; it ends as far from the other end. */
+/* Where the confidence interval of the median of `count` sorted times begins; it ends as far from
+ * the other end. */
 static int interval_start(int count)
 {
     int start = (int)floor((count - 1.96 * sqrt(count)) / 2) - 1;

@@ -1,5 +1,5 @@
-/* What the programs of this directory share of reading their arguments. Whoever includes it has PROGRAM defined, its name. Errors end the job with one
- * sentence that has the word in it. */
+/* What the programs of this directory share of reading their arguments. Whoever includes it has
+ * PROGRAM defined, its name. Errors end the job with one sentence that has the word in it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ __attribute__((unused)) static int whole_number(const char *word, int least, int
     return (int)value;
 }
 
-/* A list of at most `room` sizes (or other whole numbers), multiples of `unit`, between two others; `what` says so in words. How many. */
+/* A list of at most `room` sizes (or other whole numbers), multiples of `unit`, between two others;
+ * `what` says so in words. How many. */
 __attribute__((unused)) static int parse_sizes(char *text, int *sizes, int room, int unit, int least, int most, const char *what)
 {
     int n = 0;

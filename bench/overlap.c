@@ -3,18 +3,23 @@
  *     overlap [--ms BUDGET] [OPERATION:BYTES...]        operations: exchange, ibcast, ireduce, iallreduce, iallgather,
  *                                                      igather, iscatter, ialltoall, ireduce_scatter, iscan, raw, kernel
  *
- * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in coll.c; four kinds of batch are run in
- * turn, so that a network whose speed drifts treats them alike:
+ * Method. Batches of iterations between two looks at the clock, slowest rank's time, as in
+ * coll.c; four kinds of batch are run in turn, so that a network whose speed drifts treats them
+ * alike:
  *   blocking    the blocking call (for exchange: MPI_Sendrecv)
  *   alone       start, wait: t
  *   work        computation only, c: a fixed amount that took 1.5 t when it was calibrated on this rank
  *   total       start, the same computation in one piece without a call to MPI, wait
- * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside computation, 0 when it is not begun
- * before the wait, below 0 when both together take longer than one after the other. The work is arithmetic in registers; every
- * rank wants a processor of its own. In exchange each rank sends to and receives from the one beside it; the bytes of ibcast, ireduce,
- * iallreduce, iscan and ireduce_scatter (equal shares; a multiple of 8 times the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is
- * the exchange over a plain TCP connection, by two threads that sleep in the system: what this machine and this network leave for overlap. kernel is the same without any thread: the sockets have
- * room for everything, start puts it there and wait takes it out, so that nobody wakes while the program computes. Data is checked after each kind of batch, outside the timing. */
+ * overlap = 1 - (total - c) / t, of the medians: 1 when communication costs nothing beside
+ * computation, 0 when it is not begun before the wait, below 0 when both together take longer
+ * than one after the other. The work is arithmetic in registers; every rank wants a processor of
+ * its own. In exchange each rank sends to and receives from the one beside it; the bytes of
+ * ibcast, ireduce, iallreduce, iscan and ireduce_scatter (equal shares; a multiple of 8 times
+ * the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is the exchange
+ * over a plain TCP connection, by two threads that sleep in the system: what this machine and
+ * this network leave for overlap. kernel is the same without any thread: the sockets have room
+ * for everything, start puts it there and wait takes it out, so that nobody wakes while the
+ * program computes. Data is checked after each kind of batch, outside the timing. */
 #define PROGRAM "overlap"
 #include "measure.h"
 #include "options.h"

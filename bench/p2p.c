@@ -8,12 +8,14 @@
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
  *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
- * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent. rsend needs a posted receive, so it is
- * measured in stream and exchange only.
+ * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent.
+ * rsend needs a posted receive, so it is measured in stream and exchange only.
  *
- * Time is of one message in one direction. Method as in coll.c (also --turns): batches of iterations between two looks at the clock, slower rank's
- * time; order statistics of the batches, never a mean. stream and unexpected also tell the processor time that each side used for a
- * message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the batch. */
+ * Time is of one message in one direction. Method as in coll.c (also --turns): batches of
+ * iterations between two looks at the clock, slower rank's time; order statistics of the
+ * batches, never a mean. stream and unexpected also tell the processor time that each side used
+ * for a message ("cpu0_us", "cpu1_us"): user and system time of the whole process over the
+ * batch. */
 #define PROGRAM "p2p"
 #include "measure.h"
 #include "options.h"
@@ -36,7 +38,8 @@ static char *given, *got, token;
 static MPI_Request persistent = MPI_REQUEST_NULL;
 static const MPI_Comm all = MPI_COMM_WORLD;
 
-/* Sends one message to `to` in a mode; it is under way or done afterwards, and done when `*request` is. */
+/* Sends one message to `to` in a mode; it is under way or done afterwards, and done when `*request`
+ * is. */
 static void start_send(enum mode mode, int bytes, int to, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
@@ -99,7 +102,8 @@ static void stream(enum mode mode, int bytes)
     }
 }
 
-/* The sender cannot wait for its sends where the library has no buffer for them, so they are non-blocking whatever the mode. */
+/* The sender cannot wait for its sends where the library has no buffer for them, so they are
+ * non-blocking whatever the mode. */
 static void unexpected(enum mode mode, int bytes)
 {
     MPI_Request requests[WINDOW];
@@ -186,8 +190,9 @@ static double batch(enum kind kind, enum mode mode, int bytes, int iterations, d
     return took;
 }
 
-/* Iterations that make a batch of a BATCHESth of the budget. Two batches in a row must say so: one may have lost its core. Where one iteration
- * is longer than that, there are fewer batches, but never fewer than FEWEST_BATCHES. */
+/* Iterations that make a batch of a BATCHESth of the budget. Two batches in a row must say so:
+ * one may have lost its core. Where one iteration is longer than that, there are fewer batches,
+ * but never fewer than FEWEST_BATCHES. */
 static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us, int *batches)
 {
     double cpu, mine, took = 0, wanted = budget_us / BATCHES;
@@ -222,8 +227,9 @@ static struct batches spent_by(const struct cell *c, int of)
     return out;
 }
 
-/* The part of a cell's batches that belongs to one of so many turns, at least one. In the first turn it is found how many iterations make a batch; in
- * the others the cell's memory has gone cold meanwhile. */
+/* The part of a cell's batches that belongs to one of so many turns, at least one. In the first
+ * turn it is found how many iterations make a batch; in the others the cell's memory has gone
+ * cold meanwhile. */
 static void visit(struct cell *c, int turn, int turns, double budget_us)
 {
     double unused;

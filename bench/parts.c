@@ -1,11 +1,13 @@
-/* A buffer whose parts are computed one after the other and may leave as they are ready: partitioned sends (MPI 5.0, chapter
- * 4) beside one message at the end. One JSON line a size, a number of parts and a way.
+/* A buffer whose parts are computed one after the other and may leave as they are ready:
+ * partitioned sends (MPI 5.0, chapter 4) beside one message at the end. One JSON line a size, a
+ * number of parts and a way.
  *
  *     parts [--sizes LIST] [--parts LIST] [--work US] [--rounds N]
  *
- * Rank 0 computes each part for --work / parts microseconds (default 1000 in all) and says that it is ready ("partitioned"), or
- * sends all after the last one ("send"). Rank 1 has started its receive before, which it has said. The time of a round is from
- * the first computation until rank 0 has heard that everything is there, less the computation: what communication adds. A
+ * Rank 0 computes each part for --work / parts microseconds (default 1000 in all) and says that
+ * it is ready ("partitioned"), or sends all after the last one ("send"). Rank 1 has started its
+ * receive before, which it has said. The time of a round is from the first computation until
+ * rank 0 has heard that everything is there, less the computation: what communication adds. A
  * rank wants a processor of its own. */
 #define PROGRAM "parts"
 #include "clock.h"
@@ -88,8 +90,8 @@ static void cell(int bytes, int parts, double work, int rounds, int partitioned)
     if (rank != 0)
         return;
     b.count = rounds;
-    printf("{\"bench\": \"parts\", \"op\": \"%s\", \"bytes\": %d, \"parts\": %d, \"work_us\": %.0f, \"ranks\": 2, ",
-           partitioned ? "partitioned" : "send", bytes, parts, work);
+    printf("{\"bench\": \"parts\", \"op\": \"%s\", \"mode\": \"%d parts\", \"bytes\": %d, \"work_us\": %.0f, \"ranks\": 2, ",
+           partitioned ? "partitioned" : "send", parts, bytes, work);
     print_times("added_us", &b);
     printf("}\n");
     fflush(stdout);

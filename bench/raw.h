@@ -1,5 +1,6 @@
-/* A plain TCP connection between a rank and the one beside it (0 and 1, 2 and 3): what the same bytes cost without a message-passing
- * library. MPI only makes the connection. Errors end the job. */
+/* A plain TCP connection between a rank and the one beside it (0 and 1, 2 and 3): what the same
+ * bytes cost without a message-passing library. MPI only makes the connection. Errors end the
+ * job. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -21,7 +22,8 @@ static void raw_check(int fine, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The address of the first interface that is up and not the loopback; the loopback's where there is none. */
+/* The address of the first interface that is up and not the loopback; the loopback's where there is
+ * none. */
 static struct sockaddr_in raw_address(void)
 {
     struct sockaddr_in found = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -36,7 +38,8 @@ static struct sockaddr_in raw_address(void)
     return found;
 }
 
-/* Gives a socket room for so many bytes each way, before it is connected; zero leaves it to the system. Wants the rights of an administrator. */
+/* Gives a socket room for so many bytes each way, before it is connected; zero leaves it to the
+ * system. Wants the rights of an administrator. */
 static void raw_make_room(int fd, int bytes)
 {
     int room = bytes * 2;
@@ -45,7 +48,8 @@ static void raw_make_room(int fd, int bytes)
                   "SO_SNDBUFFORCE");
 }
 
-/* A socket to the rank beside this one, with TCP_NODELAY and room for so many bytes (zero: as the system makes it). Both call. */
+/* A socket to the rank beside this one, with TCP_NODELAY and room for so many bytes (zero: as the
+ * system makes it). Both call. */
 static int raw_connect(int rank, int room)
 {
     struct sockaddr_in at = raw_address();

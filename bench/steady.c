@@ -1,5 +1,7 @@
-/* steady SECONDS COUNT: alltoall of COUNT integers a rank, over and over; every rank prints, for each 5 ms or so, when it ended (CLOCK_MONOTONIC, s), rounds
- * since the last line, and processor time that the rank itself has used meanwhile (us). For programs that change something while it runs (bench/attack). */
+/* steady SECONDS COUNT: alltoall of COUNT integers a rank, over and over; every rank prints, for
+ * each 5 ms or so, when it ended (CLOCK_MONOTONIC, s), rounds since the last line, and processor
+ * time that the rank itself has used meanwhile (us). For programs that change something while it
+ * runs (`kwlab attack`). */
 #include "clock.h"
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
-/* strangers HELLOS RATE WINDOW PAIRS (NAMESPACE HOST:PORT) x 2: in the host lab, attacks what listens in the network namespaces, and as long, in turns, a decoy of
- * its own beside it: who bears the cost of the attack's packets is then the same, and what differs is what the attacked process does about them.
- * RATE connections a second, WINDOW seconds each, PAIRS times both. In turn: one that looks in and goes, one that stays silent, random bytes, and what
- * true ranks said once (HELLOS, pieces of 152 bytes): cut short, and whole. Prints a line for each window: begin and end (CLOCK_MONOTONIC, s), whom, connections.
+/* strangers HELLOS RATE WINDOW PAIRS (NAMESPACE HOST:PORT) x 2: in the host lab, attacks what
+ * listens in the network namespaces, and as long, in turns, a decoy of its own beside it: who
+ * bears the cost of the attack's packets is then the same, and what differs is what the attacked
+ * process does about them. RATE connections a second, WINDOW seconds each, PAIRS times both. In
+ * turn: one that looks in and goes, one that stays silent, random bytes, and what true ranks
+ * said once (HELLOS, pieces of 152 bytes): cut short, and whole. Prints a line for each window:
+ * begin and end (CLOCK_MONOTONIC, s), whom, connections.
  */
 #define _GNU_SOURCE
 #include "clock.h"

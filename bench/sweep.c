@@ -1,14 +1,17 @@
-/* What a library takes from a program that computes most of the time: one JSON line a kind of step.
+/* What a library takes from a program that computes most of the time: one JSON line a kind of
+ * step.
  *
  *     sweep [--kinds LIST] [--points N] [--halo N] [--steps N]
  *
- * Each step of an iterative solver is the same amount of work: sweeps over --points doubles (default 200000, about a millisecond),
- * a halo of --halo doubles (default 2500) to and from the rank beside this one, two sums over all ranks. Kinds:
+ * Each step of an iterative solver is the same amount of work: sweeps over --points doubles
+ * (default 200000, about a millisecond), a halo of --halo doubles (default 2500) to and from the
+ * rank beside this one, two sums over all ranks. Kinds:
  *   between   receive, send and wait in one go, then the sweeps: nothing is under way while the program computes
  *   across    the halo is under way during the sweeps
  *   alone     the sweeps without a call to MPI
- * "us" is the wall-clock time of a step, the slowest rank's, in batches of --steps (default 20). A loop that computes until some time
- * has passed would not see what a thread of the library takes meanwhile; here it makes the step longer. */
+ * "us" is the wall-clock time of a step, the slowest rank's, in batches of --steps (default 20).
+ * A loop that computes until some time has passed would not see what a thread of the library
+ * takes meanwhile; here it makes the step longer. */
 #define PROGRAM "sweep"
 #include "measure.h"
 #include "options.h"

@@ -1,11 +1,13 @@
-/* What a receiver still waits for after computing: the program of Figure 4.9 of the thesis "High Performance MPI Libraries for
- * Ethernet" (section 4.4.1). One JSON line a size and an amount of computation.
+/* What a receiver still waits for after computing: the program of Figure 4.9 of the thesis "High
+ * Performance MPI Libraries for Ethernet" (section 4.4.1). One JSON line a size and an amount of
+ * computation.
  *
  *     wait [--sizes LIST] [--work LIST] [--rounds N]
  *
- * Rank 0 sends; rank 1 posts the receive, computes so many million increments (--work, default 0,1,10), waits, and answers with
- * four bytes. "wait_us" is the time in MPI_Wait, "total_us" that of receive, computation and wait together, "work_us" that of the computation. Each
- * round is kept; the first is not. A rank wants a processor of its own. */
+ * Rank 0 sends; rank 1 posts the receive, computes so many million increments (--work, default
+ * 0,1,10), waits, and answers with four bytes. "wait_us" is the time in MPI_Wait, "total_us"
+ * that of receive, computation and wait together, "work_us" that of the computation. Each round
+ * is kept; the first is not. A rank wants a processor of its own. */
 #define PROGRAM "wait"
 #include "measure.h"
 #include "options.h"

@@ -1,4 +1,5 @@
-"""The laboratory: runs the same work on any MPI library, keeps every measurement, fits models, and shows the result.
+"""The laboratory: runs the same work on any MPI library, keeps every measurement, fits models, and
+shows the result.
 
 | module | what |
 | --- | --- |

@@ -1,4 +1,5 @@
-"""Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models. No drawing, no text."""
+"""Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models.
+No drawing, no text."""
 import json
 from dataclasses import dataclass
 
@@ -18,7 +19,8 @@ def called(row):
 
 
 def medians(data, bench, metric="us"):
-    """One row a cell of each library: the median over rounds of the runs' medians, with the lowest and highest run."""
+    """One row a cell of each library: the median over rounds of the runs' medians, with the lowest
+    and highest run."""
     some = data[(data.bench == bench) & (data.metric == metric)].copy()
     some["who"] = pandas.Series([called(row) for row in some.itertuples()], index=some.index, dtype=str)
     grouped = some.groupby(["who", *KEY], sort=False)["median"]
@@ -32,7 +34,8 @@ def names(table):
 
 
 def ratios(table, key=KEY):
-    """Cells with our time, the best peer's, whose it is, and the ratio ours : best peer; below 1 we are ahead."""
+    """Cells with our time, the best peer's, whose it is, and the ratio ours : best peer; below 1 we
+    are ahead."""
     rows = []
     for cell, some in table.groupby(list(key), sort=False):
         ours = some[some.who == OURS]
@@ -43,6 +46,70 @@ def ratios(table, key=KEY):
         value = ours.value.iloc[0]
         rows.append(dict(zip(key, cell)) | {"ours": value, "best": best.value, "peer": best.who, "ratio": value / best.value})
     return rows
+
+
+BEHIND = 1.10  # times the best peer's: below, it may be noise
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A cell (`KEY`) in which the best peer takes less time, by more than a tenth of it. `rounds`:
+    ours over that peer's in each round that both have."""
+    cell: tuple
+    ratio: float
+    rounds: tuple
+    ours: float
+    best: float
+    peer: str
+
+    @property
+    def always(self):
+        """In every round? What is behind only at times is noise."""
+        return min(self.rounds, default=0) > BEHIND
+
+
+def behind(data, bench):
+    """The cells in which we are behind, the worst first."""
+    some = data[(data.bench == bench) & (data.metric == "us") & (data.variant == "") & ~data.bytes.isin(RANDOM)]
+    found = []
+    for cell, one in some.groupby(list(KEY), sort=False):
+        rounds = {who: dict(zip(runs["round"], runs["median"])) for who, runs in one.groupby("library")}
+        medians = {who: float(numpy.median([*times.values()])) for who, times in rounds.items()}
+        peers = [who for who in medians if who != OURS]
+        if OURS not in medians or not peers:
+            continue
+        peer = min(peers, key=medians.get)
+        ratios = tuple(us / rounds[peer][r] for r, us in rounds[OURS].items() if rounds[peer].get(r))
+        if medians[OURS] > BEHIND * medians[peer] > 0:
+            found.append(Behind(cell, medians[OURS] / medians[peer], ratios, medians[OURS], medians[peer], peer))
+    return sorted(found, key=lambda one: -one.ratio)
+
+
+def by_cell(table):
+    """(cell, {library: value}) of a table of medians, without knobs and random sizes."""
+    some = table[~table.who.str.contains("(", regex=False) & ~table.bytes.isin(RANDOM)]
+    return [(cell, dict(zip(one.who, one.value))) for cell, one in some.groupby(list(KEY), sort=False)]
+
+
+def beside_best(of):
+    """{library: time} as {library: time over the least}, and ours over the best peer's (None
+    without one)."""
+    least = min(of.values())
+    peers = [us for who, us in of.items() if who != OURS]
+    return {who: us / least for who, us in of.items()}, of[OURS] / min(peers) if OURS in of and peers else None
+
+
+def means(cells):
+    """Of cells {library: time}: each library's geometric mean of its time over the quickest
+    library's, and of ours over the best peer's. A library without a figure in a cell counts in the
+    others."""
+    found, ours = {}, []
+    for of in cells:
+        shares, ratio = beside_best(of)
+        for who, share in shares.items():
+            found.setdefault(who, []).append(share)
+        ours += [ratio] if ratio else []
+    return {who: geometric_mean(shares) for who, shares in found.items()}, geometric_mean(ours) if ours else None
 
 
 def geometric_mean(values):
@@ -57,10 +124,12 @@ MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney
 
 @dataclass(frozen=True)
 class Judged:
-    """The models of one primitive on one library, network and number of ranks, from one round, the quietest (`Round.noise`). A round is a stretch of time;
-    machines have quick and slow ones, and models can be judged, and held against each other, only where sizes and primitives were measured under the same
-    conditions. No model and no random size has a say in which round is taken. `errors` are those on the random sizes, None where none were measured;
-    `noise` is the round's, and `every` has the three-parameter model's errors in all rounds."""
+    """The models of one primitive on one library, network and number of ranks, from one round, the
+    quietest (`Round.noise`). A round is a stretch of time; machines have quick and slow ones, and
+    models can be judged, and held against each other, only where sizes and primitives were measured
+    under the same conditions. No model and no random size has a say in which round is taken.
+    `errors` are those on the random sizes, None where none were measured; `noise` is the round's,
+    and `every` has the three-parameter model's errors in all rounds."""
     curve: dict
     models: dict
     errors: dict
@@ -74,15 +143,18 @@ class Judged:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round measured in one place. `curves`: op -> {bytes: us}, us the lower quartile of the batches, which is what the operation costs when nothing
-    else goes on: a quarter of them is no accident, and a slow minute in the other half of the run does not change it. `noise`: how far apart the batches of
-    a size lie, as the distance between their quartiles by the lower one, in the mean over all sizes."""
+    """What one round measured in one place. `curves`: op -> {bytes: us}, us the lower quartile of
+    the batches, which is what the operation costs when nothing else goes on: a quarter of them is
+    no accident, and a slow minute in the other half of the run does not change it. `noise`: how far
+    apart the batches of a size lie, as the distance between their quartiles by the lower one, in
+    the mean over all sizes."""
     curves: dict
     noise: float = 0.0
 
 
 def as_message(cell, curve):
-    """The curve by the bytes that the paper calls the message, in two: sizes to fit to, and random sizes to judge by."""
+    """The curve by the bytes that the paper calls the message, in two: sizes to fit to, and random
+    sizes to judge by."""
     _, _, ranks, op = cell
     some = {n: t for n, t in curve.items() if n > 0}
     return tuple({models.message(op, n, ranks): t for n, t in some.items() if (n in RANDOM) == random} for random in (False, True))
@@ -102,7 +174,8 @@ def by_round(data, bench, mode):
 
 @dataclass(frozen=True)
 class Fit:
-    """The three-parameter model of a curve, the sizes it was fitted to, and the random ones that it is judged by."""
+    """The three-parameter model of a curve, the sizes it was fitted to, and the random ones that it
+    is judged by."""
     model: models.ThreeParameters
     fitting: dict
     judging: dict
@@ -118,7 +191,8 @@ def fit(cell, curve):
 
 
 def judged(place, rounds):
-    """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it at most sizes, a round when it has all ops."""
+    """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it
+    at most sizes, a round when it has all ops."""
     tried = [({op: one for op, curve in round.curves.items() if (one := fit((*place, op), curve))}, round.noise) for round in rounds.values()]
     most = {}
     for op, one in (pair for ops, _ in tried for pair in ops.items()):
@@ -143,7 +217,8 @@ def fits(places):
 
 
 def collectives(found):
-    """(who, network) -> {collective: (the paper's model with parameters by processes, the process counts)}."""
+    """(who, network) -> {collective: (the paper's model with parameters by processes, the process
+    counts)}."""
     by_place = {}
     for (who, network, ranks, op), one in found.items():
         if op in models.MOVED:
@@ -160,8 +235,9 @@ def findings(coll_fits):
 
 
 def detours(found):
-    """Where a longer message takes less time, by more than a tenth: (cell, bytes, us, the longer message's bytes, its us), the worst of each curve. Whoever has
-    a shorter one could send a longer: a library that has such sizes has a badly chosen algorithm there."""
+    """Where a longer message takes less time, by more than a tenth: (cell, bytes, us, the longer
+    message's bytes, its us), the worst of each curve. Whoever has a shorter one could send a
+    longer: a library that has such sizes has a badly chosen algorithm there."""
     rows = []
     for cell, one in found.items():
         sizes = sorted(one.curve)
@@ -178,7 +254,8 @@ def errors(found):
 
 
 def availability(data):
-    """(variant, network, mode) -> share of the bytes that were written straight into announced receives, and the bytes."""
+    """(variant, network, mode) -> share of the bytes that were written straight into announced
+    receives, and the bytes."""
     some = data[data.bench == "counters"]
     totals = some.groupby(["variant", "network", "mode", "metric"])["median"].sum()
     found = {}

@@ -13,7 +13,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from . import analysis, compare, fitted, html, libraries, report, substitute
+from . import analysis, attack, compare, fitted, html, libraries, page, plots, report, substitute, tune
 from . import plan as plans
 from .runner import WIDTH, Runner
 from .store import Store
@@ -78,11 +78,12 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         ranks: Annotated[Optional[list[int]], typer.Option(min=1, help="Only this number of ranks; may be given several times.")] = None,
         network: Annotated[Optional[list[str]], typer.Option(help="Only this network; may be given several times.", autocompletion=network_names)] = None,
         seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
+        args: Annotated[str, typer.Option(help="Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'.")] = "",
         install: Annotated[bool, typer.Option("--install", help="Install missing peers first, as `kwlab peers install` does.")] = False,
         again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     found = plans.load(plan)
-    found = replace(found, rounds=rounds or found.rounds)
+    found = replace(found, rounds=rounds or found.rounds, work=tuple(replace(work, args=(*work.args, *args.split())) for work in found.work))
     for option, values, among in (("--library", library, found.libraries), ("--network", network, plans.NETWORKS)):
         for value in values or ():
             plans.known("run", option, value, among)
@@ -156,7 +157,8 @@ def show_verdicts(a, b, verdicts):
 @app.command()
 def model(data: Data = DATA,
           rows: Annotated[Optional[Path], typer.Option(help="Write Kittiwake's substitutions as rows for KW_COLL=@FILE.")] = None):
-    """Fits the models and shows them: parameters, errors beside the paper's, and where two collectives beat one (Table 5)."""
+    """Fits the models and shows them: parameters, errors beside the paper's, and where two
+    collectives beat one (Table 5)."""
     book = report.Book(existing(data))
     send, coll = book.message_fits(), book.collective_fits()
     if not send and not coll:
@@ -193,6 +195,99 @@ def table_rows(found):
 def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.ROOT / "build/lab/report"):
     """Writes one HTML page that opens without a network, and its pictures beside it."""
     console.print(f"{report.write(existing(data), out)}", soft_wrap=True)
+
+
+@app.command("page")
+def make_page(data: Data = DATA, out: Annotated[Path, typer.Option(help="The page.")] = libraries.ROOT / "docs/benchmarks.md",
+              note: Annotated[str, typer.Option(help="A line about this run: how Kittiwake was built, what else ran.")] = ""):
+    """Writes docs/benchmarks.md from the runs of the plan `page`: one table a question."""
+    console.print(f"{page.write(page.book_of(existing(data)), out, note)}", soft_wrap=True)
+
+
+@app.command("show")
+def show_plan(plan: PlanName, data: Data = DATA):
+    """Shows a plan's figures: medians over the rounds, ratios, where a peer is ahead, what went
+    wrong."""
+    book = report.Book(existing(data), Path(plan).stem)
+    for bench in dict.fromkeys(book.data.bench):
+        show(bench, *figure_rows(book, bench))
+        show(f"{bench}: more than a tenth behind the best peer", *behind_rows(analysis.behind(book.data, bench)))
+        show(f"{bench}: geometric means of our time over the best peer's", *mean_rows(book.medians(bench)))
+    show("What went wrong", ["Library", "How", "Program", "Network", "Ranks", "What was said", "Runs"], analysis.failures(book.runs))
+
+
+def figure_rows(book, bench):
+    """A row a cell and metric; of a bench that gives times ("us") only those, and ours over the
+    best peer's."""
+    some = book.data[book.data.bench == bench]
+    metrics = ["us"] if "us" in set(some.metric) else [*dict.fromkeys(some.metric)]
+    tables = {metric: book.medians(bench, metric) for metric in metrics}
+    who = list(dict.fromkeys(name for table in tables.values() for name in analysis.names(table)))
+    rows = []
+    for metric, table in tables.items():
+        for (net, ranks, op, mode, n), cell in table.groupby(list(analysis.KEY), sort=False):
+            of = dict(zip(cell.who, cell.value))
+            peers = [value for name, value in of.items() if not name.startswith(libraries.OURS)]
+            ratio = of[libraries.OURS] / min(peers) if metric == "us" and libraries.OURS in of and peers and min(peers) > 0 else None
+            rows.append((f"{op} {mode}".strip(), plots.size_label(n), net, ranks, metric, *(of.get(name) for name in who), ratio))
+    return ["What", "Bytes", "Network", "Ranks", "Metric", *who, "Ours : best peer"], rows
+
+
+def behind_rows(cells):
+    """A row a cell in which we are behind."""
+    return ["What", "Bytes", "Network", "Ranks", "Ours : best", "In the rounds", "Ours, us", "Best, us", "Whose", "When"], [
+        (f"{one.cell[2]} {one.cell[3]}", plots.size_label(one.cell[4]), one.cell[0], one.cell[1], one.ratio, f"{min(one.rounds):.2f} to {max(one.rounds):.2f}",
+         one.ours, one.best, one.peer, "every round" if one.always else "at times") for one in cells if one.rounds]
+
+
+def mean_rows(table):
+    """A row an operation, a column a network."""
+    ratios = analysis.ratios(table)
+    nets = list(dict.fromkeys(r["network"] for r in ratios))
+    ops = [*dict.fromkeys(r["op"] for r in ratios), ""]
+    of = lambda op, net: [r["ratio"] for r in ratios if r["op"] in (op or ops) and r["network"] in ((net,) if net else nets)]
+    mean = lambda values: analysis.geometric_mean(values) if values else None
+    return ["Operation", *nets, "all"], [(op or "all", *(mean(of(op, net)) for net in (*nets, None))) for op in ops] if ratios else []
+
+
+@app.command("tune")
+def tune_table(data: Data = DATA, dist: Dist = DIST,
+               ops: Annotated[str, typer.Option(help="Collectives, comma separated.")] = ",".join(tune.OPS),
+               ranks: Annotated[str, typer.Option(help="Process counts.")] = "2,4,8,16",
+               network: Annotated[str, typer.Option(help="shm, tcp or both.")] = "shm,tcp",
+               sizes: Annotated[str, typer.Option(help="Bytes, multiples of 8.")] = ",".join(map(str, tune.SIZES)),
+               rounds: Annotated[int, typer.Option(min=1)] = 2, ms: Annotated[int, typer.Option(min=1, help="Milliseconds for each cell of a run.")] = 20,
+               limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
+               seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
+               again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False,
+               out: Annotated[Path, typer.Option(help="Where rows.txt and measured.tsv go.")] = libraries.ROOT / "build/lab",
+               keep: Annotated[bool, typer.Option("--keep", help="Make the result the library's own table, and its models.")] = False,
+               keep_models: Annotated[bool, typer.Option("--keep-models", help="Make the models of what was measured the library's own.")] = False):
+    """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the
+    selection table."""
+    listed = lambda text, kind=str: [kind(word) for word in text.split(",")]
+    for option, words, among in (("--ops", listed(ops), tune.OPS), ("--network", listed(network), ("shm", "tcp"))):
+        for word in words:
+            plans.known("tune", option, word, among)
+    plan = tune.plan(dist, listed(ops), listed(ranks, int), listed(network), listed(sizes, int), rounds, ms, limit)
+    runner = Runner(plan, Store(data), [lib for lib in libraries.known(dist, PEERS) if lib.name == libraries.OURS])
+    if again:
+        runner.store.forget(plan.name, runner.machine, runner.cells)
+    if runner.left():
+        carry_out(runner, data, seconds)
+    found = tune.results(runner.store.measurements(plan.name), runner.machine, plan)
+    for line in tune.write(found, out, f"kwlab tune --ops {ops} --ranks {ranks} --network {network} --ms {ms} --rounds {rounds}", keep, keep_models):
+        print(line)
+
+
+@app.command("attack")
+def cost_of_attacks(dist: Dist = DIST, rate: Annotated[int, typer.Option(min=1, help="Connections a second.")] = 400,
+                    window: Annotated[float, typer.Option(min=0.05, help="Seconds of a turn.")] = 0.3,
+                    pairs: Annotated[int, typer.Option(min=2, help="Pairs of turns.")] = 70):
+    """What strangers at the ports cost: an alltoall between two hosts, attacked, beside the same
+    attack on a decoy."""
+    for line in attack.cost(dist, rate, window, pairs):
+        console.print(line, highlight=False)
 
 
 @app.command()

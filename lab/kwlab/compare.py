@@ -1,14 +1,18 @@
-"""Two libraries, or one with and without a knob, compared: runs in turn, and a ratio with its confidence.
+"""Two libraries, or one with and without a knob, compared: runs in turn, and a ratio with its
+confidence.
 
-The unit is a run, not a repetition within one: repetitions of one run share its luck (memory placement, neighbours on the machine), so
-their spread says too little. A pair is a run of each, in an order drawn anew each time; pairs share the machine's drift. The ratio is the
-geometric mean of the pairs' ratios without a fifth of them at either end, which something outside may have hit; its interval is that of
-the trimmed mean (Yuen, Biometrika 61, 1974) of their logarithms, as wide as the machine is restless. (To leave out just the pairs that
-look hit makes the interval too narrow: on a machine with two speeds one comparison of equals in ten was called different.) It is "same"
-when the interval holds 1, or when the ratio lies within the smallest difference that is asked about.
+The unit is a run, not a repetition within one: repetitions of one run share its luck (memory
+placement, neighbours on the machine), so their spread says too little. A pair is a run of each, in
+an order drawn anew each time; pairs share the machine's drift. The ratio is the geometric mean of
+the pairs' ratios without a fifth of them at either end, which something outside may have hit; its
+interval is that of the trimmed mean (Yuen, Biometrika 61, 1974) of their logarithms, as wide as the
+machine is restless. (To leave out just the pairs that look hit makes the interval too narrow: on a
+machine with two speeds one comparison of equals in ten was called different.) It is "same" when the
+interval holds 1, or when the ratio lies within the smallest difference that is asked about.
 
-One in a hundred comparisons may call a difference what is none. A comparison of many cells (sizes, operations) that is looked at after
-each pair has many chances to err, so each look takes its share of that hundredth (Bonferroni)."""
+One in a hundred comparisons may call a difference what is none. A comparison of many cells (sizes,
+operations) that is looked at after each pair has many chances to err, so each look takes its share
+of that hundredth (Bonferroni)."""
 from dataclasses import dataclass
 
 import numpy
@@ -76,7 +80,8 @@ def side(text):
 
 
 def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
-    """What `pairs` wants, for two sides as text; `program` has its arguments after its name. Compiles it for both."""
+    """What `pairs` wants, for two sides as text; `program` has its arguments after its name.
+    Compiles it for both."""
     name, *arguments = program.split()
     sides = {"a": side(a), "b": side(b)}
     libraries = {lib.name: lib for lib in known}
@@ -99,8 +104,9 @@ def times(lines):
 
 
 def pairs(once, most, seed=0):
-    """Runs pairs of `once("a")` and `once("b")`, each giving {what: microseconds}, in an order drawn from the seed; yields the verdicts so
-    far after each pair from the second on, and stops when all of them are decided."""
+    """Runs pairs of `once("a")` and `once("b")`, each giving {what: microseconds}, in an order
+    drawn from the seed; yields the verdicts so far after each pair from the second on, and stops
+    when all of them are decided."""
     random = numpy.random.default_rng(seed)
     times = {}
     for number in range(1, most + 1):

@@ -1,5 +1,6 @@
-"""What the report tells of messages and collectives by size, with the models of *Performance Analysis of Message-Passing Libraries on High-Speed
-Clusters* (below: the paper) fitted to them. Each section takes the book and gives HTML, or nothing where nothing was measured."""
+"""What the report tells of messages and collectives by size, with the models of *Performance
+Analysis of Message-Passing Libraries on High-Speed Clusters* (below: the paper) fitted to them.
+Each section takes the book and gives HTML, or nothing where nothing was measured."""
 from . import analysis, models, papers, plots
 from .html import folded, paragraph, table
 from .libraries import OURS
@@ -22,7 +23,8 @@ def ordered(by_library):
 
 
 def collectives(book):
-    """The paper's Figures 3 and 4 for today's libraries: bandwidth of every collective by size, measured and by the model."""
+    """The paper's Figures 3 and 4 for today's libraries: bandwidth of every collective by size,
+    measured and by the model."""
     fits, parts = book.collective_fits(), []
     for net in networks(net for _, net, _, _ in fits):
         ranks = plain_ranks(book, {p for _, n, p, _ in fits if n == net})
@@ -66,7 +68,8 @@ def model_rows(found):
 
 
 def accuracy_rows(found, cores):
-    """A row a library, network and whether each rank has a processor: mean error of each model, with its spread."""
+    """A row a library, network and whether each rank has a processor: mean error of each model,
+    with its spread."""
     rows = []
     for who, net, own in dict.fromkeys((w, n, p <= cores) for w, n, p, _ in sorted(found, key=lambda c: (c[2] > cores, c[1], c[0] != OURS))):
         some = {cell: one for cell, one in found.items() if (cell[0], cell[1], cell[2] <= cores) == (who, net, own)}
@@ -77,7 +80,8 @@ def accuracy_rows(found, cores):
 
 
 def law_rows(laws):
-    """The paper's Tables 1 to 4 for today's libraries: parameters as functions of the processes, and the peak metrics."""
+    """The paper's Tables 1 to 4 for today's libraries: parameters as functions of the processes,
+    and the peak metrics."""
     head = ["Primitive", "Library", "Network", "Processes", "t0(p), us", "ti(p), us", "tb(p), ns/B", "Peak specific, KB/s", "Peak bandwidth, MB/s"]
     rows = []
     for (who, net), ops in laws.items():
@@ -88,7 +92,8 @@ def law_rows(laws):
 
 
 def loggp_rows(book):
-    """LogGP of one message: o from what a sender's processor spends on a message of 8 bytes in a stream, g from the time between two of them."""
+    """LogGP of one message: o from what a sender's processor spends on a message of 8 bytes in a
+    stream, g from the time between two of them."""
     stream = book.medians("p2p")
     stream = stream[(stream.op == "stream") & (stream["mode"] == "isend") & (stream.bytes == 8) & (stream.ranks == 2)]
     gaps = {(row.who, row.network): row.value for row in stream.itertuples()}

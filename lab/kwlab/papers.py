@@ -1,5 +1,6 @@
-"""What the report tells of the papers' tables and figures beside today's libraries: ratios first, then times. Each section takes the book and gives HTML,
-or nothing where nothing was measured. (Models and their tables are in `fitted`.)"""
+"""What the report tells of the papers' tables and figures beside today's libraries: ratios first,
+then times. Each section takes the book and gives HTML, or nothing where nothing was measured.
+(Models and their tables are in `fitted`.)"""
 import tomllib
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def seed(number):
 
 
 def ours_to_best(values):
-    """The ratio of our value to the best peer's, of {who: time}; None where one of them is missing."""
+    """The ratio of our value to the best peer's, of {who: time}; None where one of them is
+    missing."""
     peers = [value for who, value in values.items() if not who.startswith(OURS) and value > 0]
     return Ratio(values[OURS] / min(peers)) if OURS in values and peers else None
 
@@ -123,7 +125,8 @@ def udp(book):
 
 
 def changes(paper, times, one, other):
-    """Rows of the thesis' text beside today's: by how much `one` has more latency or bandwidth than `other`."""
+    """Rows of the thesis' text beside today's: by how much `one` has more latency or bandwidth than
+    `other`."""
     rows = []
     for net in networks(net for who, net, *_ in times if who in (one, other) and who != OURS):
         for row in paper:
@@ -181,7 +184,8 @@ def availability(book):
 
 
 def giving(book):
-    """One block to all, and the matrix product: the quicker of broadcast and isend, by size and processes."""
+    """One block to all, and the matrix product: the quicker of broadcast and isend, by size and
+    processes."""
     paper, parts, data = seed("004"), [], book.medians("give")
     for op, what in (("give", "a block to all"), ("product", "the matrix product")):
         some = data[data.op == op]
@@ -193,7 +197,8 @@ def giving(book):
 
 
 def given(book, here, name, what, paper):
-    """Ratios to the best peer, who wins in each library and won in the paper, and times by ranks as in its Figures 4, 5, 7 and 8."""
+    """Ratios to the best peer, who wins in each library and won in the paper, and times by ranks as
+    in its Figures 4, 5, 7 and 8."""
     counts, sizes, ways = sorted(set(here.ranks)), sorted(set(here.bytes)), list(dict.fromkeys(here["mode"]))
     head = [f"{p} ranks" for p in counts]
     of = {(row.mode, row.bytes, row.ranks, row.who): row.value for row in here.itertuples()}

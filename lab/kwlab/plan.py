@@ -9,7 +9,8 @@
     program = "p2p"                  # bench/p2p.c
     args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all (RANDOM); the list is then in order
     ranks = [2]                      # a run for each ...
-    network = ["shm", "tcp"]         # ... and each: shm, tcp, or gigabit (a host of the host lab for each rank, 1 Gb/s between them)
+    network = ["shm", "tcp"]         # ... and each: shm, tcp, or a host of the host lab for each rank: gigabit (1 Gb/s
+                                     # between them), links (two links of 1 Gb/s), hosts (no limit)
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
@@ -20,18 +21,18 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .libraries import OURS, PACKAGES, ROOT
+from .libraries import OURS, PACKAGES, RATES, ROOT
 
 SHIPPED = Path(__file__).parent / "plans"
-NETWORKS = ("shm", "tcp", "gigabit")
+NETWORKS = ("shm", "tcp", *RATES)
 KNOWN = (OURS, *PACKAGES)
 MOST_RANKS = 1024
 MOST_HOSTS = 250
 
 
 def random_sizes():
-    """Twenty random sizes, multiples of 8 and no powers of two, one in each twentieth of the logarithms from 16 bytes to 1 MB: models
-    that were fitted to other sizes are judged by them."""
+    """Twenty random sizes, multiples of 8 and no powers of two, one in each twentieth of the
+    logarithms from 16 bytes to 1 MB: models that were fitted to other sizes are judged by them."""
     drawn = random.Random(20)
     sizes = [int(2 ** (4 + 16 * (step + drawn.random()) / 20)) // 8 * 8 for step in range(20)]
     return tuple(size + 8 if size & (size - 1) == 0 else size for size in sizes)
@@ -140,7 +141,7 @@ def parse_work(where, table):
     for library in fields.get("only", ()):
         known(where, "only", library, KNOWN)
     for ranks in fields.get("ranks", ()):
-        within(where, "ranks", ranks, 1, MOST_HOSTS if "gigabit" in fields.get("network", ()) else MOST_RANKS)
+        within(where, "ranks", ranks, 1, MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS)
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
@@ -149,7 +150,8 @@ def parse_work(where, table):
 
 
 def with_random(where, word):
-    """A list of sizes with @random in it as all its sizes in order, so that neighbours in size are neighbours in time; other words as they are."""
+    """A list of sizes with @random in it as all its sizes in order, so that neighbours in size are
+    neighbours in time; other words as they are."""
     sizes = word.split(",")
     if "@random" not in sizes:
         return word

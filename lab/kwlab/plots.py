@@ -1,4 +1,5 @@
-"""Pictures, as matplotlib figures. A library has one colour everywhere; ratios are coloured about 1; axes say their units."""
+"""Pictures, as matplotlib figures. A library has one colour everywhere; ratios are coloured about
+1; axes say their units."""
 import matplotlib
 
 matplotlib.use("Agg")
@@ -50,7 +51,8 @@ def plain(axis):
 
 
 def latency_and_bandwidth(found, title):
-    """One way times and bandwidths by size: marks are measured, lines the three-parameter model. `found`: analysis.Judged by library."""
+    """One way times and bandwidths by size: marks are measured, lines the three-parameter model.
+    `found`: analysis.Judged by library."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     for axis, of in ((left, lambda n, t: t), (right, lambda n, t: n / t)):
         measured_and_modelled(axis, found, of)
@@ -78,7 +80,8 @@ def measured_and_modelled(axis, found, of):
 
 
 def bandwidths(panels, title):
-    """Bandwidth by size, measured and modelled: {panel: {who: analysis.Judged}}, three panels a row."""
+    """Bandwidth by size, measured and modelled: {panel: {who: analysis.Judged}}, three panels a
+    row."""
     figure, axes = grid(panels, 3, title)
     for axis, (name, found) in zip(axes, panels.items()):
         measured_and_modelled(axis, found, lambda n, t: n / t)
@@ -104,7 +107,8 @@ WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
 
 
 def by_ranks(panels, unit, title):
-    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as there are libraries; a row shares its axis of times."""
+    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as
+    there are libraries; a row shares its axis of times."""
     columns = len({name.split(",")[0] for name in panels})
     figure, axes = grid(panels, columns, title, sharey="row")
     for number, (axis, (name, curves)) in enumerate(zip(axes, panels.items())):
@@ -123,7 +127,8 @@ def by_ranks(panels, unit, title):
 
 
 def heat_map(ratios, title):
-    """Ratio of our time to the best peer's, collectives by size, one panel a process count, three panels a row."""
+    """Ratio of our time to the best peer's, collectives by size, one panel a process count, three
+    panels a row."""
     counts, ops = sorted({r["ranks"] for r in ratios}), list(dict.fromkeys(r["op"] for r in ratios))
     columns, rows = min(3, len(counts)), -(-len(counts) // 3)
     figure, axes = plt.subplots(rows, columns, figsize=(2.4 + 2.3 * columns, rows * (1.3 + 0.36 * len(ops)) + 0.5), layout="constrained", squeeze=False)
@@ -154,7 +159,8 @@ def heat_panel(axis, ratios, ops):
 
 
 def lines(panels, unit, title, zero=False):
-    """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values, no more than three stand in a row."""
+    """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values, no
+    more than three stand in a row."""
     columns = len(panels) if len(panels) < 4 else 2
     figure, axes = grid(panels, columns, title, width=4.2, height=3.2, sharey=True)
     for axis, (name, curves) in zip(axes, panels.items()):
@@ -181,7 +187,8 @@ def legend_below(figure, axes):
 
 
 def bars(groups, unit, title, low=None, high=None):
-    """Values by library within groups: {group: {who: value}}; the axis is cut off at `low` and `high`."""
+    """Values by library within groups: {group: {who: value}}; the axis is cut off at `low` and
+    `high`."""
     figure, axis = plt.subplots(figsize=(max(5.5, 1.25 * len(groups) + 2.5), 3.8), layout="constrained")
     who = list(dict.fromkeys(w for values in groups.values() for w in values))
     width = 0.8 / max(len(who), 1)

@@ -1,4 +1,5 @@
-"""The report: one HTML page that opens without a network, and its pictures beside it. What stands in it is in `sections`."""
+"""The report: one HTML page that opens without a network, and its pictures beside it. What stands
+in it is in `sections`."""
 import time
 from functools import cache
 from pathlib import Path
@@ -8,12 +9,14 @@ from .sections import SECTIONS
 
 
 class Book:
-    """A dataset that is being reported: one machine's runs, and the pictures made so far."""
+    """A dataset, or one plan of it, that is being reported: one machine's runs, and the pictures
+    made so far."""
 
-    def __init__(self, store):
-        runs, data = store.runs(), store.measurements()
+    def __init__(self, store, plan=None):
+        runs, data = store.runs(plan), store.measurements(plan)
         if runs.empty:
-            raise ValueError("the dataset is empty; `kwlab run quick` fills it")
+            raise ValueError(f"the dataset has no run of {plan}; `kwlab run {plan}` makes some" if plan
+                             else "the dataset is empty; `kwlab run quick` fills it")
         self.machine = int(runs.machine.iloc[-1])
         self.runs, self.data = runs[runs.machine == self.machine], data[data.machine == self.machine]
         self.facts = store.facts()[self.machine]

@@ -1,5 +1,6 @@
-"""Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends, so that an interrupted plan
-goes on where it stopped. A run that goes wrong is a row that says so, and the plan goes on."""
+"""Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends,
+so that an interrupted plan goes on where it stopped. A run that goes wrong is a row that says so,
+and the plan goes on."""
 import itertools
 import json
 import math
@@ -17,7 +18,8 @@ from .libraries import Failed, Unavailable
 from .plan import cells
 from .store import measurements
 
-# A library that hung in a cell, or is not there, is not tried again in later rounds: it would cost its limit each time.
+# A library that hung in a cell, or is not there, is not tried again in later rounds: it would cost
+# its limit each time.
 HOPELESS = ("hung", "missing")
 WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
 # What KW_STATS=yes prints for each rank at the end.
@@ -37,8 +39,8 @@ HUNG_BEFORE = Outcome("hung", "not run: it hung in another round")
 
 
 def parse(text):
-    """The JSON lines of a program's output; launchers may have written other lines between them. Raises ValueError when a line
-    that looks like ours cannot be read, or none is there."""
+    """The JSON lines of a program's output; launchers may have written other lines between them.
+    Raises ValueError when a line that looks like ours cannot be read, or none is there."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("{"):
@@ -55,7 +57,8 @@ def parse(text):
 
 
 def in_turn(cells, round):
-    """The cells in the order of a round: in each another library comes first, so that none always runs after the same neighbour."""
+    """The cells in the order of a round: in each another library comes first, so that none always
+    runs after the same neighbour."""
     found = []
     for _, group in itertools.groupby(cells, key=lambda cell: (cell.program, cell.args, cell.ranks, cell.network)):
         some = list(group)
@@ -76,7 +79,8 @@ def whole(text):
 
 
 def counters(cell, text):
-    """A measurement of Kittiwake's counters, summed over the ranks; nothing when none were printed."""
+    """A measurement of Kittiwake's counters, summed over the ranks; nothing when none were
+    printed."""
     sums = {}
     for rank in COUNTERS.findall(text):
         for name, value in (pair.split() for pair in rank.split(", ")):
@@ -99,7 +103,8 @@ class Runner:
         self.said = set()
 
     def left(self):
-        """(round, cell) still to be run, in order; those that went wrong before come last, so that a plan of many short turns gets on."""
+        """(round, cell) still to be run, in order; those that went wrong before come last, so that
+        a plan of many short turns gets on."""
         self.tried = self.store.tried(self.plan.name, self.machine)
         every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) != "ok"]
         return sorted(every, key=lambda one: (one[1].key(), one[0]) in self.tried)
@@ -132,8 +137,8 @@ class Runner:
             return Outcome("failed", f"cannot be started: {error}")
 
     def settle(self, round, cell):
-        """Runs a cell unless it is known to be hopeless, and keeps the result. What hung under an earlier command is hopeless in further rounds;
-        the round in which it hung is tried again."""
+        """Runs a cell unless it is known to be hopeless, and keeps the result. What hung under an
+        earlier command is hopeless in further rounds; the round in which it hung is tried again."""
         if cell.key() in self.hung and (cell.key(), round) not in self.tried:
             outcome = HUNG_BEFORE
         else:
@@ -145,8 +150,8 @@ class Runner:
         return outcome
 
     def run(self, seconds=math.inf):
-        """Runs what is left, with a progress bar, and begins nothing after so many seconds. Says what went wrong; the number of runs that did,
-        and of those that are left."""
+        """Runs what is left, with a progress bar, and begins nothing after so many seconds. Says
+        what went wrong; the number of runs that did, and of those that are left."""
         left, wrong, until = self.left(), 0, time.monotonic() + seconds
         columns = [SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
         with Progress(*columns, console=Console(width=WIDTH)) as progress:

@@ -1,10 +1,11 @@
-"""What the report tells, in this order: the machine, how to read, ratios first, then models, pictures by size, the papers' tables beside
-today's, absolute times, and what went wrong. Each section takes the book and gives HTML, or nothing where nothing was measured."""
+"""What the report tells, in this order: the machine, how to read, ratios first, then models,
+pictures by size, the papers' tables beside today's, absolute times, and what went wrong. Each
+section takes the book and gives HTML, or nothing where nothing was measured."""
 import time
 
 from . import analysis, facts, fitted, papers, plots
 from .html import Ratio, folded, items, paragraph, table
-from .libraries import OURS
+from .libraries import OURS, RATES
 from .plan import RANDOM
 from .words import NETWORK, networks, size
 
@@ -58,6 +59,47 @@ def ratio_tables(book):
     return "".join(parts)
 
 
+def behind(book):
+    """Where a peer is ahead in every round."""
+    rows = [(f"{op} {name(bench, mode, n)}", NETWORK[net], ranks, Ratio(one.ratio), f" {min(one.rounds):.2f} to {max(one.rounds):.2f}", one.peer, one.ours, one.best)
+            for bench in ("p2p", "coll") for one in analysis.behind(book.data, bench) if one.always for net, ranks, op, mode, n in [one.cell]]
+    if analysis.ratios(book.medians("p2p")) or analysis.ratios(book.medians("coll")):
+        return table(["Cell", "Network", "Ranks", "Ratio", "in the rounds", "Peer", "Ours, us", "Best peer's, us"], rows) if rows else paragraph("Nowhere by more than a tenth.")
+    return ""
+
+
+def streams(book):
+    """Streams and ping-pongs between hosts in MB/s, of the quickest round, beside plain TCP with
+    the same bytes."""
+    found = book.medians("p2p")
+    found = found[found.network.isin(RATES) & (found.ranks == 2) & (found.bytes > 0)]
+    cells = {}
+    for row in found.itertuples():
+        raw = row.op.startswith("raw-")
+        cells.setdefault((row.network, row.op.removeprefix("raw-"), row.bytes), {})["plain TCP" if raw else f"{row.who} {row.mode}"] = row.bytes / row.low
+    who = list(dict.fromkeys(name for of in cells.values() for name in of))
+    rows = [(f"{op} {size(n)}", NETWORK[net], *(of.get(name) for name in who)) for (net, op, n), of in cells.items()]
+    return rows and paragraph("MB/s, of the round that was quickest: a machine with two speeds shows both to everybody only in enough rounds. Plain TCP is a loop over send and recv.") + \
+        folded(f"all {len(rows)} cells", table(["Message", "Network", *who], rows))
+
+
+SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters")  # by the other sections
+
+
+def others(book):
+    """The figures of programs that have no section of their own."""
+    parts = []
+    for bench in dict.fromkeys(book.data.bench):
+        if bench in SHOWN:
+            continue
+        tables = {metric: book.medians(bench, metric) for metric in dict.fromkeys(book.data[book.data.bench == bench].metric)}
+        who = list(dict.fromkeys(name for one in tables.values() for name in analysis.names(one)))
+        rows = [(f"{op} {mode} {size(n)}", NETWORK[net], ranks, metric.replace("_", " "), *(dict(zip(cell.who, cell.value)).get(name) for name in who))
+                for metric, one in tables.items() for (net, ranks, op, mode, n), cell in one.groupby(list(analysis.KEY), sort=False)]
+        parts.append(folded(f"{bench} ({len(rows)} figures)", table(["What", "Network", "Ranks", "Figure", *who], rows)))
+    return parts and paragraph("What the figures of a program mean is said at the top of its source in bench/.") + "".join(parts)
+
+
 def heat_maps(book):
     rows = [r for r in analysis.ratios(book.medians("coll")) if r["bytes"] not in RANDOM]
     return "".join(book.picture(f"collectives-{net}", plots.heat_map([r for r in rows if r["network"] == net], f"Collectives over {NETWORK[net]}"),
@@ -107,7 +149,8 @@ FORMS = {"blocking_us": "blocking", "nonblocking_us": "non-blocking", "persisten
 
 
 def forms(book):
-    """The three forms of collective calls: ours over the best peer's, and what a form costs over the blocking one."""
+    """The three forms of collective calls: ours over the best peer's, and what a form costs over
+    the blocking one."""
     tables = {name: book.medians("forms", metric) for metric, name in FORMS.items()}
     if all(one.empty for one in tables.values()):
         return ""
@@ -219,10 +262,10 @@ def failed(book):
     return table(["Library", "How it ended", "Program", "Network", "Ranks", "What was said", "Runs"], [(*row[:3], NETWORK[row[3]], *row[4:]) for row in rows])
 
 
-SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("heat", "Collectives at a glance", heat_maps),
+SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
             ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
             ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
             ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
-            ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections),
+            ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections), ("streams", "Between hosts", streams), ("others", "Other programs", others),
             ("absolute", "Absolute times", absolute), ("failed", "What went wrong", failed)]

@@ -1,7 +1,8 @@
 """The dataset: one SQLite file with the machines, every run, and every measurement of every run.
 
-A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not installed), `failed` (it ended with an
-error), `hung` (it was ended after its limit) or `nonsense` (its output could not be read), and `message` says the rest."""
+A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not
+installed), `failed` (it ended with an error), `hung` (it was ended after its limit) or `nonsense`
+(its output could not be read), and `message` says the rest."""
 import json
 import math
 import os
@@ -24,7 +25,8 @@ create table if not exists measurement (
     mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
 create index if not exists measurement_of_run on measurement (run);
 """
-# What a JSON line says of itself; everything else that is a table of order statistics, or a number, is a metric.
+# What a JSON line says of itself; everything else that is a table of order statistics, or a number,
+# is a metric.
 NAMES = ("bench", "op", "bytes", "mode", "ranks")
 
 
@@ -82,7 +84,7 @@ class Store:
         """All measurements with their runs, as a data frame."""
         where, values = ("where plan = ?", [plan]) if plan else ("", [])
         return pandas.read_sql_query(
-            "select plan, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
+            "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
             f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
             self.db, params=values)
 
@@ -92,7 +94,8 @@ class Store:
 
 
 def measurements(run, line):
-    """The rows of one JSON line: one for each metric in it. Raises ValueError, KeyError or TypeError when it is none of ours."""
+    """The rows of one JSON line: one for each metric in it. Raises ValueError, KeyError or
+    TypeError when it is none of ours."""
     text = json.dumps(line)
     if not isinstance(line["bench"], str):
         raise ValueError("bench")

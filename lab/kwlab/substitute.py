@@ -1,8 +1,9 @@
-"""Where two collectives in a row beat one: the substitutions of Table 5 of *Performance Analysis of Message-Passing Libraries on
-High-Speed Clusters*, judged by fitted models, for any library.
+"""Where two collectives in a row beat one: the substitutions of Table 5 of *Performance Analysis of
+Message-Passing Libraries on High-Speed Clusters*, judged by fitted models, for any library.
 
-A library that beats itself has a badly chosen algorithm. For Kittiwake the finding can be acted upon: `rows` gives the rows for its
-selection table (KW_COLL takes a file of them; the columns are explained in coll/table.txt)."""
+A library that beats itself has a badly chosen algorithm. For Kittiwake the finding can be acted
+upon: `rows` gives the rows for its selection table (KW_COLL takes a file of them; the columns are
+explained in coll/table.txt)."""
 from dataclasses import dataclass
 
 import numpy
@@ -12,7 +13,8 @@ from .models import OF_BLOCKS
 SIZES = [8 * 4 ** k for k in range(10)]
 MARGIN = 1.10
 
-# collective: pairs that do the same in a row on messages of the same size (models.message says what that is).
+# collective: pairs that do the same in a row on messages of the same size (models.message says what
+# that is).
 SUBSTITUTES = {
     "bcast": [("scatter", "allgather")],
     "allgather": [("gather", "bcast")],
@@ -69,8 +71,9 @@ def spans(library, coll, first, second, p, now, then):
 
 
 def rows(found, path):
-    """Rows for Kittiwake's selection table that put the substitutions in force; `path` is shm or net. A row holds for all sizes up to
-    its own, so a span that begins above the smallest size needs the table's own choice below it: such spans are named in a comment."""
+    """Rows for Kittiwake's selection table that put the substitutions in force; `path` is shm or
+    net. A row holds for all sizes up to its own, so a span that begins above the smallest size
+    needs the table's own choice below it: such spans are named in a comment."""
     lines = []
     for f in found:
         algorithm = ALGORITHM[f.coll, f.first]

@@ -1,7 +1,8 @@
 """Words and figures for people, as the sections of the report share them."""
 from . import plots
 
-NETWORK = {"shm": "shared memory", "tcp": "TCP on loopback", "gigabit": "hosts joined by 1 Gb/s", "links": "hosts joined by two links of 1 Gb/s"}
+NETWORK = {"shm": "shared memory", "tcp": "TCP on loopback", "gigabit": "hosts joined by 1 Gb/s", "links": "hosts joined by two links of 1 Gb/s",
+           "hosts": "hosts joined without a limit"}
 
 
 def size(n):

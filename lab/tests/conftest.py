@@ -1,4 +1,5 @@
-"""Libraries made of small shell scripts: a compiler that makes a program of one line, and a launcher that behaves as told."""
+"""Libraries made of small shell scripts: a compiler that makes a program of one line, and a
+launcher that behaves as told."""
 import pytest
 
 from kwlab import libraries

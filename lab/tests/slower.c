@@ -1,4 +1,5 @@
-/* A library to load before any MPI library: MPI_Allreduce takes a twentieth more time, as measured by the clock that programs use. */
+/* A library to load before any MPI library: MPI_Allreduce takes a twentieth more time, as measured
+ * by the clock that programs use. */
 #include <mpi.h>
 
 int MPI_Allreduce(const void *give, void *got, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)

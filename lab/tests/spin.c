@@ -1,5 +1,6 @@
-/* A program whose time is known: it prints the processor time of a fixed computation as the programs of bench/ do, repeated SLOWER times
- * (environment, default 1) as often. Processor time, because the machines that tests run on have other things to do. */
+/* A program whose time is known: it prints the processor time of a fixed computation as the
+ * programs of bench/ do, repeated SLOWER times (environment, default 1) as often. Processor
+ * time, because the machines that tests run on have other things to do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-"""Honesty of comparisons, on data whose truth is known: drifting machines, spikes, and a planted difference."""
+"""Honesty of comparisons, on data whose truth is known: drifting machines, spikes, and a planted
+difference."""
 import numpy
 import pytest
 
@@ -20,7 +21,8 @@ def test_a_against_a_says_same_nineteen_times_of_twenty():
 
 @pytest.mark.parametrize("runs", [5, 12, 24])
 def test_a_machine_with_two_speeds_is_no_difference_between_equals(runs):
-    """Three runs in ten take half as long again; by the promise of one wrong verdict in a hundred, 16 of 800 have odds of one in a hundred."""
+    """Three runs in ten take half as long again; by the promise of one wrong verdict in a hundred,
+    16 of 800 have odds of one in a hundred."""
     random = numpy.random.default_rng(9)
     times = random.normal(1, 0.02, (800, runs, 2)) * numpy.where(random.random((800, runs, 2)) < 0.3, 1.5, 1)
     assert sum(not compare.verdict(*one.T).same for one in times) < 16

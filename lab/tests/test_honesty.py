@@ -1,5 +1,5 @@
-"""Honesty on a real machine: a program against itself is "same", one that does 5 % more is found, and two libraries' programs are built from
-the same source with the same flags."""
+"""Honesty on a real machine: a program against itself is "same", one that does 5 % more is found,
+and two libraries' programs are built from the same source with the same flags."""
 import subprocess
 from pathlib import Path
 
@@ -28,8 +28,8 @@ def compared(a, b, known, seed, most=24):
 
 
 def nineteen_of_twenty(same):
-    """Whether `same(seed)` holds that often. That is a rate, and one honest series of twenty in sixty falls short of it by chance: another
-    one, twice as long, has the last word then."""
+    """Whether `same(seed)` holds that often. That is a rate, and one honest series of twenty in
+    sixty falls short of it by chance: another one, twice as long, has the last word then."""
     return sum(map(same, range(20))) >= 19 or sum(map(same, range(20, 60))) >= 38
 
 
@@ -38,8 +38,9 @@ def test_a_against_a_says_same_nineteen_times_of_twenty(spinning):
 
 
 def sooner_or_later(verdict):
-    """A machine whose speed changes from run to run hides five per cent for a while, so the question may be asked three times. (That nothing is
-    found where nothing is, is what the tests of a library against itself say.)"""
+    """A machine whose speed changes from run to run hides five per cent for a while, so the
+    question may be asked three times. (That nothing is found where nothing is, is what the tests of
+    a library against itself say.)"""
     for seed in range(3):
         found = verdict(seed)
         if not found.same:

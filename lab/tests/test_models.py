@@ -58,7 +58,8 @@ def test_loggp_keeps_the_overhead_apart():
 
 
 def test_no_model_says_that_longer_messages_take_less_time():
-    """Four sizes of a bad hour, between two of which the time fell: the best curve through them dives below zero."""
+    """Four sizes of a bad hour, between two of which the time fell: the best curve through them
+    dives below zero."""
     found = models.three_parameters([8, 64, 512, 4096, 65536, 1048576], [4000, 4000, 4000, 4000, 60, 180])
     fine = numpy.geomspace(8, 1 << 20, 200)
     assert numpy.all(numpy.diff(found.time(fine)) > -1e-6 * found.t0) and found.ti >= -found.t0

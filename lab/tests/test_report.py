@@ -1,4 +1,5 @@
-"""The report: one page that loads nothing from elsewhere, with every section, of made-up measurements; and `kwlab model` on them."""
+"""The report: one page that loads nothing from elsewhere, with every section, of made-up
+measurements; and `kwlab model` on them."""
 import html.parser
 import itertools
 import re
@@ -48,6 +49,7 @@ def others(by):
         "wait": [{"bench": "wait", "op": "w", "mode": m, "bytes": n} | statistics("wait_us", by * n / 100) | statistics("total_us", n) for m in ("1M", "10M") for n in (1024, 65536)],
         "give": [{"bench": "give", "op": op, "mode": way, "bytes": n} | us(by * (1 if way == "bcast" else 2)) for op, way, n in block["give"]],
         "forms": [{"bench": "forms", "op": op, "bytes": 8} | statistics("blocking_us", by) | statistics("nonblocking_us", 2 * by) | statistics("persistent_us", by) for op in ("bcast", "scan")],
+        "flood": [{"bench": "flood", "op": "away", "bytes": 8, "seconds": 2.0 * by}],
         "hello": [{"bench": "hello", "resident_kb": 3000}], "idle": [{"bench": "idle", "cpu_percent": 100.0 / by}]}
 
 
@@ -138,6 +140,10 @@ def test_ratios_stand_before_times_and_are_right(text):
     assert '<td class="ahead">0.67</td>' in text
 
 
+def test_programs_without_a_section_are_shown(text):
+    assert re.search(r"away  8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>seconds</td><td>2</td><td>3</td><td>4", text)
+
+
 def test_availability_is_the_share_of_written_bytes(text):
     assert "75.0 %" in text
 
@@ -155,7 +161,8 @@ def test_the_forms_of_collectives_are_shown(text):
 
 
 def test_udp_is_shown_beside_the_thesis(text):
-    """Ours over UDP takes twice the time: twice the latency, half the bandwidth; the thesis says +3 % and -24 % for 1 KB."""
+    """Ours over UDP takes twice the time: twice the latency, half the bandwidth; the thesis says +3
+    % and -24 % for 1 KB."""
     assert re.search(r"latency, 1 KB</td><td>3\.2</td><td[^>]*>TCP on loopback</td><td>\+3 %</td><td>\+100 %", text)
     assert re.search(r"bandwidth one way, 1 KB</td><td>3\.4</td><td[^>]*>TCP on loopback</td><td>-24 %</td><td>-50 %", text)
 
@@ -214,7 +221,8 @@ def rounds_of(*factors):
 
 
 def of_rounds(*rounds, noise=()):
-    """The models of what was measured in these rounds: {op: curve} each, or the curve of a message; the first is quietest unless `noise` says."""
+    """The models of what was measured in these rounds: {op: curve} each, or the curve of a message;
+    the first is quietest unless `noise` says."""
     curves = [r if isinstance(next(iter(r)), str) else {"pingpong": r} for r in rounds]
     return analysis.judged(("kittiwake", "shm", 2), {("made", k): analysis.Round(c, noise[k] if noise else k) for k, c in enumerate(curves)})
 

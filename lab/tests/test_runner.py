@@ -1,4 +1,5 @@
-"""Whatever a library does is a row that says so, and the plan goes on; an interrupted plan goes on where it stopped."""
+"""Whatever a library does is a row that says so, and the plan goes on; an interrupted plan goes on
+where it stopped."""
 import os
 import signal
 import subprocess
@@ -91,7 +92,8 @@ def test_counters_are_summed_over_ranks():
 
 
 def home(place, log):
-    """A directory that looks like an installation whose launcher notes each run and takes a fifth of a second."""
+    """A directory that looks like an installation whose launcher notes each run and takes a fifth
+    of a second."""
     script(place / "bin/mpicc", COMPILER)
     script(place / "bin/mpiexec", f'#!/bin/sh\n[ "$1" != --version ] || exit 0\nsleep 0.2\necho run >>{log}\necho \'{LINE}\'\n')
 
@@ -126,8 +128,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
 
 
 def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
-    """No time: nothing is begun. Only mpich: only its runs. In each round another library comes first, and what went wrong is
-    tried again after what was not tried yet."""
+    """No time: nothing is begun. Only mpich: only its runs. In each round another library comes
+    first, and what went wrong is tried again after what was not tried yet."""
     log = tmp_path / "log"
     home(tmp_path / "dist", log)
     (tmp_path / "small.toml").write_text(PLAN)

@@ -20,7 +20,8 @@ def of_the_paper(library, processes):
 
 
 def test_the_papers_models_give_the_papers_table_5():
-    """MPICH-GM on Myrinet: broadcast = scatter + allgather above 64 KB on 8 and above 78 KB on 16 processes, 20 % less at 256 KB on 16."""
+    """MPICH-GM on Myrinet: broadcast = scatter + allgather above 64 KB on 8 and above 78 KB on 16
+    processes, 20 % less at 256 KB on 16."""
     found = substitute.findings("MPICH-GM", of_the_paper("MPICH-GM", [8, 16]), [8, 16])
     bcast = {f.processes: f for f in found if f.coll == "bcast"}
     assert set(bcast) == {8, 16}

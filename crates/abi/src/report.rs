@@ -85,7 +85,7 @@ fn note(mpi: &Mpi, name: &str, fault: &Fault) {
 }
 
 fn fatal(mpi: &Mpi, name: &str, fault: &Fault) -> ! {
-    kw_mpi::calls::env::end_job(mpi, exit_code(fault.code), &sentence(name, fault))
+    kw_mpi::end_job(mpi, exit_code(fault.code), &sentence(name, fault))
 }
 
 fn exit_code(code: c_int) -> c_int {

@@ -6,8 +6,7 @@
     missing_docs,
     non_snake_case,
     unused_variables,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
+    clippy::missing_safety_doc
 )]
 #![allow(
     unused_imports,
@@ -18,6 +17,7 @@
 use crate::arg::arg;
 use crate::shell::{not_null, not_null_when, run, run_always, run_tool, unbuilt};
 use kw_mpi::Scope;
+use kw_mpi::forms::*;
 use kw_mpi::handle::*;
 use kw_sys::args::Status;
 use std::ffi::{c_char, c_int, c_void};

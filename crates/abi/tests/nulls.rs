@@ -6,7 +6,7 @@
 
 mod common;
 
-use kw_apigen::{Api, Built, Function, Null, Param, workspace_paths};
+use kw_apigen::{Api, Built, Function, Null, Param, api_dir};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -121,14 +121,14 @@ fn body(f: &Function, api: &Api) -> String {
 
 #[test]
 fn a_null_pointer_is_an_error_and_never_a_crash() {
-    let (dir, calls) = workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let dir = api_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
     let api = Api::read(&dir).unwrap();
-    let built = Built::scan(&calls, &api).unwrap();
+    let built = Built::read(&dir, &api).unwrap();
     let mut source = String::from(HEAD);
     let mut names = Vec::new();
     for f in api.functions.iter().filter(|f| f.code) {
         let body = body(f, &api);
-        let here = built.path(f, &api).is_some() && !NOT_HERE.contains(&f.name.as_str());
+        let here = built.has(f) && !NOT_HERE.contains(&f.name.as_str());
         if body.is_empty() || !here {
             continue;
         }

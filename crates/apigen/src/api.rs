@@ -136,7 +136,7 @@ impl Function {
 
     /// The name of its Rust function: without `MPI_`, in small letters.
     pub fn rust_name(&self) -> String {
-        self.name["MPI_".len()..].to_ascii_lowercase()
+        crate::built::rust_name(&self.name)
     }
 
     /// Parameters without the `...`.

@@ -1,10 +1,42 @@
 //! Reads `api/`, the project's description of MPI 5.0, and writes what follows from it: the C header, the C shells of
-//! `kw-abi`, the coverage table and the man pages.
+//! `kw-abi`, the list of functions that `kw-mpi` has built, the coverage table and the man pages.
+//!
+//! # What is written by hand, and what is not
+//!
+//! By hand: one Rust function for each *operation*, below `kw_mpi::calls`, and its row in
+//! `built.tsv`. Everything else that is the same operation to MPI comes from here:
+//!
+//! - The large-count twin (`twin_of` in `functions.tsv`): its shell widens the integers, which the
+//!   types that the Rust function asks for decide (`kw_abi::arg`).
+//! - The forms (`forms.tsv`): the Rust function gets what its forms share, in C's order, then,
+//!   where there are several, the mode (`kw_mpi::forms::Mode`) and the form, a struct around the
+//!   parameters that only that form has. So MPI_Irecv is `recv(mpi, buf, count, datatype, source,
+//!   tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is `Blocking((status,))`. The
+//!   function is generic over it: each form of each operation is compiled apart.
+//!
+//! To build a function: write it, add the row. To build a form of an operation: add its row to
+//! `forms.tsv` and implement the form where the operation is (a trait beside it:
+//! `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for sends and receives). What is
+//! in a table and not in the code does not compile, nor what is in the code and not in a table (but
+//! for a function that another one calls).
+//!
+//! The chapters to come fit in like this:
+//!
+//! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), likewise
+//!   Rget, Raccumulate and Rget_accumulate. MPI_Win_lock and its relatives are operations of their
+//!   own.
+//! - *Files*: MPI_File_iread is `nonblocking` of MPI_File_read (own: the request instead of the
+//!   status), and so are MPI_File_iread_at of MPI_File_read_at and the others. `_begin` is a word
+//!   more in `forms.rs`. `_end` is an operation of its own: it lacks the arguments that the forms
+//!   share.
+//! - *Fortran*: a generator beside `shells.rs`, over the same functions and the same [`Built`]: a
+//!   shell `mpi_send_` passes what C's does, after it has turned `MPI_Fint` handles and references
+//!   into C's values by each parameter's type, kind and direction, and sets `ierror`.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), kw_apigen::Error> {
 //! let api = kw_apigen::Api::read("api".as_ref())?;
-//! let built = kw_apigen::Built::scan("crates/mpi/src/calls".as_ref(), &api)?;
+//! let built = kw_apigen::Built::read("api".as_ref(), &api)?;
 //! let header: String = kw_apigen::header(&api);
 //! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &built);
 //! // For a build script: Rust text of `pub const COVERAGE: &[(&str, &str, bool)]` (function, chapter, built).
@@ -12,13 +44,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A program that wants the coverage table (`kwinfo --coverage`) takes this crate as a build-dependency, writes
-//! [`coverage_const`] to `OUT_DIR` in its build script and includes it. [`rerun_if_changed`] names the files to watch.
+//! A crate that wants any of this takes this one as a build-dependency, writes it to `OUT_DIR` by
+//! [`build_script`], and includes it.
 #![forbid(unsafe_code)]
 
 mod api;
 mod built;
 mod coverage;
+mod forms;
 mod header;
 mod man;
 mod removed;
@@ -27,7 +60,7 @@ mod shells;
 mod words;
 
 pub use api::{Api, Constant, Direction, Function, Null, Param, Removed, Type};
-pub use built::Built;
+pub use built::{Built, built_module};
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use header::{header, prototype};
 pub use man::man_pages;
@@ -48,14 +81,37 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// `api/` and the folder of the calls, seen from the folder of a crate of this workspace (`CARGO_MANIFEST_DIR`).
-pub fn workspace_paths(crate_dir: &Path) -> (PathBuf, PathBuf) {
-    let root = crate_dir.join("../..");
-    (root.join("api"), root.join("crates/mpi/src/calls"))
+/// `api/`, seen from the folder of a crate of this workspace (`CARGO_MANIFEST_DIR`).
+pub fn api_dir(crate_dir: &Path) -> PathBuf {
+    crate_dir.join("../../api")
 }
 
-/// Tells cargo (on standard output) to run the build script again when the description or the calls change.
-pub fn rerun_if_changed(api: &Path, calls: &Path) {
-    println!("cargo:rerun-if-changed={}", api.display());
-    println!("cargo:rerun-if-changed={}", calls.display());
+/// The whole of a build script: writes to `OUT_DIR` the files that `files` makes (name, text),
+/// again when the description changes. What is wrong with the description is an error of the build.
+pub fn build_script(
+    files: impl FnOnce(&Api, &Built) -> Result<Vec<(&'static str, String)>, Error>,
+) {
+    if let Err(e) = build(files) {
+        println!("cargo::error={e}");
+        std::process::exit(1);
+    }
+}
+
+fn build(
+    files: impl FnOnce(&Api, &Built) -> Result<Vec<(&'static str, String)>, Error>,
+) -> Result<(), Error> {
+    let var = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .ok_or_else(|| Error(format!("{name} is not set")))
+    };
+    let dir = api_dir(&var("CARGO_MANIFEST_DIR")?);
+    println!("cargo:rerun-if-changed={}", dir.display());
+    let api = Api::read(&dir)?;
+    let out = var("OUT_DIR")?;
+    for (file, text) in files(&api, &Built::read(&dir, &api)?)? {
+        std::fs::write(out.join(file), text)
+            .map_err(|e| Error(format!("cannot write {file}: {e}")))?;
+    }
+    Ok(())
 }

@@ -34,7 +34,7 @@ fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String,
         .ok_or_else(|| Error(format!("summaries.tsv has no row for {}", f.name)))?;
     let none = Text::default();
     let long = words.texts.get(&f.name).unwrap_or(&none);
-    let is_built = !f.code || built.path(f, api).is_some();
+    let is_built = !f.code || built.has(f);
     let mut out = String::new();
     head(&mut out, f, api, summary);
     description(&mut out, f, summary, long);

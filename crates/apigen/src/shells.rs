@@ -1,9 +1,12 @@
 //! Writes the C shells of `kw-abi`: for each function that answers an error code, `MPI_X` and `PMPI_X`.
 //!
-//! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle types of `kw_mpi`, and
-//! `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`, `unbuilt`, `Scope`. Both names of a function are
-//! definitions of their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
+//! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle
+//! types of `kw_mpi`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
+//! `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function are definitions of
+//! their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
 
+use crate::built::rust_name;
+use crate::forms::Use;
 use crate::{Api, Built, Error, Function, Null, Param};
 use std::fmt::Write;
 
@@ -35,20 +38,12 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
         f.name,
         scope(f)
     );
-    let path = built.path(f, api);
-    if path.is_some() {
-        for p in f.fixed_params() {
-            null_check(out, f, p);
-        }
-    }
-    match path {
-        // SAFETY comments are for hand-written text; the promise is the one at the head of `kw_sys::args`.
-        Some(path) => {
-            let args: String = names(f)
-                .iter()
-                .map(|n| format!(", unsafe {{ arg({n}) }}"))
-                .collect();
-            let _ = writeln!(out, "        kw_mpi::calls::{path}(mpi{args})");
+    match built.using(f) {
+        Some(using) => {
+            for p in f.fixed_params() {
+                null_check(out, f, p);
+            }
+            let _ = writeln!(out, "        {}", call(&using));
         }
         None => {
             let _ = writeln!(out, "        unbuilt()");
@@ -63,6 +58,22 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
         );
     }
     Ok(())
+}
+
+/// The call of an operation's Rust function: what its forms share, then which form this is.
+fn call(using: &Use) -> String {
+    // SAFETY comments are for hand-written text; the promise is the one at the head of
+    // `kw_sys::args`.
+    let arg = |p: &&Param| format!("unsafe {{ arg({}) }}", ident(&p.name));
+    let mut args = vec!["mpi".to_string()];
+    args.extend(using.shared.iter().map(arg));
+    args.extend(using.mode.map(|mode| format!("Mode::{mode}")));
+    if let Some((way, own)) = &using.way {
+        let own: String = own.iter().map(|p| arg(p) + ", ").collect();
+        args.push(format!("{way}(({own}))"));
+    }
+    let rust = rust_name(using.operation);
+    format!("kw_mpi::built::{rust}({})", args.join(", "))
 }
 
 fn runner(f: &Function) -> &'static str {

@@ -1,22 +1,42 @@
 //! The description is whole, and what is generated from it follows what is built.
 
-use kw_apigen::{Api, Built, Words, coverage, header, man_pages, shells, workspace_paths};
+use kw_apigen::{Api, Built, Words, api_dir, built_module, coverage, header, man_pages, shells};
 use std::path::{Path, PathBuf};
 
 fn api() -> Api {
-    Api::read(&workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR"))).0).unwrap()
+    Api::read(&api_dir(Path::new(env!("CARGO_MANIFEST_DIR")))).unwrap()
 }
 
 fn words() -> Words {
-    Words::read(&workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR"))).0).unwrap()
+    Words::read(&api_dir(Path::new(env!("CARGO_MANIFEST_DIR")))).unwrap()
 }
 
-/// A folder of calls with one file in it.
-fn calls(test: &str, text: &str) -> PathBuf {
+/// A folder with tables of ours.
+fn tables(test: &str, built: &str, forms: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("p2p.rs"), text).unwrap();
+    std::fs::write(dir.join("built.tsv"), format!("function\tmodule\n{built}")).unwrap();
+    std::fs::write(
+        dir.join("forms.tsv"),
+        format!("function\tform\tof\n{forms}"),
+    )
+    .unwrap();
     dir
+}
+
+/// The lines that call Rust in the shells of some functions.
+fn called(api: &Api, built: &Built, names: &[&str]) -> Vec<String> {
+    let text = shells(api, built).unwrap();
+    let call = |name: &&str| {
+        let from = text.find(&format!("\"{name}\"")).unwrap();
+        let mut lines = text[from..].lines();
+        let line = lines.find(|l| l.contains("kw_mpi::built") || l.contains("unbuilt"));
+        line.unwrap()
+            .trim()
+            .replace("unsafe { ", "")
+            .replace(" }", "")
+    };
+    names.iter().map(call).collect()
 }
 
 #[test]
@@ -64,26 +84,93 @@ fn everything_is_generated_even_when_nothing_is_built() {
 }
 
 #[test]
-fn a_built_function_answers_for_its_large_count_twin() {
-    let text = "pub fn send(mpi: &Mpi, buf: Addr, count: i64, datatype: TypeH, dest: i32, tag: i32, comm: CommH) -> Res {\n";
+fn one_rust_function_answers_for_all_forms_of_an_operation() {
     let api = api();
-    let built = Built::scan(&calls("twin", text), &api).unwrap();
-    for name in ["MPI_Send", "MPI_Send_c"] {
-        assert_eq!(
-            built.path(api.function(name).unwrap(), &api),
-            Some("p2p::send")
-        );
-    }
-    assert_eq!(built.path(api.function("MPI_Recv").unwrap(), &api), None);
+    let rows = [
+        "MPI_Ssend\tsynchronous\tMPI_Send\n",
+        "MPI_Issend\tnonblocking\tMPI_Ssend\n",
+        "MPI_Irecv\tnonblocking\tMPI_Recv\n",
+        "MPI_Barrier_init\tpersistent\tMPI_Barrier\n",
+    ];
+    let dir = tables(
+        "forms",
+        "MPI_Send\tp2p\nMPI_Recv\tp2p\nMPI_Barrier\tcoll\n",
+        &rows.concat(),
+    );
+    let built = Built::read(&dir, &api).unwrap();
+    let names = [
+        "MPI_Send",
+        "MPI_Issend_c",
+        "MPI_Recv",
+        "MPI_Irecv",
+        "MPI_Barrier_init",
+        "MPI_Bsend",
+    ];
+    let data = "arg(buf), arg(count), arg(datatype)";
+    assert_eq!(
+        called(&api, &built, &names),
+        [
+            format!(
+                "kw_mpi::built::send(mpi, {data}, arg(dest), arg(tag), arg(comm), Mode::Standard, Blocking(()))"
+            ),
+            format!(
+                "kw_mpi::built::send(mpi, {data}, arg(dest), arg(tag), arg(comm), Mode::Synchronous, Nonblocking((arg(request), )))"
+            ),
+            format!(
+                "kw_mpi::built::recv(mpi, {data}, arg(source), arg(tag), arg(comm), Blocking((arg(status), )))"
+            ),
+            format!(
+                "kw_mpi::built::recv(mpi, {data}, arg(source), arg(tag), arg(comm), Nonblocking((arg(request), )))"
+            ),
+            "kw_mpi::built::barrier(mpi, arg(comm), Persistent((arg(info), arg(request), )))"
+                .to_string(),
+            "unbuilt()".to_string(),
+        ]
+    );
+    let is_built = |name: &str| built.has(api.function(name).unwrap());
+    assert!(is_built("MPI_Issend") && is_built("MPI_Issend_c") && !is_built("MPI_Ibarrier"));
+    assert!(built_module(&built).contains("pub use crate::calls::p2p::send; // "));
 }
 
 #[test]
-fn a_wrong_number_of_parameters_is_a_sentence() {
-    let text = "pub fn barrier(mpi: &Mpi, comm: CommH, tag: i32) -> Res {\n";
-    let error = Built::scan(&calls("wrong", text), &api()).unwrap_err();
+fn what_is_wrong_in_the_tables_is_a_sentence() {
+    let api = api();
+    let wrong = |built: &str, forms: &str| {
+        let error = Built::read(&tables("wrong", built, forms), &api).unwrap_err();
+        error.to_string()
+    };
     assert_eq!(
-        error.to_string(),
-        "kw_mpi::calls::p2p::barrier takes 2 parameters after mpi, but MPI_Barrier has 1"
+        wrong("MPI_Sent\tp2p\n", ""),
+        "built.tsv: MPI_Sent is no function that answers an error code"
+    );
+    assert_eq!(
+        wrong("MPI_Isend\tp2p\n", "MPI_Isend\tnonblocking\tMPI_Send\n"),
+        "built.tsv: MPI_Isend is a form of another function (forms.tsv), whose row stands for it"
+    );
+    assert_eq!(
+        wrong("", "MPI_Isend_c\tnonblocking\tMPI_Send\n"),
+        "forms.tsv: MPI_Isend_c is no function, or the large-count twin of one"
+    );
+    assert_eq!(
+        wrong("", "MPI_Ssend\tsynchronous\tMPI_Barrier\n"),
+        "forms.tsv: MPI_Ssend has other parameters than MPI_Barrier, but is only another mode of it"
+    );
+    assert_eq!(
+        wrong(
+            "",
+            "MPI_Isend\tnonblocking\tMPI_Send\nMPI_Send\tready\tMPI_Isend\n"
+        )
+        .split_once(": ")
+        .unwrap()
+        .1
+        .split_once(' ')
+        .unwrap()
+        .1,
+        "is a form of itself"
+    );
+    assert!(
+        wrong("", "MPI_Isend\tlate\tMPI_Send\n")
+            .starts_with("forms.tsv: the form of MPI_Isend is 'late', ")
     );
 }
 

@@ -163,7 +163,7 @@ knobs! {
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Backtrace = "KW_BACKTRACE", Bool, "yes", "Say where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it has a handler for that signal; mpiexec prints it for the first rank that dies so.", "64 KB, the stack of the handler", Reports, BeforeInit, Local, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
-    Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error.", "none", Reports, Anytime, Local, User;
+    Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error, a line each with rank and host: error, what it finds broken; warn, also settings without effect; info, also what the job is made of, networks that were used and ranks that were lost; debug, also the settings, the launcher, and the path and the algorithms that are chosen; trace, also each step of the protocols of messages but short ones that are sent at once.", "none", Reports, Anytime, Local, User;
 }
 
 /// Values of all knobs, by position in [`ALL`].

@@ -1,4 +1,5 @@
-//! A wait that lasts: whether it is for a rank that has called MPI_Finalize and never ends ([`kw_proto::p2p::Awaits`]).
+//! A wait that lasts: whether it is for a rank that has called MPI_Finalize ([`kw_proto::p2p::Awaits`]) or whose process has ended, and
+//! never ends.
 //!
 //! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
@@ -22,6 +23,7 @@ impl Engine {
     /// Asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
     /// several requests goes on while any of them can end.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
+        self.look_for_ended();
         if self.machine.is_leaving() {
             return;
         }
@@ -89,9 +91,11 @@ impl Engine {
     fn all_left(&self) -> Option<String> {
         let alone =
             self.size() > 1 && !self.has_threads && self.machine.somebody(self.me()).is_none();
-        let why =
-            "every other rank of the job has called MPI_Finalize: nobody is left that could send";
-        alone.then(|| why.into())
+        let left = || {
+            "every other rank of the job has called MPI_Finalize: nobody is left that could send"
+                .into()
+        };
+        alone.then(|| self.machine.why_gone().unwrap_or_else(left))
     }
 
     /// A rank that has left has done all it will on the board before it said so.

@@ -1,15 +1,15 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
-use crate::boot::{Agreed, BootError, Job, Joined, Launcher};
 use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::partitioned::Partitioned;
-use crate::paths::{Paths, Port};
+use crate::paths::{Joined, Paths, Port};
 use kw_base::counters::{self, Class, Counter, Counters};
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
 use kw_base::{ContextId, Key, Peer, Tick};
+use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_proto::matching::{Envelope, Pattern};
@@ -87,7 +87,7 @@ const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
 /// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: a microsecond or two
 /// (a look is ten instructions). With 128 the answer of a ping-pong came just too late, and the request cost as much again as the
-/// message (docs/benchmarks.md, "What a short message costs").
+/// message (docs/measurements/2026-11-22-short-messages.md).
 const LOOKS: u32 = 2048;
 
 /// The header of a plain eager message of `len` bytes.
@@ -149,20 +149,20 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        let Joined { job, memory } = joined;
-        let paths = Paths::open(launcher.as_mut(), &job, memory, &knobs)?;
+        let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
         let engine = Engine::over(paths, launcher, job, knobs);
-        engine.log(Say::Info, || {
-            let hosts = engine.hosts().iter().max().map_or(1, |h| h + 1);
-            let (size, shared) = (engine.size(), engine.job().crowded());
-            let each = if shared {
-                "fewer processors than ranks"
-            } else {
-                "a processor for each rank"
-            };
-            format!("joined a job of {size} on {hosts} host(s), here with {each}")
-        });
+        engine.introduce_itself();
         Ok(engine)
+    }
+
+    fn introduce_itself(&self) {
+        let hosts = self.hosts().iter().max().map_or(1, |h| h + 1);
+        let each = match self.job.crowded() {
+            true => "fewer processors than ranks",
+            false => "a processor for each rank",
+        };
+        let size = self.size();
+        tracing::info!("joined a job of {size} on {hosts} host(s), here with {each}");
     }
 
     /// An engine over paths that are there already (tests: over the simulated network).
@@ -170,6 +170,7 @@ impl Engine {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
         machine.set_mark(mark(&knobs));
         let looks = if job.crowded() { 1 } else { LOOKS };
+        let now = paths.clock();
         Engine {
             machine,
             paths,
@@ -185,7 +186,7 @@ impl Engine {
             actions: Vec::new(),
             looks,
             unsettled: false,
-            quiet: (0, kw_sys::clock::now()),
+            quiet: (0, now),
             has_threads: true,
         }
     }
@@ -201,6 +202,12 @@ impl Engine {
         if self.paths.spread(now) {
             self.counters.hit(Counter::Spread);
         }
+    }
+
+    /// The time: the machine's, or that of a simulated network.
+    #[inline]
+    pub(crate) fn clock(&self) -> Tick {
+        self.paths.clock()
     }
 
     /// This rank in the job.
@@ -354,7 +361,7 @@ impl Engine {
         {
             Ok((way, choice)) => {
                 self.machine.set_choice(to, way, choice);
-                self.log(Say::Debug, || format!("rank {to} by {way:?}: {choice:?}"));
+                tracing::debug!("rank {to} by {way:?}: {choice:?}");
             }
             Err(down) => self.machine.on_gone(to, &down.to_string()),
         }
@@ -364,9 +371,21 @@ impl Engine {
     #[inline]
     pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
         let from = want.source.map(|s| s.1);
+        if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
+            self.route_by_memory(from);
+        }
         let key = self.machine.recv(want.pattern(), from, buf);
         self.flush_some();
         ReqId(key)
+    }
+
+    /// Chooses the path of a peer with whom memory is shared, which takes no address: receives from a rank that nothing is sent to are
+    /// short from then on ([`Engine::recv_at_once`]), too.
+    #[cold]
+    fn route_by_memory(&mut self, from: Peer) {
+        if self.paths.shares_memory_with(from) {
+            self.route(from);
+        }
     }
 
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a request, where that is as good as
@@ -585,7 +604,7 @@ impl Engine {
 
     #[cold]
     fn lose_patience(&mut self) {
-        let now = kw_sys::clock::now();
+        let now = self.clock();
         if self.quiet.0 != self.arrivals {
             self.quiet = (self.arrivals, now);
         } else if now.since(self.quiet.1) >= PATIENCE {
@@ -600,6 +619,20 @@ impl Engine {
         match self.machine.is_holding() {
             true => PATIENCE,
             false => Duration::MAX,
+        }
+    }
+
+    /// How long a waiting thread may sleep before it looks again for processes that have ended.
+    pub(crate) fn until_end_told(&self) -> Duration {
+        self.paths.until_end_told().unwrap_or(Duration::MAX)
+    }
+
+    /// The program has waited for long: ends what depends on ranks of this host whose process has ended.
+    pub(crate) fn look_for_ended(&mut self) {
+        let mut port = Port::new(&mut self.machine);
+        if self.paths.poll_ended(&mut port) {
+            let frames = port.frames;
+            self.after_poll(frames, true);
         }
     }
 
@@ -637,6 +670,7 @@ impl Engine {
 
     #[inline]
     fn act(&mut self, action: Action<Buf>) {
+        tracing::trace!("{}", described(&action));
         match action {
             Action::Frame {
                 to,
@@ -672,7 +706,7 @@ impl Engine {
                 self.machine.on_got(req, ok);
             }
             Action::Reprice(peer) => self.reprice(peer),
-            Action::Notice(notice) => self.noticed.push(kw_sys::clock::now(), notice),
+            Action::Notice(notice) => self.noticed.push(self.clock(), notice),
             Action::Locate(peer) => {
                 if let Err(down) = self.paths.locate(peer, self.launcher.as_mut()) {
                     self.machine.on_gone(peer, &down.to_string());
@@ -750,21 +784,14 @@ impl Engine {
         self.flush();
     }
 
-    /// Says something on standard error, if `KW_LOG` wants to hear so much.
-    pub(crate) fn log(&self, say: Say, text: impl FnOnce() -> String) {
-        if self.knobs.choice(Id::Log) >= say as usize {
-            eprintln!("rank {}: {}", self.job.me, text());
-        }
-    }
-
     /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
     pub fn close(&mut self) {
         for line in self.paths.network() {
-            self.log(Say::Info, || line);
+            tracing::info!("{line}");
         }
         self.paths.close();
-        let end = kw_sys::clock::now() + LINGER;
-        while self.paths.pending() && kw_sys::clock::now() < end {
+        let end = self.clock() + LINGER;
+        while self.paths.pending() && self.clock() < end {
             self.progress();
             std::thread::yield_now();
         }
@@ -781,17 +808,13 @@ impl From<p2p::Started> for Started {
     }
 }
 
-/// How much is said, as `knobs::LOG_LEVELS` has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Say {
-    Info = 2,
-    Debug = 3,
-}
-
-/// Whether an engine could start with these knobs, as far as one process can tell.
-pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    crate::boot::check_knobs(knobs)?;
-    crate::paths::check_knobs(knobs)
+/// An action, for the log.
+fn described(action: &Action<Buf>) -> String {
+    match action {
+        Action::Frame { to, head, .. } => format!("to rank {to}: {head:?}"),
+        Action::Get { from, len, .. } => format!("fetches {len} bytes of rank {from}"),
+        Action::Reprice(_) | Action::Notice(_) | Action::Locate(_) => format!("{action:?}"),
+    }
 }
 
 /// How much is kept of messages that nobody has asked for, bytes.

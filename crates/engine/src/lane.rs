@@ -19,7 +19,7 @@ use crate::duty::{Budget, Duty, Habit};
 use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
-use crate::polled::{Polled, Sleep};
+use crate::polled::{Nap, Polled, Sleep};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::knobs::Id;
@@ -385,11 +385,12 @@ fn poll_until<T: Send + 'static, E: Polled>(
                     return;
                 }
             }
-            if let Some(engine) = &mut guard.engine {
-                engine.asked_in_vain();
-            }
-            let now = E::now();
-            if crowded && let Some(engine) = &mut guard.engine {
+            let Some(engine) = &mut guard.engine else {
+                return;
+            };
+            engine.asked_in_vain();
+            let now = engine.clock();
+            if crowded {
                 engine.spread(now);
             }
             let start = *since.get_or_insert(now);
@@ -456,8 +457,12 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
     let Some(sleeper) = guard.sleeper.clone() else {
         return false;
     };
+    let nap = match most < LONGEST_SLEEP {
+        true => Nap::Short,
+        false => Nap::Long,
+    };
     guard.watch_boards(on);
-    sleeper.arm();
+    sleeper.arm(nap);
     let moved = guard
         .engine
         .as_mut()
@@ -475,8 +480,8 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
-    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(t)));
-    sleeper.wake_up();
+    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(nap, t)));
+    sleeper.wake_up(nap);
     guard.awake();
     guard.role = Role::Caller;
     if full {

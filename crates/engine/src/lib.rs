@@ -4,7 +4,6 @@
 //! polls for everybody; the event thread does so when nobody waits. See `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
 
-pub mod boot;
 mod collective;
 mod departed;
 mod duty;
@@ -20,14 +19,15 @@ pub mod paths;
 mod poll_backoff;
 mod polled;
 mod seats;
+pub mod simulated;
 mod sleeper;
 
 pub use collective::{
     BoardId, Caller, Circle, Combining, Drive, Judge, Like, Memory, Pattern, Preface, Run, Short,
     UserFunction, UserStep, Watch, cut,
 };
-pub use engine::check_knobs;
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane, WaitOn};
 pub use partitioned::PartId;
+pub use paths::{Joined, join};

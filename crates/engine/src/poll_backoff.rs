@@ -198,6 +198,11 @@ impl Rival {
 }
 
 impl<T> Inner<T> {
+    fn clock(&self) -> Tick {
+        let engine = self.engine.as_ref();
+        engine.map_or_else(kw_sys::clock::now, Engine::clock)
+    }
+
     #[inline]
     fn looked_in_vain(&mut self, moved: bool) -> bool {
         if let Some(engine) = &mut self.engine {
@@ -238,7 +243,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
         doubt: impl FnOnce(&mut Inner<T>),
     ) -> Option<R> {
-        let now = kw_sys::clock::now();
+        let now = self.clock();
         let in_row = self.polls.time(now);
         if self.polls.is_doubtful() {
             doubt(self);
@@ -259,7 +264,8 @@ impl<T: Send + 'static> Guard<'_, T> {
             // Another thread of this rank polls, and sleeps if need be.
             _ if matches!(self.role, Role::Caller | Role::CallerAsleep) => {
                 self.apart(thread::yield_now);
-                self.polls.gave_way(now, kw_sys::clock::now(), false);
+                let after = self.clock();
+                self.polls.gave_way(now, after, false);
                 return find(self);
             }
             next => next,
@@ -273,7 +279,8 @@ impl<T: Send + 'static> Guard<'_, T> {
             _ => self.give_way(now, find),
         };
         let asleep = matches!(next, Next::Sleep(_));
-        self.polls.gave_way(now, kw_sys::clock::now(), asleep);
+        let after = self.clock();
+        self.polls.gave_way(now, after, asleep);
         self.role = Role::Free;
         self.pass_on();
         found

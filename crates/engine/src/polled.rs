@@ -15,18 +15,27 @@ use std::time::Duration;
 /// Sleep while a path still has something to send and may not be able to wake us.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
+/// How long a thread in MPI is about to sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nap {
+    /// A wait as most are: to be woken shall be cheap.
+    Short,
+    /// The wait has lasted: besides, it ends when a process of this host has ended.
+    Long,
+}
+
 /// Where the threads of a rank sleep; see [`Sleeper`], whose functions these are.
 pub trait Sleep: Debug + Send + Sync + 'static {
     /// A thread in MPI announces that it is about to sleep.
-    fn arm(&self);
+    fn arm(&self, nap: Nap);
     /// The same for the event thread's sleep on duty.
     fn arm_for_duty(&self);
     /// Takes the announcement back.
     fn disarm(&self);
-    /// A thread in MPI sleeps, armed; whether something else than the time ended that.
-    fn sleep(&self, timeout: Duration) -> bool;
-    /// That thread is awake; with the lane.
-    fn wake_up(&self);
+    /// A thread in MPI sleeps, armed for this nap; whether something else than the time ended that.
+    fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
+    /// That thread is awake after this nap; with the lane.
+    fn wake_up(&self, nap: Nap);
     /// The event thread is awake after its sleep on duty; with the lane.
     fn wake_up_on_duty(&self);
     /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
@@ -49,6 +58,10 @@ pub trait Polled: Debug + Send + 'static {
     type Sleeper: Sleep;
     /// The time.
     fn now() -> Tick;
+    /// The time of a thread that waits: virtual where the network is.
+    fn clock(&self) -> Tick {
+        Self::now()
+    }
     /// What the calling thread has used of its processor.
     fn used() -> Duration;
     /// Moves what can be moved; whether anything did.
@@ -111,6 +124,11 @@ impl Polled for Engine {
         kw_sys::clock::now()
     }
 
+    #[inline]
+    fn clock(&self) -> Tick {
+        Engine::clock(self)
+    }
+
     fn used() -> Duration {
         kw_sys::clock::of_this_thread()
     }
@@ -155,7 +173,7 @@ impl Polled for Engine {
             true => SHORT_SLEEP.min(longest),
             false => longest,
         };
-        longest.min(self.patience())
+        longest.min(self.patience()).min(self.until_end_told())
     }
 
     #[inline]
@@ -223,6 +241,7 @@ impl Polled for Engine {
 
     fn notice_takeover(&mut self) {
         let active = self.machine.active() as i64;
+        tracing::trace!("the event thread takes over, {active} request(s) are active");
         self.notice(Event::EventTakeover, [active, 0, 0, 0]);
     }
 

@@ -4,7 +4,7 @@
 //! sleeps by itself: off duty until it is roused, on duty until something comes. It does both in one place (a [`WakeSet`] in
 //! epoll), so that whoever gives it the duty need not wake it for that.
 
-use crate::polled::Sleep;
+use crate::polled::{Nap, Sleep};
 use kw_path::shm;
 use kw_sys::doorbell::{Doorbell, DoorbellSlot, Mode, Own};
 use kw_sys::epoll_set::{EpollSet, WakeSet};
@@ -26,36 +26,49 @@ pub(crate) enum Bell {
 #[derive(Debug)]
 pub struct Sleeper {
     bell: Bell,
-    /// Doorbell, and sockets if there are any.
+    /// Doorbell, sockets if there are any, and processes of this host that may end.
     nest: EpollSet,
     /// The event thread's place above the nest.
     bed: WakeSet,
-    /// Where a thread in MPI sleeps: in the nest when there are sockets, otherwise in the doorbell's futex.
-    caller: Mode,
+    /// Where a thread in MPI sleeps for a short nap: in the nest when there are sockets, otherwise in the doorbell's futex.
+    short: Mode,
 }
 
 impl Sleeper {
-    /// Sleeps on a doorbell, and on sockets if there are any.
-    pub(crate) fn new(bell: Bell, sockets: Option<OwnedFd>) -> io::Result<Sleeper> {
-        let caller = match sockets {
+    /// Sleeps on a doorbell, on sockets if there are any, and on the ends of processes if they share memory.
+    pub(crate) fn new(
+        bell: Bell,
+        sockets: Option<OwnedFd>,
+        ends: Option<OwnedFd>,
+    ) -> io::Result<Sleeper> {
+        let short = match sockets {
             Some(_) => Mode::Fd,
             None => Mode::Futex,
         };
-        let nest = bell.nest(sockets)?;
+        let others: Vec<OwnedFd> = sockets.into_iter().chain(ends).collect();
+        let nest = bell.nest(&others)?;
         let bed = WakeSet::new(&nest)?;
         Ok(Sleeper {
             bell,
             nest,
             bed,
-            caller,
+            short,
         })
+    }
+
+    /// A futex is woken at less cost, but cannot be slept in together with descriptors.
+    fn mode(&self, nap: Nap) -> Mode {
+        match nap {
+            Nap::Short => self.short,
+            Nap::Long => Mode::Fd,
+        }
     }
 }
 
 impl Sleep for Sleeper {
     /// A thread in MPI announces that it is about to sleep; look once more for work afterwards. Somebody may be armed already.
-    fn arm(&self) {
-        self.bell.arm(self.caller);
+    fn arm(&self, nap: Nap) {
+        self.bell.arm(self.mode(nap));
     }
 
     /// The same for the event thread's sleep on duty, by itself or by the thread that hands over to it.
@@ -72,8 +85,8 @@ impl Sleep for Sleeper {
     }
 
     /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
-    fn sleep(&self, timeout: Duration) -> bool {
-        match (self.caller, &self.bell) {
+    fn sleep(&self, nap: Nap, timeout: Duration) -> bool {
+        match (self.mode(nap), &self.bell) {
             (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
             (Mode::Futex, Bell::Shared(b)) => b.sleep(Some(timeout)),
             (Mode::Fd, _) => self.nest.sleep(timeout),
@@ -81,8 +94,8 @@ impl Sleep for Sleeper {
     }
 
     /// The thread in MPI that was armed has woken: takes the announcement back, and what rang.
-    fn wake_up(&self) {
-        match self.caller {
+    fn wake_up(&self, nap: Nap) {
+        match self.mode(nap) {
             Mode::Fd => self.bell.clear(),
             Mode::Futex => self.disarm(),
         }
@@ -146,10 +159,10 @@ impl Bell {
         }
     }
 
-    fn nest(&self, sockets: Option<OwnedFd>) -> io::Result<EpollSet> {
+    fn nest(&self, others: &[OwnedFd]) -> io::Result<EpollSet> {
         match self {
-            Bell::Own(b) => nest(b, sockets),
-            Bell::Shared(b) => nest(b, sockets),
+            Bell::Own(b) => nest(b, others),
+            Bell::Shared(b) => nest(b, others),
         }
     }
 
@@ -161,13 +174,8 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<DoorbellSlot>>(
-    bell: &Doorbell<K>,
-    sockets: Option<OwnedFd>,
-) -> io::Result<EpollSet> {
-    let own = bell.fd()?;
-    match &sockets {
-        Some(sockets) => EpollSet::new(&[own, sockets.as_fd()]),
-        None => EpollSet::new(&[own]),
-    }
+fn nest<K: AsRef<DoorbellSlot>>(bell: &Doorbell<K>, others: &[OwnedFd]) -> io::Result<EpollSet> {
+    let mut all = vec![bell.fd()?];
+    all.extend(others.iter().map(AsFd::as_fd));
+    EpollSet::new(&all)
 }

@@ -19,7 +19,7 @@ use crate::objects::session::Session;
 use crate::objects::tool::Tool;
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_engine::{Inner, Lane};
+use kw_engine::{Engine, Inner, Lane};
 use kw_sys::mem::Memory;
 use kw_types::comm::ContextPool;
 use std::collections::HashMap;
@@ -149,6 +149,13 @@ impl Mpi {
             active: AtomicBool::new(false),
             forked: AtomicBool::new(false),
         }
+    }
+
+    /// MPI before initialisation, which will take this engine (tests: over the simulated network).
+    pub fn over(engine: Engine) -> Mpi {
+        let mpi = Mpi::new();
+        mpi.lane.look().above.life.ready = Some(engine);
+        mpi
     }
 
     /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the lane.

@@ -4,7 +4,7 @@
 //! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte, and `ti` what messages of
 //! middle size pay on top (the intercept of the regression of `T(n) - t0` on `n`).
 //!
-//! `measured.tsv` is written by `bench/tune`, never by hand. Nothing here runs while a program communicates: the selection table is made
+//! `measured.tsv` is written by `kwlab tune`, never by hand. Nothing here runs while a program communicates: the selection table is made
 //! from these figures beforehand, and `kwsim choices` judges it by them.
 
 use kw_coll::Coll;
@@ -83,7 +83,7 @@ impl Default for Measurements {
 }
 
 impl Measurements {
-    /// Reads the text that `bench/tune` writes; says line and fault when it cannot.
+    /// Reads the text that `kwlab tune` writes; says line and fault when it cannot.
     pub fn parse(text: &str) -> Result<Measurements, String> {
         let lines = text.lines().enumerate();
         let content = lines.filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());

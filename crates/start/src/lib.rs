@@ -16,7 +16,7 @@
 //! rank's own messages are: `O(log n)` at start, and one for each
 //! peer that it is the first to speak to. What that costs with many ranks is counted by the crate `sim`, which runs these machines.
 //!
-//! The engine carries out what they ask over a launcher (`engine/boot/talk.rs`); the crate `sim` does it in virtual time.
+//! The crate `boot` carries out what they ask over a launcher (`boot/talk.rs`); the crate `sim` does it in virtual time.
 #![forbid(unsafe_code)]
 
 mod agree;

@@ -26,6 +26,13 @@ pub fn adopt(number: RawFd) -> io::Result<File> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) }.into())
 }
 
+/// Whether a descriptor can be read now.
+pub fn is_readable(fd: impl AsFd) -> bool {
+    let at_once = rustix::event::Timespec::default();
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&at_once)), Ok(1..))
+}
+
 /// Whether the other end of a connection is closed or broken.
 pub fn is_hung_up(fd: impl AsFd) -> bool {
     let at_once = rustix::event::Timespec::default();

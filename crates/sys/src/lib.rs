@@ -33,6 +33,9 @@ pub mod epoll_set;
 pub mod fd;
 pub mod futex;
 pub mod host;
+// its level and its name are statics, too
+#[cfg(not(loom))]
+pub mod log;
 pub mod mem;
 pub mod membarrier;
 pub mod memfd;
@@ -40,6 +43,7 @@ pub mod neighbours;
 pub mod netif;
 pub mod nontemporal;
 mod pack;
+pub mod pidfd;
 pub mod pmix;
 pub mod poller;
 pub mod process;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 /// The description of MPI.
 pub fn api() -> kw_apigen::Api {
-    let (dir, _) = kw_apigen::workspace_paths(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let dir = kw_apigen::api_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
     kw_apigen::Api::read(&dir).unwrap()
 }
 

@@ -18,7 +18,7 @@ fn main() {
 
 fn run(words: &[&str]) -> Result<(), Error> {
     let api = Api::read(Path::new("api"))?;
-    let built = || Built::scan(Path::new("crates/mpi/src/calls"), &api);
+    let built = || Built::read(Path::new("api"), &api);
     match words {
         ["header"] => print!("{}", header(&api)),
         ["coverage"] => print!("{}", coverage_text(&coverage(&api, &built()?))),

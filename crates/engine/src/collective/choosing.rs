@@ -1,7 +1,7 @@
 //! Which algorithm runs a call. All ranks of a communicator must choose the same, so this is made of what the job agreed on, and sees
 //! nothing else: the call, the rows of the communicator's hint, and itself.
 
-use crate::boot::Agreed;
+use kw_boot::Agreed;
 use kw_coll::algorithms::Algorithm;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Chooser, Coll, Table};
@@ -40,7 +40,14 @@ impl Choosing {
         bytes: u64,
         ask: &Ask<'_>,
     ) -> (&'static Algorithm, u32) {
-        rows.and_then(|r| r.find(coll, bytes, self.site, ask))
-            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask))
+        let chosen = rows
+            .and_then(|r| r.find(coll, bytes, self.site, ask))
+            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask));
+        tracing::debug!(
+            "{coll:?} of {bytes} bytes by {} {}",
+            chosen.0.name,
+            chosen.1
+        );
+        chosen
     }
 }

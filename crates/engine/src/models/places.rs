@@ -2,7 +2,7 @@
 //! doorbell's socket in it, and the event thread's bed above that. The system calls are loom's locks; who sets what, and when,
 //! is as in `sys/doorbell.rs`, `sys/epoll_set.rs` and `sleeper.rs`.
 
-use crate::polled::Sleep;
+use crate::polled::{Nap, Sleep};
 use kw_base::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use kw_base::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -36,7 +36,12 @@ struct Sets {
 }
 
 impl<const SOCKETS: bool> Place<SOCKETS> {
-    const CALLER: u32 = if SOCKETS { FD } else { FUTEX };
+    fn mode(nap: Nap) -> u32 {
+        match nap {
+            Nap::Short if !SOCKETS => FUTEX,
+            _ => FD,
+        }
+    }
 
     /// A timer of ours goes off, if there may be any: sleeps end, and nothing has come.
     pub fn alarm(&self) {
@@ -66,8 +71,8 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
 }
 
 impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
-    fn arm(&self) {
-        self.arm_as(Self::CALLER);
+    fn arm(&self, nap: Nap) {
+        self.arm_as(Self::mode(nap));
     }
 
     fn arm_for_duty(&self) {
@@ -80,8 +85,8 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         self.word.swap(AWAKE, Ordering::Release);
     }
 
-    fn sleep(&self, _: Duration) -> bool {
-        if SOCKETS {
+    fn sleep(&self, nap: Nap, _: Duration) -> bool {
+        if Self::mode(nap) == FD {
             let mut s = self.sets.lock().unwrap();
             while !s.ready {
                 s = self.changed.wait(s).unwrap();
@@ -95,10 +100,10 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         true
     }
 
-    fn wake_up(&self) {
-        match SOCKETS {
-            true => self.clear(),
-            false => self.disarm(),
+    fn wake_up(&self, nap: Nap) {
+        match Self::mode(nap) {
+            FD => self.clear(),
+            _ => self.disarm(),
         }
     }
 

@@ -22,7 +22,6 @@ const WEIGHTS_EMPTY: usize = 11;
 
 /// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id is agreed upon, unless
 /// ranks are reordered.
-#[allow(clippy::too_many_arguments)]
 pub fn dist_graph_create_adjacent(
     mpi: &Mpi,
     comm_old: CommH,
@@ -64,7 +63,6 @@ pub fn dist_graph_create_adjacent(
 }
 
 /// MPI_Dist_graph_create: anybody names any edges; each is told to the processes at its two ends.
-#[allow(clippy::too_many_arguments)]
 pub fn dist_graph_create(
     mpi: &Mpi,
     comm_old: CommH,
@@ -290,7 +288,6 @@ pub fn dist_graph_neighbors_count(
 }
 
 /// MPI_Dist_graph_neighbors
-#[allow(clippy::too_many_arguments)]
 pub fn dist_graph_neighbors(
     mpi: &Mpi,
     comm: CommH,

@@ -9,11 +9,12 @@ use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
-use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
+use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
 use kw_sys::crash;
 use kw_sys::environment;
+use kw_sys::log;
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -94,7 +95,10 @@ fn predefine(guard: &mut Guard<'_>) {
 /// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
-        let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
+        let engine = match guard.above.life.ready.take() {
+            Some(engine) => engine,
+            None => start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?,
+        };
         guard.above.checking = engine.agreed().checks();
         guard.engine = Some(engine);
         guard
@@ -110,24 +114,36 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 fn start(set: &Cvars) -> Result<Engine, String> {
     let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
-    let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
-    let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
+    log::install(knobs.choice(Id::Log));
+    say_what_is_set(&knobs);
+    let mut launcher = kw_boot::connect(&environment::variable).map_err(|e| e.to_string())?;
+    log::name(launcher.rank());
+    let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     let backtrace = knobs.flag(Id::Backtrace);
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.me().0);
     }
-    if engine.me() == Peer(0) && engine.knobs().choice(Id::Log) > 0 {
+    if engine.me() == Peer(0) {
         warn_of_misspelt();
     }
     Ok(engine)
+}
+
+/// The knobs that are not as they are by default.
+fn say_what_is_set(knobs: &Knobs) {
+    for (knob, at) in knobs::ALL.iter().zip(0..) {
+        if knobs.at(at) != knob.default {
+            tracing::debug!("{} is {}", knob.name, knobs.at(at));
+        }
+    }
 }
 
 /// Rank 0 says it for all.
 fn warn_of_misspelt() {
     for (name, _) in std::env::vars_os() {
         if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
-            eprintln!("rank 0: {sentence}");
+            tracing::warn!("{sentence}");
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::handle::InfoH;
 use crate::objects::info::{Info, MAX_KEY, MAX_VALUE, of_start};
 use crate::objects::life::World;
 use crate::state::Mpi;
-use kw_engine::boot;
 use kw_sys::args::{Out, OutText, Text, Texts};
 
 /// MPI_Info_create
@@ -23,7 +22,7 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
     let level = (life.world != World::Before).then_some(life.level);
     let size = match &guard.engine {
         Some(engine) => Some(engine.size()),
-        None => boot::expected_size(&|name: &str| std::env::var(name).ok()),
+        None => kw_boot::expected_size(&|name: &str| std::env::var(name).ok()),
     };
     let made = of_start(args, size, level);
     info.set(guard.above.add_info(made));

@@ -89,7 +89,6 @@ fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way>
 
 /// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` mean something at the local leader only, which tells
 /// the others. An empty group makes nothing, without a message.
-#[allow(clippy::too_many_arguments)]
 pub fn intercomm_create_from_groups(
     mpi: &Mpi,
     local_group: GroupH,

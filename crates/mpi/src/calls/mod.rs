@@ -1,7 +1,8 @@
-//! One function for each MPI function that is built, by chapter.
+//! One function for each MPI operation that is built, by chapter.
 //!
-//! The generator reads these files: a `pub fn NAME(mpi: &Mpi, ...) -> Res` here makes the shells MPI_NAME, MPI_NAME_c and
-//! their PMPI twins call it. Private helpers are not `pub`.
+//! A row in `api/built.tsv` makes the shells MPI_NAME, MPI_NAME_c and their PMPI twins call `pub fn
+//! NAME(mpi: &Mpi, ...) -> Res`, and a row in `api/forms.tsv` those of a form of it. Private
+//! helpers are not `pub`.
 
 pub mod abi;
 pub mod attr;

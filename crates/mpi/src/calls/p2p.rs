@@ -2,23 +2,26 @@
 //!
 //! A blocking call that can end at once touches the lane once and allocates nothing; [`short`] is what it does then.
 
+pub(crate) mod form;
 mod short;
 
 use crate::calls::coll::wait_serving;
 use crate::error::{Class, Res, fail};
+use crate::forms::{Blocking, Mode};
 use crate::handle::{CommH, RequestH, TypeH};
 use crate::objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
-use crate::objects::request::{Flight, Kind, Outgoing, Part, land, not_running, part};
+use crate::objects::request::{Flight, Outgoing, Part, land, not_running, part};
 use crate::objects::status::{ANY_TAG, EMPTY, FROM_PROC_NULL, received};
 use crate::state::{Guard, Mpi, State, Tables};
+use form::{Recv, Send, Started};
 use kw_base::Peer;
-use kw_engine::{Engine, SendMode, Started, WaitOn, Want};
+use kw_engine::{Engine, SendMode, WaitOn, Want};
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::{Addr, Buf};
 
 /// The arguments that describe one end of a message.
 #[derive(Clone, Copy)]
-pub(crate) struct End {
+pub struct End {
     pub buf: Addr,
     pub count: i64,
     pub datatype: TypeH,
@@ -131,7 +134,7 @@ fn blocking_send(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, mode: 
         return Ok(());
     };
     match out.start(engine, mode) {
-        Started::Done => Ok(()),
+        kw_engine::Started::Done => Ok(()),
         started => settle(mpi, guard, part(started, comm, out.to))?.2,
     }
 }
@@ -149,10 +152,10 @@ fn immediate_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode, request: Out
 }
 
 #[inline]
-fn buffered_send(mpi: &Mpi, comm: CommH, end: End) -> Res {
+fn buffered_send(mpi: &Mpi, comm: CommH, end: &End) -> Res {
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
-    match outgoing(tables, comm, &end)? {
+    match outgoing(tables, comm, end)? {
         None => Ok(()),
         Some(out) => {
             let session = tables.comm(comm)?.session;
@@ -184,119 +187,10 @@ pub fn send(
     dest: i32,
     tag: i32,
     comm: CommH,
+    mode: Mode,
+    form: impl Send,
 ) -> Res {
-    let end = end!(buf, count, datatype, dest, tag);
-    let mut guard = mpi.lock();
-    if short::send(&mut guard, comm, &end) {
-        guard.leave();
-        return Ok(());
-    }
-    blocking_send(mpi, guard, comm, &end, SendMode::Standard)
-}
-
-/// MPI_Rsend: a ready send is a standard send (MPI 5.0, 3.4 permits it).
-pub fn rsend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-) -> Res {
-    send(mpi, buf, count, datatype, dest, tag, comm)
-}
-
-/// MPI_Ssend
-pub fn ssend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-) -> Res {
-    let end = end!(buf, count, datatype, dest, tag);
-    blocking_send(mpi, mpi.lock(), comm, &end, SendMode::Synchronous)
-}
-
-/// MPI_Bsend
-pub fn bsend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-) -> Res {
-    buffered_send(mpi, comm, end!(buf, count, datatype, dest, tag))
-}
-
-/// MPI_Isend
-#[inline]
-#[allow(clippy::too_many_arguments)]
-pub fn isend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    let end = end!(buf, count, datatype, dest, tag);
-    immediate_send(mpi, comm, end, SendMode::Standard, request)
-}
-
-/// MPI_Irsend
-#[allow(clippy::too_many_arguments)]
-pub fn irsend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    isend(mpi, buf, count, datatype, dest, tag, comm, request)
-}
-
-/// MPI_Issend
-#[allow(clippy::too_many_arguments)]
-pub fn issend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    let end = end!(buf, count, datatype, dest, tag);
-    immediate_send(mpi, comm, end, SendMode::Synchronous, request)
-}
-
-/// MPI_Ibsend
-#[allow(clippy::too_many_arguments)]
-pub fn ibsend(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    tag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    buffered_send(mpi, comm, end!(buf, count, datatype, dest, tag))?;
-    request.set(RequestH::DONE);
-    Ok(())
+    form.send(mpi, comm, end!(buf, count, datatype, dest, tag), mode)
 }
 
 #[inline]
@@ -311,7 +205,6 @@ fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight
 
 /// MPI_Recv
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 pub fn recv(
     mpi: &Mpi,
     buf: Addr,
@@ -320,16 +213,9 @@ pub fn recv(
     source: i32,
     tag: i32,
     comm: CommH,
-    status: StatusOut,
+    form: impl Recv,
 ) -> Res {
-    let mut guard = mpi.lock();
-    let end = end!(buf, count, datatype, source, tag);
-    if let Some(found) = short::recv(&mut guard, comm, &end) {
-        guard.leave();
-        status.set_keeping_error(received(found.source, found.tag, found.len));
-        return Ok(());
-    }
-    recv_slow(mpi, guard, comm, &end, status)
+    form.recv(mpi, comm, end!(buf, count, datatype, source, tag))
 }
 
 #[inline(never)]
@@ -344,36 +230,7 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
         return Ok(());
     }
     let flight = start_recv(engine, comm, want, &buf);
-    let (_guard, got, end) = settle(mpi, guard, Part::Flying(flight))?;
-    status.set_keeping_error(got);
-    end
-}
-
-/// MPI_Irecv
-#[inline]
-#[allow(clippy::too_many_arguments)]
-pub fn irecv(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    source: i32,
-    tag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    let mut guard = mpi.lock();
-    let (engine, tables) = running(&mut guard)?;
-    let end = end!(buf, count, datatype, source, tag);
-    let handle = match incoming(tables, comm, &end)? {
-        None => RequestH::DONE_PROC_NULL,
-        Some((want, buf)) => {
-            let flight = start_recv(engine, comm, want, &buf);
-            tables.new_request(Kind::Flight(flight))
-        }
-    };
-    request.set(handle);
-    Ok(())
+    Blocking((status,)).receive(mpi, guard, Some(flight))
 }
 
 /// Starts a receive and a send, the receive first; nothing is started when an argument of either is wrong.
@@ -414,20 +271,7 @@ fn start_replace(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Pa
     Ok(launch(engine, comm, out, into))
 }
 
-fn finish_both(mpi: &Mpi, guard: Guard<'_>, parts: [Part; 2], status: StatusOut) -> Res {
-    let [send, recv] = parts;
-    let (guard, got, received) = settle(mpi, guard, recv)?;
-    let (_guard, _, sent) = settle(mpi, guard, send)?;
-    status.set_keeping_error(got);
-    received.and(sent)
-}
-
-fn both(state: &mut State, parts: [Part; 2]) -> RequestH {
-    state.above.new_request(Kind::Pair(Box::new(parts)))
-}
-
 /// MPI_Sendrecv
-#[allow(clippy::too_many_arguments)]
 pub fn sendrecv(
     mpi: &Mpi,
     sendbuf: Addr,
@@ -441,17 +285,16 @@ pub fn sendrecv(
     source: i32,
     recvtag: i32,
     comm: CommH,
-    status: StatusOut,
+    form: impl Started,
 ) -> Res {
     let out = end!(sendbuf, sendcount, sendtype, dest, sendtag);
     let into = end!(recvbuf, recvcount, recvtype, source, recvtag);
     let mut guard = mpi.lock();
     let parts = start_both(&mut guard, comm, out, into)?;
-    finish_both(mpi, guard, parts, status)
+    form.both(mpi, guard, parts)
 }
 
 /// MPI_Sendrecv_replace
-#[allow(clippy::too_many_arguments)]
 pub fn sendrecv_replace(
     mpi: &Mpi,
     buf: Addr,
@@ -462,58 +305,11 @@ pub fn sendrecv_replace(
     source: i32,
     recvtag: i32,
     comm: CommH,
-    status: StatusOut,
+    form: impl Started,
 ) -> Res {
     let out = end!(buf, count, datatype, dest, sendtag);
     let into = end!(buf, count, datatype, source, recvtag);
     let mut guard = mpi.lock();
     let parts = start_replace(&mut guard, comm, out, into)?;
-    finish_both(mpi, guard, parts, status)
-}
-
-/// MPI_Isendrecv
-#[allow(clippy::too_many_arguments)]
-pub fn isendrecv(
-    mpi: &Mpi,
-    sendbuf: Addr,
-    sendcount: i64,
-    sendtype: TypeH,
-    dest: i32,
-    sendtag: i32,
-    recvbuf: Addr,
-    recvcount: i64,
-    recvtype: TypeH,
-    source: i32,
-    recvtag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    let out = end!(sendbuf, sendcount, sendtype, dest, sendtag);
-    let into = end!(recvbuf, recvcount, recvtype, source, recvtag);
-    let mut guard = mpi.lock();
-    let parts = start_both(&mut guard, comm, out, into)?;
-    request.set(both(&mut guard, parts));
-    Ok(())
-}
-
-/// MPI_Isendrecv_replace
-#[allow(clippy::too_many_arguments)]
-pub fn isendrecv_replace(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    dest: i32,
-    sendtag: i32,
-    source: i32,
-    recvtag: i32,
-    comm: CommH,
-    request: Out<RequestH>,
-) -> Res {
-    let out = end!(buf, count, datatype, dest, sendtag);
-    let into = end!(buf, count, datatype, source, recvtag);
-    let mut guard = mpi.lock();
-    let parts = start_replace(&mut guard, comm, out, into)?;
-    request.set(both(&mut guard, parts));
-    Ok(())
+    form.both(mpi, guard, parts)
 }

@@ -44,7 +44,6 @@ fn put(tables: &mut Tables, comm: CommH, start: Start, partitions: i32, send: bo
 }
 
 /// MPI_Psend_init
-#[allow(clippy::too_many_arguments)]
 pub fn psend_init(
     mpi: &Mpi,
     buf: Addr,
@@ -74,7 +73,6 @@ pub fn psend_init(
 }
 
 /// MPI_Precv_init
-#[allow(clippy::too_many_arguments)]
 pub fn precv_init(
     mpi: &Mpi,
     buf: Addr,

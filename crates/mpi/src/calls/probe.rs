@@ -1,11 +1,12 @@
 //! Probes, and receives of matched messages (MPI 5.0, 3.8).
 
 use crate::calls::coll::wait_serving;
-use crate::calls::p2p::{from, running, settle, want};
+use crate::calls::p2p::form::Started;
+use crate::calls::p2p::{from, running, want};
 use crate::error::Res;
-use crate::handle::{CommH, MessageH, RequestH, TypeH};
+use crate::handle::{CommH, MessageH, TypeH};
 use crate::objects::message::Message;
-use crate::objects::request::{Flight, Kind, Part, explain};
+use crate::objects::request::{Flight, explain};
 use crate::objects::status::{FROM_PROC_NULL, received};
 use crate::state::{Guard, Mpi, State};
 use kw_engine::{Engine, Failure, Found, MessageId, WaitOn, Want};
@@ -218,32 +219,9 @@ pub fn mrecv(
     count: i64,
     datatype: TypeH,
     message: Out<MessageH>,
-    status: StatusOut,
+    form: impl Started,
 ) -> Res {
     let mut guard = mpi.lock();
-    let part = match start(&mut guard, buf, count, datatype, message)? {
-        Some(flight) => Part::Flying(flight),
-        None => Part::Ended(FROM_PROC_NULL),
-    };
-    let (_guard, got, end) = settle(mpi, guard, part)?;
-    status.set_keeping_error(got);
-    end
-}
-
-/// MPI_Imrecv
-pub fn imrecv(
-    mpi: &Mpi,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    message: Out<MessageH>,
-    request: Out<RequestH>,
-) -> Res {
-    let mut guard = mpi.lock();
-    let handle = match start(&mut guard, buf, count, datatype, message)? {
-        Some(flight) => guard.above.new_request(Kind::Flight(flight)),
-        None => RequestH::DONE_PROC_NULL,
-    };
-    request.set(handle);
-    Ok(())
+    let flight = start(&mut guard, buf, count, datatype, message)?;
+    form.receive(mpi, guard, flight)
 }

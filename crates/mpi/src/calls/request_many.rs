@@ -6,6 +6,7 @@
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
 use crate::error::{Class, Fault, Res, fail};
+use crate::forms::{Blocking, Peeking, Testing};
 use crate::handle::RequestH;
 use crate::objects::request::{Ended, Pending, finish, is_active, pending};
 use crate::objects::status::EMPTY;
@@ -96,23 +97,27 @@ impl List {
         }
     }
 
-    /// Waits until one that is active has ended (there must be one that is active).
-    fn wait_any<'a>(self, mpi: &'a Mpi, guard: Guard<'a>) -> (Guard<'a>, usize) {
-        if let Some(i) = self.first(&guard) {
-            return (guard, i);
+    /// One that is active and has ended (there must be one that is active): a form that waits,
+    /// waits for it.
+    fn any<'a, F: Form>(self, mpi: &'a Mpi, mut guard: Guard<'a>) -> (Guard<'a>, Option<usize>) {
+        if !F::WAITS {
+            let found = guard.poll(|s| self.first(s), |s| self.doubt_all(s));
+            return (guard, found);
         }
-        let ids = self.ids(&guard);
-        let on = WaitOn {
-            requests: &ids,
-            from: None,
-            ..WaitOn::default()
-        };
-        let mut found = None;
-        let guard = wait_serving(mpi, guard, on, |s| {
-            found = self.first(s);
-            found.is_some()
-        });
-        (guard, found.unwrap_or(0))
+        let mut found = self.first(&guard);
+        if found.is_none() {
+            let ids = self.ids(&guard);
+            let on = WaitOn {
+                requests: &ids,
+                from: None,
+                ..WaitOn::default()
+            };
+            guard = wait_serving(mpi, guard, on, |s| {
+                found = self.first(s);
+                found.is_some()
+            });
+        }
+        (guard, found)
     }
 
     /// Takes the result of the request at `i`, which has ended.
@@ -219,236 +224,166 @@ impl Harvest {
     }
 }
 
-/// MPI_Waitall
-pub fn waitall(
-    mpi: &Mpi,
-    count: i32,
-    array_of_requests: Array<RequestH>,
-    array_of_statuses: Array<Status>,
-) -> Res {
-    let list = List::new(count, array_of_requests)?;
-    let mut guard = mpi.lock();
-    list.active(&guard.above)?;
-    for i in 0..list.n {
-        guard = wait_until_ended(mpi, guard, list.handles.get(i));
-    }
-    let mut harvest = Harvest::new(array_of_statuses);
-    for i in 0..list.n {
-        harvest.take(&mut guard, list, i);
-    }
-    harvest.done(guard)
+/// Where a form says whether requests have ended: nowhere, or in a flag.
+pub trait Flag {
+    /// Says it.
+    fn say(&self, ended: bool);
 }
 
-/// MPI_Testall
-pub fn testall(
-    mpi: &Mpi,
-    count: i32,
-    array_of_requests: Array<RequestH>,
-    flag: Out<i32>,
-    array_of_statuses: Array<Status>,
-) -> Res {
-    let list = List::new(count, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
-    list.active(&guard.above)?;
-    let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
-    flag.set(all.is_some() as i32);
-    if all.is_none() {
-        return Ok(());
-    }
-    let mut harvest = Harvest::new(array_of_statuses);
-    for i in 0..list.n {
-        harvest.take(&mut guard, list, i);
-    }
-    harvest.done(guard)
+impl Flag for () {
+    fn say(&self, _: bool) {}
 }
 
-/// MPI_Waitany
-pub fn waitany(
-    mpi: &Mpi,
-    count: i32,
-    array_of_requests: Array<RequestH>,
-    index: Out<i32>,
-    status: StatusOut,
-) -> Res {
-    let list = List::new(count, array_of_requests)?;
-    let guard = mpi.lock();
-    if list.active(&guard.above)? == 0 {
-        index.set(UNDEFINED);
-        status.set(EMPTY);
-        return Ok(());
-    }
-    let (guard, i) = list.wait_any(mpi, guard);
-    index.set(i as i32);
-    list.conclude(guard, i, status)
-}
-
-/// MPI_Testany
-pub fn testany(
-    mpi: &Mpi,
-    count: i32,
-    array_of_requests: Array<RequestH>,
-    index: Out<i32>,
-    flag: Out<i32>,
-    status: StatusOut,
-) -> Res {
-    let list = List::new(count, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
-    index.set(UNDEFINED);
-    if list.active(&guard.above)? == 0 {
-        flag.set(1);
-        status.set(EMPTY);
-        return Ok(());
-    }
-    let found = guard.poll(|s| list.first(s), |s| list.doubt_all(s));
-    flag.set(found.is_some() as i32);
-    match found {
-        Some(i) => {
-            index.set(i as i32);
-            list.conclude(guard, i, status)
-        }
-        None => Ok(()),
+impl Flag for (Out<i32>,) {
+    fn say(&self, ended: bool) {
+        self.0.set(ended as i32);
     }
 }
 
-/// Takes the results of all that have ended, and says how many and which.
-fn harvest_some(
-    mut guard: Guard<'_>,
+/// A form of MPI_Waitall, MPI_Waitany and MPI_Waitsome.
+pub trait Form {
+    /// Whether the call waits; else it looks once.
+    const WAITS: bool;
+    /// Whether the call completes the requests; else it only looks at their statuses.
+    const TAKES: bool;
+
+    /// Says whether requests have ended.
+    fn say(&self, ended: bool);
+}
+
+impl Form for Blocking<()> {
+    const WAITS: bool = true;
+    const TAKES: bool = true;
+
+    fn say(&self, _: bool) {}
+}
+
+impl<F: Flag> Form for Testing<F> {
+    const WAITS: bool = false;
+    const TAKES: bool = true;
+
+    fn say(&self, ended: bool) {
+        self.0.say(ended);
+    }
+}
+
+impl<F: Flag> Form for Peeking<F> {
+    const WAITS: bool = false;
+    const TAKES: bool = false;
+
+    fn say(&self, ended: bool) {
+        self.0.say(ended);
+    }
+}
+
+fn lock<F: Form>(mpi: &Mpi) -> Guard<'_> {
+    match F::WAITS {
+        true => mpi.lock(),
+        false => lock_serving(mpi),
+    }
+}
+
+/// Gives the results of all requests; or, where it shall be said how many and which, of those that
+/// have ended.
+fn results<'a, F: Form>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
     list: List,
-    outcount: Out<i32>,
-    indices: Ints,
+    some: Option<(Out<i32>, Ints)>,
     statuses: Array<Status>,
 ) -> Res {
     let mut harvest = Harvest::new(statuses);
     for i in 0..list.n {
-        if list.ended(&guard, i) {
+        if let Some((_, indices)) = some {
+            if !list.ended(&guard, i) {
+                continue;
+            }
             indices.set(harvest.at, i as i64);
+        }
+        if F::TAKES {
             harvest.take(&mut guard, list, i);
+        } else {
+            guard = look(mpi, guard, list.handles.get(i), statuses.place(harvest.at))?;
+            harvest.at += 1;
         }
     }
-    outcount.set(harvest.at as i32);
+    if let Some((outcount, _)) = some {
+        outcount.set(harvest.at as i32);
+    }
     harvest.done(guard)
 }
 
-/// MPI_Waitsome
-pub fn waitsome(
-    mpi: &Mpi,
-    incount: i32,
-    array_of_requests: Array<RequestH>,
-    outcount: Out<i32>,
-    array_of_indices: Ints,
-    array_of_statuses: Array<Status>,
-) -> Res {
-    let list = List::new(incount, array_of_requests)?;
-    let guard = mpi.lock();
-    if list.active(&guard.above)? == 0 {
-        outcount.set(UNDEFINED);
-        return Ok(());
-    }
-    let (guard, _) = list.wait_any(mpi, guard);
-    harvest_some(guard, list, outcount, array_of_indices, array_of_statuses)
-}
-
-/// MPI_Testsome
-pub fn testsome(
-    mpi: &Mpi,
-    incount: i32,
-    array_of_requests: Array<RequestH>,
-    outcount: Out<i32>,
-    array_of_indices: Ints,
-    array_of_statuses: Array<Status>,
-) -> Res {
-    let list = List::new(incount, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
-    if list.active(&guard.above)? == 0 {
-        outcount.set(UNDEFINED);
-        return Ok(());
-    }
-    guard.poll(|s| list.first(s), |s| list.doubt_all(s));
-    harvest_some(guard, list, outcount, array_of_indices, array_of_statuses)
-}
-
-/// Looks at the request at `i` and writes its status to `at`.
-fn look_at<'a>(
-    mpi: &'a Mpi,
-    guard: Guard<'a>,
-    list: List,
-    i: usize,
-    status: StatusOut,
-) -> Res<Guard<'a>> {
-    look(mpi, guard, list.handles.get(i), status)
-}
-
-/// MPI_Request_get_status_all
-pub fn request_get_status_all(
+/// MPI_Waitall
+pub fn waitall<F: Form>(
     mpi: &Mpi,
     count: i32,
     array_of_requests: Array<RequestH>,
-    flag: Out<i32>,
     array_of_statuses: Array<Status>,
+    form: F,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
+    let mut guard = lock::<F>(mpi);
     list.active(&guard.above)?;
-    let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
-    flag.set(all.is_some() as i32);
-    if all.is_some() {
+    if F::WAITS {
         for i in 0..list.n {
-            guard = look_at(mpi, guard, list, i, array_of_statuses.place(i))?;
+            guard = wait_until_ended(mpi, guard, list.handles.get(i));
+        }
+    } else {
+        let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
+        form.say(all.is_some());
+        if all.is_none() {
+            return Ok(());
         }
     }
-    Ok(())
+    results::<F>(mpi, guard, list, None, array_of_statuses)
 }
 
-/// MPI_Request_get_status_any
-pub fn request_get_status_any(
+/// MPI_Waitany
+pub fn waitany<F: Form>(
     mpi: &Mpi,
     count: i32,
     array_of_requests: Array<RequestH>,
     index: Out<i32>,
-    flag: Out<i32>,
     status: StatusOut,
+    form: F,
 ) -> Res {
     let list = List::new(count, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
+    let guard = lock::<F>(mpi);
+    let active = list.active(&guard.above)?;
     index.set(UNDEFINED);
-    if list.active(&guard.above)? == 0 {
-        flag.set(1);
+    form.say(active == 0);
+    if active == 0 {
         status.set(EMPTY);
         return Ok(());
     }
-    let found = guard.poll(|s| list.first(s), |s| list.doubt_all(s));
-    flag.set(found.is_some() as i32);
-    if let Some(i) = found {
-        index.set(i as i32);
-        drop(look_at(mpi, guard, list, i, status)?);
+    let (guard, Some(i)) = list.any::<F>(mpi, guard) else {
+        return Ok(());
+    };
+    form.say(true);
+    index.set(i as i32);
+    match F::TAKES {
+        true => list.conclude(guard, i, status),
+        false => look(mpi, guard, list.handles.get(i), status).map(drop),
     }
-    Ok(())
 }
 
-/// MPI_Request_get_status_some
-pub fn request_get_status_some(
+/// MPI_Waitsome
+pub fn waitsome<F: Form>(
     mpi: &Mpi,
     incount: i32,
     array_of_requests: Array<RequestH>,
     outcount: Out<i32>,
     array_of_indices: Ints,
     array_of_statuses: Array<Status>,
+    _form: F,
 ) -> Res {
     let list = List::new(incount, array_of_requests)?;
-    let mut guard = lock_serving(mpi);
+    let guard = lock::<F>(mpi);
     if list.active(&guard.above)? == 0 {
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    guard.poll(|s| list.first(s), |s| list.doubt_all(s));
-    let mut found = 0;
-    for i in 0..list.n {
-        if list.ended(&guard, i) {
-            array_of_indices.set(found, i as i64);
-            guard = look_at(mpi, guard, list, i, array_of_statuses.place(found))?;
-            found += 1;
-        }
-    }
-    outcount.set(found as i32);
-    Ok(())
+    let (guard, _) = list.any::<F>(mpi, guard);
+    let some = Some((outcount, array_of_indices));
+    results::<F>(mpi, guard, list, some, array_of_statuses)
 }

@@ -6,7 +6,7 @@ use crate::objects::Group;
 use crate::objects::info::Info;
 use crate::state::Tables;
 use kw_base::Peer;
-use kw_engine::boot::ProcessSet;
+use kw_boot::ProcessSet;
 
 /// The process sets that every session offers. The launcher may offer more, with names of its own.
 pub const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];

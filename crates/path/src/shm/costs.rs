@@ -1,8 +1,9 @@
 //! What shared memory costs: the one table of measured figures.
 //!
 //! Measured by `cargo run --release -p kw-path --example shm_pingpong` on the machine described in
-//! `docs/measurements/shm.md`; one way, nanoseconds and nanoseconds a byte. While a pair's copies
-//! are slower, `copy_rate` names its line anew. A file kept per host will replace them.
+//! `docs/measurements/2026-11-21-shm-path.md`; one way, nanoseconds and nanoseconds a byte. While a
+//! pair's copies are slower, `copy_rate` names its line anew. A file kept per host will replace
+//! them.
 
 use crate::{Caps, CostLine};
 

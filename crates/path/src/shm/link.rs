@@ -265,6 +265,13 @@ impl Link {
         self.copy_rate.set_crowded(crowded);
     }
 
+    /// The peer's process has ended: nothing waits for it any more, and nothing more comes.
+    pub fn end_with_process(&mut self) {
+        self.gone = true;
+        self.queue.clear();
+        self.arriving = None;
+    }
+
     /// Queues the goodbye.
     pub fn bye(&mut self) {
         if !self.queue.is_empty() || !self.put_bye() {

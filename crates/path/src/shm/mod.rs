@@ -28,6 +28,7 @@ pub mod board;
 mod bulk;
 mod copy_rate;
 pub mod costs;
+mod ended;
 mod join;
 mod link;
 mod rebalance;
@@ -44,6 +45,7 @@ use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
 use kw_sys::process_vm;
 
 use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
+use ended::Ended;
 pub use join::{Lead, Local, ShmError};
 use link::Link;
 use segment::Segment;
@@ -97,6 +99,8 @@ pub struct ShmPath {
     clock: fn() -> Tick,
     /// When this rank next looks how ranks lie on processors.
     next_look: Tick,
+    /// Whose process has ended.
+    ended: Ended,
 }
 
 impl ShmPath {
@@ -133,6 +137,7 @@ impl ShmPath {
             closed: false,
             clock: local.clock,
             next_look: Tick::default(),
+            ended: Ended::new(local.peers.len(), me)?,
             segment,
         };
         path.segment.enter();
@@ -145,6 +150,10 @@ impl ShmPath {
         rank_info.secret.store(*self.secret, Ordering::Relaxed);
         let cpu = kw_sys::cpus::allowed().first().map_or(0, |c| c + 1);
         rank_info.cpu.store(cpu as u32, Ordering::Relaxed);
+        if let Some(own) = self.ended.own() {
+            rank_info.started.store(own.started, Ordering::Relaxed);
+            rank_info.namespace.store(own.namespace, Ordering::Relaxed);
+        }
         rank_info
             .probe
             .store(&*self.secret as *const u64 as u64, Ordering::Relaxed);
@@ -507,6 +516,9 @@ impl Path for ShmPath {
             }
             self.ring(i);
         }
+        let own = self.segment.rank_info(self.me);
+        // SYNC: left.
+        own.left.store(1, Ordering::Release);
         self.closed = true;
     }
 }

@@ -35,7 +35,7 @@ pub const PIECES: usize = 24;
 
 const USE_WORDS: usize = 4;
 
-const MAGIC: u64 = 0x0035_6b6f_6e77_6b01;
+const MAGIC: u64 = 0x0036_6b6f_6e77_6b01;
 const RANKS: usize = 4096;
 const CONTROL: usize = 256;
 const PAIR: usize = CONTROL + CELLS * CELL;
@@ -56,6 +56,12 @@ pub struct RankInfo {
     pub secret: AtomicU64,
     /// The first processor that the rank may use, counted from 1.
     pub cpu: AtomicU32,
+    /// Not zero once the rank has said goodbye to all.
+    pub left: AtomicU32,
+    /// When the process started, and in which pid namespace it has its number; zeroes where that
+    /// is not known ([`kw_sys::pidfd::Identity`]).
+    pub started: AtomicU64,
+    pub namespace: AtomicU64,
     /// On which processor the rank ran, and when, as it noted last (`rebalance`).
     pub cpu_slot: AtomicU64,
 }

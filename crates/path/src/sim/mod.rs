@@ -8,7 +8,8 @@
 //!
 //! Time is the net's own: every poll of any path moves it on by [`SimOptions::step`], and [`SimNet::advance`] by as much
 //! as a test likes; the `now` that the caller of `poll` gives is not looked at. The same seed and the same order of calls
-//! give the same run.
+//! give the same run. Ranks that block need threads: [`SimPath::take_turns`] lets a test decide whose poll is next, so that
+//! those run one at a time, in an order that the test throws dice for.
 //!
 //! ```
 //! use kw_path::sim::{SimNet, SimOptions};
@@ -107,6 +108,7 @@ impl SimNet {
                 me: Peer(r),
                 caps,
                 net: net.clone(),
+                turn: Turn::default(),
             })
             .collect();
         (SimNet { net }, paths)
@@ -130,6 +132,11 @@ impl SimNet {
     /// The next moment at which something leaves or arrives, if anything is under way.
     pub fn next_event(&self) -> Option<Tick> {
         self.lock().next_event()
+    }
+
+    /// Whether a poll of this rank would bring it something now.
+    pub fn has_work(&self, rank: Peer) -> bool {
+        self.lock().has_work(rank)
     }
 
     /// Frames handed to the net so far.
@@ -160,12 +167,40 @@ pub struct SimPath {
     me: Peer,
     caps: Caps,
     net: Arc<Mutex<Net>>,
+    turn: Turn,
+}
+
+/// What is called before each poll of a path.
+#[derive(Default)]
+struct Turn(Option<Box<dyn FnMut() + Send>>);
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Turn").field(&self.0.is_some()).finish()
+    }
 }
 
 impl SimPath {
     /// This rank.
     pub fn me(&self) -> Peer {
         self.me
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Tick {
+        lock(&self.net).now()
+    }
+
+    /// Calls `turn` before each poll; it may block for as long as other ranks are to run.
+    pub fn take_turns(&mut self, turn: impl FnMut() + Send + 'static) {
+        self.turn.0 = Some(Box::new(turn));
+    }
+
+    fn poll_some<I: Inbound>(&mut self, only: Option<Peer>, inbound: &mut I) -> bool {
+        if let Some(turn) = &mut self.turn.0 {
+            turn();
+        }
+        lock(&self.net).poll(self.me, only, inbound)
     }
 
     fn reach(&self, peer: Peer, reach: Reach) -> Result<(), Refused> {
@@ -200,11 +235,11 @@ impl Path for SimPath {
     }
 
     fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
-        lock(&self.net).poll(self.me, None, inbound)
+        self.poll_some(None, inbound)
     }
 
     fn poll_from<I: Inbound>(&mut self, peer: Peer, _now: Tick, inbound: &mut I) -> bool {
-        lock(&self.net).poll(self.me, Some(peer), inbound)
+        self.poll_some(Some(peer), inbound)
     }
 
     fn get(

@@ -125,6 +125,17 @@ impl Net {
         self.lines.iter().filter_map(of).min()
     }
 
+    /// Whether a poll of this rank would bring it something now.
+    pub fn has_work(&self, me: Peer) -> bool {
+        (0..self.n).map(Peer).any(|p| {
+            let (out, back) = (&self.lines[self.at(me, p)], &self.lines[self.at(p, me)]);
+            let leaves = out.waiting.front().is_some_and(|w| w.leaves <= self.now);
+            let arrives = back.wire.front().is_some_and(|f| f.arrives <= self.now);
+            let ends = !back.told && (back.cut || self.closed[p.idx()] && back.is_empty());
+            leaves || arrives || ends || !out.sent.is_empty() || !back.arriving.is_empty()
+        })
+    }
+
     fn at(&self, from: Peer, to: Peer) -> usize {
         from.idx() * self.n as usize + to.idx()
     }

@@ -386,4 +386,6 @@ impl FrameReader {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

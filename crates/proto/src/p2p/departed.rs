@@ -71,6 +71,11 @@ impl<B: Memory> Machine<B> {
         p.gone.clone().or_else(|| p.end.left.then(left))
     }
 
+    /// Why a peer is gone that has not left in order, if there is one.
+    pub fn why_gone(&self) -> Option<String> {
+        self.peers.iter().find_map(|p| p.gone.clone())
+    }
+
     /// One of the peers that have not left, as far as is known.
     pub fn somebody(&self, me: Peer) -> Option<Peer> {
         let mut all = (0..self.peers.len() as u32).map(Peer);

@@ -53,7 +53,7 @@ struct Start {
 
 #[derive(Args, Debug)]
 struct Measured {
-    /// Measurements of this machine, as bench/tune writes them
+    /// Measurements of this machine, as `kwlab tune` writes them
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
 }
@@ -158,7 +158,7 @@ fn extent((judged, left): (usize, Vec<(String, usize)>)) -> String {
     let listed: Vec<String> = left.iter().map(|(what, n)| format!("{what} {n}")).collect();
     let sum: usize = left.iter().map(|n| n.1).sum();
     format!(
-        "{judged} choices were judged; {sum} were not, because the algorithm chosen there was not measured (bench/tune measures): {}.\n",
+        "{judged} choices were judged; {sum} were not, because the algorithm chosen there was not measured (kwlab tune measures): {}.\n",
         listed.join(", ")
     )
 }

@@ -49,6 +49,10 @@ impl Layout {
 
     fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
         let (lb, extent) = bounds.close().ok_or(TooLarge)?;
+        // Markers may hide how far apart the data are.
+        if let Some((low, high)) = bounds.data {
+            high.checked_sub(low).ok_or(TooLarge)?;
+        }
         debug_assert_eq!(node.size, signature.bytes);
         Ok(Layout {
             size: signature.bytes,

@@ -3,10 +3,9 @@
 
 use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
 use super::{check, inter};
-use crate::handle::{CommH, TypeH};
+use crate::handle::CommH;
 use crate::state::{State, Tables};
 use kw_coll::Coll;
-use kw_sys::buf::Addr;
 
 /// A collective call with its arguments, all but the communicator.
 #[derive(Clone, Copy)]
@@ -31,7 +30,7 @@ pub(super) enum Call {
 
 /// Plans a call. Where the variant is known, what is left of this is the test and the plan.
 #[inline(always)]
-fn make(state: &mut State, call: Call, comm: CommH) -> Plan {
+pub(super) fn make(state: &mut State, call: Call, comm: CommH) -> Plan {
     if is_special(&state.above, comm) {
         return special(state, call, comm);
     }
@@ -78,101 +77,4 @@ fn plain(state: &mut State, call: Call, comm: CommH) -> Plan {
         Call::ReduceScatter(args) => plan::reduce_scatter(state, args, comm),
         Call::ReduceScatterBlock(args) => plan::reduce_scatter_block(state, args, comm),
     }
-}
-
-/// MPI_Barrier
-#[inline]
-pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
-    make(state, Call::Barrier, comm)
-}
-
-/// MPI_Bcast
-#[inline]
-pub(super) fn bcast(
-    state: &mut State,
-    buffer: Addr,
-    count: i64,
-    datatype: TypeH,
-    root: i32,
-    comm: CommH,
-) -> Plan {
-    make(state, Call::Bcast((buffer, count, datatype), root), comm)
-}
-
-/// MPI_Gather
-#[inline]
-pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
-    make(state, Call::Gather(s, r, root), comm)
-}
-
-/// MPI_Gatherv
-#[inline]
-pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
-    make(state, Call::Gatherv(s, r, root), comm)
-}
-
-/// MPI_Scatter
-#[inline]
-pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
-    make(state, Call::Scatter(s, r, root), comm)
-}
-
-/// MPI_Scatterv
-#[inline]
-pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
-    make(state, Call::Scatterv(s, r, root), comm)
-}
-
-/// MPI_Allgather
-#[inline]
-pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
-    make(state, Call::Allgather(s, r), comm)
-}
-
-/// MPI_Allgatherv
-#[inline]
-pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
-    make(state, Call::Allgatherv(s, r), comm)
-}
-
-/// MPI_Alltoall
-#[inline]
-pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
-    make(state, Call::Alltoall(s, r), comm)
-}
-
-/// MPI_Alltoallv
-#[inline]
-pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
-    make(state, Call::Alltoallv(s, r), comm)
-}
-
-/// MPI_Alltoallw
-#[inline]
-pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
-    make(state, Call::Alltoallw(s, r), comm)
-}
-
-/// MPI_Reduce
-#[inline]
-pub(super) fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
-    make(state, Call::Reduce(args, root), comm)
-}
-
-/// MPI_Allreduce, MPI_Scan and MPI_Exscan
-#[inline]
-pub(super) fn everywhere(state: &mut State, args: ReduceArgs, comm: CommH, coll: Coll) -> Plan {
-    make(state, Call::Everywhere(args, coll), comm)
-}
-
-/// MPI_Reduce_scatter
-#[inline]
-pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
-    make(state, Call::ReduceScatter(args), comm)
-}
-
-/// MPI_Reduce_scatter_block
-#[inline]
-pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
-    make(state, Call::ReduceScatterBlock(args), comm)
 }

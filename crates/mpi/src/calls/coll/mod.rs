@@ -1,17 +1,16 @@
 //! Collective communication (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
 //!
-//! All three forms of a call make the same plan (`plan`), a schedule with its buffers. A blocking call drives it, a
-//! non-blocking one launches it, a persistent one launches a copy at each start.
+//! All forms of a call make the same plan (`plan`), a schedule with its buffers; `form` is what
+//! each does with it.
 
 pub(crate) mod arguments;
-pub mod blocking;
 mod board;
 mod call;
 pub(crate) mod check;
+mod form;
 mod inter;
 pub mod neighbor;
-pub mod nonblocking;
-pub mod persistent;
+pub mod operations;
 mod plan;
 mod short;
 
@@ -168,16 +167,6 @@ fn begin(
 
 /// Plans, and keeps the plan for MPI_Start, with a board of its own if there is one.
 fn keep(
-    mpi: &Mpi,
-    comm: CommH,
-    request: Out<RequestH>,
-    plan: impl FnOnce(&mut State) -> Plan,
-) -> Res {
-    let board = board::own(mpi, comm)?;
-    keep_with(mpi, comm, request, board, plan)
-}
-
-fn keep_with(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,

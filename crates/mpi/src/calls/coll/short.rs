@@ -3,9 +3,11 @@
 //! The same arguments were found right before, all but the addresses of the buffers. Whatever is not so, wrong arguments among it, is left to
 //! the ordinary way (`block`), which starts from the beginning and knows what to say: here nothing has happened then.
 
+use super::call::Call;
+use super::plan::{Args, ReduceArgs};
 use super::{Plan, block_as, wait_for_board};
 use crate::error::Res;
-use crate::handle::{CommH, OpH, TypeH};
+use crate::handle::{CommH, OpH};
 use crate::objects::request::{explain, not_running};
 use crate::state::{Guard, Mpi, State};
 use kw_coll::Coll;
@@ -18,16 +20,33 @@ use kw_types::layout::basic;
 const LISTED: i64 = -1;
 
 /// What a caller asks for, all but the communicator.
-pub(super) struct Asked {
+pub struct Asked {
     like: Like,
     buffers: [Addr; 2],
     counts: Option<Ints>,
 }
 
 impl Asked {
+    /// What a call asks for, where calls like it may be short.
+    #[inline(always)]
+    pub(super) fn of(call: &Call) -> Option<Asked> {
+        Some(match *call {
+            Call::Barrier => Asked::nothing(Coll::Barrier),
+            Call::Bcast(args, root) => Asked::data(Coll::Bcast, args).root(root),
+            Call::Reduce(args, root) => Asked::reduction(Coll::Reduce, args).root(root),
+            Call::Everywhere(args, Coll::Allreduce) => Asked::reduction(Coll::Allreduce, args),
+            Call::ReduceScatterBlock(args) => Asked::reduction(Coll::ReduceScatter, args),
+            Call::ReduceScatter((send, recv, counts, datatype, op)) => {
+                let args = (send, recv, LISTED, datatype, op);
+                Asked::reduction(Coll::ReduceScatter, args).counts(counts)
+            }
+            _ => return None,
+        })
+    }
+
     /// No data.
     #[inline(always)]
-    pub(super) fn nothing(coll: Coll) -> Asked {
+    fn nothing(coll: Coll) -> Asked {
         Asked {
             like: Like {
                 coll,
@@ -43,7 +62,7 @@ impl Asked {
 
     /// One buffer.
     #[inline(always)]
-    pub(super) fn data(coll: Coll, buffer: Addr, count: i64, datatype: TypeH) -> Asked {
+    fn data(coll: Coll, (buffer, count, datatype): Args) -> Asked {
         let mut asked = Asked::nothing(coll);
         (asked.like.count, asked.like.handles) = (count, (datatype.0, 0));
         asked.buffers = [Addr::NULL, buffer];
@@ -52,13 +71,7 @@ impl Asked {
 
     /// A reduction.
     #[inline(always)]
-    pub(super) fn reduction(
-        coll: Coll,
-        (send, recv): (Addr, Addr),
-        count: i64,
-        datatype: TypeH,
-        op: OpH,
-    ) -> Asked {
+    fn reduction(coll: Coll, (send, recv, count, datatype, op): ReduceArgs) -> Asked {
         let mut asked = Asked::nothing(coll);
         (asked.like.count, asked.like.handles) = (count, (datatype.0, op.0));
         (asked.buffers, asked.like.in_place) = ([send, recv], send.is_in_place());
@@ -67,15 +80,15 @@ impl Asked {
 
     /// With a root.
     #[inline(always)]
-    pub(super) fn root(mut self, root: i32) -> Asked {
+    fn root(mut self, root: i32) -> Asked {
         self.like.root = root as u32;
         self
     }
 
     /// With a list of counts.
     #[inline(always)]
-    pub(super) fn counts(mut self, counts: Ints) -> Asked {
-        (self.counts, self.like.count) = (Some(counts), LISTED);
+    fn counts(mut self, counts: Ints) -> Asked {
+        self.counts = Some(counts);
         self
     }
 

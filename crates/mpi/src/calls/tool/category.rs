@@ -25,7 +25,6 @@ fn at(mpi: &Mpi, index: i32) -> Res<Category> {
 }
 
 /// MPI_T_category_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_category_get_info(
     mpi: &Mpi,
     cat_index: i32,

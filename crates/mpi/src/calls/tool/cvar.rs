@@ -5,10 +5,11 @@ use crate::error::{Fault, Res, ToolClass};
 use crate::handle::{CvarH, EnumH, TypeH};
 use crate::objects::tool::{NO_OBJECT, cvar, enum_handle, of_knob, refuse, row, verbosity};
 use crate::state::{Guard, Mpi};
-use kw_base::knobs::{ALL, Knobs, When};
+use kw_base::knobs::{ALL, Id, Knobs, When};
 use kw_sys::args::{Out, OutText, Text};
 use kw_sys::buf::Addr;
 use kw_sys::environment;
+use kw_sys::log;
 
 /// MPI_T_cvar_get_num
 pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
@@ -18,7 +19,6 @@ pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
 }
 
 /// MPI_T_cvar_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_cvar_get_info(
     mpi: &Mpi,
     cvar_index: i32,
@@ -106,13 +106,18 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     let text = cvar::from_c(knob, &value(buf, cvar::size(knob), knob.kind)?)?;
     let invalid = |why| Fault::tool(ToolClass::Invalid, why);
     if guard.engine.is_some() {
-        return guard.set_knob(position, &text).map_err(invalid);
+        guard.set_knob(position, &text).map_err(invalid)?;
+        if position == Id::Log as usize {
+            let engine = guard.engine.as_ref();
+            log::set_level(engine.map_or(0, |e| e.knobs().choice(Id::Log)));
+        }
+        return Ok(());
     }
     let mut knobs = current(&guard);
     knobs
         .set_at(position, &text)
         .map_err(|e| invalid(e.to_string()))?;
-    kw_engine::check_knobs(&knobs).map_err(invalid)?;
+    kw_boot::check_knobs(&knobs).map_err(invalid)?;
     guard.above.tool.cvars.set_early(position, text);
     Ok(())
 }

@@ -27,7 +27,6 @@ pub fn t_source_get_num(mpi: &Mpi, num_sources: Out<i32>) -> Res {
 }
 
 /// MPI_T_source_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_source_get_info(
     mpi: &Mpi,
     source_index: i32,
@@ -91,7 +90,6 @@ pub fn t_event_get_index(mpi: &Mpi, name: Text, event_index: Out<i32>) -> Res {
 }
 
 /// MPI_T_event_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_event_get_info(
     mpi: &Mpi,
     event_index: i32,

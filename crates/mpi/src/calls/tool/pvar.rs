@@ -17,7 +17,6 @@ pub fn t_pvar_get_num(mpi: &Mpi, num_pvar: Out<i32>) -> Res {
 }
 
 /// MPI_T_pvar_get_info
-#[allow(clippy::too_many_arguments)]
 pub fn t_pvar_get_info(
     mpi: &Mpi,
     pvar_index: i32,

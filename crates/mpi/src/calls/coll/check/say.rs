@@ -3,7 +3,7 @@
 use super::record::{Amount, Record, mix};
 use crate::calls::coll::call::Call;
 use crate::calls::coll::inter;
-use crate::calls::coll::plan::{Args, ListArgs};
+use crate::calls::coll::plan::{ApartArgs, Args, ListArgs};
 use crate::error::Res;
 use crate::handle::{OpH, TypeH};
 use crate::objects::Comm;
@@ -11,7 +11,7 @@ use crate::objects::op::Operation;
 use crate::objects::topology::Neighborhood;
 use crate::state::Tables;
 use kw_coll::{Coll, Edge};
-use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
 use kw_sys::reduce::Op;
 
 /// The function's name in lower case.
@@ -148,185 +148,144 @@ pub(super) fn along(
     Ok(())
 }
 
+/// What a call gives or takes, block by block.
+#[derive(Clone, Copy)]
+enum Side {
+    Even(Args),
+    Listed(ListArgs),
+    Apart(ApartArgs),
+}
+
+impl Side {
+    fn is_in_place(self) -> bool {
+        let (Side::Even((addr, ..)) | Side::Listed((addr, ..)) | Side::Apart((addr, ..))) = self;
+        addr.is_in_place()
+    }
+
+    fn block(self, i: u32) -> Block {
+        let i = i as usize;
+        match self {
+            Side::Even((_, count, datatype)) => (count, datatype),
+            Side::Listed((_, counts, _, datatype)) => (counts.get(i), datatype),
+            Side::Apart((_, counts, _, types)) => (counts.get(i), types.get(i)),
+        }
+    }
+}
+
+/// Whether the root gives everybody a block, or takes one.
+#[derive(Clone, Copy, PartialEq)]
+enum Root {
+    Gives,
+    Takes,
+}
+
 impl Says<'_> {
     fn call(&mut self, call: &Call, rank: u32) -> Res {
+        use Root::{Gives, Takes};
+        use Side::{Apart, Even, Listed};
+        let ranks = self.record.pairs.len() as u32;
         match *call {
             Call::Barrier => Ok(()),
-            Call::Bcast(args, root) => {
-                let rooted = self.root(root);
-                if rooted.0 || rooted.1.is_some() {
-                    self.of(args)?;
-                }
-                self.give_out(
-                    rooted,
-                    |s, _| s.amount(args.1, args.2),
-                    |s| s.amount(args.1, args.2),
-                )
-            }
-            Call::Scatter(s, r, root) => {
-                let rooted = self.root(root);
-                self.of_either(rooted.0, s, r)?;
-                let keeps = r.0.is_in_place();
-                self.give_out(
-                    rooted,
-                    |says, _| says.amount(s.1, s.2),
-                    |says| says.unless(keeps, r),
-                )
-            }
-            Call::Scatterv(s, r, root) => {
-                let rooted = self.root(root);
-                self.of_either(rooted.0, (s.0, 0, s.3), r)?;
-                let keeps = r.0.is_in_place();
-                self.give_out(
-                    rooted,
-                    |says, i| says.listed(s, i),
-                    |says| says.unless(keeps, r),
-                )
-            }
-            Call::Gather(s, r, root) => {
-                let rooted = self.root(root);
-                self.of_either(rooted.0, r, s)?;
-                let keeps = s.0.is_in_place();
-                self.collect(
-                    rooted,
-                    |says, _| says.amount(r.1, r.2),
-                    |says| says.unless(keeps, s),
-                )
-            }
-            Call::Gatherv(s, r, root) => {
-                let rooted = self.root(root);
-                self.of_either(rooted.0, (r.0, 0, r.3), s)?;
-                let keeps = s.0.is_in_place();
-                self.collect(
-                    rooted,
-                    |says, i| says.listed(r, i),
-                    |says| says.unless(keeps, s),
-                )
-            }
-            Call::Allgather(s, r) => {
-                let own = if self.in_place(s.0.is_in_place()) {
-                    r
-                } else {
-                    s
-                };
-                self.of(own)?;
-                let give = self.amount(own.1, own.2)?;
-                let take = self.amount(r.1, r.2)?;
-                self.exchange(|_, _| Ok((give, take)))
-            }
-            Call::Allgatherv(s, r) => {
-                let give = if self.in_place(s.0.is_in_place()) {
-                    self.listed(r, rank)?
-                } else {
-                    self.of(s)?;
-                    self.amount(s.1, s.2)?
-                };
-                self.exchange(|says, i| Ok((give, says.listed(r, i)?)))
-            }
-            Call::Alltoall(s, r) => {
-                let own = if self.in_place(s.0.is_in_place()) {
-                    r
-                } else {
-                    s
-                };
-                self.of(own)?;
-                let give = self.amount(own.1, own.2)?;
-                let take = self.amount(r.1, r.2)?;
-                self.exchange(|_, _| Ok((give, take)))
-            }
-            Call::Alltoallv(s, r) => {
-                let own = if self.in_place(s.0.is_in_place()) {
-                    r
-                } else {
-                    s
-                };
-                self.text = format!(" of {}", self.type_name(own.3));
-                self.exchange(|says, i| Ok((says.listed(own, i)?, says.listed(r, i)?)))
-            }
-            Call::Alltoallw(s, r) => {
-                let own = if self.in_place(s.0.is_in_place()) {
-                    r
-                } else {
-                    s
-                };
-                let one = |says: &Says, (_, counts, _, types): (_, Ints, Ints, Array<TypeH>), i| {
-                    says.amount(Ints::get(counts, i as usize), types.get(i as usize))
-                };
-                self.exchange(|says, i| Ok((one(says, own, i)?, one(says, r, i)?)))
-            }
+            Call::Bcast(args, root) => self.rooted(root, Gives, Even(args), Even(args)),
+            Call::Scatter(s, r, root) => self.rooted(root, Gives, Even(s), Even(r)),
+            Call::Scatterv(s, r, root) => self.rooted(root, Gives, Listed(s), Even(r)),
+            Call::Gather(s, r, root) => self.rooted(root, Takes, Even(r), Even(s)),
+            Call::Gatherv(s, r, root) => self.rooted(root, Takes, Listed(r), Even(s)),
+            Call::Allgather(s, r) => self.exchange(Even(s), Even(r), Some(rank)),
+            Call::Allgatherv(s, r) => self.exchange(Even(s), Listed(r), Some(rank)),
+            Call::Alltoall(s, r) => self.exchange(Even(s), Even(r), None),
+            Call::Alltoallv(s, r) => self.exchange(Listed(s), Listed(r), None),
+            Call::Alltoallw(s, r) => self.exchange(Apart(s), Apart(r), None),
             Call::Reduce((s, _, count, datatype, op), root) => {
                 let (is_root, with) = self.root(root);
                 if !is_root && with.is_none() {
                     return Ok(());
                 }
-                self.same(count as u64, datatype)?;
-                self.combined(count, datatype, op, s.is_in_place())
+                self.combined((count, count), datatype, op, s)
             }
             Call::Everywhere((s, _, count, datatype, op), coll) => {
                 // The standard wants MPI_IN_PLACE at all ranks of these, but of scans.
                 if coll == Coll::Allreduce {
                     self.in_place(s.is_in_place());
                 }
-                self.same(count as u64, datatype)?;
-                self.combined(count, datatype, op, s.is_in_place())
+                self.combined((count, count), datatype, op, s)
             }
             Call::ReduceScatterBlock((s, _, count, datatype, op)) => {
                 self.in_place(s.is_in_place());
-                let ranks = if self.inter {
-                    self.record.pairs.len() as u32 - self.n
-                } else {
-                    1
-                };
-                self.same(count as u64 * ranks as u64, datatype)?;
-                self.combined(count, datatype, op, s.is_in_place())
+                let blocks = if self.inter { ranks - self.n } else { 1 };
+                let all = count.saturating_mul(blocks as i64);
+                self.combined((count, all), datatype, op, s)
             }
             Call::ReduceScatter((s, _, counts, datatype, op)) => {
                 self.in_place(s.is_in_place());
-                let ranks = self.record.pairs.len() as u32 - if self.inter { self.n } else { 0 };
-                let counts = counts.to_vec(ranks as usize);
+                let blocks = ranks - if self.inter { self.n } else { 0 };
+                let counts = counts.to_vec(blocks as usize);
                 let total: i64 = counts.iter().sum();
-                self.same(total as u64, datatype)?;
                 if !self.inter {
                     self.record.list = mix(&counts);
                 }
-                self.combined(total, datatype, op, s.is_in_place())
+                self.combined((total, total), datatype, op, s)
             }
         }
     }
 
-    fn amount(&self, count: i64, datatype: TypeH) -> Res<Amount> {
-        amount(self.tables, count, datatype)
-    }
-
-    fn listed(&self, (_, counts, _, datatype): ListArgs, i: u32) -> Res<Amount> {
-        self.amount(counts.get(i as usize), datatype)
-    }
-
-    fn unless(&self, in_place: bool, (_, count, datatype): Args) -> Res<Amount> {
-        if in_place {
-            return Ok(Amount::UNSAID);
+    /// A block goes between the root and everybody.
+    fn rooted(&mut self, root: i32, way: Root, at_root: Side, elsewhere: Side) -> Res {
+        let (is_root, with) = self.root(root);
+        if is_root || with.is_some() {
+            self.of(if is_root { at_root } else { elsewhere });
         }
-        self.amount(count, datatype)
+        if is_root {
+            for i in 0..self.n {
+                let amount = self.amount(at_root.block(i))?;
+                let pair = self.pair(i);
+                *(if way == Root::Gives {
+                    &mut pair.0
+                } else {
+                    &mut pair.1
+                }) = amount;
+            }
+        }
+        if let (Some(root), false) = (with, elsewhere.is_in_place()) {
+            let amount = self.amount(elsewhere.block(0))?;
+            let pair = self.pair(root);
+            *(if way == Root::Gives {
+                &mut pair.1
+            } else {
+                &mut pair.0
+            }) = amount;
+        }
+        Ok(())
+    }
+
+    /// A block goes from everybody to everybody; this one gives all of them the same where it says
+    /// which.
+    fn exchange(&mut self, s: Side, r: Side, same: Option<u32>) -> Res {
+        let own = if self.in_place(s.is_in_place()) { r } else { s };
+        self.of(own);
+        for i in 0..self.n {
+            let give = self.amount(own.block(same.unwrap_or(i)))?;
+            *self.pair(i) = (give, self.amount(r.block(i))?);
+        }
+        Ok(())
+    }
+
+    fn amount(&self, (count, datatype): Block) -> Res<Amount> {
+        amount(self.tables, count, datatype)
     }
 
     fn type_name(&self, datatype: TypeH) -> String {
         type_name(self.tables, datatype)
     }
 
-    /// " of 4 MPI_INT"
-    fn of(&mut self, (_, count, datatype): Args) -> Res {
-        let name = self.type_name(datatype);
-        self.text.insert_str(0, &format!(" of {count} {name}"));
-        Ok(())
-    }
-
-    /// The buffer that means something at a root, or elsewhere.
-    fn of_either(&mut self, is_root: bool, at_root: Args, elsewhere: Args) -> Res {
-        let (_, count, datatype) = if is_root { at_root } else { elsewhere };
-        if count == 0 {
-            return Ok(());
-        }
-        self.of((at_root.0, count, datatype))
+    /// " of 4 MPI_INT", or " of MPI_INT" where the blocks differ.
+    fn of(&mut self, side: Side) {
+        let text = match side {
+            Side::Even((_, count, datatype)) => format!(" of {count} {}", self.type_name(datatype)),
+            Side::Listed((.., datatype)) => format!(" of {}", self.type_name(datatype)),
+            Side::Apart(_) => return,
+        };
+        self.text.insert_str(0, &text);
     }
 
     fn in_place(&mut self, yes: bool) -> bool {
@@ -365,55 +324,10 @@ impl Says<'_> {
         &mut self.record.pairs[(self.base + i) as usize]
     }
 
-    fn exchange(&mut self, what: impl Fn(&Says, u32) -> Res<(Amount, Amount)>) -> Res {
-        for i in 0..self.n {
-            *self.pair(i) = what(self, i)?;
-        }
-        Ok(())
-    }
-
-    /// The root gives everybody something, and everybody takes it.
-    fn give_out(
-        &mut self,
-        (is_root, with): Rooted,
-        give: impl Fn(&Says, u32) -> Res<Amount>,
-        take: impl Fn(&Says) -> Res<Amount>,
-    ) -> Res {
-        if is_root {
-            for i in 0..self.n {
-                self.pair(i).0 = give(self, i)?;
-            }
-        }
-        if let Some(root) = with {
-            self.pair(root).1 = take(self)?;
-        }
-        Ok(())
-    }
-
-    fn collect(
-        &mut self,
-        (is_root, with): Rooted,
-        take: impl Fn(&Says, u32) -> Res<Amount>,
-        give: impl Fn(&Says) -> Res<Amount>,
-    ) -> Res {
-        if is_root {
-            for i in 0..self.n {
-                self.pair(i).1 = take(self, i)?;
-            }
-        }
-        if let Some(root) = with {
-            self.pair(root).0 = give(self)?;
-        }
-        Ok(())
-    }
-
-    fn same(&mut self, count: u64, datatype: TypeH) -> Res {
-        self.record.same = self.amount(count as i64, datatype)?;
-        Ok(())
-    }
-
-    /// " of 4 MPI_INT by MPI_SUM". Operations of the user have other handles at other ranks.
-    fn combined(&mut self, count: i64, datatype: TypeH, op: OpH, in_place: bool) -> Res {
+    /// " of 4 MPI_INT by MPI_SUM"; `all`: how many the ranks combine. Operations of the user have
+    /// other handles at other ranks.
+    fn combined(&mut self, (count, all): (i64, i64), datatype: TypeH, op: OpH, s: Addr) -> Res {
+        self.record.same = self.amount((all, datatype))?;
         let (word, name) = match Op::by_handle(op.0) {
             Some(known) => (op.0 as u64, known.name().to_string()),
             None => {
@@ -427,7 +341,7 @@ impl Says<'_> {
             }
         };
         self.record.op = word;
-        let place = if in_place && !self.text.contains("IN_PLACE") {
+        let place = if s.is_in_place() && !self.text.contains("IN_PLACE") {
             " with MPI_IN_PLACE"
         } else {
             ""

@@ -1,0 +1,178 @@
+//! What the ranks of a job agreed on when they met: one value, the same on all ranks, that never changes.
+//!
+//! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between them), so whatever chooses takes an
+//! [`Agreed`] or what was made of it, and reads neither this process's affinity nor its knobs, its clock or its environment. Each
+//! rank says what it may run on and which knobs it was given ([`record`]); rank 0 judges, and all hear the same
+//! (`kw_start`).
+
+use std::collections::HashSet;
+
+use kw_base::Peer;
+use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
+use kw_coll::Table;
+use kw_coll::table::Site;
+use kw_start::{Cpus, Load, Quota, Record};
+
+use super::{Allowed, BootError};
+
+/// What the ranks of a job agreed on.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    hosts: Vec<u32>,
+    load: Load,
+    /// Rows of `KW_COLL`, those of files among them.
+    rows: String,
+    check: bool,
+    site: Site,
+}
+
+impl Agreed {
+    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: those that are read here are the same on all.
+    pub fn new(hosts: Vec<u32>, load: Load, knobs: &Knobs) -> Result<Agreed, BootError> {
+        let shm = Allowed::read(knobs)?.shm;
+        Ok(Agreed {
+            site: site(&hosts, &load, shm),
+            hosts,
+            load,
+            rows: rows(knobs)?,
+            check: knobs.flag(Id::Check),
+        })
+    }
+
+    /// Ranks of the job.
+    pub fn size(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    /// Host number of every rank (ranks with the same number share a machine).
+    pub fn hosts(&self) -> &[u32] {
+        &self.hosts
+    }
+
+    /// Whether the host of this rank has more ranks than processors for them: there spinning takes time from others.
+    pub fn is_crowded(&self, rank: Peer) -> bool {
+        self.load.is_crowded(rank.0)
+    }
+
+    /// Whether ranks compare what they say on every collective call.
+    pub fn checks(&self) -> bool {
+        self.check
+    }
+
+    /// What collectives run on.
+    pub fn site(&self) -> Site {
+        self.site
+    }
+
+    /// The table that collectives choose by.
+    pub fn table(&self) -> Table {
+        // rows that cannot be read have stopped the start
+        Table::with(&self.rows).unwrap_or_default()
+    }
+}
+
+/// `shm`: ranks of a host share memory. Rows for shared cores are those of jobs on one host.
+fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
+    let seen: HashSet<u32> = hosts.iter().copied().collect();
+    Site {
+        shared: seen.len() == 1 && load.is_crowded(0),
+        network: !shm || seen.len() == hosts.len(),
+    }
+}
+
+fn rows(knobs: &Knobs) -> Result<String, BootError> {
+    let file = |name: &str| std::fs::read_to_string(name).map_err(|e| e.to_string());
+    Table::expand(knobs.text(Id::Coll), file).map_err(|e| BootError(format!("KW_COLL: {e}")))
+}
+
+/// Whether the rows that the knobs put in front of the table can be read, or a sentence.
+pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+    rows(knobs).map(drop).map_err(|e| e.0)
+}
+
+/// What this rank says of itself.
+pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, BootError> {
+    let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
+    let mut said = Vec::new();
+    for (knob, at) in alike {
+        let (own, default) = (
+            plain(knob.kind, knobs.at(at)),
+            plain(knob.kind, knob.default),
+        );
+        if own != default {
+            said.push((knob.name.to_string(), own));
+        }
+    }
+    if knobs.text(Id::Coll).contains('@') {
+        // files may differ between hosts
+        let of_files = rows(knobs)?;
+        said.push(("KW_COLL (with what is in its files)".into(), of_files));
+    }
+    Ok(Record {
+        host,
+        cpus: cpus(knobs),
+        knobs: said,
+    })
+}
+
+/// One spelling for each value.
+fn plain(kind: Kind, text: &str) -> String {
+    match (kind, parse_bool(text)) {
+        (Kind::Bool, Some(yes)) => if yes { "yes" } else { "no" }.into(),
+        _ => text.trim().to_string(),
+    }
+}
+
+fn cpus(knobs: &Knobs) -> Cpus {
+    let quota = kw_sys::cpus::quota().map(|q| Quota {
+        group: q.group,
+        cpus: q.cpus.ceil().clamp(1.0, 1e6) as u32,
+    });
+    Cpus {
+        set: kw_sys::cpus::allowed()
+            .into_iter()
+            .map(|c| c as u32)
+            .collect(),
+        most: knobs.number(Id::Cpus).map(|n| n.min(1 << 20) as u32),
+        quota,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(hosts: &[u32], crowded: bool, paths: &str) -> Site {
+        let mut knobs = Knobs::defaults();
+        knobs.set(Id::Paths, paths).unwrap();
+        let load = Load::even(crowded, hosts.len() as u32);
+        Agreed::new(hosts.to_vec(), load, &knobs).unwrap().site()
+    }
+
+    #[test]
+    fn the_site_is_the_same_whoever_asks() {
+        let site = |shared, network| Site { shared, network };
+        assert_eq!(of(&[0, 0], false, "self,shm"), site(false, false));
+        assert_eq!(of(&[0, 0], true, "self,tcp"), site(true, true));
+        assert_eq!(of(&[0, 1, 1], true, "self,shm,tcp"), site(false, false));
+        assert_eq!(of(&[0, 1, 2], true, "self,shm,tcp"), site(false, true));
+    }
+
+    #[test]
+    fn a_rank_says_which_knobs_it_was_given() {
+        let mut knobs = Knobs::defaults();
+        assert_eq!(record(None, &knobs).unwrap().knobs, []);
+        knobs.set(Id::Check, "1").unwrap();
+        knobs.set(Id::Reliable, "on").unwrap();
+        knobs.set(Id::Spin, "7").unwrap();
+        let said = record(None, &knobs).unwrap().knobs;
+        assert_eq!(said, [("KW_CHECK".to_string(), "yes".to_string())]);
+        knobs.set(Id::Coll, "@/no/such/file").unwrap();
+        assert!(
+            record(None, &knobs)
+                .unwrap_err()
+                .0
+                .contains("/no/such/file")
+        );
+    }
+}

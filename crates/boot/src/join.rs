@@ -1,0 +1,116 @@
+//! How a rank learns its job from its launcher.
+
+use super::agreed::{Agreed, record};
+use super::{Allowed, BootError, Job, Launcher, talk};
+use kw_base::Peer;
+use kw_base::knobs::{Id, Knobs};
+use kw_start::{Agree, Hosts, Word};
+
+/// A rank that knows its job.
+#[derive(Debug)]
+pub struct Joined {
+    /// The job.
+    pub job: Job,
+    /// What all know of the memory that the ranks of a host share.
+    pub memory: Memory,
+}
+
+/// What all know of the memory that the ranks of a host share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Nothing yet.
+    Unsaid,
+    /// The first rank of each host has said where it is.
+    Said {
+        /// That is all there is to say: nobody fences again.
+        here: bool,
+    },
+}
+
+/// Learns the whole job. Collective over all ranks (it fences).
+///
+/// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's `KW_HOST` is set or when the launcher does not
+/// map ranks; our own launchers always do.
+///
+/// Where the launcher says who is where, `lead` is called with this rank and everybody's hosts. It makes the memory of this host, if this
+/// rank is the first of several here, and returns where the others find it.
+pub fn join(
+    launcher: &mut dyn Launcher,
+    knobs: &Knobs,
+    lead: impl FnOnce(Peer, &[u32]) -> Result<Option<String>, BootError>,
+) -> Result<Joined, BootError> {
+    let me = (launcher.rank(), launcher.size());
+    let (key, told) = (launcher.key(), launcher.hosts());
+    if key.is_some() && told.is_none() {
+        let name = launcher.name();
+        return Err(BootError(format!("{name} does not say who is where")));
+    }
+    let own = record(host(told.is_some(), knobs), knobs)?;
+    let word = match me.0 {
+        0 => Some(word(key, told.clone(), knobs)?),
+        _ => None,
+    };
+    let at = match &told {
+        Some(hosts) => lead(Peer(me.0), hosts)?,
+        None => None,
+    };
+    let agreed = match word {
+        Some(word) if me.1 == 1 => kw_start::alone(&own, &word).map_err(BootError)?,
+        word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
+    };
+    let key = agreed.key.or(key);
+    let (hosts, memory) = match (agreed.hosts, told) {
+        (Hosts::Named(hosts), _) => (hosts, Memory::Unsaid),
+        (Hosts::Told, Some(hosts)) => {
+            let here = agreed.here;
+            (hosts, Memory::Said { here })
+        }
+        (Hosts::Told, None) => return Err(unequal(launcher)),
+    };
+    let job = Job {
+        me: Peer(me.0),
+        key: key.ok_or_else(|| unequal(launcher))?,
+        agreed: Agreed::new(hosts, agreed.load, knobs)?,
+    };
+    Ok(Joined { job, memory })
+}
+
+fn unequal(launcher: &dyn Launcher) -> BootError {
+    let (name, rank) = (launcher.name(), launcher.rank());
+    BootError(format!(
+        "{name} does not tell rank {rank} what it tells rank 0"
+    ))
+}
+
+/// What tells this rank's host from others, unless that is as the launcher says.
+fn host(told: bool, knobs: &Knobs) -> Option<String> {
+    match knobs.text(Id::Host) {
+        "auto" if told => None,
+        "auto" => Some(machine()),
+        own => Some(own.to_string()),
+    }
+}
+
+fn fresh_key() -> Result<[u8; 32], BootError> {
+    kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
+}
+
+/// What rank 0 decides.
+fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
+    let one = |hosts: &Vec<u32>| hosts.iter().all(|h| *h == hosts[0]);
+    Ok(Word {
+        here: told.as_ref().is_some_and(one) && Allowed::read(knobs)?.shm,
+        named: key.is_none() && knobs.text(Id::Host) != "auto",
+        key: match key {
+            Some(_) => None,
+            None => Some(fresh_key()?),
+        },
+        told,
+    })
+}
+
+/// What tells machines apart: the kernel's boot, or failing that the host name.
+pub(super) fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{}-{}", kw_sys::host::name(), boot.trim())
+}

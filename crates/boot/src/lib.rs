@@ -1,0 +1,125 @@
+//! Who started this rank, which rank it is, and what the job agreed on.
+//!
+//! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank
+//! that [`connect`] refuses must stop with the sentence it was given. The sockets of the rendezvous
+//! and the descriptors to launchers live here; paths between ranks are above, in `kw-path` and
+//! `kw-engine`.
+#![forbid(unsafe_code)]
+
+mod agreed;
+mod allowed;
+pub mod conformance;
+mod detect;
+mod join;
+mod launcher;
+mod pmi1;
+mod pmi2;
+mod pmix;
+mod rendezvous;
+mod singleton;
+mod talk;
+mod traces;
+mod watch;
+mod words;
+
+#[cfg(test)]
+mod server2;
+#[cfg(test)]
+mod tests;
+
+use kw_base::Peer;
+use kw_base::knobs::Knobs;
+
+pub use agreed::Agreed;
+pub use allowed::{Allowed, Wire};
+pub use detect::Env;
+pub use join::{Joined, Memory, join};
+pub use kw_start::pmi::Spawn;
+pub use launcher::{BootError, Launcher, ProcessSet};
+pub use talk::hold;
+
+/// The whole job, as a rank sees it at start.
+#[derive(Clone)]
+pub struct Job {
+    /// This rank.
+    pub me: Peer,
+    /// The job's key: proof of belonging.
+    pub key: [u8; 32],
+    /// What all know alike.
+    pub agreed: Agreed,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job")
+            .field("me", &self.me)
+            .field("agreed", &self.agreed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// All ranks.
+    pub fn size(&self) -> u32 {
+        self.agreed.size()
+    }
+
+    /// Host number of every rank.
+    pub fn hosts(&self) -> &[u32] {
+        self.agreed.hosts()
+    }
+
+    /// Whether this host has more ranks than processors for them, so that spinning takes time from others.
+    pub fn crowded(&self) -> bool {
+        self.agreed.is_crowded(self.me)
+    }
+}
+
+/// How many processes the job has, as far as the environment tells before [`connect`].
+pub fn expected_size(env: Env) -> Option<u32> {
+    if env("PMI_FD").is_none() && env("KW_RENDEZVOUS").is_some() {
+        return env("KW_SIZE")?.trim().parse().ok();
+    }
+    match detect::detect(env).ok()? {
+        detect::Found::Pmi1(wire) | detect::Found::Pmi2(wire, _) => Some(wire.size),
+        detect::Found::Pmix(_) => None,
+        detect::Found::Alone => Some(1),
+    }
+}
+
+/// Finds the launcher that started this process: one that speaks over a descriptor goes before a rendezvous. An error is a
+/// sentence for the user; the process must then stop.
+pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
+    let launcher = find(env)?;
+    let (rank, size) = (launcher.rank(), launcher.size());
+    tracing::debug!("rank {rank} of {size}, started by {}", launcher.name());
+    Ok(launcher)
+}
+
+fn find(env: Env) -> Result<Box<dyn Launcher>, BootError> {
+    if env("PMI_FD").is_none()
+        && let Some(meeting) = rendezvous::asked_for(env, &kw_sys::host::name())?
+    {
+        return Ok(Box::new(rendezvous::open(meeting)?));
+    }
+    Ok(match detect::detect(env)? {
+        detect::Found::Pmi1(wire) => {
+            let mut pmi = pmi1::Pmi1::open(wire)?;
+            pmi.end_with_launcher()?;
+            Box::new(pmi)
+        }
+        detect::Found::Pmi2(wire, name) => {
+            let mut pmi = pmi2::Pmi2::open(wire, env, name)?;
+            pmi.end_with_launcher()?;
+            Box::new(pmi)
+        }
+        detect::Found::Pmix(launched) => Box::new(pmix::Pmix::open(&launched, env("KW_PMIX"))?),
+        detect::Found::Alone => Box::new(singleton::Singleton::new()?),
+    })
+}
+
+/// Whether ranks could meet with these knobs, as far as one process can tell, or a sentence.
+pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+    agreed::check_knobs(knobs)?;
+    Allowed::read(knobs).map(drop).map_err(|e| e.0)
+}

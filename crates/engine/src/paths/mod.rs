@@ -1,0 +1,493 @@
+//! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
+
+mod open;
+mod port;
+
+pub use open::{Joined, join};
+pub use port::Port;
+
+use crate::sleeper::{Bell, Sleeper};
+use kw_base::counters::Way;
+use kw_base::knobs::{Id, Knobs};
+use kw_base::{Peer, Tick};
+use kw_boot::{Job, Launcher};
+use kw_path::selfpath::SelfPath;
+use kw_path::shm::ShmPath;
+use kw_path::shm::board::Boards;
+use kw_path::sim::SimPath;
+use kw_path::tcp::{Asleep, TcpPath};
+use kw_path::udp::{self, UdpPath};
+use kw_path::{Body, Caps, Down, Inbound, Path, Sent};
+use kw_proto::p2p::table::{Choice, Lines};
+use kw_proto::wire::Header;
+use kw_start::address_key;
+use kw_sys::buf::Buf;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a route.
+pub const UNROUTED: Choice = Choice {
+    eager_max: 0,
+    get_min: u64::MAX,
+    announce_min: u64::MAX,
+};
+
+/// Which path serves a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Route {
+    Unknown,
+    Myself,
+    Shm,
+    Tcp,
+    Udp,
+    Sim,
+}
+
+/// All paths of one rank.
+#[derive(Debug)]
+pub struct Paths {
+    routes: Vec<Route>,
+    myself: SelfPath,
+    shm: Option<ShmPath>,
+    tcp: Option<TcpPath>,
+    udp: Option<UdpPath>,
+    sim: Option<SimPath>,
+    /// Boards of this host; made when first asked for.
+    boards: Option<Boards>,
+    /// This rank, when it is alone on its host and shared memory is allowed.
+    alone: Option<Peer>,
+    /// Polls so far; the clock is read, and idle paths are looked at, only now and then.
+    polls: u32,
+    now: Tick,
+}
+
+impl Paths {
+    /// The paths of a simulated rank.
+    pub fn simulated(job: &Job, sim: SimPath) -> Paths {
+        Paths::new(job, Some(sim))
+    }
+
+    fn new(job: &Job, sim: Option<SimPath>) -> Paths {
+        Paths {
+            routes: vec![Route::Unknown; job.size() as usize],
+            myself: SelfPath::new(job.me),
+            shm: None,
+            tcp: None,
+            udp: None,
+            sim,
+            boards: None,
+            alone: None,
+            polls: 0,
+            now: kw_sys::clock::now(),
+        }
+    }
+
+    /// The time: the machine's, or that of a simulated network.
+    #[inline]
+    pub(crate) fn clock(&self) -> Tick {
+        match &self.sim {
+            Some(sim) => sim.now(),
+            None => kw_sys::clock::now(),
+        }
+    }
+
+    /// Moves this thread to another processor of the host if that spreads its ranks ([`ShmPath::spread`]); says whether.
+    #[inline]
+    pub(crate) fn spread(&mut self, now: Tick) -> bool {
+        self.shm.as_mut().is_some_and(|shm| shm.spread(now))
+    }
+
+    /// The first processor that a rank of this host may use, where it is known.
+    pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
+        self.shm.as_ref()?.cpu(peer)
+    }
+
+    /// The boards of this host; `None` when its ranks share no memory.
+    pub(crate) fn boards(&mut self) -> Option<&Boards> {
+        if self.boards.is_none() {
+            self.boards = match (&self.shm, self.alone) {
+                (Some(shm), _) => Some(shm.boards()),
+                // Without memory for one there is none.
+                (None, Some(_)) => Boards::alone().ok(),
+                (None, None) => None,
+            };
+        }
+        self.boards.as_ref()
+    }
+
+    /// This host's number of a rank, where it is one of this host.
+    pub(crate) fn place(&self, peer: Peer) -> Option<u32> {
+        match &self.shm {
+            Some(shm) => shm.place(peer),
+            None => (self.alone == Some(peer)).then_some(0),
+        }
+    }
+
+    /// What a thread of this rank sleeps on.
+    pub(crate) fn sleeper(&self) -> std::io::Result<Sleeper> {
+        let bell = match &self.shm {
+            Some(shm) => Bell::Shared(shm.doorbell()),
+            None => Bell::own(),
+        };
+        let sockets = match (&self.tcp, &self.udp) {
+            (Some(tcp), _) => Some(tcp.as_fd().try_clone_to_owned()?),
+            (None, Some(udp)) => Some(udp.as_fd().try_clone_to_owned()?),
+            (None, None) => None,
+        };
+        let ends = self.shm.as_ref().map(|shm| shm.ends());
+        let ends = ends.map(|ends| ends.as_fd().try_clone_to_owned());
+        Sleeper::new(bell, sockets, ends.transpose()?)
+    }
+
+    /// Watches the processes of this host, and says of which the peer is down because it has ended.
+    pub(crate) fn poll_ended<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let Some(shm) = &mut self.shm else {
+            return false;
+        };
+        self.now = kw_sys::clock::now();
+        shm.watch_processes(self.now);
+        shm.poll_ended(self.now, port)
+    }
+
+    /// How long until [`Paths::poll_ended`] is to be called, though nothing wakes this rank for it.
+    pub(crate) fn until_end_told(&self) -> Option<Duration> {
+        self.shm.as_ref()?.until_told(kw_sys::clock::now())
+    }
+
+    /// To be called before a thread sleeps.
+    pub(crate) fn arm(&mut self, who: Asleep) {
+        if let Some(tcp) = &mut self.tcp {
+            self.now = kw_sys::clock::now();
+            tcp.arm(who, self.now);
+        }
+        if let Some(udp) = &mut self.udp {
+            udp.arm();
+        }
+    }
+
+    /// Which networks the connections use.
+    pub fn network(&self) -> Vec<String> {
+        let mut lines = self.tcp.as_ref().map_or(Vec::new(), |t| t.network());
+        lines.extend(self.udp.iter().flat_map(|u| u.network()));
+        if self.tcp.is_none() && self.udp.is_none() && self.sim.is_none() {
+            let how = match self.shm.is_some() {
+                true => "all ranks are on this host and share memory",
+                false => "the job has one rank",
+            };
+            lines.push(format!("no network is used: {how}"));
+        }
+        lines
+    }
+
+    /// Connections and datagrams refused because they could not prove the job's key.
+    pub fn strangers_refused(&self) -> u64 {
+        let tcp = self.tcp.as_ref().map_or(0, |t| t.strangers_refused());
+        tcp + self.udp.as_ref().map_or(0, |u| u.strangers_refused())
+    }
+
+    /// Payloads that were sent in pieces, bytes of those that went over further links, and pieces that went again.
+    pub fn striped(&self) -> [u64; 3] {
+        self.tcp.as_ref().map_or([0; 3], |t| t.striped())
+    }
+
+    /// Connections that were left for another link because nothing was answered over them.
+    pub fn silent_left(&self) -> u64 {
+        self.tcp.as_ref().map_or(0, |t| t.silent_left())
+    }
+
+    /// What the path over UDP has counted.
+    pub fn udp_tally(&self) -> udp::Tally {
+        self.udp.as_ref().map(|u| u.tally()).unwrap_or_default()
+    }
+
+    /// How often this rank woke a sleeping one.
+    pub fn doorbells_rung(&self) -> u64 {
+        self.shm.as_ref().map_or(0, |s| s.rings())
+    }
+
+    /// Whether the peer is one of this host, and memory is shared there.
+    pub fn shares_memory_with(&self, peer: Peer) -> bool {
+        self.shm.as_ref().is_some_and(|p| p.reaches(peer))
+    }
+
+    /// Whether the peer's path is chosen.
+    #[inline]
+    pub fn is_routed(&self, peer: Peer) -> bool {
+        self.routes[peer.idx()] != Route::Unknown
+    }
+
+    /// Chooses the path of a peer, and says where its protocols cross.
+    pub fn route(
+        &mut self,
+        peer: Peer,
+        launcher: &mut dyn Launcher,
+        job: &Job,
+        knobs: &Knobs,
+    ) -> Result<(Way, Choice), Down> {
+        let (route, way) = if peer == job.me {
+            (Route::Myself, Way::Own)
+        } else if self.sim.is_some() {
+            (Route::Sim, Way::Other)
+        } else if self.shm.as_ref().is_some_and(|p| p.reaches(peer)) {
+            (Route::Shm, Way::Shm)
+        } else if let Some(tcp) = &mut self.tcp {
+            if tcp.wants_address(peer) {
+                introduce(tcp, "tcp", peer, launcher)?;
+            }
+            (Route::Tcp, Way::Tcp)
+        } else if let Some(udp) = &mut self.udp {
+            if udp.wants_address(peer) {
+                introduce(udp, "udp", peer, launcher)?;
+            }
+            (Route::Udp, Way::Udp)
+        } else {
+            return Err(nowhere(peer));
+        };
+        self.routes[peer.idx()] = route;
+        Ok((way, self.choice(peer, knobs)))
+    }
+
+    /// A peer's connection over TCP broke, and it was never said where it listens.
+    pub fn locate(&mut self, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
+        match &mut self.tcp {
+            Some(tcp) if tcp.wants_address(peer) => introduce(tcp, "tcp", peer, launcher),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the chosen path can do for a peer, and what it costs.
+    fn caps(&self, peer: Peer) -> Option<Caps> {
+        let route = self.routes[peer.idx()];
+        Some(match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
+            (Route::Sim, Some(p), ..) => p.caps(peer),
+            (Route::Shm, _, Some(p), ..) => p.caps(peer),
+            (Route::Tcp, _, _, Some(p), _) => p.caps(peer),
+            (Route::Udp, .., Some(p)) => p.caps(peer),
+            (Route::Unknown, ..) => return None,
+            _ => self.myself.caps(peer),
+        })
+    }
+
+    /// How long a peer takes to fetch so many bytes of this rank.
+    pub fn fetch_time(&self, peer: Peer, len: u64) -> Duration {
+        let line = self.caps(peer).and_then(|caps| caps.get);
+        line.map_or(Duration::ZERO, |line| {
+            Duration::from_nanos(line.at(len) as u64)
+        })
+    }
+
+    /// Where the protocols of a peer whose path is chosen cross.
+    pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
+        let route = self.routes[peer.idx()];
+        let Some(caps) = self.caps(peer) else {
+            return UNROUTED;
+        };
+        let eager = match route {
+            Route::Tcp => Id::EagerTcp,
+            Route::Udp => Id::EagerUdp,
+            _ => Id::EagerShm,
+        };
+        let mut lines = lines(&caps);
+        lines.get = lines.get.filter(|_| knobs.flag(Id::SingleCopy));
+        Choice::from_lines(&lines, knobs.number(eager), knobs.flag(Id::Write))
+    }
+
+    /// Sends a frame to a peer whose route is known.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
+        let route = self.routes[to.idx()];
+        if let (Route::Shm, Some(p)) = (route, &mut self.shm) {
+            return p.send(to, head, body, cookie);
+        }
+        self.send_elsewhere(route, to, head, body, cookie)
+    }
+
+    /// Out of line: its stack and registers are not the business of a message over shared memory.
+    #[inline(never)]
+    fn send_elsewhere(
+        &mut self,
+        route: Route,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
+        match (route, &mut self.tcp, &mut self.udp, &mut self.sim) {
+            (Route::Tcp, Some(p), ..) => p.send(to, head, body, cookie),
+            (Route::Udp, _, Some(p), _) => p.send(to, head, body, cookie),
+            (Route::Myself, ..) => self.myself.send(to, head, body, cookie),
+            (Route::Sim, .., Some(p)) => p.send(to, head, body, cookie),
+            _ => Err(nowhere(to)),
+        }
+    }
+
+    /// Fetches memory of a peer; `false` when the path refuses.
+    pub fn get(&mut self, from: Peer, address: u64, into: &Buf, len: u64) -> bool {
+        match (self.routes[from.idx()], &mut self.shm, &mut self.sim) {
+            (Route::Shm, Some(p), _) => p.get(from, address, into, 0, len).is_ok(),
+            (Route::Myself, ..) => self.myself.get(from, address, into, 0, len).is_ok(),
+            (Route::Sim, _, Some(p)) => p.get(from, address, into, 0, len).is_ok(),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn tick(&mut self) -> Tick {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(64) {
+            self.now = kw_sys::clock::now();
+        }
+        self.now
+    }
+
+    /// Polls every path.
+    #[inline]
+    pub fn poll<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let now = self.tick();
+        let mut moved = self.poll_memory(now, port);
+        if let Some(p) = &mut self.tcp {
+            moved |= p.poll(now, port);
+        }
+        if let Some(p) = &mut self.udp {
+            moved |= p.poll(now, port);
+        }
+        moved
+    }
+
+    /// After a sleep: polls every path, sockets only as far as the system names them.
+    pub(crate) fn poll_ready<I: Inbound>(&mut self, port: &mut I) -> bool {
+        self.now = kw_sys::clock::now();
+        let mut moved = self.poll_memory(self.now, port);
+        if let Some(shm) = &mut self.shm {
+            moved |= shm.poll_ended(self.now, port);
+        }
+        if let Some(p) = &mut self.tcp {
+            moved |= p.poll_ready(self.now, port);
+        }
+        if let Some(p) = &mut self.udp {
+            moved |= p.poll(self.now, port);
+        }
+        moved
+    }
+
+    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets; an alarm that has gone off already
+    /// would only end the sleep, so that is seen to as well.
+    pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
+        let now = self.tick();
+        let moved = self.poll_memory(now, port);
+        match &mut self.tcp {
+            Some(tcp) if tcp.is_due(now) => tcp.poll_ready(now, port) | moved,
+            _ => moved,
+        }
+    }
+
+    #[inline]
+    fn poll_memory<I: Inbound>(&mut self, now: Tick, port: &mut I) -> bool {
+        let mut moved = self.myself.poll(now, port);
+        if let Some(p) = &mut self.shm {
+            moved |= p.poll(now, port);
+        }
+        if let Some(p) = &mut self.sim {
+            moved |= p.poll(now, port);
+        }
+        moved
+    }
+
+    /// Polls what serves one peer.
+    #[inline]
+    pub fn poll_from<I: Inbound>(&mut self, peer: Peer, port: &mut I) -> bool {
+        let now = self.tick();
+        match (self.routes[peer.idx()], &mut self.shm) {
+            (Route::Shm, Some(p)) => p.poll_from(peer, now, port),
+            (route, _) => self.poll_from_elsewhere(route, peer, now, port),
+        }
+    }
+
+    /// The path to a peer with whom memory is shared.
+    #[inline(always)]
+    pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {
+        self.shm
+            .as_mut()
+            .filter(|_| self.routes[peer.idx()] == Route::Shm)
+    }
+
+    /// Out of line, as [`Paths::send_elsewhere`].
+    #[inline(never)]
+    fn poll_from_elsewhere<I: Inbound>(
+        &mut self,
+        route: Route,
+        peer: Peer,
+        now: Tick,
+        port: &mut I,
+    ) -> bool {
+        match (route, &mut self.tcp) {
+            (Route::Tcp, Some(p)) => p.poll_from(peer, now, port),
+            _ => self.poll(port),
+        }
+    }
+
+    /// Whether some path has something left to send.
+    #[inline]
+    pub fn pending(&self) -> bool {
+        self.myself.pending()
+            || self.shm.as_ref().is_some_and(|p| p.pending())
+            || self.tcp.as_ref().is_some_and(|p| p.pending())
+            || self.udp.as_ref().is_some_and(|p| p.pending())
+            || self.sim.as_ref().is_some_and(|p| p.pending())
+    }
+
+    /// Says goodbye everywhere.
+    pub fn close(&mut self) {
+        self.myself.close();
+        if let Some(p) = &mut self.shm {
+            p.close();
+        }
+        if let Some(p) = &mut self.tcp {
+            p.close();
+        }
+        if let Some(p) = &mut self.udp {
+            p.close();
+        }
+        if let Some(p) = &mut self.sim {
+            p.close();
+        }
+    }
+}
+
+fn introduce(
+    wire: &mut impl Path,
+    path: &'static str,
+    peer: Peer,
+    launcher: &mut dyn Launcher,
+) -> Result<(), Down> {
+    let failed = |reason: String| Down { path, peer, reason };
+    match launcher.get(peer.0, &address_key(path, peer.0)) {
+        Ok(Some(address)) => wire.introduce(peer, &address),
+        Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
+        Err(e) => Err(failed(e.to_string())),
+    }
+}
+
+#[cold]
+fn nowhere(peer: Peer) -> Down {
+    Down {
+        path: "none",
+        peer,
+        reason: "no path leads there (see KW_PATHS)".into(),
+    }
+}
+
+fn lines(caps: &Caps) -> Lines {
+    Lines {
+        stream: caps.stream,
+        copy: caps.copy,
+        control: caps.control,
+        get: caps.get,
+    }
+}

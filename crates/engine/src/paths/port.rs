@@ -1,0 +1,122 @@
+//! What the paths bring, handed to the protocol machine.
+
+use kw_base::Peer;
+use kw_base::counters::Counter;
+use kw_base::events::Event;
+use kw_path::{Down, Inbound, Landing};
+use kw_proto::p2p::{Action, Machine};
+use kw_proto::wire::Header;
+use kw_sys::buf::Buf;
+
+/// Takes what the paths bring, and gives it to the machine.
+pub struct Port<'a> {
+    machine: &'a mut Machine<Buf>,
+    /// Frames handled.
+    pub frames: u64,
+}
+
+impl<'a> Port<'a> {
+    /// A port of this machine.
+    #[inline]
+    pub fn new(machine: &'a mut Machine<Buf>) -> Port<'a> {
+        Port { machine, frames: 0 }
+    }
+
+    #[cold]
+    fn faulty(&mut self, from: Peer, what: &str) {
+        tracing::error!("rank {from} sent nonsense: {what}");
+        self.machine
+            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
+    }
+}
+
+impl Inbound for Port<'_> {
+    #[inline]
+    fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
+        self.frames += 1;
+        if let Err(what) = self.machine.on_frame(from, head, body) {
+            self.faulty(from, &what);
+        }
+    }
+
+    fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
+        self.frames += 1;
+        match self.machine.on_head(from, head) {
+            Ok(l) => Landing {
+                cookie: l.cookie,
+                buf: l.buf,
+                at: 0,
+            },
+            Err(what) => {
+                self.faulty(from, &what);
+                Landing {
+                    cookie: kw_proto::p2p::NO_COOKIE,
+                    buf: Buf::EMPTY,
+                    at: 0,
+                }
+            }
+        }
+    }
+
+    fn on_landed(&mut self, _from: Peer, cookie: u64) {
+        self.machine.on_landed(cookie);
+    }
+
+    fn on_sent(&mut self, _to: Peer, cookie: u64) {
+        self.machine.on_sent(cookie);
+    }
+
+    fn on_down(&mut self, down: Down, clean: bool) {
+        if !clean {
+            self.machine.counters.hit(Counter::PeersLost);
+            let data = [down.peer.0 as i64, 0, 0, 0];
+            self.machine.notice(Event::PeerLost, data);
+            tracing::info!("rank {} is lost: {down}", down.peer);
+            self.machine.on_gone(down.peer, &down.to_string());
+        } else {
+            self.machine.on_left(down.peer);
+        }
+    }
+
+    fn on_stray(&mut self, peer: Peer) {
+        self.machine.actions.push(Action::Locate(peer));
+    }
+
+    fn on_repriced(&mut self, peer: Peer) {
+        self.machine.actions.push(Action::Reprice(peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::UNROUTED;
+    use kw_base::events::{Notice, Wanted};
+
+    fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
+        let mut machine = Machine::new(4, UNROUTED);
+        machine.wanted = wanted;
+        let down = Down {
+            path: "sim",
+            peer: Peer(3),
+            reason: "cut".into(),
+        };
+        Port::new(&mut machine).on_down(down, clean);
+        machine
+    }
+
+    #[test]
+    fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
+        let mut wanted = Wanted::default();
+        assert!(lose(wanted, false).actions.is_empty());
+        wanted.add(Event::PeerLost);
+        let machine = lose(wanted, false);
+        let notice = Notice {
+            event: Event::PeerLost,
+            data: [3, 0, 0, 0],
+        };
+        assert!(matches!(&machine.actions[..], [Action::Notice(n)] if *n == notice));
+        assert_eq!(machine.counters.get(Counter::PeersLost), 1);
+        assert!(lose(wanted, true).actions.is_empty());
+    }
+}

@@ -1,0 +1,69 @@
+//! Jobs without a launcher, whose ranks are values of one process: engines over the simulated network, for tests.
+
+use crate::engine::Engine;
+use crate::paths::Paths;
+use kw_base::knobs::Knobs;
+use kw_boot::{Agreed, BootError, Job, Launcher};
+use kw_path::sim::SimPath;
+use kw_start::Load;
+
+/// The launcher of a simulated rank: there is nothing to say, because nobody has an address.
+#[derive(Debug)]
+struct Nobody {
+    rank: u32,
+    size: u32,
+}
+
+impl Launcher for Nobody {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn name(&self) -> &str {
+        "a test"
+    }
+    fn job(&self) -> &str {
+        "simulated"
+    }
+    fn appnum(&self) -> Option<i32> {
+        None
+    }
+    fn universe_size(&self) -> Option<i32> {
+        None
+    }
+    fn put(&mut self, _: &str, _: &str) -> Result<(), BootError> {
+        Ok(())
+    }
+    fn fence(&mut self) -> Result<(), BootError> {
+        Ok(())
+    }
+    fn get(&mut self, _: u32, _: &str) -> Result<Option<String>, BootError> {
+        Ok(None)
+    }
+    fn hosts(&mut self) -> Option<Vec<u32>> {
+        None
+    }
+    fn abort(&mut self, _: i32, _: &str) -> Result<(), BootError> {
+        Ok(())
+    }
+    fn finalize(&mut self) -> Result<(), BootError> {
+        Ok(())
+    }
+}
+
+/// The engine of the rank that `path` belongs to. `hosts`: host number of every rank; each has fewer processors than ranks,
+/// so that whatever waits looks at the clock (the network's) at each look in vain.
+pub fn engine(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
+    let (me, size) = (path.me(), hosts.len() as u32);
+    let load = Load::even(true, size);
+    let job = Job {
+        me,
+        key: [7; 32],
+        agreed: Agreed::new(hosts.to_vec(), load, &knobs)?,
+    };
+    let paths = Paths::simulated(&job, path);
+    let launcher = Nobody { rank: me.0, size };
+    Ok(Engine::over(paths, Box::new(launcher), job, knobs))
+}

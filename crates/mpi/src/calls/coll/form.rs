@@ -1,0 +1,77 @@
+//! What the forms of a collective operation do with its plan: a blocking call drives it, a
+//! non-blocking one launches it, a persistent one launches a copy at each start.
+
+use super::call::{Call, make};
+use super::plan::Plan;
+use super::short::{self, Asked};
+use super::{begin, block, board, keep};
+use crate::error::Res;
+use crate::forms::{Blocking, Nonblocking, Persistent};
+use crate::handle::{CommH, InfoH, RequestH};
+use crate::state::{Mpi, State};
+use kw_sys::args::Out;
+
+/// A collective operation with its arguments.
+pub trait Operation: Copy {
+    /// Whether one that is persistent has a board of its own.
+    const OWN_BOARD: bool;
+
+    /// The schedule with its buffers.
+    fn plan(self, state: &mut State, comm: CommH) -> Plan;
+
+    /// What a short call asks for, if this may be one.
+    fn asked(&self) -> Option<Asked>;
+}
+
+impl Operation for Call {
+    const OWN_BOARD: bool = true;
+
+    #[inline(always)]
+    fn plan(self, state: &mut State, comm: CommH) -> Plan {
+        make(state, self, comm)
+    }
+
+    #[inline(always)]
+    fn asked(&self) -> Option<Asked> {
+        Asked::of(self)
+    }
+}
+
+/// A form of the collective operations.
+pub trait Form {
+    /// Makes the call.
+    fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res;
+}
+
+impl Form for Blocking<()> {
+    #[inline(always)]
+    fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
+        let plan = move |state: &mut State| operation.plan(state, comm);
+        match operation.asked() {
+            Some(asked) => short::call(mpi, comm, asked, plan),
+            None => block(mpi, comm, plan),
+        }
+    }
+}
+
+impl Form for Nonblocking<(Out<RequestH>,)> {
+    fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
+        let (request,) = self.0;
+        begin(mpi, comm, request, |state| operation.plan(state, comm))
+    }
+}
+
+/// The info argument carries no hints that we know.
+impl Form for Persistent<(InfoH, Out<RequestH>)> {
+    fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
+        let (info, request) = self.0;
+        mpi.lock().above.info_or_null(info)?;
+        let board = match O::OWN_BOARD {
+            true => board::own(mpi, comm)?,
+            false => None,
+        };
+        keep(mpi, comm, request, board, |state| {
+            operation.plan(state, comm)
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge,
+//! in the order that the topology gives.
+
+use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
+use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
+use crate::calls::coll::check::{self, Block};
+use crate::calls::coll::form::{Form, Operation};
+use crate::calls::coll::operations::operations;
+use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
+use crate::calls::coll::short::Asked;
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, TypeH};
+use crate::objects::topology::Neighborhood;
+use crate::state::{Mpi, State, Tables};
+use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
+use kw_engine::Memory;
+use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
+
+/// A call with its arguments, all but the communicator.
+#[derive(Clone, Copy)]
+enum Along {
+    Allgather(Args, Args),
+    Allgatherv(Args, ListArgs),
+    Alltoall(Args, Args),
+    Alltoallv(ListArgs, ListArgs),
+    Alltoallw(ApartArgs, ApartArgs),
+}
+
+impl Operation for Along {
+    const OWN_BOARD: bool = false;
+
+    #[inline(always)]
+    fn plan(self, state: &mut State, comm: CommH) -> Plan {
+        match self {
+            Along::Allgather(s, r) => allgather(state, s, r, comm),
+            Along::Allgatherv(s, r) => allgatherv(state, s, r, comm),
+            Along::Alltoall(s, r) => alltoall(state, s, r, comm),
+            Along::Alltoallv(s, r) => alltoallv(state, s, r, comm),
+            Along::Alltoallw(s, r) => alltoallw(state, s, r, comm),
+        }
+    }
+
+    #[inline(always)]
+    fn asked(&self) -> Option<Asked> {
+        None
+    }
+}
+
+operations! {
+    neighbor_allgather(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Along::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    neighbor_allgatherv(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
+    ) = Along::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    neighbor_alltoall(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Along::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    neighbor_alltoallv(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
+    ) = Along::Alltoallv(
+        (sendbuf, sendcounts, sdispls, sendtype),
+        (recvbuf, recvcounts, rdispls, recvtype),
+    );
+    neighbor_alltoallw(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
+    ) = Along::Alltoallw(
+        (sendbuf, sendcounts, sdispls, sendtypes),
+        (recvbuf, recvcounts, rdispls, recvtypes),
+    );
+}
+
+/// The edges of this process, which all ranks' topologies describe alike.
+fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
+    let c = tables.comm(comm)?;
+    let Some(topology) = &c.topology else {
+        return fail(
+            Class::Topology,
+            "comm has no topology; make one with MPI_Cart_create or MPI_Dist_graph_create_adjacent",
+        );
+    };
+    let Some(found) = topology.neighborhood(c.rank) else {
+        return fail(
+            Class::Topology,
+            "comm is a graph with edges that only one of their ends knows of; name them at both",
+        );
+    };
+    Ok(found)
+}
+
+fn ask<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<Ask<'a>> {
+    let c = tables.comm(comm)?;
+    Ok(Ask {
+        neighbors: Some(&around.edges),
+        ..Ask::new(c.rank, c.local.size())
+    })
+}
+
+/// A buffer of equal blocks; without blocks it is not looked at, but a negative count is still wrong.
+fn blocks(tables: &Tables, name: &str, (addr, count, datatype): Args, blocks: u32) -> Res<Data> {
+    let count = if blocks == 0 { count.min(0) } else { count };
+    Data::of(tables, name, addr, count, datatype)
+}
+
+/// With KW_CHECK=1 the ranks compare what goes along their edges first.
+#[inline]
+fn checked(
+    state: &mut State,
+    comm: CommH,
+    name: &str,
+    planned: Plan,
+    give: impl Fn(usize) -> Block,
+    take: impl Fn(usize) -> Block,
+) -> Plan {
+    if !state.above.checking {
+        return planned;
+    }
+    check::along(state, comm, name, planned, (&give, &take))
+}
+
+/// MPI_Neighbor_allgather
+fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let planned = plan_allgather(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
+    checked(state, comm, "neighbor_allgather", planned, give, take)
+}
+
+fn plan_allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let send = blocks(&state.above, "sendbuf", s, around.destinations.min(1))?;
+    equal(
+        state,
+        send,
+        (s, r),
+        comm,
+        (Coll::NeighborAllgather, &around),
+    )
+}
+
+/// MPI_Neighbor_alltoall
+fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let planned = plan_alltoall(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |_| (r.1, r.2));
+    checked(state, comm, "neighbor_alltoall", planned, give, take)
+}
+
+fn plan_alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let send = blocks(&state.above, "sendbuf", s, around.destinations)?;
+    equal(state, send, (s, r), comm, (Coll::NeighborAlltoall, &around))
+}
+
+fn equal(
+    state: &mut State,
+    send: Data,
+    (s, r): (Args, Args),
+    comm: CommH,
+    (coll, around): (Coll, &Neighborhood),
+) -> Plan {
+    let tables = &state.above;
+    let recv = blocks(tables, "recvbuf", r, around.sources)?;
+    refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: even(RECV, recv.count),
+        ..ask(tables, comm, around)?
+    };
+    lay(state, comm, coll, &ask, [send.memory, recv.memory])
+}
+
+/// MPI_Neighbor_allgatherv
+fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let planned = plan_allgatherv(state, s, r, comm);
+    let (give, take) = (|_| (s.1, s.2), |i| (r.1.get(i), r.3));
+    checked(state, comm, "neighbor_allgatherv", planned, give, take)
+}
+
+fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let send = blocks(tables, "sendbuf", s, around.destinations.min(1))?;
+    let names = ("recvbuf", "recvcounts", "displs");
+    let recv = Lists::read(tables, names, r, around.sources)?;
+    refuse_same_start(s.0, send.bytes, r, around.sources)?;
+    let ask = Ask {
+        send: even(SEND, send.count),
+        recv: listed(RECV, &recv.1),
+        ..ask(tables, comm, &around)?
+    };
+    let memories = [send.memory, recv.0];
+    lay(state, comm, Coll::NeighborAllgather, &ask, memories)
+}
+
+/// MPI_Neighbor_alltoallv
+fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let planned = plan_alltoallv(state, s, r, comm);
+    let (give, take) = (|i| (s.1.get(i), s.3), |i| (r.1.get(i), r.3));
+    checked(state, comm, "neighbor_alltoallv", planned, give, take)
+}
+
+fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let names = ("sendbuf", "sendcounts", "sdispls");
+    let send = Lists::read(tables, names, s, around.destinations)?;
+    let names = ("recvbuf", "recvcounts", "rdispls");
+    let recv = Lists::read(tables, names, r, around.sources)?;
+    refuse_same_blocks(s, r, around.sources.min(around.destinations))?;
+    let ask = Ask {
+        send: listed(SEND, &send.1),
+        recv: listed(RECV, &recv.1),
+        ..ask(tables, comm, &around)?
+    };
+    lay(state, comm, Coll::NeighborAlltoall, &ask, [send.0, recv.0])
+}
+
+/// MPI_Neighbor_alltoallw
+fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let planned = plan_alltoallw(state, s, r, comm);
+    let (give, take) = (|i| (s.1.get(i), s.3.get(i)), |i| (r.1.get(i), r.3.get(i)));
+    checked(state, comm, "neighbor_alltoallw", planned, give, take)
+}
+
+fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
+    let around = around(&state.above, comm)?;
+    let tables = &state.above;
+    let (sources, destinations) = (around.sources, around.destinations);
+    let mut memories = Vec::with_capacity((sources + destinations) as usize);
+    let send = apart(tables, "sendbuf", s, destinations, &mut memories)?;
+    let recv = apart(tables, "recvbuf", r, sources, &mut memories)?;
+    refuse_same_apart(s, r, sources.min(destinations))?;
+    let ask = Ask {
+        send: Blocks::Apart {
+            first: 0,
+            counts: &send,
+        },
+        recv: Blocks::Apart {
+            first: destinations,
+            counts: &recv,
+        },
+        ..ask(tables, comm, &around)?
+    };
+    lay(state, comm, Coll::NeighborAlltoall, &ask, memories)
+}
+
+/// The schedule with its buffers. Ranks have different blocks, so the table's bytes count as 0.
+fn lay(
+    state: &mut State,
+    comm: CommH,
+    coll: Coll,
+    ask: &Ask,
+    memories: impl IntoIterator<Item = Memory>,
+) -> Plan {
+    let mut run = lay_out(state, comm, coll, 0, NO_BOARD, ask)?;
+    memories.into_iter().for_each(|m| run.add(m));
+    Ok(run)
+}

@@ -1,0 +1,83 @@
+//! The collective operations (MPI 5.0, 6.3 to 6.13): each takes C's arguments and its form.
+
+use super::call::Call;
+use super::form::Form;
+use crate::error::Res;
+use crate::handle::{CommH, OpH, TypeH};
+use crate::state::Mpi;
+use kw_coll::Coll;
+use kw_sys::args::{Array, Ints};
+use kw_sys::buf::Addr;
+
+/// A function for each operation: its parameters without the communicator, and the call that they
+/// make.
+macro_rules! operations {
+    ($($name:ident($($param:ident: $type:ty),*) = $call:expr;)*) => {$(
+        #[doc = concat!("The operation `", stringify!($name), "`.")]
+        #[inline(always)]
+        pub fn $name(mpi: &Mpi, $($param: $type,)* comm: CommH, form: impl Form) -> Res {
+            form.run(mpi, comm, $call)
+        }
+    )*};
+}
+pub(super) use operations;
+
+operations! {
+    barrier() = Call::Barrier;
+    bcast(buffer: Addr, count: i64, datatype: TypeH, root: i32) =
+        Call::Bcast((buffer, count, datatype), root);
+    gather(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
+    ) = Call::Gather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
+    gatherv(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH, root: i32
+    ) = Call::Gatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype), root);
+    scatter(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
+    ) = Call::Scatter((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
+    scatterv(
+        sendbuf: Addr, sendcounts: Ints, displs: Ints, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
+    ) = Call::Scatterv((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
+    allgather(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Call::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    allgatherv(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
+    ) = Call::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    alltoall(
+        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+        recvbuf: Addr, recvcount: i64, recvtype: TypeH
+    ) = Call::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    alltoallv(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
+    ) = Call::Alltoallv(
+        (sendbuf, sendcounts, sdispls, sendtype),
+        (recvbuf, recvcounts, rdispls, recvtype),
+    );
+    alltoallw(
+        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
+        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
+    ) = Call::Alltoallw(
+        (sendbuf, sendcounts, sdispls, sendtypes),
+        (recvbuf, recvcounts, rdispls, recvtypes),
+    );
+    reduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH, root: i32) =
+        Call::Reduce((sendbuf, recvbuf, count, datatype, op), root);
+    allreduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH) =
+        Call::Everywhere((sendbuf, recvbuf, count, datatype, op), Coll::Allreduce);
+    reduce_scatter(sendbuf: Addr, recvbuf: Addr, recvcounts: Ints, datatype: TypeH, op: OpH) =
+        Call::ReduceScatter((sendbuf, recvbuf, recvcounts, datatype, op));
+    reduce_scatter_block(sendbuf: Addr, recvbuf: Addr, recvcount: i64, datatype: TypeH, op: OpH) =
+        Call::ReduceScatterBlock((sendbuf, recvbuf, recvcount, datatype, op));
+    scan(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH) =
+        Call::Everywhere((sendbuf, recvbuf, count, datatype, op), Coll::Scan);
+    exscan(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH) =
+        Call::Everywhere((sendbuf, recvbuf, count, datatype, op), Coll::Exscan);
+}

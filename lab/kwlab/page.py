@@ -1,0 +1,189 @@
+"""The page docs/benchmarks.md: one table a question, of the runs of the plan `page` alone, in
+Markdown."""
+import textwrap
+import time
+
+from . import analysis, facts, plan, plots, report
+from .libraries import OURS
+from .words import NETWORK, networks
+
+PLAN = "page"
+LONGEST = 150  # lines of the page
+WIDTH = 100
+MOST_BEHIND = 25  # cells that are listed
+
+HEAD = """# Kittiwake beside its peers
+
+This page is written by `kwlab run page && kwlab page`; do not edit it. Everything on it is of one
+run of that plan:
+
+{facts}
+Every figure is the median of {rounds} rounds in which the libraries take turns. Compare within a row:
+figures move from machine to machine and from hour to hour. The last column is below 1 where we are
+ahead. A dash: the library has no figure there ("What went wrong", below). The programs are
+`bench/*.c`; [lab.md](lab.md) says how they measure, [measurements/](measurements/README.md) has the
+experiments that decided something.
+"""
+
+
+def book_of(store):
+    """What the page tells: runs of the plan as it is now, not of cells that it had before."""
+    book = report.Book(store, PLAN)
+    cells = {cell.key() for cell in plan.cells(plan.load(PLAN))}
+    book.runs, book.data = book.runs[book.runs.cell.isin(cells)], book.data[book.data.cell.isin(cells)]
+    return book
+
+
+def write(book, page, note=""):
+    """Writes the page, with a note on how it was made if there is one. Raises ValueError where the runs have no figures of ours."""
+    parts = [HEAD.format(facts=provenance(book) + (item(note) if note else ""), rounds=book.runs["round"].nunique())]
+    parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
+    if len(parts) < 3:
+        raise ValueError(f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong")
+    page.write_text("\n".join(parts))
+    return page
+
+
+def provenance(book):
+    """Machine, day and libraries, as a list."""
+    begin, end = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (book.runs["at"].min(), book.runs["at"].max()))
+    versions = book.runs[book.runs.version != ""].drop_duplicates("library")
+    lines = [f"machine: {facts.sentence(book.facts)}", f"measured: {begin} to {end}, {len(book.runs)} runs, load {book.runs.load.median():.1f}"]
+    return "".join(map(item, lines + [f"{row.library}: {row.version}" for row in versions.itertuples()]))
+
+
+def paragraph(words):
+    """Words as lines of the page."""
+    return textwrap.fill(words, WIDTH) + "\n\n"
+
+
+def item(words):
+    """A line of a list."""
+    return textwrap.fill(words, WIDTH, initial_indent="- ", subsequent_indent="  ") + "\n"
+
+
+def table(what, who, rows, last="ours : best peer"):
+    """A table of (name, {library: figure}, ratio or None); without a `last` column where that is
+    None."""
+    head = [what, *who, *([last] if last else [])]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for name, of, ratio in rows:
+        lines.append([name, *(figure(of.get(w)) for w in who), *([f"{ratio:.2f}" if ratio else "–"] if last else [])])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def figure(value):
+    """Three digits."""
+    return "–" if value is None else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def less_is_better(of):
+    """Ours over the best peer's."""
+    return analysis.beside_best(of)[1]
+
+
+def more_is_better(of):
+    """The best peer's over ours."""
+    peers = [value for who, value in of.items() if who != OURS]
+    return max(peers) / of[OURS] if peers and of.get(OURS) else None
+
+
+def messages(book, op, what, value, ratio, last="ours : best peer"):
+    """A table of one kind of message by network and size; `value` makes the figure of bytes and
+    microseconds."""
+    found = book.medians("p2p")
+    rows = []
+    for (net, _, _, _, n), of in analysis.by_cell(found[found.op == op]):
+        figures = {who: value(n, us) for who, us in of.items()}
+        rows.append((f"{NETWORK[net]}, {plots.size_label(n)}", figures, ratio(figures)))
+    return rows and table(what, analysis.names(found), rows, last)
+
+
+def latency(book):
+    return messages(book, "pingpong", "microseconds one way, 2 ranks", lambda n, us: us, less_is_better)
+
+
+def bandwidth(book):
+    return messages(book, "stream", "MB/s of a stream of messages, 2 ranks", lambda n, us: n / us, more_is_better, "best peer : ours")
+
+
+def overlap(book):
+    found = book.medians("overlap", "overlap")
+    rows = [(f"{op}, {plots.size_label(n)}", {who: 100 * share for who, share in of.items()}, None)
+            for (_, _, op, _, n), of in analysis.by_cell(found)]
+    text = "100 % when a transfer costs nothing beside computation, 0 when it does not begin before the wait; two ranks on " \
+           "hosts joined by 1 Gb/s, a processor each. The copies of TCP itself run on the processor that computes."
+    return rows and paragraph(text) + table("per cent", analysis.names(found), rows, None)
+
+
+def collectives(book):
+    found, groups = book.medians("coll"), {}
+    for (net, _, op, _, _), of in analysis.by_cell(found):
+        for name in (op, "all"):
+            groups.setdefault((net, name), []).append(of)
+    if not groups:
+        return ""
+    last = sorted(groups, key=lambda group: (networks(found.network).index(group[0]), group[1] == "all"))
+    rows = [(f"{op}, {NETWORK[net]}", *analysis.means(groups[net, op])) for net, op in last]
+    sizes = ", ".join(plots.size_label(n) for n in sorted(set(found.bytes)) if n)
+    ranks = ", ".join(map(str, sorted(set(found.ranks))))
+    text = f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} cores) of a library's time over the " \
+           "quickest library's: 1 is the quickest everywhere. A library without a figure in a cell counts in the others."
+    return paragraph(text) + table("time over the quickest's", analysis.names(found), rows) + behind(book)
+
+
+def behind(book):
+    """Where a peer is ahead in every round."""
+    cells = [one for one in analysis.behind(book.data, "coll") if one.always]
+    if not cells:
+        return "\nNo cell is more than a tenth behind the best peer in every round.\n"
+    places = {}
+    for one in cells[:MOST_BEHIND]:
+        net, ranks, op, _, n = one.cell
+        place = places.setdefault(f"{NETWORK[net]}, {ranks} ranks", [])
+        place.append(f"{op} {plots.size_label(n)} {one.ratio:.2f} ({figure(one.ours)} us, {one.peer} {figure(one.best)})")
+    count = f"{len(cells)} of {len(analysis.by_cell(book.medians('coll')))} cells"
+    more = item(f"and {len(cells) - MOST_BEHIND} more") if len(cells) > MOST_BEHIND else ""
+    lines = "".join(item(f"{place}: {'; '.join(some)}") for place, some in places.items())
+    return f"\nMore than a tenth behind the best peer in every round ({count}):\n\n{lines}{more}"
+
+
+def by_ranks(what, values):
+    """A table of ranks -> {library: figure}."""
+    who = sorted({name for of in values.values() for name in of}, key=lambda name: (name != OURS, name))
+    return values and table(what, who, [(f"{n} rank{'s' * (n > 1)}", of, less_is_better(of)) for n, of in sorted(values.items())])
+
+
+def start(book):
+    hello = book.runs[(book.runs.program == "hello") & (book.runs.status == "ok")]
+    return by_ranks("seconds from mpiexec to its end", {n: runs.groupby("library").wall_s.median().to_dict() for n, runs in hello.groupby("ranks")})
+
+
+def memory(book):
+    return by_ranks("largest resident set of a rank, MB", {ranks: {who: kb / 1024 for who, kb in of.items()}
+                                                            for (_, ranks, _, _, _), of in analysis.by_cell(book.medians("hello", "resident_kb"))})
+
+
+def waiting(book):
+    found = book.medians("idle", "cpu_percent")
+    return (not found.empty) and table("per cent of a processor", analysis.names(found), [("a rank that waits in MPI_Recv", of, less_is_better(of)) for _, of in analysis.by_cell(found)])
+
+
+def failed(book):
+    rows = merged(analysis.failures(book.runs))
+    text = "A run that takes longer than the plan allows is ended (hung) and not tried again; what it had measured counts."
+    return rows and paragraph(text) + "".join(item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs") for who, how, program, net, ranks, runs in rows)
+
+
+def merged(rows):
+    """Failures that differ in their words only, as one."""
+    found = {}
+    for *key, words, runs in rows:
+        found[tuple(key)] = found.get(tuple(key), 0) + runs
+    return [(*key, runs) for key, runs in found.items()]
+
+
+SECTIONS = [("How long does a message take?", latency), ("How much goes through?", bandwidth),
+            ("How much of a transfer passes while the program computes?", overlap), ("How quick are collectives?", collectives),
+            ("How long does a job take to start and end?", start), ("How much memory does a rank take?", memory),
+            ("What does waiting cost?", waiting), ("What went wrong", failed)]

@@ -1,0 +1,70 @@
+// program CALL FILE: what an 8-byte call costs in instructions; makes many of one kind, on two ranks. Rank 0 is watched
+// (tests/instructions/run), which makes it so slow that rank 1 has always done its part before: no call of rank 0 waits for long, and
+// the cheapest of them does not wait at all. Messages that rank 0 receives wait in the ring: it learns outside of MPI, by a
+// file, that they are there.
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALLS = 40 };
+
+static long long mine = 1, all, came;
+static int rank;
+
+// What is counted: one call, and what it takes to make it.
+__attribute__((noinline)) void watched_send(void) { MPI_Send(&mine, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD); }
+__attribute__((noinline)) void watched_recv(void) {
+    MPI_Recv(&came, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+__attribute__((noinline)) void watched_bcast(void) { MPI_Bcast(&mine, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD); }
+__attribute__((noinline)) void watched_allreduce(void) {
+    MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void many(void (*call)(void)) {
+    for (int i = 0; i < CALLS; i++) call();
+}
+
+// Something has happened, and who waits for it hears so, outside of MPI.
+static void say(const char *file, const char *what) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", file, what);
+    FILE *f = fopen(name, "w");
+    if (!f || fclose(f)) MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void until(const char *file, const char *what) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", file, what);
+    while (access(name, F_OK) != 0) sched_yield();
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const char *what = argc > 2 ? argv[1] : "";
+    if (!strcmp(what, "send")) {
+        many(rank == 0 ? watched_send : watched_recv);
+    } else if (!strcmp(what, "recv") && rank == 1) {
+        watched_send();
+        until(argv[2], ".first");
+        many(watched_send);
+        say(argv[2], ".all");
+    } else if (!strcmp(what, "recv")) {
+        watched_recv(); // the first one, which takes all that is there into the queues
+        say(argv[2], ".first");
+        until(argv[2], ".all");
+        many(watched_recv);
+    } else if (!strcmp(what, "bcast")) {
+        many(watched_bcast);
+    } else if (!strcmp(what, "allreduce")) {
+        many(watched_allreduce);
+    } else {
+        fprintf(stderr, "which call?\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Finalize();
+    return 0;
+}
