@@ -710,13 +710,10 @@ fn copy_any(
         return run.fail(failure);
     }
     let long = a.len() >= publisher.long();
-    match (on_shelf(from), on_shelf(to)) {
-        (_, true) if long && a.contiguous().is_some() => {
-            publisher.copy(a.addr(), b.addr(), a.len())
-        }
-        (true, _) if long && b.contiguous().is_some() => {
-            nontemporal::fetch(a.addr(), b.addr(), a.len())
-        }
+    let rows = a.region().zip(b.region()).filter(|_| long);
+    match (rows, on_shelf(from), on_shelf(to)) {
+        (Some((a, b)), _, true) => publisher.copy(a, b),
+        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
         _ => {
             a.copy_to(0, &b, 0, a.len());
         }

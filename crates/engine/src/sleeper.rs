@@ -6,7 +6,7 @@
 
 use crate::polled::{Nap, Sleep};
 use kw_path::shm;
-use kw_sys::doorbell::{Doorbell, Mode, Own, Post};
+use kw_sys::doorbell::{Doorbell, DoorbellSlot, Mode, Own};
 use kw_sys::epoll_set::{EpollSet, WakeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -174,7 +174,7 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<Post>>(bell: &Doorbell<K>, others: &[OwnedFd]) -> io::Result<EpollSet> {
+fn nest<K: AsRef<DoorbellSlot>>(bell: &Doorbell<K>, others: &[OwnedFd]) -> io::Result<EpollSet> {
     let mut all = vec![bell.fd()?];
     all.extend(others.iter().map(AsFd::as_fd));
     EpollSet::new(&all)

@@ -1,9 +1,10 @@
-//! Ping-pong over the raw shared-memory path between two pinned processes: what the library above can hope for.
+//! Ping-pong over the raw shared-memory path between two pinned processes: what the library above
+//! can hope for.
 //!
-//! `cargo run --release -p kw-path --example shm_pingpong [-- stream|rate|get|put|all [bytes ...]]`
+//! `cargo run --release -p kw-path --example shm_pingpong [-- stream|rate|get|all [bytes ...]]`
 //!
-//! One way, best of several rounds; buffers are reused, as in the usual benchmarks. `rate` sends 64 messages in a row,
-//! then the other side does, and divides by 64.
+//! One way, best of several rounds; buffers are reused, as in the usual benchmarks. `rate` sends 64
+//! messages in a row, then the other side does, and divides by 64.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -58,7 +59,6 @@ enum How {
     Stream,
     Rate,
     Get,
-    Put,
 }
 
 impl Side {
@@ -108,13 +108,6 @@ impl Side {
                 self.frame(Kind::Cts, len, self.out.addr().bits() as u64, 0);
                 self.wait();
             }
-            How::Put => {
-                self.wait();
-                let to = self.sink.last;
-                let peer = self.peer();
-                self.path.put(peer, to, &self.out, len).expect("permitted");
-                self.frame(Kind::Fin, len, 0, 0);
-            }
         }
     }
 
@@ -129,10 +122,6 @@ impl Side {
                     .get(peer, at, &self.sink.buf, 0, len)
                     .expect("permitted");
                 self.frame(Kind::Fin, len, 0, 0);
-            }
-            How::Put => {
-                self.frame(Kind::Cts, len, self.sink.buf.addr().bits() as u64, 0);
-                self.wait();
             }
         }
     }
@@ -163,6 +152,7 @@ fn main() {
     let local = |me| Local {
         me: Peer(me),
         peers: vec![Peer(0), Peer(1)],
+        clock: kw_sys::clock::now,
     };
     if let Some(address) = args.first().and_then(|a| a.strip_prefix('@')) {
         pin(1);
@@ -231,7 +221,6 @@ fn play(side: &mut Side, sizes: &[u64], args: &[String]) {
         ("stream", How::Stream),
         ("rate", How::Rate),
         ("get", How::Get),
-        ("put", How::Put),
     ] {
         if wanted != name && wanted != "all" {
             continue;

@@ -1,4 +1,5 @@
-//! Which addresses a rank listens on, and how it tells them to others: the same for every path over a network.
+//! Which addresses a rank listens on, and how it tells them to others: the same for every path over
+//! a network.
 
 use kw_sys::netif::Interface;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,8 +12,9 @@ const LOCAL_ONLY: &[&str] = &[
     "docker", "virbr", "br-", "veth", "cni", "flannel", "lxc", "podman",
 ];
 
-/// Chooses the addresses to listen on. `text` is a comma separated list: `auto`, names of interfaces, addresses, networks
-/// (`10.77.0.0/24`). What begins with `!` is left out; a list of nothing else leaves it out of `auto`.
+/// Chooses the addresses to listen on. `text` is a comma separated list: `auto`, names of
+/// interfaces, addresses, networks (`10.77.0.0/24`). What begins with `!` is left out; a list of
+/// nothing else leaves it out of `auto`.
 pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, String> {
     let words = || text.split(',').map(str::trim).filter(|w| !w.is_empty());
     let mut left = all.to_vec();
@@ -179,8 +181,8 @@ pub fn to_text(at: &[SocketAddr]) -> String {
     list.join(",")
 }
 
-/// The same; addresses of the second and further interfaces end with `#` and the interface's number, so that others know which are
-/// addresses of one link.
+/// The same; addresses of the second and further interfaces end with `#` and the interface's
+/// number, so that others know which are addresses of one link.
 pub fn to_text_by_interface(at: &[SocketAddr], all: &[Interface]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut number = |a: &SocketAddr| {
@@ -213,7 +215,8 @@ pub fn with_host(name: &str, text: String) -> String {
 pub struct Known {
     /// Name of the rank's host; empty: it does not say.
     pub host: String,
-    /// Where it listens, and which of its host's interfaces each of these is an address of. None: it was not asked yet.
+    /// Where it listens, and which of its host's interfaces each of these is an address of. None:
+    /// it was not asked yet.
     at: Vec<(SocketAddr, u8)>,
 }
 

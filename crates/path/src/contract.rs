@@ -44,8 +44,8 @@ impl Body<'_> {
 pub enum Sent {
     /// The path is done with the caller's memory; `on_sent` is not called.
     Done,
-    /// The path goes on by itself, in order; it calls [`Inbound::on_sent`] with the cookie when it is done with the
-    /// caller's memory.
+    /// The path goes on by itself, in order; it calls [`Inbound::on_sent`] with the cookie when it
+    /// is done with the caller's memory.
     Queued,
 }
 
@@ -61,7 +61,7 @@ pub struct Down {
     pub reason: String,
 }
 
-/// Why memory could not be fetched or put; both mean: use another protocol for this pair from now on.
+/// Why memory could not be fetched; both mean: use another protocol for this pair from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// This path never can.
@@ -83,9 +83,10 @@ pub struct Landing {
 
 /// Who takes what a path brings: the engine, or a recorder in a test.
 ///
-/// For each frame a path calls either `on_frame` (the whole body lies ready in memory) or `on_head` and later, when the
-/// last byte is in place, `on_landed`. Frames of one peer begin in the order they were sent. They also land in that order, but for
-/// `Data` and `Write`, whose payload others may pass on its way: their receive is known, so nobody can see it.
+/// For each frame a path calls either `on_frame` (the whole body lies ready in memory) or `on_head`
+/// and later, when the last byte is in place, `on_landed`. Frames of one peer begin in the order
+/// they were sent. They also land in that order, but for `Data` and `Write`, whose payload others
+/// may pass on its way: their receive is known, so nobody can see it.
 pub trait Inbound {
     /// A whole frame. `body` is valid during the call only.
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]);
@@ -97,7 +98,8 @@ pub trait Inbound {
     fn on_sent(&mut self, to: Peer, cookie: u64);
     /// The peer cannot be reached any more. `clean`: it said goodbye first.
     fn on_down(&mut self, down: Down, clean: bool);
-    /// The connection of a peer broke whose address this path was never told; it wants to be [introduced](Path::introduce).
+    /// The connection of a peer broke whose address this path was never told; it wants to be
+    /// [introduced](Path::introduce).
     fn on_stray(&mut self, peer: Peer) {
         let _ = peer;
     }
@@ -110,7 +112,8 @@ pub trait Inbound {
 /// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
 pub use kw_proto::p2p::table::Line as CostLine;
 
-/// What a path can do, and what it costs (one way, measured at start or from the host's record).
+/// What a path can do, and what it costs one way: constants measured on one machine, corrected
+/// while the path runs where they are wrong by a factor ([`Inbound::on_repriced`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Caps {
     /// Short name.
@@ -123,8 +126,6 @@ pub struct Caps {
     pub control: CostLine,
     /// [`Path::get`], when the path has it.
     pub get: Option<CostLine>,
-    /// [`Path::put`], when the path has it.
-    pub put: Option<CostLine>,
 }
 
 /// A way for frames between this rank and others.
@@ -132,8 +133,8 @@ pub trait Path {
     /// What it can do for this peer.
     fn caps(&self, peer: Peer) -> Caps;
 
-    /// What other ranks need to know to reach this one, as opaque text without white space (for the launcher's key-value
-    /// space). Empty when nothing is needed.
+    /// What other ranks need to know to reach this one, as opaque text without white space (for the
+    /// launcher's key-value space). Empty when nothing is needed.
     fn address(&self) -> String;
 
     /// Whether [`Path::introduce`] must be called before the first send to this peer.
@@ -145,10 +146,12 @@ pub trait Path {
     /// Sends one frame after all earlier ones to the same peer.
     fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down>;
 
-    /// Moves what can be moved, in both directions, for all peers; never blocks. Returns whether anything moved.
+    /// Moves what can be moved, in both directions, for all peers; never blocks. Returns whether
+    /// anything moved.
     fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool;
 
-    /// Like `poll` but only what comes from one peer (a known source needs no search); everything else may wait.
+    /// Like `poll` but only what comes from one peer (a known source needs no search); everything
+    /// else may wait.
     fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
         let _ = peer;
         self.poll(now, inbound)
@@ -164,12 +167,6 @@ pub trait Path {
         len: u64,
     ) -> Result<(), Refused> {
         let _ = (from, address, into, at, len);
-        Err(Refused::Unsupported)
-    }
-
-    /// Copies `len` bytes of `buf` to `address` of the peer's memory, now.
-    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
-        let _ = (to, address, buf, len);
         Err(Refused::Unsupported)
     }
 

@@ -37,6 +37,14 @@ impl PeerSet {
         there
     }
 
+    /// Takes the one out that was put in last, if none was taken out since.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Peer> {
+        let peer = self.peers.pop()?;
+        self.member[peer.idx()] = false;
+        Some(peer)
+    }
+
     /// Whether a peer is in it.
     #[inline]
     pub fn contains(&self, peer: Peer) -> bool {
@@ -89,6 +97,10 @@ mod tests {
                 match what {
                     0 => assert_eq!(ours.insert(Peer(peer)), known.insert(peer)),
                     1 => assert_eq!(ours.remove(Peer(peer)), known.remove(&peer)),
+                    2 if peer == 0 => {
+                        let popped = ours.pop().map(|p| p.0);
+                        assert_eq!(popped.is_some(), popped.is_some_and(|p| known.remove(&p)));
+                    }
                     _ => assert_eq!(ours.contains(Peer(peer)), known.contains(&peer)),
                 }
                 let mut all: Vec<_> = ours.iter().map(|p| p.0).collect();

@@ -14,7 +14,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// What `open` makes of the first port that nobody has; it is given zero where the system chooses. The error is a sentence.
+    /// What `open` makes of the first port that nobody has; it is given zero where the system
+    /// chooses. The error is a sentence.
     pub fn open<T>(&self, mut open: impl FnMut(u16) -> io::Result<T>) -> Result<T, String> {
         let Some((first, last)) = self.range else {
             return open(0).map_err(|e| e.to_string());

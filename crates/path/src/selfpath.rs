@@ -1,7 +1,7 @@
 //! The path to oneself: frames go around through a queue.
 //!
-//! Short payload is copied into the queue; long payload stays in the caller's memory and is copied once, straight into
-//! its landing, by the next poll.
+//! Short payload is copied into the queue; long payload stays in the caller's memory and is copied
+//! once, straight into its landing, by the next poll.
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,6 @@ impl Path for SelfPath {
             copy: free,
             control: CostLine { t0: 40.0, tb: 0.0 },
             get: None,
-            put: None,
         }
     }
 

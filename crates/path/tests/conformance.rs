@@ -14,11 +14,30 @@ use suite::Fixture;
 
 /// Instantiates the suite for fixtures: `name: Fixture { case, ... }`.
 macro_rules! conformance {
-    ($($name:ident: $fixture:ty { $($case:ident),* $(,)? })*) => { $(
+    ($($name:ident: $fixture:ty;)*) => { $(
         mod $name {
-            $(#[test] fn $case() { super::suite::$case::<$fixture>() })*
+            type Fixture = $fixture;
+            cases! {
+                sizes_arrive_whole_and_in_order,
+                headers_of_every_kind_survive,
+                a_part_of_a_buffer_is_sent,
+                typed_buffers_are_packed_and_unpacked,
+                a_short_landing_loses_only_the_rest,
+                a_thousand_frames_wait_for_a_receiver_that_sleeps,
+                both_directions_flow_at_once,
+                many_peers_keep_their_order,
+                polling_one_source_brings_its_frames,
+                get_moves_memory_or_refuses,
+                goodbye_is_the_last_thing_heard,
+            }
         }
     )* };
+}
+
+macro_rules! cases {
+    ($($case:ident),* $(,)?) => {
+        $(#[test] fn $case() { super::suite::$case::<Fixture>() })*
+    };
 }
 
 struct Shm;
@@ -31,6 +50,7 @@ impl Fixture for Shm {
         let local = |me| Local {
             me: Peer(me),
             peers: peers.clone(),
+            clock: kw_sys::clock::now,
         };
         let key = [3; 32];
         let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
@@ -104,60 +124,7 @@ impl Fixture for Udp {
     }
 }
 
-conformance! {
-    shm: super::Shm {
-        sizes_arrive_whole_and_in_order,
-        headers_of_every_kind_survive,
-        a_part_of_a_buffer_is_sent,
-        typed_buffers_are_packed_and_unpacked,
-        a_short_landing_loses_only_the_rest,
-        a_thousand_frames_wait_for_a_receiver_that_sleeps,
-        both_directions_flow_at_once,
-        many_peers_keep_their_order,
-        polling_one_source_brings_its_frames,
-        get_and_put_move_memory_or_refuse,
-        goodbye_is_the_last_thing_heard,
-    }
-    sim: super::Sim {
-        sizes_arrive_whole_and_in_order,
-        headers_of_every_kind_survive,
-        a_part_of_a_buffer_is_sent,
-        typed_buffers_are_packed_and_unpacked,
-        a_short_landing_loses_only_the_rest,
-        a_thousand_frames_wait_for_a_receiver_that_sleeps,
-        both_directions_flow_at_once,
-        many_peers_keep_their_order,
-        polling_one_source_brings_its_frames,
-        get_and_put_move_memory_or_refuse,
-        goodbye_is_the_last_thing_heard,
-    }
-    tcp: super::Tcp {
-        sizes_arrive_whole_and_in_order,
-        headers_of_every_kind_survive,
-        a_part_of_a_buffer_is_sent,
-        typed_buffers_are_packed_and_unpacked,
-        a_short_landing_loses_only_the_rest,
-        a_thousand_frames_wait_for_a_receiver_that_sleeps,
-        both_directions_flow_at_once,
-        many_peers_keep_their_order,
-        polling_one_source_brings_its_frames,
-        get_and_put_move_memory_or_refuse,
-        goodbye_is_the_last_thing_heard,
-    }
-    udp: super::Udp {
-        sizes_arrive_whole_and_in_order,
-        headers_of_every_kind_survive,
-        a_part_of_a_buffer_is_sent,
-        typed_buffers_are_packed_and_unpacked,
-        a_short_landing_loses_only_the_rest,
-        a_thousand_frames_wait_for_a_receiver_that_sleeps,
-        both_directions_flow_at_once,
-        many_peers_keep_their_order,
-        polling_one_source_brings_its_frames,
-        get_and_put_move_memory_or_refuse,
-        goodbye_is_the_last_thing_heard,
-    }
-}
+conformance! { shm: super::Shm; sim: super::Sim; tcp: super::Tcp; udp: super::Udp; }
 
 /// The path to oneself has one rank, so it has a case of its own.
 #[test]

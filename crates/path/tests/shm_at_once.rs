@@ -1,4 +1,5 @@
-//! Frames that are put into the ring and read from it past the queues, among those that go the ordinary way.
+//! Frames that are put into the ring and read from it past the queues, among those that go the
+//! ordinary way.
 
 #[path = "common/pair.rs"]
 mod pair;

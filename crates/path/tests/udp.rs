@@ -1,4 +1,5 @@
-//! The UDP path against strangers, echoes, and peers that are silent, stopped or gone, on real sockets of the loopback interface.
+//! The UDP path against strangers, echoes, and peers that are silent, stopped or gone, on real
+//! sockets of the loopback interface.
 //!
 //! Nothing here sleeps: time-outs of the path are reached by giving `poll` a later `now`.
 
@@ -117,7 +118,8 @@ fn pass(
 ) -> bool {
     for _ in 0..2 * seconds {
         *time = *time + Duration::from_millis(500);
-        // What kernels answer comes at once on loopback, but in real time: several looks at each moment.
+        // What kernels answer comes at once on loopback, but in real time: several looks at each
+        // moment.
         for _ in 0..20 {
             path.poll(*time, log);
         }
@@ -182,7 +184,8 @@ fn a_hello_said_again_by_somebody_else_changes_nothing() {
         b.poll(now(), &mut log);
     }
     assert!(log.came.is_empty() && log.down.is_empty());
-    // The two come together all the same: the higher rank's call teaches the lower one where it can be reached.
+    // The two come together all the same: the higher rank's call teaches the lower one where it can
+    // be reached.
     let mut logs = [Log::default(), log];
     send(&mut b, 0, 2, 8).unwrap();
     until("both frames", || {

@@ -1,19 +1,22 @@
 //! Arguments of the C interface as safe values.
 //!
-//! The generated shells make these from raw pointers, under the promise that MPI's caller gives with each parameter kind
-//! (MPI 5.0, 2.3); everything above works with them in safe code. Counts and displacements come as `i64` whatever the C
-//! width is, so a function and its large-count twin are one Rust function.
+//! The generated shells make these from raw pointers, under the promise that MPI's caller gives
+//! with each parameter kind (MPI 5.0, 2.3); everything above works with them in safe code. Counts
+//! and displacements come as `i64` whatever the C width is, so a function and its large-count twin
+//! are one Rust function.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
-/// One place to write a result to. Null only where `api/parameters.tsv` lets it be (the shell has checked).
+/// One place to write a result to. Null only where `api/parameters.tsv` lets it be (the shell has
+/// checked).
 #[derive(Clone, Copy, Debug)]
 pub struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
     /// # Safety
-    /// `p` is valid for writing a `T` during the call; it may be null where whoever gets this asks [`Out::is_null`].
+    /// `p` is valid for writing a `T` during the call; it may be null where whoever gets this asks
+    /// [`Out::is_null`].
     pub unsafe fn new(p: *mut T) -> Out<T> {
         Out(p)
     }
@@ -95,7 +98,8 @@ impl OutInt {
     }
 }
 
-/// An array of integers of either width that the caller reads or writes; its length is another argument.
+/// An array of integers of either width that the caller reads or writes; its length is another
+/// argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Ints {
     p: *mut c_void,
@@ -104,7 +108,8 @@ pub struct Ints {
 
 impl Ints {
     /// # Safety
-    /// `p` is null or valid for as many elements as the function's other arguments say, during the call.
+    /// `p` is null or valid for as many elements as the function's other arguments say, during the
+    /// call.
     pub unsafe fn new(p: *const c_void, width: Width) -> Ints {
         Ints {
             p: p as *mut c_void,
@@ -159,7 +164,8 @@ impl Ints {
         }
     }
 
-    /// Writes element `i` of an output array; `false` when it does not fit (MPI_UNDEFINED is written).
+    /// Writes element `i` of an output array; `false` when it does not fit (MPI_UNDEFINED is
+    /// written).
     pub fn set(self, i: usize, value: i64) -> bool {
         let size = if self.width == Width::Long { 8 } else { 4 };
         OutInt {
@@ -195,7 +201,8 @@ impl<T> Copy for Array<T> {}
 
 impl<T: Copy> Array<T> {
     /// # Safety
-    /// `p` is null or valid for as many elements as the function's other arguments say, during the call.
+    /// `p` is null or valid for as many elements as the function's other arguments say, during the
+    /// call.
     pub unsafe fn new(p: *const T) -> Array<T> {
         Array {
             p: p as *mut T,
@@ -263,7 +270,8 @@ pub struct Texts(*const Text);
 
 impl Texts {
     /// # Safety
-    /// `p` is null or an array of C strings, valid during the call, that is as long as the function's caller says.
+    /// `p` is null or an array of C strings, valid during the call, that is as long as the
+    /// function's caller says.
     pub unsafe fn new(p: usize) -> Texts {
         Texts(p as *const Text)
     }
@@ -285,7 +293,8 @@ pub struct OutText(*mut c_char);
 
 impl OutText {
     /// # Safety
-    /// `p` is null or valid for as many bytes as the standard says for the parameter, during the call.
+    /// `p` is null or valid for as many bytes as the standard says for the parameter, during the
+    /// call.
     pub unsafe fn new(p: *mut c_char) -> OutText {
         OutText(p)
     }
@@ -295,7 +304,8 @@ impl OutText {
         self.0.is_null()
     }
 
-    /// Writes at most `capacity - 1` bytes of `text` and a final zero; returns how many bytes of text were written.
+    /// Writes at most `capacity - 1` bytes of `text` and a final zero; returns how many bytes of
+    /// text were written.
     pub fn set(self, text: &[u8], capacity: usize) -> usize {
         if self.0.is_null() || capacity == 0 {
             return 0;

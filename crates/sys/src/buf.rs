@@ -1,8 +1,9 @@
-//! Message buffers: memory a caller of MPI lent us, or memory of our own, with the layout of the data in it.
+//! Message buffers: memory a caller of MPI lent us, or memory of our own, with the layout of the
+//! data in it.
 //!
-//! A [`Buf`] is made from an [`Addr`], and an `Addr` is the promise of whoever made it (the C shells, or ourselves for
-//! memory we own) that the bytes which the datatype describes stay valid until the operation completes. Everything
-//! after that is safe code.
+//! A [`Buf`] is made from an [`Addr`], and an `Addr` is the promise of whoever made it (the C
+//! shells, or ourselves for memory we own) that the bytes which the datatype describes stay valid
+//! until the operation completes. Everything after that is safe code.
 
 use crate::pack::{Gather, Scatter};
 use kw_types::layout::Layout;
@@ -22,8 +23,9 @@ impl Addr {
     /// Takes an address from outside.
     ///
     /// # Safety
-    /// Memory described by this address together with the count and datatype it is used with must be valid, for reading
-    /// or writing as the operation does, until that operation is complete (MPI 5.0, 2.4 and 3.7).
+    /// Memory described by this address together with the count and datatype it is used with must
+    /// be valid, for reading or writing as the operation does, until that operation is complete
+    /// (MPI 5.0, 2.4 and 3.7).
     #[inline]
     pub unsafe fn new(p: *const std::ffi::c_void) -> Addr {
         Addr(p as usize)
@@ -81,7 +83,8 @@ pub struct Block {
     bytes: Box<[std::cell::UnsafeCell<u8>]>,
 }
 
-// SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of the lane at a time).
+// SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of
+// the lane at a time).
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -196,7 +199,8 @@ impl Buf {
         matches!(self.shape, Shape::Contiguous).then_some(self.base)
     }
 
-    /// An address for memory of our own (only for buffers made by [`Buf::alloc`] and slices of them).
+    /// An address for memory of our own (only for buffers made by [`Buf::alloc`] and slices of
+    /// them).
     pub fn addr(&self) -> Addr {
         Addr(self.base)
     }
@@ -221,7 +225,8 @@ impl Buf {
         }
     }
 
-    /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the packed data.
+    /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the
+    /// packed data.
     #[inline]
     pub fn runs(&self, from: u64, len: u64, run: &mut dyn FnMut(usize, usize)) {
         let to = (from + len).min(self.len);
@@ -267,7 +272,8 @@ impl Buf {
         match &self.shape {
             Shape::Contiguous => {
                 let p = self.base.wrapping_add(from as usize) as *const u8;
-                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller promises `out`.
+                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller
+                // promises `out`.
                 unsafe { copy(p, out, n as usize) }
             }
             Shape::Typed {
@@ -283,8 +289,8 @@ impl Buf {
         }
     }
 
-    /// Unpacks `data` to bytes `from..`; returns how many fitted. A byte of memory that the layout names more than once
-    /// ends with one of the values written to it, not necessarily the last.
+    /// Unpacks `data` to bytes `from..`; returns how many fitted. A byte of memory that the layout
+    /// names more than once ends with one of the values written to it, not necessarily the last.
     #[inline]
     pub fn write(&self, from: u64, data: &[u8]) -> usize {
         let n = self.within(from, data.len() as u64);
@@ -305,7 +311,8 @@ impl Buf {
         match &self.shape {
             Shape::Contiguous => {
                 let p = self.base.wrapping_add(from as usize) as *mut u8;
-                // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right to write here.
+                // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right
+                // to write here.
                 unsafe { copy(data, p, n as usize) }
             }
             Shape::Typed {
@@ -321,8 +328,8 @@ impl Buf {
         }
     }
 
-    /// Copies `len` bytes at `from` of this buffer to `at` of another (which may not overlap it), both packed; returns
-    /// how many there were and fitted.
+    /// Copies `len` bytes at `from` of this buffer to `at` of another (which may not overlap it),
+    /// both packed; returns how many there were and fitted.
     pub fn copy_to(&self, from: u64, to: &Buf, at: u64, len: u64) -> u64 {
         let n = to.within(at, self.within(from, len));
         match (self.contiguous(), to.contiguous()) {

@@ -1,12 +1,14 @@
 //! Functions that the user of MPI gave us as C pointers: calling them, as safe values.
 //!
-//! A function pointer reaches us as a number (`usize`), through the parameter of an MPI function whose C type says what
-//! it points at. That is the promise every wrapper here rests on: **the number is the address of a function of the type
-//! which the wrapper names, and it stays callable as long as the object it was registered with lives.** Each wrapper's
-//! `new` answers `None` for the null pointer and for the ABI's sentinels (`MPI_COMM_DUP_FN` and its like, below 4096).
+//! A function pointer reaches us as a number (`usize`), through the parameter of an MPI function
+//! whose C type says what it points at. That is the promise every wrapper here rests on: **the
+//! number is the address of a function of the type which the wrapper names, and it stays callable
+//! as long as the object it was registered with lives.** Each wrapper's `new` answers `None` for
+//! the null pointer and for the ABI's sentinels (`MPI_COMM_DUP_FN` and its like, below 4096).
 //!
-//! The caller lets go of the lane first: a callback may call MPI. It may also throw an exception of another language, which
-//! unwinds through the callers here up to the program's own frame ([`sealed`]: where it cannot).
+//! The caller lets go of the lane first: a callback may call MPI. It may also throw an exception of
+//! another language, which unwinds through the callers here up to the program's own frame
+//! ([`sealed`]: where it cannot).
 
 use crate::args::Status;
 use crate::buf::Addr;
@@ -33,8 +35,8 @@ macro_rules! callbacks {
             }
 
             fn pointer(self) -> $ty {
-                // SAFETY: the address was given as a pointer to a function of this type (see the head of the file), and
-                // is not null.
+                // SAFETY: the address was given as a pointer to a function of this type (see the
+                // head of the file), and is not null.
                 unsafe { std::mem::transmute::<usize, $ty>(self.0) }
             }
         }
@@ -90,8 +92,8 @@ callbacks! {
     ToolEventDropped: RawEventDropped;
 }
 
-/// Calls `f`, which calls a function of the user where an exception would unwind through what must not be left half done:
-/// one ends the process with a sentence. `what` names the function.
+/// Calls `f`, which calls a function of the user where an exception would unwind through what must
+/// not be left half done: one ends the process with a sentence. `what` names the function.
 pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
     struct Seal<'a>(&'a str);
     impl Drop for Seal<'_> {
@@ -112,7 +114,8 @@ pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
 }
 
 impl CopyAttr {
-    /// Copies an attribute: `Ok(None)` when the new object shall not have it, `Err(code)` when the function failed.
+    /// Copies an attribute: `Ok(None)` when the new object shall not have it, `Err(code)` when the
+    /// function failed.
     pub fn call(
         self,
         handle: usize,
@@ -152,7 +155,8 @@ impl UserOp {
     pub fn call(self, input: Addr, inout: Addr, len: i32, datatype: usize) {
         let (mut len, mut datatype) = (len, datatype);
         let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len` elements.
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len`
+        // elements.
         unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
     }
 }
@@ -162,7 +166,8 @@ impl UserOpCount {
     pub fn call(self, input: Addr, inout: Addr, len: i64, datatype: usize) {
         let (mut len, mut datatype) = (len, datatype);
         let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len` elements.
+        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len`
+        // elements.
         unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
     }
 }
@@ -201,7 +206,8 @@ impl DatarepExtent {
 }
 
 impl DatarepConvert {
-    /// Converts `count` elements between memory and file form; `Err(code)` when the function failed.
+    /// Converts `count` elements between memory and file form; `Err(code)` when the function
+    /// failed.
     pub fn call(
         self,
         user: Addr,
@@ -218,7 +224,8 @@ impl DatarepConvert {
 }
 
 impl DatarepConvertCount {
-    /// Converts `count` elements between memory and file form; `Err(code)` when the function failed.
+    /// Converts `count` elements between memory and file form; `Err(code)` when the function
+    /// failed.
     pub fn call(
         self,
         user: Addr,
@@ -235,7 +242,8 @@ impl DatarepConvertCount {
 }
 
 impl ToolEvent {
-    /// Tells of one event: handles of the instance and of the registration, what the place requires, the tool's own word.
+    /// Tells of one event: handles of the instance and of the registration, what the place
+    /// requires, the tool's own word.
     pub fn call(self, instance: usize, registration: usize, safety: i32, data: usize) {
         sealed("a function that MPI_T_event_register_callback took", || {
             // SAFETY: a function of this type, with plain values.

@@ -10,7 +10,8 @@ pub fn now() -> Tick {
     Tick(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-/// Time that the calling thread has run on a processor, the system's work for it included (CLOCK_THREAD_CPUTIME_ID).
+/// Time that the calling thread has run on a processor, the system's work for it included
+/// (CLOCK_THREAD_CPUTIME_ID).
 pub fn of_this_thread() -> Duration {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)

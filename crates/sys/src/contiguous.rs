@@ -1,6 +1,7 @@
 //! Bytes in a row that a caller of MPI lent us: what most messages are, in two words.
 //!
-//! As [`Buf`](crate::buf::Buf), which also knows layouts and memory of our own, a [`Contiguous`] rests on the promise of the [`Addr`] it is made from.
+//! As [`Buf`](crate::buf::Buf), which also knows layouts and memory of our own, a [`Contiguous`]
+//! rests on the promise of the [`Addr`] it is made from.
 
 use crate::buf::{Addr, copy};
 
@@ -34,7 +35,8 @@ impl Contiguous {
         if n == 0 {
             return;
         }
-        // SAFETY: the bytes lie in memory promised by `Addr`, `out` is ours, and both have `n` bytes.
+        // SAFETY: the bytes lie in memory promised by `Addr`, `out` is ours, and both have `n`
+        // bytes.
         unsafe { copy(self.at as *const u8, out.as_mut_ptr(), n) }
     }
 

@@ -24,14 +24,16 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// How long this thread could have run since its start but another had the processor; zero where the system does not say.
+/// How long this thread could have run since its start but another had the processor; zero where
+/// the system does not say.
 pub fn waited() -> std::time::Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|w| w.parse().ok());
     std::time::Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-/// Moves this thread to a processor that it may use; it stays as free to be moved again as it was. Says whether it did.
+/// Moves this thread to a processor that it may use; it stays as free to be moved again as it was.
+/// Says whether it did.
 pub fn move_to(cpu: usize) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(free) = sched_getaffinity(None) else {
@@ -62,8 +64,8 @@ pub fn own_cache() -> Option<usize> {
     caches.flatten().find_map(|entry| size(entry.path()))
 }
 
-/// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing control groups
-/// (rounded up). At least 1.
+/// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing
+/// control groups (rounded up). At least 1.
 pub fn usable() -> usize {
     let mask = allowed().len().max(1);
     match quota() {
@@ -102,8 +104,8 @@ pub fn quota() -> Option<Quota> {
     quotas.reduce(tighter)
 }
 
-/// The smallest quota from the group itself up to the root. In a container the path may be the host's: then only the
-/// mounted root exists, and it is our group.
+/// The smallest quota from the group itself up to the root. In a container the path may be the
+/// host's: then only the mounted root exists, and it is our group.
 fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<f64>) -> Option<Quota> {
     let own = root.join(path.trim_start_matches('/'));
     let mut dirs: Vec<PathBuf> = own

@@ -1,10 +1,12 @@
-//! What a process says when a signal kills it: a handler for the signals of program errors that writes down where it was, and
-//! then lets the signal do what it does without a handler (core file, wait status).
+//! What a process says when a signal kills it: a handler for the signals of program errors that
+//! writes down where it was, and then lets the signal do what it does without a handler (core file,
+//! wait status).
 //!
-//! Only a signal whose disposition is the default one gets the handler, so those that a program, a language's runtime or a
-//! sanitizer has installed stay. The handler runs on a stack of its own (of the thread that installs it; another thread's
-//! runs on that thread's stack), once, allocates nothing, takes no lock of ours, and calls the unwinder of the compiler's
-//! runtime, which was made ready before. To a launcher of ours it sends one line over the control socket:
+//! Only a signal whose disposition is the default one gets the handler, so those that a program, a
+//! language's runtime or a sanitizer has installed stay. The handler runs on a stack of its own (of
+//! the thread that installs it; another thread's runs on that thread's stack), once, allocates
+//! nothing, takes no lock of ours, and calls the unwinder of the compiler's runtime, which was made
+//! ready before. To a launcher of ours it sends one line over the control socket:
 //!
 //! ```text
 //! cmd=crashed signal=11 code=1 address=0 frames=PATH+OFFSET,PATH+OFFSET...   (path in hex digits, offset from the module's base)
@@ -48,7 +50,8 @@ struct Plan {
     pid: u32,
 }
 
-/// A handler has no other way to find it: this is a global of the process, like the dispositions of its signals.
+/// A handler has no other way to find it: this is a global of the process, like the dispositions of
+/// its signals.
 static PLAN: AtomicPtr<Plan> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether a thread writes down where it was.
 static BUSY: AtomicBool = AtomicBool::new(false);
@@ -66,7 +69,8 @@ pub fn install(tell: Tell, rank: u32) {
     trace.take();
     give_stack();
     for signal in SIGNALS {
-        // SAFETY: both structures are plain data; the handler has the signature that SA_SIGINFO says.
+        // SAFETY: both structures are plain data; the handler has the signature that SA_SIGINFO
+        // says.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &mut now) == 0
@@ -101,7 +105,8 @@ fn handler() -> usize {
     on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
 }
 
-/// Gives this thread a stack for handlers, unless it has one. It stays for as long as the process does.
+/// Gives this thread a stack for handlers, unless it has one. It stays for as long as the process
+/// does.
 fn give_stack() {
     // SAFETY: the structures are plain data; the mapping is fresh, and nobody unmaps it.
     unsafe {
@@ -133,7 +138,8 @@ fn give_stack() {
 
 /// The handler. A thread that comes while another one writes lets it finish, but not for ever.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
-    // SAFETY: the kernel hands over a whole siginfo; a fault's address is only looked at for a fault.
+    // SAFETY: the kernel hands over a whole siginfo; a fault's address is only looked at for a
+    // fault.
     let (code, address) = unsafe {
         let code = (*info).si_code;
         let fault = code > 0 && signal != libc::SIGABRT;
@@ -149,8 +155,9 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
             }
         }
     }
-    // SAFETY: the default disposition again. A fault comes again when we return; what a process sent (abort, kill) does not,
-    // so it is sent to this thread, and comes when the handler has returned.
+    // SAFETY: the default disposition again. A fault comes again when we return; what a process
+    // sent (abort, kill) does not, so it is sent to this thread, and comes when the handler has
+    // returned.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         if code <= 0 {
@@ -286,7 +293,8 @@ impl Trace {
         }
     }
 
-    /// A frame; `interrupted` says that it was not left by a call, so its address is the very instruction. Not 0: enough.
+    /// A frame; `interrupted` says that it was not left by a call, so its address is the very
+    /// instruction. Not 0: enough.
     fn add(&mut self, address: usize, interrupted: bool) -> c_int {
         if interrupted && !self.met {
             (self.met, self.len) = (true, 0);
@@ -340,7 +348,8 @@ impl Trace {
         }
     }
 
-    /// A line of the list of mappings, `START-END RIGHTS OFFSET DEVICE INODE PATH`; `module` is the last one that began.
+    /// A line of the list of mappings, `START-END RIGHTS OFFSET DEVICE INODE PATH`; `module` is the
+    /// last one that began.
     fn on_mapping(&mut self, line: &[u8], module: &mut Frame) {
         let mut words = line
             .split(|b| matches!(b, b' ' | b'-'))

@@ -7,8 +7,9 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy, Debug)]
 pub struct Library(NonNull<c_void>);
 
-/// Opens a library by its name or path, and runs its initialisers; the error is what the loader said. Nothing is opened in
-/// a program that runs with more rights than whoever started it ([`crate::environment`]).
+/// Opens a library by its name or path, and runs its initialisers; the error is what the loader
+/// said. Nothing is opened in a program that runs with more rights than whoever started it
+/// ([`crate::environment`]).
 pub fn open(path: &CStr) -> Result<Library, String> {
     if crate::environment::is_untrusted() {
         return Err(
@@ -16,12 +17,14 @@ pub fn open(path: &CStr) -> Result<Library, String> {
                 .into(),
         );
     }
-    // SAFETY: the path ends with NUL. Initialisers are the library's own business, as for one that is linked.
+    // SAFETY: the path ends with NUL. Initialisers are the library's own business, as for one that
+    // is linked.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if let Some(library) = NonNull::new(library) {
         return Ok(Library(library));
     }
-    // SAFETY: after a failure dlerror answers a text that lives until the next call of this thread, or null.
+    // SAFETY: after a failure dlerror answers a text that lives until the next call of this thread,
+    // or null.
     let text = unsafe { libc::dlerror().as_ref().map(|t| CStr::from_ptr(t)) };
     Err(text.map_or_else(
         || "it cannot be opened".into(),
@@ -35,8 +38,8 @@ impl Library {
     /// # Safety
     /// `F` is a function pointer type and the symbol's true type.
     pub unsafe fn symbol<F: Copy>(self, name: &CStr) -> Option<F> {
-        // SAFETY: the library is open and the name ends with NUL; a function pointer is as large as a data pointer here, and
-        // the caller promises the type.
+        // SAFETY: the library is open and the name ends with NUL; a function pointer is as large as
+        // a data pointer here, and the caller promises the type.
         unsafe {
             let at = libc::dlsym(self.0.as_ptr(), name.as_ptr());
             (!at.is_null() && size_of::<F>() == size_of::<*mut c_void>())

@@ -1,10 +1,13 @@
-//! The doorbell: how a rank sleeps until another rank (or another thread of its own) has something for it.
+//! The doorbell: how a rank sleeps until another rank (or another thread of its own) has something
+//! for it.
 //!
-//! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in epoll with the
-//! doorbell's socket in the set (2). The contract of the sleeper: drain everything, [`Doorbell::arm`], drain again,
-//! sleep (or [`Doorbell::disarm`] when the second drain found something). A ringer publishes its data, fences
-//! ([`Party::fence`]) and calls [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring
-//! one of the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both ([`barrier`]).
+//! One word in shared memory says whether the rank is awake (0), sleeps in a futex (1) or sleeps in
+//! epoll with the doorbell's socket in the set (2). The contract of the sleeper: drain everything,
+//! [`Doorbell::arm`], drain again, sleep (or [`Doorbell::disarm`] when the second drain found
+//! something). A ringer publishes its data, fences ([`FenceGroup::fence`]) and calls
+//! [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring one of
+//! the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both
+//! ([`barrier`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,16 +34,16 @@ const NAME: usize = 32;
 /// The shared part: two cache lines of the rank's block in the segment.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Post {
+pub struct DoorbellSlot {
     word: AtomicU32,
     _line: [u32; 15],
     name: [AtomicU64; NAME / 8],
     _rest: [u64; 4],
 }
 
-impl Default for Post {
-    fn default() -> Post {
-        Post {
+impl Default for DoorbellSlot {
+    fn default() -> DoorbellSlot {
+        DoorbellSlot {
             word: AtomicU32::new(AWAKE),
             _line: [0; 15],
             name: Default::default(),
@@ -49,7 +52,7 @@ impl Default for Post {
     }
 }
 
-impl Post {
+impl DoorbellSlot {
     fn set_name(&self, name: &[u8]) {
         let mut bytes = [0; NAME];
         bytes[..name.len()].copy_from_slice(name);
@@ -72,14 +75,15 @@ impl Post {
     }
 }
 
-/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has joined.
+/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has
+/// joined.
 #[derive(Debug, Default)]
-pub struct Party {
+pub struct FenceGroup {
     /// Members whom a sleeper can have fence.
     light: AtomicU32,
 }
 
-impl Party {
+impl FenceGroup {
     /// Joins; once for each member.
     pub fn join(&self) {
         if membarrier::register() {
@@ -87,8 +91,8 @@ impl Party {
         }
     }
 
-    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms its doorbell. `members`:
-    /// how many there will be.
+    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms
+    /// its doorbell. `members`: how many there will be.
     #[inline(always)]
     pub fn fence(&self, members: u32) {
         // SYNC: doorbell.
@@ -120,9 +124,10 @@ impl Ringer {
         }
     }
 
-    /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by it. Says whether it slept.
+    /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by
+    /// it. Says whether it slept.
     #[inline(always)]
-    pub fn ring(&self, post: &Post) -> bool {
+    pub fn ring(&self, post: &DoorbellSlot) -> bool {
         if post.word.load(Ordering::Relaxed) == AWAKE {
             return false;
         }
@@ -130,7 +135,7 @@ impl Ringer {
     }
 
     #[cold]
-    fn wake(&self, post: &Post) -> bool {
+    fn wake(&self, post: &DoorbellSlot) -> bool {
         match post.word.swap(AWAKE, Ordering::AcqRel) {
             AWAKE => return false,
             1 => futex::wake(&post.word),
@@ -148,7 +153,7 @@ impl Ringer {
 
 /// The side of the sleeper. Threads of one rank share it; only one may be armed at a time.
 #[derive(Debug)]
-pub struct Doorbell<K: AsRef<Post>> {
+pub struct Doorbell<K: AsRef<DoorbellSlot>> {
     post: K,
     /// Only threads of this process ring.
     alone: bool,
@@ -166,7 +171,7 @@ impl Doorbell<Own> {
     }
 }
 
-impl<K: AsRef<Post>> Doorbell<K> {
+impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
     /// The doorbell whose shared part `post` refers to.
     pub fn new(post: K) -> Doorbell<K> {
         Doorbell {
@@ -177,20 +182,20 @@ impl<K: AsRef<Post>> Doorbell<K> {
         }
     }
 
-    fn post(&self) -> &Post {
+    fn doorbell_slot(&self) -> &DoorbellSlot {
         self.post.as_ref()
     }
 
-    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed already.
-    /// For [`Mode::Fd`], call [`Doorbell::fd`] first.
+    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed
+    /// already. For [`Mode::Fd`], call [`Doorbell::fd`] first.
     pub fn arm(&self, mode: Mode) -> bool {
         let armed = self
-            .post()
+            .doorbell_slot()
             .word
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
-        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same for all who may ring; threads of
-        // our own fence by themselves.
+        // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same
+        // for all who may ring; threads of our own fence by themselves.
         match self.alone {
             true => fence(Ordering::SeqCst),
             false => membarrier::fence_all(),
@@ -200,18 +205,19 @@ impl<K: AsRef<Post>> Doorbell<K> {
 
     /// Takes the announcement back.
     pub fn disarm(&self) {
-        self.post().word.store(AWAKE, Ordering::Release);
+        self.doorbell_slot().word.store(AWAKE, Ordering::Release);
     }
 
     /// Whether somebody is armed and has not been rung.
     pub fn is_armed(&self) -> bool {
-        self.post().word.load(Ordering::Relaxed) != AWAKE
+        self.doorbell_slot().word.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether it was rung. Who is still the one that sleeps
-    /// disarms afterwards: another thread may have armed meanwhile.
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether
+    /// it was rung. Who is still the one that sleeps disarms afterwards: another thread may have
+    /// armed meanwhile.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
-        let word = &self.post().word;
+        let word = &self.doorbell_slot().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
             // After a signal or the end of time the caller looks at the world and comes back.
             if !futex::wait(word, Mode::Futex as u32, timeout) {
@@ -221,14 +227,15 @@ impl<K: AsRef<Post>> Doorbell<K> {
         true
     }
 
-    /// The socket to watch for reading; made on the first call. After waking, call [`Doorbell::clear`].
+    /// The socket to watch for reading; made on the first call. After waking, call
+    /// [`Doorbell::clear`].
     pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
         if let Some(fd) = self.socket.get() {
             return Ok(fd.as_fd());
         }
         let (fd, name) = unix::datagram_bound()?;
         let kept = self.socket.get_or_init(|| {
-            self.post().set_name(&name);
+            self.doorbell_slot().set_name(&name);
             fd
         });
         Ok(kept.as_fd())
@@ -246,16 +253,16 @@ impl<K: AsRef<Post>> Doorbell<K> {
     pub fn ring_self(&self) -> bool {
         // SYNC: doorbell.
         fence(Ordering::SeqCst);
-        self.ringer.ring(self.post())
+        self.ringer.ring(self.doorbell_slot())
     }
 }
 
-/// A post in memory of our own, for a rank that shares no segment.
+/// A doorbell slot in memory of our own, for a rank that shares no segment.
 #[derive(Debug, Default)]
-pub struct Own(Box<Post>);
+pub struct Own(Box<DoorbellSlot>);
 
-impl AsRef<Post> for Own {
-    fn as_ref(&self) -> &Post {
+impl AsRef<DoorbellSlot> for Own {
+    fn as_ref(&self) -> &DoorbellSlot {
         &self.0
     }
 }
@@ -303,8 +310,8 @@ mod loom_models {
             let (to, sent) = (bell.clone(), data.clone());
             let ringer = thread::spawn(move || {
                 sent.store(1, Ordering::Release);
-                Party::default().fence(1);
-                Ringer::new().ring(to.post());
+                FenceGroup::default().fence(1);
+                Ringer::new().ring(to.doorbell_slot());
             });
             bell.arm(Mode::Futex);
             let saw = data.load(Ordering::Acquire) == 1;

@@ -1,9 +1,10 @@
 //! The environment, as far as it may be believed.
 //!
-//! A program that runs with more rights than whoever started it (set-user-id, capabilities of its file) must not open what
-//! the caller names: a library would run with those rights, and a file would be read with them. The kernel says so when it
-//! starts the program (AT_SECURE). Then a knob that names a file, a library or a command ([`Kind::File`]) does not count,
-//! and [`crate::dlopen`] opens nothing, because libraries that are opened read further names from the environment.
+//! A program that runs with more rights than whoever started it (set-user-id, capabilities of its
+//! file) must not open what the caller names: a library would run with those rights, and a file
+//! would be read with them. The kernel says so when it starts the program (AT_SECURE). Then a knob
+//! that names a file, a library or a command ([`Kind::File`]) does not count, and [`crate::dlopen`]
+//! opens nothing, because libraries that are opened read further names from the environment.
 
 use kw_base::knobs::{ALL, Kind};
 use kw_base::sync::OnceLock;
@@ -14,7 +15,8 @@ pub fn is_untrusted() -> bool {
     (unsafe { libc::getauxval(libc::AT_SECURE) }) != 0
 }
 
-/// A variable of the environment; `None` when it is not set, no text, or not to be believed (which is said, once).
+/// A variable of the environment; `None` when it is not set, no text, or not to be believed (which
+/// is said, once).
 pub fn variable(name: &str) -> Option<String> {
     let text = std::env::var(name).ok()?;
     if !names_file(name) || !is_untrusted() {

@@ -1,4 +1,5 @@
-//! Sleeping on a few descriptors at once, from any thread: an epoll set that never changes, and a second place to sleep above it.
+//! Sleeping on a few descriptors at once, from any thread: an epoll set that never changes, and a
+//! second place to sleep above it.
 
 use crate::poller::{NO_EVENT, happened};
 use kw_base::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +36,9 @@ impl EpollSet {
     }
 }
 
-/// Where a thread sleeps that others may have wake up for a [`EpollSet`], without waking it first: `watch` says, from any thread, that the next thing
-/// that happens in the nest is to end its sleep. Whoever sleeps in the nest itself meanwhile is woken as ever.
+/// Where a thread sleeps that others may have wake up for a [`EpollSet`], without waking it first:
+/// `watch` says, from any thread, that the next thing that happens in the nest is to end its sleep.
+/// Whoever sleeps in the nest itself meanwhile is woken as ever.
 #[derive(Debug)]
 pub struct WakeSet {
     epoll: OwnedFd,
@@ -65,13 +67,15 @@ impl WakeSet {
         })
     }
 
-    /// The next thing that happens in the nest, or has happened and not been looked at, ends the sleep. Who finds it watched already may find
-    /// the sleeper on its way out of bed, so the sleeper looks for work before it sleeps again. `false`: the system refuses.
+    /// The next thing that happens in the nest, or has happened and not been looked at, ends the
+    /// sleep. Who finds it watched already may find the sleeper on its way out of bed, so the
+    /// sleeper looks for work before it sleeps again. `false`: the system refuses.
     pub fn watch(&self, nest: &EpollSet) -> bool {
         self.watching.swap(true, Ordering::AcqRel) || self.set(nest, epoll::EventFlags::IN)
     }
 
-    /// Nothing that happens in the nest ends the sleep any more. Not at the same time as another `unwatch` or a `watch` that counts.
+    /// Nothing that happens in the nest ends the sleep any more. Not at the same time as another
+    /// `unwatch` or a `watch` that counts.
     pub fn unwatch(&self, nest: &EpollSet) {
         if self.watching.load(Ordering::Relaxed) && self.watching.swap(false, Ordering::AcqRel) {
             self.set(nest, epoll::EventFlags::empty());
@@ -88,7 +92,8 @@ impl WakeSet {
         done
     }
 
-    /// Sleeps until something happens in the nest that was asked for, until rung, or until `timeout`; whether it was not the last.
+    /// Sleeps until something happens in the nest that was asked for, until rung, or until
+    /// `timeout`; whether it was not the last.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let mut list = [NO_EVENT; 2];
         let events = ended_by(&self.epoll, &mut list, timeout);
@@ -109,7 +114,8 @@ impl WakeSet {
     }
 }
 
-/// Sleeps, and says what ended that, also what came when its time was up already. Nothing after a failure.
+/// Sleeps, and says what ended that, also what came when its time was up already. Nothing after a
+/// failure.
 fn ended_by<'a>(
     epoll: &OwnedFd,
     list: &'a mut [epoll::Event],

@@ -1,4 +1,5 @@
-//! Sleeping on a word of shared memory. Under loom nobody sleeps: its models only ask who would be woken.
+//! Sleeping on a word of shared memory. Under loom nobody sleeps: its models only ask who would be
+//! woken.
 
 use kw_base::sync::atomic::AtomicU32;
 use std::time::Duration;

@@ -1,4 +1,21 @@
-//! All system calls and all raw-memory kernels.
+//! All system calls and all raw-memory kernels: what no crate above may do by itself.
+//!
+//! What callers can rely on:
+//!
+//! 1. **Nothing waits** unless its name says so ([`futex`], [`poller::Poller::wait`], [`unix`], [`neighbours`], [`host`]): "nothing now" and "no
+//!    room" are values, not errors. A signal that interrupts a call is no error either.
+//! 2. **Memory of a caller of MPI is promised, not checked.** [`buf::Addr::new`] is unsafe and carries the promise; a
+//!    [`buf::Buf`] keeps to the bytes that its length and layout describe, [`contiguous::Contiguous`] to its length. Both write
+//!    only when told to, and memory of the library's own lives as long as the last `Buf` into it. A [`region::Region`] of the
+//!    library's own memory checks its parts.
+//! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
+//!    [`mem`]); nothing has a name in a file system. Every descriptor is closed on exec.
+//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
+//!    order them. The crate zerocopy cannot name such memory: it wants bytes that nobody else writes.
+//! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lane); what may be used by several says so
+//!    ([`doorbell`], [`epoll_set`], [`membarrier`]).
+//! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the knobs.
+//! 7. **What the system refuses** comes back as [`std::io::Error`] or an errno; what an older kernel cannot do is left out where the code says so.
 
 pub mod args;
 pub mod buf;
@@ -33,6 +50,7 @@ pub mod process;
 pub mod process_vm;
 pub mod random;
 pub mod reduce;
+pub mod region;
 pub mod signals;
 mod socket_option;
 pub mod tcp;

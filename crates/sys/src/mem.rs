@@ -4,8 +4,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// The least alignment given: a cache line, so that two blocks never share one.
 const ALIGN: usize = 64;
-/// The alignment that is asked of the allocator. With more it would have to write the zeros itself; so it hands out pages
-/// that the system gives when they are touched.
+/// The alignment that is asked of the allocator. With more it would have to write the zeros itself;
+/// so it hands out pages that the system gives when they are touched.
 const NATURAL: usize = 16;
 
 /// A block of zeroed memory, of which nothing is touched when it is long; freed when dropped.
@@ -17,8 +17,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// `len` bytes (at least one) aligned to `align` (a power of two; at least a cache line), or `None` when the system
-    /// has not that much.
+    /// `len` bytes (at least one) aligned to `align` (a power of two; at least a cache line), or
+    /// `None` when the system has not that much.
     pub fn new(len: usize, align: usize) -> Option<Memory> {
         let align = align.max(ALIGN);
         let room = len.max(1).checked_add(align)?;

@@ -1,20 +1,23 @@
 //! A full fence between processes whose price the seldom side pays (membarrier(2)).
 //!
-//! Where one side stores A and then reads B, and the other stores B and then reads A, one of them must see the other: both need
-//! a full fence in between. A rank that has something for another one does its half with every message, a rank that falls asleep
-//! does its half seldom. So the sleeper has the kernel fence everybody ([`fence_all`]), and the others need no instruction for it,
-//! as long as they have said that the kernel may do that to them ([`register`]).
+//! Where one side stores A and then reads B, and the other stores B and then reads A, one of them
+//! must see the other: both need a full fence in between. A rank that has something for another one
+//! does its half with every message, a rank that falls asleep does its half seldom. So the sleeper
+//! has the kernel fence everybody ([`fence_all`]), and the others need no instruction for it, as
+//! long as they have said that the kernel may do that to them ([`register`]).
 
 use kw_base::sync::atomic::{Ordering, fence};
 
-/// Lets [`fence_all`] of any process reach this one; `false`: the kernel cannot do that. May be called again.
+/// Lets [`fence_all`] of any process reach this one; `false`: the kernel cannot do that. May be
+/// called again.
 #[cfg(not(loom))]
 pub fn register() -> bool {
     use rustix::thread::{MembarrierCommand, membarrier};
     membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
-/// A full fence here and, as if they all made one at some moment during this call, in every registered process.
+/// A full fence here and, as if they all made one at some moment during this call, in every
+/// registered process.
 #[cfg(not(loom))]
 pub fn fence_all() {
     use rustix::thread::{MembarrierCommand, membarrier};
@@ -41,7 +44,8 @@ mod tests {
     use kw_base::sync::atomic::{AtomicBool, AtomicU64};
     use kw_base::sync::compiler_fence;
 
-    /// The pattern that the doorbell rests on, as often as a moment allows: never do both miss the other's store.
+    /// The pattern that the doorbell rests on, as often as a moment allows: never do both miss the
+    /// other's store.
     #[test]
     fn one_of_two_sides_sees_the_other() {
         if !register() {

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Makes `len` bytes of zeroed shared memory. Pages cost memory only once touched; the size is sealed, so that no
-/// process can shrink it under another one. The kernel counts it as a file: a limit of file sizes is an error here, for the
-/// kernel would kill.
+/// Makes `len` bytes of zeroed shared memory. Pages cost memory only once touched; the size is
+/// sealed, so that no process can shrink it under another one. The kernel counts it as a file: a
+/// limit of file sizes is an error here, for the kernel would kill.
 pub fn create(len: usize) -> io::Result<OwnedFd> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if let Some(limit) = limit.filter(|l| *l < len as u64) {
@@ -33,7 +33,8 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a Mapping is an address range; whoever reads or writes through it answers for the order of accesses.
+// SAFETY: a Mapping is an address range; whoever reads or writes through it answers for the order
+// of accesses.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -94,7 +95,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: we mapped exactly this range and nobody can use it after the drop (users hold an Arc).
+        // SAFETY: we mapped exactly this range and nobody can use it after the drop (users hold an
+        // Arc).
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.len) };
     }
 }

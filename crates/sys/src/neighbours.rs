@@ -1,5 +1,5 @@
-//! Other jobs on this machine: which processors their ranks are bound to, as the kernel says it. Nothing is written down
-//! anywhere, so nothing is left behind when a job is killed.
+//! Other jobs on this machine: which processors their ranks are bound to, as the kernel says it.
+//! Nothing is written down anywhere, so nothing is left behind when a job is killed.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,8 @@ const TURN: &[u8] = b"kittiwake-binding";
 /// How long one waits for another one's turn to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Held while ranks are bound: two jobs that start at once do not choose the same processors. It ends with its process.
+/// Held while ranks are bound: two jobs that start at once do not choose the same processors. It
+/// ends with its process.
 #[derive(Debug)]
 pub struct Turn {
     _socket: Option<OwnedFd>,
@@ -47,7 +48,8 @@ struct Process {
     launcher: bool,
 }
 
-/// Processors that the ranks of other jobs are bound to, ascending. A rank that may use all that its launcher may is not bound.
+/// Processors that the ranks of other jobs are bound to, ascending. A rank that may use all that
+/// its launcher may is not bound.
 pub fn bound() -> Vec<usize> {
     let all = processes();
     let mine = ancestors(&all);

@@ -1,24 +1,27 @@
 //! Copies into memory that other processes read next.
 //!
-//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that costs little; between
-//! others it is the slowest thing they do. A streaming store sends the line to memory, so nobody is asked, but the reader
-//! finds it in no cache. Measured on two cores of an EPYC, 64 KB written by one and read by the other, microseconds:
+//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that
+//! costs little; between others it is the slowest thing they do. A streaming store sends the line
+//! to memory, so nobody is asked, but the reader finds it in no cache. Measured on two cores of an
+//! EPYC, 64 KB written by one and read by the other, microseconds:
 //!
 //! | | ordinary: write | read | streaming: write | read |
 //! | --- | ---: | ---: | ---: | ---: |
 //! | cores that share a cache | 1.7 | 1.7 | 2.3 | 4.6 |
 //! | cores that do not | 28 | 4.2 | 1.3 | 4.2 |
 //!
-//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs. But the writer sees it: a
-//! [`NontemporalCopier`] looks how long its own ordinary copies take, and streams while they are slow.
+//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs.
+//! But the writer sees it: a [`NontemporalCopier`] looks how long its own ordinary copies take, and
+//! streams while they are slow.
 
-use crate::buf::Addr;
 use crate::clock;
+use crate::region::Region;
 use kw_base::Tick;
 
 /// Shortest copy that is streamed, bytes.
 const LONG: u64 = 2 << 10;
-/// The same where ranks share cores: what they copy lies in a cache that they share more often than not.
+/// The same where ranks share cores: what they copy lies in a cache that they share more often than
+/// not.
 const LONG_SHARED: u64 = 8 << 10;
 /// Of so many ordinary copies one is looked at: the clock costs as much as a kilobyte.
 const LOOK: u32 = 8;
@@ -26,19 +29,22 @@ const LOOK: u32 = 8;
 const LONG_ENOUGH: u64 = 32 << 10;
 /// An ordinary copy that takes longer is slow: nanoseconds for a kilobyte (5 GB/s).
 const SLOW: u64 = 200;
-/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for the first time.
+/// One that takes even longer says nothing: the thread lost its core, or the memory was touched for
+/// the first time.
 const ABSURD: u64 = 3000;
 /// So many slow ones in a row, and copies are streamed.
 const PROOF: u32 = 4;
-/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary way, to see whether that is
-/// slow still.
+/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary
+/// way, to see whether that is slow still.
 const TRIAL: u32 = 32;
 /// So many first bytes.
 const TRIED: u64 = 8 << 10;
 
 /// See the module. One for each thread that copies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct NontemporalCopier {
+    /// What copies are measured by.
+    clock: fn() -> Tick,
     /// Ranks share cores.
     shared: bool,
     streams: bool,
@@ -46,6 +52,18 @@ pub struct NontemporalCopier {
     against: u32,
     /// Copies since one was looked at.
     unseen: u32,
+}
+
+impl Default for NontemporalCopier {
+    fn default() -> NontemporalCopier {
+        NontemporalCopier {
+            clock: clock::now,
+            shared: false,
+            streams: false,
+            against: 0,
+            unseen: 0,
+        }
+    }
 }
 
 impl NontemporalCopier {
@@ -63,14 +81,20 @@ impl NontemporalCopier {
         if self.shared { LONG_SHARED } else { LONG }
     }
 
-    /// Copies `len` bytes, at least [`NontemporalCopier::long`], that do not overlap.
-    pub fn copy(&mut self, from: Addr, to: Addr, len: u64) {
+    /// Copies at least [`NontemporalCopier::long`] bytes to a region of the same length that does
+    /// not overlap them.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
+    pub fn copy(&mut self, from: Region, to: Region) {
+        assert_eq!(from.len(), to.len(), "bytes from one region to another");
+        let len = from.len();
         self.unseen += 1;
         if !self.streams {
             if self.unseen < LOOK && len < LONG_ENOUGH && !self.shared {
-                return plain(from, to, len);
+                return from.copy_to(to);
             }
-            return self.try_ordinary(from, to, len);
+            return self.try_ordinary(from, to);
         }
         let tried = if self.unseen >= TRIAL {
             len.min(TRIED)
@@ -78,17 +102,16 @@ impl NontemporalCopier {
             0
         };
         if tried > 0 {
-            self.try_ordinary(from, to, tried);
+            self.try_ordinary(from.part(0, tried), to.part(0, tried));
         }
-        let by = tried as i64;
-        stream(from.offset(by), to.offset(by), len - tried);
+        stream(from.part(tried, len - tried), to.part(tried, len - tried));
     }
 
-    fn try_ordinary(&mut self, from: Addr, to: Addr, len: u64) {
+    fn try_ordinary(&mut self, from: Region, to: Region) {
         self.unseen = 0;
-        let begin = clock::now();
-        plain(from, to, len);
-        self.learn(begin, clock::now(), len);
+        let begin = (self.clock)();
+        from.copy_to(to);
+        self.learn(begin, (self.clock)(), from.len());
     }
 
     /// What an ordinary copy of `len` bytes says.
@@ -105,34 +128,41 @@ impl NontemporalCopier {
     }
 }
 
-fn plain(from: Addr, to: Addr, len: u64) {
-    // SAFETY: both addresses promise that many bytes, which do not overlap.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from.bits() as *const u8, to.bits() as *mut u8, len as usize)
-    }
-}
-
-/// Copies what another process has published: with loads of vectors, of which a core has more under way at a time than of
-/// the string copy that the C library takes for such lengths (64 KB from memory: 4.3 us, not 6.8).
-pub fn fetch(from: Addr, to: Addr, len: u64) {
+/// Copies what another process has published: with loads of vectors, of which a core has more under
+/// way at a time than of the string copy that the C library takes for such lengths (64 KB from
+/// memory: 4.3 us, not 6.8).
+///
+/// # Panics
+/// When the lengths differ (a fault of our own).
+pub fn fetch(from: Region, to: Region) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has it; both addresses promise that many bytes.
-        return unsafe { vectors(from, to, len) };
+        let fours = from.len() / 128 * 128;
+        // SAFETY: the processor has it.
+        unsafe { vectors(from.part(0, fours), to.part(0, fours)) };
+        let rest = from.len() - fours;
+        return from
+            .part(fours, rest)
+            .copy_to(to.part(fours, to.len() - fours));
     }
-    plain(from, to, len);
+    from.copy_to(to);
 }
 
+/// Copies as many times 128 bytes as both have.
+///
 /// # Safety
-/// Both addresses promise that many bytes, which do not overlap.
+/// On a processor that has these vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
-unsafe fn vectors(from: Addr, to: Addr, len: u64) {
+unsafe fn vectors(from: Region, to: Region) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
-    let (at, into) = (from.bits() as *const __m256i, to.bits() as *mut __m256i);
-    let fours = len as usize / 128;
+    let (at, into) = (
+        from.bytes().cast::<__m256i>(),
+        to.bytes_mut().cast::<__m256i>(),
+    );
+    let fours = from.len().min(to.len()) as usize / 128;
     for i in (0..fours * 4).step_by(4) {
-        // SAFETY: promised by the caller.
+        // SAFETY: both regions have these bytes.
         unsafe {
             let four = [0, 1, 2, 3].map(|k| _mm256_loadu_si256(at.add(i + k)));
             _mm256_storeu_si256(into.add(i), four[0]);
@@ -141,46 +171,48 @@ unsafe fn vectors(from: Addr, to: Addr, len: u64) {
             _mm256_storeu_si256(into.add(i + 3), four[3]);
         }
     }
-    let done = fours as i64 * 128;
-    plain(from.offset(done), to.offset(done), len - done as u64);
 }
 
-/// Copies past the caches.
+/// Copies past the caches; both have the same length.
 #[cfg(target_arch = "x86_64")]
-fn stream(from: Addr, to: Addr, len: u64) {
+fn stream(from: Region, to: Region) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     /// Bytes of a cache line.
     const LINE: u64 = 64;
-    let head = (to.bits() as u64).next_multiple_of(LINE) - to.bits() as u64;
-    if head > 0 {
-        plain(from, to, head.min(len));
-    }
-    let lines = len.saturating_sub(head) / LINE;
-    let at = from.offset(head as i64).bits() as *const __m128i;
-    let into = to.offset(head as i64).bits() as *mut __m128i;
+    let len = from.len().min(to.len());
+    let begins = to.bytes() as u64;
+    let head = (begins.next_multiple_of(LINE) - begins).min(len);
+    from.part(0, head).copy_to(to.part(0, head));
+    let lines = (len - head) / LINE;
+    let of = |region: Region| region.part(head, lines * LINE);
+    let at = of(from).bytes().cast::<__m128i>();
+    let into = of(to).bytes_mut().cast::<__m128i>();
     for i in 0..lines as usize * 4 {
-        // SAFETY: both addresses promise these lines; the stores are aligned.
+        // SAFETY: both regions have these lines; the stores are aligned.
         unsafe { _mm_stream_si128(into.add(i), _mm_loadu_si128(at.add(i))) };
     }
-    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that follow otherwise.
+    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that
+    // follow otherwise.
     unsafe { _mm_sfence() };
-    let done = (head + lines * LINE).min(len);
-    if done < len {
-        let by = done as i64;
-        plain(from.offset(by), to.offset(by), len - done);
-    }
+    let done = head + lines * LINE;
+    from.part(done, len - done)
+        .copy_to(to.part(done, len - done));
 }
 
 /// Other processors have no such stores that could be named here.
 #[cfg(not(target_arch = "x86_64"))]
-fn stream(from: Addr, to: Addr, len: u64) {
-    plain(from, to, len);
+fn stream(from: Region, to: Region) {
+    from.copy_to(to);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::buf::Buf;
+
+    fn all(buf: &Buf) -> Region {
+        buf.region().expect("memory of our own lies in a row")
+    }
 
     #[test]
     fn streamed_bytes_arrive_and_no_others_change() {
@@ -189,7 +221,7 @@ mod tests {
         from.write(0, &data);
         for (shift, len) in (0..70).flat_map(|s| [0, 1, 63, 64, 65, 200, 900].map(|l| (s, l))) {
             let to = Buf::alloc(1100);
-            stream(from.addr().offset(3), to.addr().offset(shift), len);
+            stream(all(&from).part(3, len), all(&to).part(shift, len));
             let mut got = vec![0; 1100];
             to.read(0, &mut got);
             let mut want = vec![0; 1100];
@@ -226,8 +258,8 @@ mod tests {
             };
             for len in (0..2 * TRIAL).map(|i| len - i as u64 * 100) {
                 let (to, back) = (Buf::alloc(len as usize), Buf::alloc(len as usize));
-                p.copy(from.addr(), to.addr(), len);
-                fetch(to.addr(), back.addr(), len);
+                p.copy(all(&from).part(0, len), all(&to));
+                fetch(all(&to), all(&back));
                 let mut got = vec![0; len as usize];
                 back.read(0, &mut got);
                 assert!(got == data[..len as usize]);

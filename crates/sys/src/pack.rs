@@ -1,7 +1,7 @@
 //! Kernels that gather strided memory into a packed stream and scatter it back.
 //!
-//! They follow the walk of a [`Layout`](kw_types::layout::Layout); blocks of the sizes that basic types have are copied
-//! by loops whose body is one move.
+//! They follow the walk of a [`Layout`](kw_types::layout::Layout); blocks of the sizes that basic
+//! types have are copied by loops whose body is one move.
 
 use kw_types::layout::{Block, Grid, Visit};
 
@@ -15,7 +15,8 @@ pub(crate) struct Gather {
 
 impl Gather {
     /// # Safety
-    /// All that will be visited, displaced by `base`, is valid for reading, and as many bytes at `out` for writing.
+    /// All that will be visited, displaced by `base`, is valid for reading, and as many bytes at
+    /// `out` for writing.
     pub unsafe fn new(base: usize, out: *mut u8) -> Gather {
         Gather { base, out }
     }
@@ -31,7 +32,8 @@ pub(crate) struct Scatter {
 
 impl Scatter {
     /// # Safety
-    /// All that will be visited, displaced by `base`, is valid for writing, and as many bytes at `data` for reading.
+    /// All that will be visited, displaced by `base`, is valid for writing, and as many bytes at
+    /// `data` for reading.
     pub unsafe fn new(base: usize, data: *const u8) -> Scatter {
         Scatter { base, data }
     }
@@ -40,7 +42,8 @@ impl Scatter {
 /// Copies `n` blocks of `len` bytes; both addresses move on by their stride after each.
 ///
 /// # Safety
-/// Every block is valid for reading at its source and for writing at its destination, and they do not overlap.
+/// Every block is valid for reading at its source and for writing at its destination, and they do
+/// not overlap.
 #[inline(always)]
 unsafe fn blocks(from: usize, from_stride: usize, to: usize, to_stride: usize, len: usize, n: u64) {
     let (mut from, mut to) = (from, to);
@@ -76,7 +79,8 @@ unsafe fn strided(from: usize, from_stride: usize, to: usize, to_stride: usize, 
     }
 }
 
-/// Records are packed together, member by member, so many that their bytes stay in the first-level cache.
+/// Records are packed together, member by member, so many that their bytes stay in the first-level
+/// cache.
 const TILE: u64 = 8192;
 
 /// Cuts records into tiles: `(displacement, packed offset, how many)`.
@@ -88,10 +92,11 @@ fn tiles(stride: i64, size: u64, n: u64) -> impl Iterator<Item = (usize, usize, 
     })
 }
 
-/// Columns of a grid that are copied side by side when its blocks lie closer across the stream than along it, as in a
-/// transposition: so many that each cache line is fetched once.
+/// Columns of a grid that are copied side by side when its blocks lie closer across the stream than
+/// along it, as in a transposition: so many that each cache line is fetched once.
 const COLUMNS: u64 = 8;
-/// Rows of such columns that are copied before going on to the next columns: so many that their pages stay mapped.
+/// Rows of such columns that are copied before going on to the next columns: so many that their
+/// pages stay mapped.
 const ROWS: u64 = 128;
 
 /// Strides of one side of a crossed copy.
@@ -125,7 +130,8 @@ impl Side {
 /// Copies a grid of blocks of `len` bytes in tiles of rows and columns.
 ///
 /// # Safety
-/// Every block is valid for reading on one side and for writing on the other, and they do not overlap.
+/// Every block is valid for reading on one side and for writing on the other, and they do not
+/// overlap.
 unsafe fn crossed(from: Side, to: Side, len: u64, rows: u64, columns: u64) {
     for row in (0..rows).step_by(ROWS as usize) {
         let r = ROWS.min(rows - row);

@@ -1,7 +1,7 @@
 //! epoll with a timer: what a rank sleeps on.
 //!
-//! A `Poller`'s own descriptor can be put into another `Poller` (level-triggered), which is how the engine sleeps on
-//! several paths at once.
+//! A `Poller`'s own descriptor can be put into another `Poller` (level-triggered), which is how the
+//! engine sleeps on several paths at once.
 
 use kw_base::Tick;
 use rustix::event::{Timespec, epoll};
@@ -99,8 +99,9 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
     }
 
-    /// As `change`, until something has happened: after the event the poller hears nothing of the descriptor until it is changed
-    /// again, and its traffic costs the kernel no look at whoever sleeps here.
+    /// As `change`, until something has happened: after the event the poller hears nothing of the
+    /// descriptor until it is changed again, and its traffic costs the kernel no look at whoever
+    /// sleeps here.
     pub fn change_once(&self, fd: impl AsFd, data: u64, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(data);
         let flags = interest.flags() | epoll::EventFlags::ONESHOT;
@@ -112,8 +113,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Makes a sleep on this set end at `at` (monotonic clock); [`Tick::NEVER`] takes the alarm away. Cheap when nothing
-    /// changes.
+    /// Makes a sleep on this set end at `at` (monotonic clock); [`Tick::NEVER`] takes the alarm
+    /// away. Cheap when nothing changes.
     pub fn set_alarm(&mut self, at: Tick) -> io::Result<()> {
         if at == self.alarm {
             return Ok(());
@@ -140,8 +141,8 @@ impl Poller {
         self.alarm <= now
     }
 
-    /// What happened, at most 64 events; waits as long as `timeout` says (`None`: until something happens). An alarm
-    /// ends the wait and gives no event. A signal ends it too.
+    /// What happened, at most 64 events; waits as long as `timeout` says (`None`: until something
+    /// happens). An alarm ends the wait and gives no event. A signal ends it too.
     pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Event>) -> io::Result<()> {
         out.clear();
         let mut list = [NO_EVENT; 64];
@@ -177,7 +178,8 @@ pub(crate) const NO_EVENT: epoll::Event = epoll::Event {
     data: epoll::EventData::new_u64(0),
 };
 
-/// What happened in an epoll set, as many events as `list` has places; waits as long as `timeout` says, or until a signal comes.
+/// What happened in an epoll set, as many events as `list` has places; waits as long as `timeout`
+/// says, or until a signal comes.
 pub(crate) fn happened<'a>(
     epoll: &OwnedFd,
     list: &'a mut [epoll::Event],

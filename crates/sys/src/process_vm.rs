@@ -1,45 +1,31 @@
-//! Copies between this process's memory and another's with one system call (process_vm_readv, process_vm_writev).
+//! Copies from another process's memory to this one's with one system call (process_vm_readv).
 
 use crate::buf::Buf;
 
 /// Runs of memory given to the kernel in one call (it takes at most 1024).
 const RUNS: usize = 256;
-/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they fit into one call,
-/// that is when they have 1 KB on average. Shorter ones go through a contiguous piece: the kernel takes tens of
-/// nanoseconds for each run, even of a byte, and our own kernels copy 1 KB in that time.
+/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they
+/// fit into one call, that is when they have 1 KB on average. Shorter ones go through a contiguous
+/// piece: the kernel takes tens of nanoseconds for each run, even of a byte, and our own kernels
+/// copy 1 KB in that time.
 const PIECE: u64 = RUNS as u64 * 1024;
-
-/// Which way bytes go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
-    /// From the other process into ours.
-    Fetch,
-    /// From ours into the other one.
-    Put,
-}
 
 /// This process's number.
 pub fn pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Copies `len` bytes between `buf` (from packed byte `at` on) and `address` in process `pid`. The error is an errno.
-pub fn copy(way: Way, pid: i32, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
-    copy_by(
-        &mut |a, iov, n| once(way, pid, a, iov, n),
-        way,
-        address,
-        buf,
-        at,
-        len,
-    )
+/// Copies `len` bytes at `address` in process `pid` to `buf`, from packed byte `at` on. The error
+/// is an errno.
+pub fn fetch(pid: i32, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
+    fetch_by(&mut |a, iov, n| once(pid, a, iov, n), address, buf, at, len)
 }
 
-/// Moves bytes between the runs and the other process's address; says how many it moved, or an errno.
+/// Moves bytes from the other process's address to the runs; says how many it moved, or an errno.
 type Call<'a> = &'a mut dyn FnMut(u64, &[libc::iovec], usize) -> Result<u64, i32>;
 
-/// As [`copy`], by any call that moves bytes.
-fn copy_by(call: Call, way: Way, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
+/// As [`fetch`], by any call that moves bytes.
+fn fetch_by(call: Call, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
     let mut iov = [EMPTY; RUNS];
     let mut piece = None;
     let mut done = 0;
@@ -57,7 +43,7 @@ fn copy_by(call: Call, way: Way, address: u64, buf: &Buf, at: u64, len: u64) -> 
                     piece = Some(Buf::try_alloc(window as usize).ok_or(libc::ENOMEM)?);
                 }
                 let Some(piece) = &piece else { continue };
-                through(piece, call, way, there, buf, from, window)?
+                through(piece, call, there, buf, from, window)?
             }
         };
     }
@@ -73,7 +59,6 @@ const EMPTY: libc::iovec = libc::iovec {
 fn through(
     piece: &Buf,
     call: Call,
-    way: Way,
     address: u64,
     buf: &Buf,
     from: u64,
@@ -83,13 +68,8 @@ fn through(
         iov_base: piece.addr().bits() as *mut libc::c_void,
         iov_len: len as usize,
     }];
-    if way == Way::Put {
-        buf.copy_to(from, piece, 0, len);
-    }
     let moved = call(address, &row, len as usize)?;
-    if way == Way::Fetch {
-        piece.copy_to(0, buf, from, moved);
-    }
+    piece.copy_to(0, buf, from, moved);
     Ok(moved)
 }
 
@@ -106,17 +86,13 @@ fn gather(buf: &Buf, from: u64, len: u64, iov: &mut [libc::iovec; RUNS]) -> usiz
     count
 }
 
-fn once(way: Way, pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> Result<u64, i32> {
+fn once(pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> Result<u64, i32> {
     let remote = libc::iovec {
         iov_base: address as *mut libc::c_void,
         iov_len: bytes,
     };
-    let call = match way {
-        Way::Fetch => libc::process_vm_readv,
-        Way::Put => libc::process_vm_writev,
-    };
     // SAFETY: the local runs lie in memory the buffer promises; the kernel checks the remote range.
-    let n = unsafe { call(pid, iov.as_ptr(), iov.len() as _, &remote, 1, 0) };
+    let n = unsafe { libc::process_vm_readv(pid, iov.as_ptr(), iov.len() as _, &remote, 1, 0) };
     match n {
         1.. => Ok(n as u64),
         0 => Err(libc::EFAULT),
@@ -127,7 +103,7 @@ fn once(way: Way, pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> 
 /// Reads a word of another process, to see whether we may. The error is an errno.
 pub fn read_word(pid: i32, address: u64) -> Result<u64, i32> {
     let into = Buf::alloc(8);
-    copy(Way::Fetch, pid, address, &into, 0, 8)?;
+    fetch(pid, address, &into, 0, 8)?;
     let mut bytes = [0; 8];
     into.read(0, &mut bytes);
     Ok(u64::from_ne_bytes(bytes))

@@ -16,7 +16,8 @@ pub struct Came {
 #[derive(Debug)]
 pub struct Signals(OwnedFd);
 
-/// Keeps these signals from interrupting this thread (and threads started from it) and gives them out as events.
+/// Keeps these signals from interrupting this thread (and threads started from it) and gives them
+/// out as events.
 pub fn take(numbers: &[i32]) -> io::Result<Signals> {
     // SAFETY: a local signal set, filled before it is used.
     let set = unsafe {

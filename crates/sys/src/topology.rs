@@ -1,7 +1,8 @@
 //! The processors we may use, grouped by core, neighbours (same cache, same memory) together.
 //!
-//! hwloc knows the machine's tree best. It is opened at run time, so that a program built here runs where hwloc is not
-//! installed; then the kernel's own files are read, which know cores and packages but not caches.
+//! hwloc knows the machine's tree best. It is opened at run time, so that a program built here runs
+//! where hwloc is not installed; then the kernel's own files are read, which know cores and
+//! packages but not caches.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,8 @@ pub fn cores() -> Vec<Vec<usize>> {
     }
 }
 
-/// A hardware thread: its number in the kernel and the places of its core and its package in the tree.
+/// A hardware thread: its number in the kernel and the places of its core and its package in the
+/// tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thread {
     cpu: usize,

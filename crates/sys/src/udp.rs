@@ -1,10 +1,15 @@
-//! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and what the network complains of.
+//! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and what the network
+//! complains of.
 //!
-//! A socket is asked for nothing that is not used: every control message that the kernel adds to what it hands over costs time.
+//! A socket is asked for nothing that is not used: every control message that the kernel adds to
+//! what it hands over costs time. Control messages and their lengths are those of `libc`, because
+//! `rustix` knows none of these. The crate quinn-udp is not used: it reads no error queue, which
+//! tells at once that nobody listens at an address, and has the kernel add the address that each
+//! datagram was for.
 
 use crate::socket_option;
+use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt;
-use socket2::SockAddr;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
@@ -71,13 +76,14 @@ type Control = [u64; 16];
 pub struct Complaint {
     /// Where the datagram was to go.
     pub to: SocketAddr,
-    /// Nobody has the port open, says the host it was for; else something on the way did not let it through.
+    /// Nobody has the port open, says the host it was for; else something on the way did not let it
+    /// through.
     pub refused: bool,
 }
 
 impl Sock {
-    /// Binds to an address; port zero lets the system choose. Asks for a receive buffer of so many bytes. `ecn`: the network may mark what
-    /// is sent instead of dropping it.
+    /// Binds to an address; port zero lets the system choose. Asks for a receive buffer of so many
+    /// bytes. `ecn`: the network may mark what is sent instead of dropping it.
     pub fn bind(at: SocketAddr, buffer: usize, ecn: bool) -> io::Result<Sock> {
         let socket = UdpSocket::bind(at)?;
         socket.set_nonblocking(true)?;
@@ -130,7 +136,8 @@ impl Sock {
         self.at
     }
 
-    /// Bytes that may wait to be received; the kernel counts its own bookkeeping, so about half of it is payload.
+    /// Bytes that may wait to be received; the kernel counts its own bookkeeping, so about half of
+    /// it is payload.
     pub fn recv_buffer(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
@@ -140,13 +147,13 @@ impl Sock {
         self.most.get()
     }
 
-    /// Sends datagrams of `size` bytes each (the last may be shorter). `false`: the socket is full, nothing was sent. Other
-    /// errors are those of a network that may lose anything: the datagrams count as sent.
+    /// Sends datagrams of `size` bytes each (the last may be shorter). `false`: the socket is full,
+    /// nothing was sent. Other errors are those of a network that may lose anything: the datagrams
+    /// count as sent.
     pub fn send(&self, to: SocketAddr, bytes: &[u8], size: usize) -> bool {
-        let to = SockAddr::from(to);
         let train = bytes.len() > size;
         if !train || self.most.get() > 1 {
-            match self.send_train(&to, bytes, size) {
+            match self.send_train(to, bytes, size) {
                 Ok(()) => return true,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
                 // A device that does not sum, or a kernel before 4.18, cuts no trains (udp(7)).
@@ -158,17 +165,15 @@ impl Sock {
         }
         for one in bytes.chunks(size) {
             // What the socket has no room for is lost, as it may be anywhere on the way.
-            let _ = self.send_train(&to, one, size);
+            let _ = self.send_train(to, one, size);
         }
         true
     }
 
-    fn send_train(&self, to: &SockAddr, bytes: &[u8], size: usize) -> io::Result<()> {
+    fn send_train(&self, to: SocketAddr, bytes: &[u8], size: usize) -> io::Result<()> {
         let piece = [IoSlice::new(bytes)];
         let mut control: Control = [0; 16];
         let mut message = header();
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.len();
         message.msg_iov = piece.as_ptr().cast_mut().cast();
         message.msg_iovlen = piece.len() as _;
         if bytes.len() > size {
@@ -176,7 +181,8 @@ impl Sock {
             message.msg_control = control.as_mut_ptr().cast();
             // SAFETY: the macros only calculate.
             message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<u16>() as u32) } as _;
-            // SAFETY: the control messages have room for one with a u16, which the first pointer points to.
+            // SAFETY: the control messages have room for one with a u16, which the first pointer
+            // points to.
             unsafe {
                 let c = &mut *libc::CMSG_FIRSTHDR(&raw const message);
                 c.cmsg_level = libc::SOL_UDP;
@@ -185,16 +191,23 @@ impl Sock {
                 libc::CMSG_DATA(c).cast::<u16>().write_unaligned(segment);
             }
         }
-        // SAFETY: the header points to memory of the sizes it names, which nobody writes to.
-        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
+        // SAFETY: the header points to memory of the sizes it names, which nobody writes to; the
+        // address is used in the call only.
+        let sent = unsafe {
+            to.with_sockaddr(|name, len| {
+                message.msg_name = name.cast_mut().cast();
+                message.msg_namelen = len;
+                libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0)
+            })
+        };
         match sent {
             0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Receives what was joined, or one datagram. `None`: nothing is there. An error is one that the network told of an
-    /// earlier datagram; [`Sock::complaint`] says more.
+    /// Receives what was joined, or one datagram. `None`: nothing is there. An error is one that
+    /// the network told of an earlier datagram; [`Sock::complaint`] says more.
     pub fn recv<'a>(&self, inbox: &'a mut Inbox) -> io::Result<Option<Batch<'a>>> {
         let mut control: Control = [0; 16];
         let came = match self.receive(&mut inbox.0, &mut control, 0) {
@@ -210,7 +223,8 @@ impl Sock {
                     size = unsafe { data.cast::<i32>().read_unaligned() } as usize;
                 }
                 (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    // SAFETY: the kernel writes a byte, or an int of which the first byte is the lowest.
+                    // SAFETY: the kernel writes a byte, or an int of which the first byte is the
+                    // lowest.
                     marked = unsafe { *data } & CE == CE;
                 }
                 _ => {}
@@ -283,7 +297,8 @@ fn header() -> libc::msghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// Calls `each` with every control message among the first `len` bytes of `control`, which the kernel has written, and where its data lie.
+/// Calls `each` with every control message among the first `len` bytes of `control`, which the
+/// kernel has written, and where its data lie.
 fn for_each_control(
     control: &mut [u64],
     len: usize,

@@ -1,4 +1,5 @@
-//! Unix sockets with abstract names: they live nowhere in the file system and vanish with their process.
+//! Unix sockets with abstract names: they live nowhere in the file system and vanish with their
+//! process.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -70,8 +71,9 @@ impl Conn {
         Ok(())
     }
 
-    /// Whether the other side runs as the same user. It may be in a container of its own: there its process has no number
-    /// that is known here, which is no error (as it is to rustix's `socket_peercred`).
+    /// Whether the other side runs as the same user. It may be in a container of its own: there its
+    /// process has no number that is known here, which is no error (as it is to rustix's
+    /// `socket_peercred`).
     pub fn same_user(&self) -> io::Result<bool> {
         let mut cred = libc::ucred {
             pid: 0,

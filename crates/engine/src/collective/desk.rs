@@ -309,19 +309,12 @@ impl Desk {
     #[inline]
     fn shelf(&self, berth: &Berth, slice: Slice) -> Addr {
         let place = self.place_of(slice.buf - SHELVES);
-        let at = match berth.part(slice) {
-            Part::Line(at) => return self.board.beside(place, berth.number).offset(at),
-            Part::Area(at) => at,
+        let (region, at) = match (berth.part(slice), berth.shelf) {
+            (Part::Line(at), _) => (self.board.beside(place, berth.number), at),
+            (Part::Area(at), Shelf::Long) => (self.board.long(place, berth.at, berth.long), at),
+            (Part::Area(at), _) => (self.board.area(berth.areas, place, berth.number), at),
         };
-        let (area, room) = match berth.shelf {
-            Shelf::Long => (self.board.long(place, berth.at, berth.long), berth.long),
-            _ => (
-                self.board.area(berth.areas, place, berth.number),
-                berth.areas.len as u64,
-            ),
-        };
-        debug_assert!(at as u64 + slice.len * berth.unit <= room);
-        area.offset(at)
+        region.part(at as u64, slice.len * berth.unit).addr()
     }
 }
 

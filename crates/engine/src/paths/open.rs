@@ -120,6 +120,7 @@ fn local(me: Peer, hosts: &[u32]) -> Local {
     Local {
         me,
         peers: here.map(|(_, r)| Peer(r)).collect(),
+        clock: kw_sys::clock::now,
     }
 }
 

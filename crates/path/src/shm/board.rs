@@ -1,9 +1,10 @@
 //! Boards: memory through which the ranks of a node perform collectives together, without messages.
 //!
-//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns in every board [`LINES`]
-//! *lines* (a word, 48 bytes, and what the rank says of its call, in one cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the
-//! rank has come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and whose short area is
-//! `number % SLOTS`; it only grows.
+//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns
+//! in every board [`LINES`] *lines* (a word, 48 bytes, and what the rank says of its call, in one
+//! cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the rank has
+//! come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and
+//! whose short area is `number % SLOTS`; it only grows.
 //!
 //! ```text
 //! count      ranks that sleep, or are about to, because of this board; ranks that have left it (a cache line)
@@ -13,26 +14,28 @@
 //! shorts     [rank][slot] of SHORT bytes
 //! rings      [rank] of [`ring`] bytes
 //! ```
-//! Strides are odd numbers of cache lines, so that the areas of different ranks do not fall on the same cache sets. Only
-//! what is used is ever touched, so it costs no memory before. Touching a page for the first time costs each process more than a short
-//! collective: small areas lie close together for that.
+//! Strides are odd numbers of cache lines, so that the areas of different ranks do not fall on the
+//! same cache sets. Only what is used is ever touched, so it costs no memory before. Touching a
+//! page for the first time costs each process more than a short collective: small areas lie close
+//! together for that.
 //!
 //! # Order of accesses
-//! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with [`Board::word`] sees it (`SYNC:
-//! board-stage`). Who touches an area when is the affair of whoever runs the schedules (`engine::collective`). A rank that
-//! sleeps sets its watching word, arms its doorbell, and looks again; a rank that raises looks at the count afterwards, and
-//! rings whoever watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
+//! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with
+//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the affair of whoever
+//! runs the schedules (`engine::collective`). A rank that sleeps sets its watching word, arms its
+//! doorbell, and looks again; a rank that raises looks at the count afterwards, and rings whoever
+//! watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
 use super::segment::Segment;
-use kw_sys::buf::Addr;
 use kw_sys::doorbell::Ringer;
-use std::ffi::c_void;
+use kw_sys::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Boards of a segment.
 pub const BOARDS: usize = 64;
-/// Collectives that a rank may be ahead of another one on a board, and one more, while they need no more than their lines.
+/// Collectives that a rank may be ahead of another one on a board, and one more, while they need no
+/// more than their lines.
 pub const LINES: u64 = 64;
 /// Likewise, where they need their short areas.
 pub const SLOTS: u64 = 16;
@@ -44,14 +47,16 @@ const SAID: usize = 8 + LINE;
 pub const SHORT: usize = 4096;
 /// Bytes of a small area, which stands in for a short one where data is no longer.
 pub const SMALL: usize = 1024;
-/// Bytes that the rings of all ranks have together, within the bounds below. Only what is used is ever touched, and that is little more than a
-/// lap; the rest is for long parts, so that long data needs few pieces.
+/// Bytes that the rings of all ranks have together, within the bounds below. Only what is used is
+/// ever touched, and that is little more than a lap; the rest is for long parts, so that long data
+/// needs few pieces.
 const RINGS: usize = 24 << 20;
 /// Bytes that a rank has at least, and at most.
 const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;
 /// Bytes that the laps of all ranks have together. Lines that come again soon lie in the caches of
-/// those who have read them, and writing such a line takes two to three times as long as one that has left them (64 KB
-/// exchanged between two cores of an EPYC: 9 us when 128 KB are used over and over, 3.6 us when 2 MB are).
+/// those who have read them, and writing such a line takes two to three times as long as one that
+/// has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used over and
+/// over, 3.6 us when 2 MB are).
 const LAPS: usize = 4 << 20;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
@@ -132,7 +137,8 @@ impl Boards {
         }
     }
 
-    /// Boards for a rank that is alone on its host (a communicator of several hosts has a board on each, or none).
+    /// Boards for a rank that is alone on its host (a communicator of several hosts has a board on
+    /// each, or none).
     pub fn alone() -> std::io::Result<Boards> {
         let (segment, _) = Segment::create(1)?;
         Ok(Boards::new(Arc::new(segment), 0, Arc::new(Ringer::new())))
@@ -188,7 +194,8 @@ impl Boards {
     }
 }
 
-/// One board, as one rank of a communicator sees it. Ranks are named by their places: their numbers on the host.
+/// One board, as one rank of a communicator sees it. Ranks are named by their places: their numbers
+/// on the host.
 #[derive(Debug)]
 pub struct Board {
     base: *mut u8,
@@ -201,8 +208,8 @@ pub struct Board {
     of: Boards,
 }
 
-// SAFETY: an address in shared memory, valid while the segment lives, which `of` keeps; words are atomics, and who touches
-// the areas when is ordered by those words.
+// SAFETY: an address in shared memory, valid while the segment lives, which `of` keeps; words are
+// atomics, and who touches the areas when is ordered by those words.
 unsafe impl Send for Board {}
 
 impl Board {
@@ -213,7 +220,8 @@ impl Board {
 
     #[inline]
     fn count(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as an atomic.
+        // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as
+        // an atomic.
         unsafe { &*(self.base.wrapping_add(at) as *const AtomicU32) }
     }
 
@@ -260,7 +268,8 @@ impl Board {
         self.beside_data(place, number).load(Ordering::Relaxed)
     }
 
-    /// Says that this rank has come to a stage of collective `number`, and that `said` is its call; wakes who sleeps for that.
+    /// Says that this rank has come to a stage of collective `number`, and that `said` is its call;
+    /// wakes who sleeps for that.
     #[inline]
     pub fn raise(&self, number: u64, stage: u32, said: u64) {
         let word = number << STAGE_BITS | stage as u64;
@@ -279,13 +288,13 @@ impl Board {
     fn ring(&self) {
         for place in (0..self.n).filter(|&p| p != self.of.me) {
             if self.watching(place).load(Ordering::Relaxed) == self.of.me as u32 + 1 {
-                self.of.ringer.ring(self.of.segment.post(place));
+                self.of.ringer.ring(self.of.segment.doorbell_slot(place));
             }
         }
     }
 
-    /// Says that this rank is about to sleep until the rank at `place` raises its stage. Arm the doorbell afterwards, look
-    /// again, and take it back with [`Board::watch_nobody`].
+    /// Says that this rank is about to sleep until the rank at `place` raises its stage. Arm the
+    /// doorbell afterwards, look again, and take it back with [`Board::watch_nobody`].
     pub fn watch(&self, place: u32) {
         self.watching(self.of.me)
             .store(place + 1, Ordering::Relaxed);
@@ -301,14 +310,15 @@ impl Board {
 
     /// The bytes beside a rank's word: [`LINE`] of them.
     #[inline]
-    pub fn beside(&self, place: u32, number: u64) -> Addr {
-        self.all_lines(number).offset(self.to_line(place))
+    pub fn beside(&self, place: u32, number: u64) -> Region {
+        let at = self.to_line(place) as u64;
+        self.all_lines(number).part(at, LINE as u64)
     }
 
-    /// Where the lines of all ranks for collective `number` begin.
+    /// The lines of all ranks for collective `number`.
     #[inline]
-    pub fn all_lines(&self, number: u64) -> Addr {
-        self.addr(self.line(0, number))
+    pub fn all_lines(&self, number: u64) -> Region {
+        self.region(self.line(0, number), self.n * 64)
     }
 
     /// The bytes from there to those beside a rank's word.
@@ -328,15 +338,17 @@ impl Board {
 
     /// A rank's area for collective `number`, aligned to a cache line.
     #[inline]
-    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Addr {
-        self.all(areas, number).offset(self.to(areas, place))
+    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Region {
+        let at = self.to(areas, place) as u64;
+        self.all(areas, number).part(at, areas.len as u64)
     }
 
-    /// Where rank 0's area for collective `number` begins.
+    /// From rank 0's area for collective `number` to the end of the last rank's.
     #[inline]
-    pub fn all(&self, areas: Areas, number: u64) -> Addr {
+    pub fn all(&self, areas: Areas, number: u64) -> Region {
         let slot = (number % SLOTS) as usize;
-        self.addr(self.base.wrapping_add(areas.at + slot * areas.stride()))
+        let from = self.base.wrapping_add(areas.at + slot * areas.stride());
+        self.region(from, (self.n - 1) * areas.of_rank() + areas.len)
     }
 
     /// The bytes from there to a rank's.
@@ -359,21 +371,23 @@ impl Board {
 
     /// Byte `at` of a rank's ring, the first of `len`.
     #[inline]
-    pub fn long(&self, place: u32, at: u64, len: u64) -> Addr {
+    pub fn long(&self, place: u32, at: u64, len: u64) -> Region {
         assert!((place as usize) < self.n, "place {place}");
-        assert!(at + len <= self.reach(), "{len} bytes at {at} of a ring");
-        let from = rings(self.n) + place as usize * ring_stride(self.n) + at as usize;
-        self.addr(self.base.wrapping_add(from))
+        let from = rings(self.n) + place as usize * ring_stride(self.n);
+        let ring = self.region(self.base.wrapping_add(from), ring(self.n));
+        ring.part(at, len)
     }
 
+    /// Some bytes of the board.
     #[inline]
-    fn addr(&self, at: *mut u8) -> Addr {
-        // SAFETY: inside the board, which stays mapped while `self` lives; runs that use it end before.
-        unsafe { Addr::new(at as *const c_void) }
+    fn region(&self, at: *mut u8, len: usize) -> Region {
+        // SAFETY: inside the board, which stays mapped while `self` lives; runs that use it end
+        // before.
+        unsafe { Region::new(at, len as u64) }
     }
 
-    /// This rank will not touch the board again. The last rank to say so wipes it and gives it back; `places` are those of all
-    /// ranks, `last` is the number of the last collective.
+    /// This rank will not touch the board again. The last rank to say so wipes it and gives it
+    /// back; `places` are those of all ranks, `last` is the number of the last collective.
     pub fn leave(self, places: &[u32], last: u64) {
         let left = self.count(4);
         // SYNC: board-leave. The last one sees that all others have ended.
@@ -425,11 +439,11 @@ mod tests {
         let (board, next) = (a.open(0), a.open(1));
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
-            areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
+            areas.extend((0..LINES).map(|k| (board.beside(place, k).addr().bits() - 8, 64)));
             for of in [board.areas(SMALL as u64), board.areas(SHORT as u64)] {
-                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).bits(), of.len)));
+                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).addr().bits(), of.len)));
             }
-            areas.push((board.long(place, 0, 1).bits(), ring(2)));
+            areas.push((board.long(place, 0, 1).addr().bits(), ring(2)));
         }
         areas.sort();
         assert!(areas.iter().all(|a| a.0 % 64 == 0));

@@ -10,7 +10,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kw_base::Tick;
-use kw_sys::clock;
 
 use super::costs;
 use super::segment::{Control, SLOT};
@@ -36,6 +35,7 @@ const FORGIVEN: u32 = 256;
 /// See the module. One for each peer.
 #[derive(Debug)]
 pub struct CopyRate {
+    clock: fn() -> Tick,
     /// How long this rank's fetches take.
     fetch: u32,
     fetches: bool,
@@ -54,9 +54,11 @@ pub struct CopyRate {
     patience: u32,
 }
 
-impl Default for CopyRate {
-    fn default() -> CopyRate {
+impl CopyRate {
+    /// Nothing was copied yet; copies are measured by this clock.
+    pub fn new(clock: fn() -> Tick) -> CopyRate {
         CopyRate {
+            clock,
             fetch: costs::GET.at(UNIT) as u32,
             fetches: false,
             changed: false,
@@ -68,9 +70,7 @@ impl Default for CopyRate {
             patience: PATIENCE.0,
         }
     }
-}
 
-impl CopyRate {
     /// Says whether ranks share cores.
     pub fn set_crowded(&mut self, crowded: bool) {
         self.crowded = crowded;
@@ -80,7 +80,7 @@ impl CopyRate {
     #[inline]
     pub fn begin(&mut self) -> Option<Tick> {
         self.unseen += 1;
-        (self.unseen >= LOOK || self.looks < PROOF).then(clock::now)
+        (self.unseen >= LOOK || self.looks < PROOF).then(self.clock)
     }
 
     /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows, `ways` are both directions.
@@ -90,7 +90,7 @@ impl CopyRate {
             return;
         }
         (self.unseen, self.looks) = (0, self.looks.saturating_add(1));
-        learn_shown(mine, begin, clock::now(), len);
+        learn_shown(mine, begin, (self.clock)(), len);
         self.judge(
             slower(ways.map(|way| &way.fill_rate)),
             slower(ways.map(|way| &way.drain_rate)),
@@ -120,7 +120,7 @@ impl CopyRate {
         if len < LONG_FETCH {
             return;
         }
-        self.fetch = learn(self.fetch, begin, clock::now(), len);
+        self.fetch = learn(self.fetch, begin, (self.clock)(), len);
         if self.fetches {
             self.left = self.left.saturating_sub(1);
             if self.left == 0 {
@@ -176,6 +176,11 @@ mod tests {
     const QUICK: u32 = 1_500;
     const SLOW: u32 = 15_000;
 
+    /// A clock on which every fetch takes 5 us.
+    fn clock() -> Tick {
+        Tick(5_000)
+    }
+
     /// Copies of pieces, all as slow as that on both sides, until the way has been judged or nothing is looked at any more.
     fn copy(copy_rate: &mut CopyRate, rate: u32) {
         for _ in 0..PROOF {
@@ -186,14 +191,13 @@ mod tests {
 
     fn fetch(copy_rate: &mut CopyRate, times: u32) {
         for _ in 0..times {
-            let now = clock::now();
-            copy_rate.fetched(Tick(now.0 - 5_000), UNIT);
+            copy_rate.fetched(Tick(0), UNIT);
         }
     }
 
     #[test]
     fn payload_is_fetched_while_copies_are_slow() {
-        let mut copy_rate = CopyRate::default();
+        let mut copy_rate = CopyRate::new(clock);
         copy(&mut copy_rate, QUICK);
         assert!(copy_rate.line().is_none() && !copy_rate.take_changed());
         copy(&mut copy_rate, SLOW);
@@ -217,7 +221,7 @@ mod tests {
     fn one_look_proves_nothing() {
         let mut copy_rate = CopyRate {
             looks: PROOF - 1,
-            ..CopyRate::default()
+            ..CopyRate::new(clock)
         };
         copy_rate.judge(SLOW, SLOW);
         assert!(copy_rate.line().is_none());

@@ -1,8 +1,9 @@
 //! What shared memory costs: the one table of measured figures.
 //!
 //! Measured by `cargo run --release -p kw-path --example shm_pingpong` on the machine described in
-//! `docs/measurements/2026-11-21-shm-path.md`; one way, nanoseconds and nanoseconds a byte. While a pair's copies are
-//! slower, `copy_rate` names its line anew. A file kept per host will replace them.
+//! `docs/measurements/2026-11-21-shm-path.md`; one way, nanoseconds and nanoseconds a byte. While a
+//! pair's copies are slower, `copy_rate` names its line anew. A file kept per host will replace
+//! them.
 
 use crate::{Caps, CostLine};
 
@@ -23,11 +24,6 @@ pub const GET: CostLine = CostLine {
     t0: 1300.0,
     tb: 0.068,
 };
-/// process_vm_writev.
-pub const PUT: CostLine = CostLine {
-    t0: 1300.0,
-    tb: 0.068,
-};
 
 /// The capabilities of a pair that may (or may not) copy straight between processes.
 pub fn caps(direct: bool) -> Caps {
@@ -37,6 +33,5 @@ pub fn caps(direct: bool) -> Caps {
         copy: COPY,
         control: CONTROL,
         get: direct.then_some(GET),
-        put: direct.then_some(PUT),
     }
 }

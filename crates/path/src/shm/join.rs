@@ -1,8 +1,9 @@
 //! How the ranks of a host come to share one segment.
 //!
-//! The lowest local rank *leads*: it makes the segment and listens under a random abstract name, which the engine puts
-//! into the launcher's key-value space. The others *join*: they connect, and both sides prove the job's key before the
-//! leader hands out the segment's file descriptor. A stranger is of another user, or cannot answer, and is hung up on.
+//! The lowest local rank *leads*: it makes the segment and listens under a random abstract name,
+//! which the engine puts into the launcher's key-value space. The others *join*: they connect, and
+//! both sides prove the job's key before the leader hands out the segment's file descriptor. A
+//! stranger is of another user, or cannot answer, and is hung up on.
 //!
 //! ```text
 //! leader -> joiner   nonce L (32)
@@ -14,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use kw_base::Peer;
+use kw_base::{Peer, Tick};
 use kw_sys::unix::{self, Conn, Listener};
 
 use super::ShmPath;
@@ -45,6 +46,8 @@ pub struct Local {
     pub me: Peer,
     /// All ranks of the job on this host, ascending; contains `me`. The first one leads.
     pub peers: Vec<Peer>,
+    /// The clock by which the path measures its own copies.
+    pub clock: fn() -> Tick,
 }
 
 impl Local {
@@ -64,7 +67,8 @@ pub struct Lead {
 }
 
 impl ShmPath {
-    /// Makes the segment and listens for the others. Put [`Lead::address`] where they find it, then [`Lead::serve`].
+    /// Makes the segment and listens for the others. Put [`Lead::address`] where they find it, then
+    /// [`Lead::serve`].
     pub fn lead(local: &Local) -> Result<Lead, ShmError> {
         let n = local.peers.len();
         let (segment, fd) = Segment::create(n).map_err(failed(format!(
@@ -104,7 +108,8 @@ impl Lead {
         self.name.clone()
     }
 
-    /// Hands the segment to all other local ranks that know the job's key; they have `patience` for it.
+    /// Hands the segment to all other local ranks that know the job's key; they have `patience` for
+    /// it.
     pub fn serve(self, key: &[u8; 32], patience: Duration) -> Result<ShmPath, ShmError> {
         let until = Instant::now() + patience;
         let mut missing: Vec<bool> = vec![true; self.local.peers.len()];
@@ -117,7 +122,8 @@ impl Lead {
             let Ok(conn) = self.listener.accept(left) else {
                 continue;
             };
-            // Whoever fails to prove itself is hung up on; the ranks that belong here are still to come.
+            // Whoever fails to prove itself is hung up on; the ranks that belong here are still to
+            // come.
             let _ = self.hand_out(&conn, key, &mut missing, left.min(PATIENCE));
         }
         ShmPath::new(&self.local, self.segment).map_err(failed("entering the segment"))
@@ -214,6 +220,7 @@ mod tests {
         let local = |me| Local {
             me,
             peers: peers.clone(),
+            clock: kw_sys::clock::now,
         };
         let key = [7; 32];
         let lead = ShmPath::lead(&local(Peer(3))).unwrap();

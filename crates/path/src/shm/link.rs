@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use kw_base::Peer;
+use kw_base::{Peer, Tick};
 use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
-use kw_sys::doorbell::Post;
+use kw_sys::doorbell::DoorbellSlot;
 
 use super::bulk::{Drainer, Filler};
 use super::copy_rate::CopyRate;
@@ -101,7 +101,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(peer: Peer, out: Lane, inn: Lane) -> Link {
+    pub fn new(peer: Peer, (out, inn): (Lane, Lane), clock: fn() -> Tick) -> Link {
         Link {
             peer,
             out: Producer::new(out),
@@ -114,14 +114,14 @@ impl Link {
             active: false,
             gone: false,
             direct: None,
-            copy_rate: CopyRate::default(),
+            copy_rate: CopyRate::new(clock),
         }
     }
 
     /// The peer's doorbell.
     #[inline(always)]
-    pub fn post(&self) -> &Post {
-        self.out.memory().post()
+    pub fn doorbell_slot(&self) -> &DoorbellSlot {
+        self.out.memory().doorbell_slot()
     }
 
     /// Whether frames wait.

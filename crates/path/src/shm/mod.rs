@@ -6,14 +6,14 @@
 //!
 //! # Use
 //! ```text
-//! let local = Local { me, peers };                       // peers: all ranks of the job on this host, ascending
+//! let local = Local { me, peers, clock };                // peers: all ranks of the job on this host, ascending
 //! // on the first of them:
 //! let lead = ShmPath::lead(&local)?;                     // puts lead.address() into the key-value space; fence
 //! let path = lead.serve(&key, patience)?;                // blocks until all others have joined
 //! // on the others, after the fence:
 //! let path = ShmPath::join(&local, &key, &address)?;
 //!
-//! let bell: Arc<Doorbell> = path.doorbell();             // kw_sys::doorbell::Doorbell<Bell>
+//! let bell: Arc<Doorbell> = path.doorbell();             // kw_sys::doorbell::Doorbell<MappedSlot>
 //! // to sleep:  poll until nothing moves; bell.arm(Mode::Futex); poll again; if nothing moved bell.sleep(timeout)
 //! //            else bell.disarm().
 //! // in epoll:  let fd = bell.fd()?; ...; bell.arm(Mode::Fd); poll again; epoll_wait; bell.clear().
@@ -41,9 +41,8 @@ use std::sync::atomic::Ordering;
 use kw_base::{Peer, Tick};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
-use kw_sys::clock;
-use kw_sys::doorbell::{self, Post, Ringer};
-use kw_sys::process_vm::{self, Way};
+use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
+use kw_sys::process_vm;
 
 use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
 use ended::Ended;
@@ -62,20 +61,20 @@ const STRANGER: u32 = u32::MAX;
 
 /// Keeps the segment mapped for a doorbell.
 #[derive(Debug)]
-pub struct Bell {
+pub struct MappedSlot {
     segment: Arc<Segment>,
     me: usize,
 }
 
-impl AsRef<Post> for Bell {
+impl AsRef<DoorbellSlot> for MappedSlot {
     #[inline]
-    fn as_ref(&self) -> &Post {
-        self.segment.post(self.me)
+    fn as_ref(&self) -> &DoorbellSlot {
+        self.segment.doorbell_slot(self.me)
     }
 }
 
 /// This rank's doorbell.
-pub type Doorbell = doorbell::Doorbell<Bell>;
+pub type Doorbell = doorbell::Doorbell<MappedSlot>;
 
 /// Shared memory between the ranks of one host; see the module.
 #[derive(Debug)]
@@ -97,6 +96,7 @@ pub struct ShmPath {
     /// The word other ranks fetch to see whether they may.
     secret: Box<u64>,
     closed: bool,
+    clock: fn() -> Tick,
     /// When this rank next looks how ranks lie on processors.
     next_look: Tick,
     /// Whose process has ended.
@@ -113,9 +113,12 @@ impl ShmPath {
             index[p.idx()] = i as u32;
         }
         let links = (0..local.peers.len())
-            .map(|i| Link::new(local.peers[i], segment.lane(me, i), segment.lane(i, me)))
+            .map(|i| {
+                let lanes = (segment.lane(me, i), segment.lane(i, me));
+                Link::new(local.peers[i], lanes, local.clock)
+            })
             .collect();
-        let bell = Bell {
+        let bell = MappedSlot {
             segment: segment.clone(),
             me,
         };
@@ -132,16 +135,17 @@ impl ShmPath {
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             secret,
             closed: false,
+            clock: local.clock,
             next_look: Tick::default(),
             ended: Ended::new(local.peers.len(), me)?,
             segment,
         };
         path.segment.enter();
-        path.leave_card();
+        path.publish_rank_info();
         Ok(path)
     }
 
-    fn leave_card(&self) {
+    fn publish_rank_info(&self) {
         let rank_info = self.segment.rank_info(self.me);
         rank_info.secret.store(*self.secret, Ordering::Relaxed);
         let cpu = kw_sys::cpus::allowed().first().map_or(0, |c| c + 1);
@@ -207,7 +211,7 @@ impl ShmPath {
     #[inline(always)]
     fn ring(&mut self, i: usize) {
         self.segment.fence();
-        if self.ringer.ring(self.links[i].post()) {
+        if self.ringer.ring(self.links[i].doorbell_slot()) {
             self.rings += 1;
         }
     }
@@ -361,7 +365,7 @@ impl ShmPath {
         }
     }
 
-    /// Tries once whether we may copy straight from and to the peer's memory.
+    /// Tries once whether we may copy straight from the peer's memory.
     #[cold]
     fn try_direct(&mut self, i: usize) -> Result<(), Refused> {
         let rank_info = self.segment.rank_info(i);
@@ -381,16 +385,14 @@ impl ShmPath {
         }
     }
 
-    fn direct(
+    /// Copies `len` bytes at `address` of the memory of the peer at `i` to `buf`.
+    fn fetch(
         &mut self,
-        way: Way,
-        peer: Peer,
+        i: usize,
         address: u64,
-        buf: &Buf,
-        at: u64,
+        (buf, at): (&Buf, u64),
         len: u64,
     ) -> Result<(), Refused> {
-        let i = self.local(peer) as usize;
         if i >= self.links.len() {
             return Err(Refused::Unsupported);
         }
@@ -400,7 +402,7 @@ impl ShmPath {
             None => self.try_direct(i)?,
         }
         let pid = self.segment.rank_info(i).pid.load(Ordering::Relaxed) as i32;
-        process_vm::copy(way, pid, address, buf, at, len).map_err(|errno| {
+        process_vm::fetch(pid, address, buf, at, len).map_err(|errno| {
             self.links[i].direct = Some(false);
             Refused::Denied(errno)
         })
@@ -482,15 +484,11 @@ impl Path for ShmPath {
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
-        let begin = clock::now();
-        self.direct(Way::Fetch, from, address, into, at, len)?;
+        let begin = (self.clock)();
         let i = self.local(from) as usize;
+        self.fetch(i, address, (into, at), len)?;
         self.links[i].copy_rate.fetched(begin, len);
         Ok(())
-    }
-
-    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
-        self.direct(Way::Put, to, address, buf, 0, len)
     }
 
     fn pending(&self) -> bool {

@@ -1,12 +1,15 @@
 //! Ranks that share cores spread over them.
 //!
-//! Ranks that wait for each other in short turns yield and hardly ever sleep. The scheduler then leaves them where the last wake-ups put them:
-//! it balances busy processors seldom, and takes each rank for one whose cache is warm. Four ranks on two cores were seen to run three on one
-//! and one on the other for 130 ms and more, a collective taking 1.5 times as long.
+//! Ranks that wait for each other in short turns yield and hardly ever sleep. The scheduler then
+//! leaves them where the last wake-ups put them: it balances busy processors seldom, and takes each
+//! rank for one whose cache is warm. Four ranks on two cores were seen to run three on one and one
+//! on the other for 130 ms and more, a collective taking 1.5 times as long.
 //!
-//! So a rank that looks in vain, or ends a collective, notes on its rank_info, every [`EVERY`], on which processor it runs. While the notes of all ranks of the host are
-//! fresh, so nobody computes or sleeps for long, and a processor has at least two ranks more than another one, the last of its ranks moves there.
-//! It stays as free as it was: bound ranks stay where they are, and the scheduler may move any rank again.
+//! So a rank that looks in vain, or ends a collective, notes on its rank_info, every [`EVERY`], on
+//! which processor it runs. While the notes of all ranks of the host are fresh, so nobody computes
+//! or sleeps for long, and a processor has at least two ranks more than another one, the last of
+//! its ranks moves there. It stays as free as it was: bound ranks stay where they are, and the
+//! scheduler may move any rank again.
 
 use super::ShmPath;
 use kw_base::Tick;
@@ -22,8 +25,8 @@ const FRESH: u64 = 32;
 const CPU_BITS: u32 = 16;
 
 impl ShmPath {
-    /// Looks, when it is time to, whether this thread had better run on another processor, and moves there. For a thread of the
-    /// program, where ranks share cores. Says whether it moved.
+    /// Looks, when it is time to, whether this thread had better run on another processor, and
+    /// moves there. For a thread of the program, where ranks share cores. Says whether it moved.
     #[inline]
     pub fn spread(&mut self, now: Tick) -> bool {
         now >= self.next_look && self.look_around(now)
@@ -47,15 +50,17 @@ impl ShmPath {
     }
 
     fn note(&self, now: Tick, cpu: usize) {
-        let seat = &self.segment.rank_info(self.me).seat;
+        let cpu_slot = &self.segment.rank_info(self.me).cpu_slot;
         // It publishes nothing, and orders nothing.
-        seat.store(noted(now, cpu), Ordering::Relaxed);
+        cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
     }
 
     /// The processor of every rank of the host; `None` while some rank's note is not fresh.
     fn seats(&self, now: Tick) -> Option<Vec<usize>> {
-        let seat = |i| self.segment.rank_info(i).seat.load(Ordering::Relaxed);
-        (0..self.links.len()).map(|i| read(seat(i), now)).collect()
+        let cpu_slot = |i| self.segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
+        (0..self.links.len())
+            .map(|i| read(cpu_slot(i), now))
+            .collect()
     }
 }
 

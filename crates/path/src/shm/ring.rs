@@ -1,8 +1,8 @@
 //! A ring of 64-byte cells with one producer and one consumer, in shared memory.
 //!
-//! A frame takes one cell or several in a row. The first cell begins with the publication word; the frame's bytes follow
-//! at once, so that header and small payload travel in the very cache line that announces them. Further cells are bytes
-//! only.
+//! A frame takes one cell or several in a row. The first cell begins with the publication word; the
+//! frame's bytes follow at once, so that header and small payload travel in the very cache line
+//! that announces them. Further cells are bytes only.
 //!
 //! ```text
 //! word   bits 0..32   position of the cell since the ring was made, plus one: "published" when it equals the consumer's
@@ -10,12 +10,13 @@
 //!        bits 56..64  mark: what the frame is, or `PAD`: nothing, go on at cell 0
 //! ```
 //!
-//! Bytes of a long frame may look like a word. The consumer reads a word only where the next frame begins, so the
-//! producer keeps one invariant: *the cell behind the last published frame never holds the word the consumer expects*.
-//! It knows which cells held plain bytes, and overwrites the word of such a cell before it publishes the frame in front.
+//! Bytes of a long frame may look like a word. The consumer reads a word only where the next frame
+//! begins, so the producer keeps one invariant: *the cell behind the last published frame never
+//! holds the word the consumer expects*. It knows which cells held plain bytes, and overwrites the
+//! word of such a cell before it publishes the frame in front.
 //!
-//! The consumer publishes its progress a quarter of the ring at a time; one frame with its padding never needs more than
-//! the three quarters that are certain to be free once everything was read.
+//! The consumer publishes its progress a quarter of the ring at a time; one frame with its padding
+//! never needs more than the three quarters that are certain to be free once everything was read.
 
 /// Mark of padding at the end of the ring.
 pub const PAD: u8 = 0xff;
@@ -222,8 +223,8 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
         }
     }
 
-    /// Gives the cells of the frame last found back. Says whether progress was published, so that a producer asleep for
-    /// want of space can be rung.
+    /// Gives the cells of the frame last found back. Says whether progress was published, so that a
+    /// producer asleep for want of space can be rung.
     #[inline(always)]
     pub fn release(&mut self, cells: usize) -> bool {
         self.position = self.position.wrapping_add(cells as u32);
@@ -268,7 +269,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes of long frames are the worst there can be: they look like the word that the consumer waits for.
+        /// Bytes of long frames are the worst there can be: they look like the word that the
+        /// consumer waits for.
         #[test]
         fn bytes_that_look_like_a_word_are_never_taken_for_one(ops in prop::collection::vec((any::<bool>(), 1usize..=longest(N)), 1..400)) {
             let m = Plain(Rc::new(RefCell::new((vec![0; N], 0))));
@@ -316,7 +318,8 @@ mod loom_models {
 
     const N: usize = 8;
 
-    /// One payload word beside each publication word; loom complains when both sides touch one at once.
+    /// One payload word beside each publication word; loom complains when both sides touch one at
+    /// once.
     struct Model {
         words: Vec<AtomicU64>,
         bodies: Vec<UnsafeCell<u64>>,
@@ -375,7 +378,8 @@ mod loom_models {
         Some(found.mark as u64)
     }
 
-    /// Frames of one and two cells around the end of the ring, against a consumer that reads at any moment.
+    /// Frames of one and two cells around the end of the ring, against a consumer that reads at any
+    /// moment.
     #[test]
     fn frames_are_whole_and_in_order() {
         let mut builder = loom::model::Builder::new();
@@ -388,7 +392,8 @@ mod loom_models {
             });
             let mut producer = Producer::<_, N>::new(model.clone());
             let mut consumer = Consumer::<_, N>::new(model);
-            // A lap is over before the race begins, so that cells hold what a ring holds in the middle of its life.
+            // A lap is over before the race begins, so that cells hold what a ring holds in the
+            // middle of its life.
             for k in 1..=4 {
                 assert!(put(&mut producer, k, 1 + (k as usize & 1)));
                 assert_eq!(take(&mut consumer), Some(k));

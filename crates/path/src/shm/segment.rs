@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
-//! RANKS      rank blocks: Post (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
+//! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
@@ -16,7 +16,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use kw_sys::doorbell::{Party, Post};
+use kw_sys::doorbell::{DoorbellSlot, FenceGroup};
 use kw_sys::memfd::{self, Mapping};
 
 use super::board::BOARDS;
@@ -40,7 +40,7 @@ const RANKS: usize = 4096;
 const CONTROL: usize = 256;
 const PAIR: usize = CONTROL + CELLS * CELL;
 /// Where the first bitmap lies in a rank's block.
-const SENDERS: usize = size_of::<Post>() + size_of::<RankInfo>() + size_of::<PoolUse>();
+const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
 
 const _: () = assert!(size_of::<Control>() == CONTROL);
 
@@ -63,7 +63,7 @@ pub struct RankInfo {
     pub started: AtomicU64,
     pub namespace: AtomicU64,
     /// On which processor the rank ran, and when, as it noted last (`rebalance`).
-    pub seat: AtomicU64,
+    pub cpu_slot: AtomicU64,
 }
 
 /// Which slots of a rank's pool are taken.
@@ -176,20 +176,20 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn party(&self) -> &Party {
-        // SAFETY: aligned, inside the mapping, all atomics; zeroes are a valid Party.
-        unsafe { &*(self.map.at(16) as *const Party) }
+    fn fence_group(&self) -> &FenceGroup {
+        // SAFETY: aligned, inside the mapping, all atomics; zeroes are a valid FenceGroup.
+        unsafe { &*(self.map.at(16) as *const FenceGroup) }
     }
 
     /// A rank enters; once each.
     pub fn enter(&self) {
-        self.party().join();
+        self.fence_group().join();
     }
 
     /// Stands between publishing something and [`Ringer::ring`](kw_sys::doorbell::Ringer::ring).
     #[inline(always)]
     pub fn fence(&self) {
-        self.party().fence(self.n as u32);
+        self.fence_group().fence(self.n as u32);
     }
 
     #[inline]
@@ -200,15 +200,15 @@ impl Segment {
 
     /// Doorbell of a rank.
     #[inline]
-    pub fn post(&self, i: usize) -> &Post {
-        // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid Post.
-        unsafe { &*(self.map.at(self.rank(i)) as *const Post) }
+    pub fn doorbell_slot(&self, i: usize) -> &DoorbellSlot {
+        // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid DoorbellSlot.
+        unsafe { &*(self.map.at(self.rank(i)) as *const DoorbellSlot) }
     }
 
     /// RankInfo of a rank.
     pub fn rank_info(&self, i: usize) -> &RankInfo {
         // SAFETY: as above.
-        unsafe { &*(self.map.at(self.rank(i) + size_of::<Post>()) as *const RankInfo) }
+        unsafe { &*(self.map.at(self.rank(i) + size_of::<DoorbellSlot>()) as *const RankInfo) }
     }
 
     /// Word `w` of the bitmap of ranks that ever sent to rank `i`.
@@ -230,7 +230,7 @@ impl Segment {
     /// Which slots of a rank's pool are taken.
     #[inline]
     pub fn pool_use(&self, i: usize) -> &PoolUse {
-        let at = self.rank(i) + size_of::<Post>() + size_of::<RankInfo>();
+        let at = self.rank(i) + size_of::<DoorbellSlot>() + size_of::<RankInfo>();
         // SAFETY: as above.
         unsafe { &*(self.map.at(at) as *const PoolUse) }
     }
@@ -268,7 +268,7 @@ impl Segment {
             pool_use: self.pool_use(to),
             starving: self.starving(to, from / 64),
             bit: 1 << (from % 64),
-            post: self.post(to),
+            slot: self.doorbell_slot(to),
             _keep: self.clone(),
         }
     }
@@ -283,7 +283,7 @@ pub struct Lane {
     pool_use: *const PoolUse,
     starving: *const AtomicU64,
     bit: u64,
-    post: *const Post,
+    slot: *const DoorbellSlot,
     _keep: Arc<Segment>,
 }
 
@@ -300,9 +300,9 @@ impl Lane {
 
     /// The receiver's doorbell.
     #[inline(always)]
-    pub fn post(&self) -> &Post {
+    pub fn doorbell_slot(&self) -> &DoorbellSlot {
         // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
-        unsafe { &*self.post }
+        unsafe { &*self.slot }
     }
 
     /// First byte of a cell.

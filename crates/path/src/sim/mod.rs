@@ -53,11 +53,9 @@ pub struct SimOptions {
     pub partial: u32,
     /// Reading the sender's memory.
     pub get: Reach,
-    /// Writing the receiver's memory.
-    pub put: Reach,
     /// Virtual nanoseconds that pass with every poll.
     pub step: u64,
-    /// Cost lines for the protocol table; `get` and `put` are cut according to [`SimOptions::get`] and `put`.
+    /// Cost lines for the protocol table; `get` is cut according to [`SimOptions::get`].
     pub caps: Caps,
 }
 
@@ -69,7 +67,6 @@ impl Default for SimOptions {
             queued: 64,
             partial: 128,
             get: Reach::Absent,
-            put: Reach::Absent,
             step: 500,
             caps: Caps {
                 name: "sim",
@@ -77,7 +74,6 @@ impl Default for SimOptions {
                 copy: line(50.0, 0.1),
                 control: line(10_000.0, 0.0),
                 get: Some(line(2_000.0, 0.1)),
-                put: Some(line(2_000.0, 0.1)),
             },
         }
     }
@@ -159,10 +155,8 @@ fn lock(net: &Mutex<Net>) -> MutexGuard<'_, Net> {
 }
 
 fn caps_of(options: &SimOptions) -> Caps {
-    let offered = |reach: Reach, line: Option<CostLine>| line.filter(|_| reach != Reach::Absent);
     Caps {
-        get: offered(options.get, options.caps.get),
-        put: offered(options.put, options.caps.put),
+        get: options.caps.get.filter(|_| options.get != Reach::Absent),
         ..options.caps
     }
 }
@@ -259,13 +253,6 @@ impl Path for SimPath {
         let reach = lock(&self.net).options().get;
         self.reach(from, reach)?;
         memory(address, len).copy_to(0, into, at, len);
-        Ok(())
-    }
-
-    fn put(&mut self, to: Peer, address: u64, buf: &Buf, len: u64) -> Result<(), Refused> {
-        let reach = lock(&self.net).options().put;
-        self.reach(to, reach)?;
-        buf.copy_to(0, &memory(address, len), 0, len);
         Ok(())
     }
 

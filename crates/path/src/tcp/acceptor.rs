@@ -3,12 +3,15 @@
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
-//! A rank that polls looks here no more often than at anything else that the poller tells of (`Tuning::look_every`), however many stand here: what is
-//! done for each is all that strangers cost it. A peer that connects waits as long at each step of its handshake, or until the rank sleeps.
+//! A rank that polls looks here no more often than at anything else that the poller tells of
+//! (`Tuning::look_every`), however many stand here: what is done for each is all that strangers
+//! cost it. A peer that connects waits as long at each step of its handshake, or until the rank
+//! sleeps.
 //!
-//! Strangers are bounded in number and time: when the room is full the oldest that has not shown the key is closed, and
-//! so is one that shows nothing for [`SILENT`]. One that has shown the key in its hello may take [`SLOW`] for the rest,
-//! since its rank may be computing. Closing is silent, and counted.
+//! Strangers are bounded in number and time: when the room is full the oldest that has not shown
+//! the key is closed, and so is one that shows nothing for [`SILENT`]. One that has shown the key
+//! in its hello may take [`SLOW`] for the rest, since its rank may be computing. Closing is silent,
+//! and counted.
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
@@ -65,7 +68,8 @@ impl PendingAccept {
         Some((here.ip(), there.ip()))
     }
 
-    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the socket closes the connection.
+    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the
+    /// socket closes the connection.
     pub fn answer(self, verdict: Verdict, ours: Claim) -> Option<Sock> {
         let bytes = self.proven.verdict_with(verdict, ours);
         say(&self.sock, &bytes).ok().map(|()| self.sock)
@@ -76,7 +80,7 @@ impl PendingAccept {
 #[derive(Debug)]
 pub struct Acceptor {
     listeners: Vec<Sock>,
-    strangers: Slab<Unauthenticated>,
+    unauthenticated: Slab<Unauthenticated>,
     most: usize,
     refused: u64,
     /// Nobody is let in, because there is no room; who comes waits in the system's queue.
@@ -114,7 +118,7 @@ impl Acceptor {
         }
         let acceptor = Acceptor {
             listeners,
-            strangers: Slab::new(),
+            unauthenticated: Slab::new(),
             most: size as usize + SPARE,
             refused: 0,
             shut: false,
@@ -130,17 +134,18 @@ impl Acceptor {
 
     /// Whether nobody stands at the acceptor.
     pub fn is_quiet(&self) -> bool {
-        self.strangers.is_empty() && !self.shut
+        self.unauthenticated.is_empty() && !self.shut
     }
 
-    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls looks at every turn.
+    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls
+    /// looks at every turn.
     pub fn is_urgent(&self, now: Tick) -> bool {
-        !self.strangers.is_empty() && now >= self.due || self.shut
+        !self.unauthenticated.is_empty() && now >= self.due || self.shut
     }
 
     /// Connections that stand at the acceptor.
     pub fn len(&self) -> usize {
-        self.strangers.len()
+        self.unauthenticated.len()
     }
 
     /// Opens the acceptor or shuts it: then the poller does not tell of those who wait outside.
@@ -164,7 +169,8 @@ impl Acceptor {
         self.shut
     }
 
-    /// Lets in what waits at one listening socket, as many as there is room for. Without descriptors for them the acceptor is shut.
+    /// Lets in what waits at one listening socket, as many as there is room for. Without
+    /// descriptors for them the acceptor is shut.
     pub fn accept(
         &mut self,
         listener: usize,
@@ -183,25 +189,25 @@ impl Acceptor {
                 _ => break,
             };
             moved = true;
-            self.seat(sock, now, identity, poller);
+            self.take_in(sock, now, identity, poller);
         }
         moved
     }
 
-    fn seat(&mut self, sock: Sock, now: Tick, identity: &Identity, poller: &Poller) {
-        if self.strangers.len() >= self.most {
+    fn take_in(&mut self, sock: Sock, now: Tick, identity: &Identity, poller: &Poller) {
+        if self.unauthenticated.len() >= self.most {
             self.evict();
         }
         let Ok(nonce) = kw_sys::random::key() else {
             return;
         };
         self.due = self.due.min(now + SILENT);
-        let key = self.strangers.insert(Unauthenticated {
+        let key = self.unauthenticated.insert(Unauthenticated {
             sock,
             state: State::Listening(identity.listen(nonce)),
             until: now + SILENT,
         });
-        let added = self.strangers.get(key).map(|s| {
+        let added = self.unauthenticated.get(key).map(|s| {
             poller.add(
                 &s.sock,
                 Token::Pending(key.to_bits()).bits(),
@@ -209,20 +215,20 @@ impl Acceptor {
             )
         });
         if !matches!(added, Some(Ok(()))) {
-            self.strangers.remove(key);
+            self.unauthenticated.remove(key);
         }
     }
 
     /// Closes the one that has kept silent longest.
     fn evict(&mut self) {
-        let oldest = self.strangers.iter().min_by_key(|(_, s)| s.until);
+        let oldest = self.unauthenticated.iter().min_by_key(|(_, s)| s.until);
         if let Some(key) = oldest.map(|(k, _)| k) {
             self.refuse(key);
         }
     }
 
     fn refuse(&mut self, key: Key) {
-        if self.strangers.remove(key).is_some() {
+        if self.unauthenticated.remove(key).is_some() {
             self.refused += 1;
         }
     }
@@ -230,11 +236,11 @@ impl Acceptor {
     /// A stranger can be read: moves it on. The rank, when that has just been proven.
     pub fn advance(&mut self, bits: u64) -> Option<u32> {
         let key = Key::from_bits(bits);
-        let stranger = self.strangers.get_mut(key)?;
+        let stranger = self.unauthenticated.get_mut(key)?;
         match stranger.step() {
             Ok(rank) => rank,
             Err(known) => {
-                self.strangers.remove(key);
+                self.unauthenticated.remove(key);
                 self.refused += u64::from(!known);
                 None
             }
@@ -243,7 +249,7 @@ impl Acceptor {
 
     /// What a connection that has proven its rank says of the link.
     pub fn claim(&self, bits: u64) -> Option<Claim> {
-        match &self.strangers.get(Key::from_bits(bits))?.state {
+        match &self.unauthenticated.get(Key::from_bits(bits))?.state {
             State::Parked(proven) => Some(proven.claim()),
             _ => None,
         }
@@ -251,7 +257,7 @@ impl Acceptor {
 
     /// Takes out a connection that has proven its rank.
     pub fn take(&mut self, bits: u64) -> Option<PendingAccept> {
-        let stranger = self.strangers.remove(Key::from_bits(bits))?;
+        let stranger = self.unauthenticated.remove(Key::from_bits(bits))?;
         match stranger.state {
             State::Parked(proven) => Some(PendingAccept {
                 sock: stranger.sock,
@@ -265,7 +271,7 @@ impl Acceptor {
     pub fn parked(&mut self, peer: Peer) -> Option<PendingAccept> {
         let waits =
             |s: &Unauthenticated| matches!(&s.state, State::Parked(p) if p.rank() == peer.0);
-        let key = self.strangers.iter().find(|(_, s)| waits(s))?.0;
+        let key = self.unauthenticated.iter().find(|(_, s)| waits(s))?.0;
         self.take(key.to_bits())
     }
 
@@ -282,7 +288,7 @@ impl Acceptor {
             return self.due;
         }
         let late: Vec<_> = self
-            .strangers
+            .unauthenticated
             .iter()
             .filter(|(_, s)| s.until <= now)
             .map(|(k, _)| k)
@@ -290,15 +296,15 @@ impl Acceptor {
         for key in late {
             self.refuse(key);
         }
-        let times = self.strangers.iter().map(|(_, s)| s.until);
+        let times = self.unauthenticated.iter().map(|(_, s)| s.until);
         self.due = times.min().unwrap_or(Tick::NEVER);
         self.due
     }
 }
 
 impl Unauthenticated {
-    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven. The error says whether
-    /// the other side had shown the key.
+    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven.
+    /// The error says whether the other side had shown the key.
     fn step(&mut self) -> Result<Option<u32>, bool> {
         loop {
             let mut bytes = [0; HELLO_LEN];

@@ -1,7 +1,9 @@
-//! When kernels are asked what their peers have acknowledged, and who is told that a payload is its own again.
+//! When kernels are asked what their peers have acknowledged, and who is told that a payload is its
+//! own again.
 //!
-//! No event tells of acknowledgements ([`super::unacked`]). A rank that polls asks at each poll. One that is about to sleep copies what is not
-//! acknowledged, so that nobody waits; while an operation of a program that computes cannot go on before a send has ended, the event thread asks
+//! No event tells of acknowledgements ([`super::unacked`]). A rank that polls asks at each poll.
+//! One that is about to sleep copies what is not acknowledged, so that nobody waits; while an
+//! operation of a program that computes cannot go on before a send has ended, the event thread asks
 //! again when all should be there.
 
 use super::Tuning;
@@ -11,10 +13,10 @@ use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
 use std::time::Duration;
 
-/// The next look for acknowledgements, at the time when all should be there: each look costs the computation as much as any wake-up, and what
-/// comes meanwhile wakes the event thread anyway.
+/// The next look for acknowledgements, at the time when all should be there: each look costs the
+/// computation as much as any wake-up, and what comes meanwhile wakes the event thread anyway.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Later {
+pub struct NextLook {
     at: Tick,
     /// The last look, and bytes that were owed then.
     last: Option<(Tick, u64)>,
@@ -24,7 +26,7 @@ pub struct Later {
     vain: u32,
 }
 
-impl Later {
+impl NextLook {
     /// No pause is longer: a collective operation waits for the end of a send.
     const LONGEST: Duration = Duration::from_millis(10);
     /// None is shorter: what a wake-up costs should be worth it.
@@ -42,13 +44,14 @@ impl Later {
     fn put_off(&mut self, now: Tick, owed: u64) {
         self.learn(now, owed);
         self.pace = match self.pace {
-            0 => Later::QUICK,
-            pace => pace.clamp(Later::QUICK / 10, Later::QUICK * 100),
+            0 => NextLook::QUICK,
+            pace => pace.clamp(NextLook::QUICK / 10, NextLook::QUICK * 100),
         };
         let all = self.pace.saturating_mul(owed) / 1000;
-        // A little later than expected, because a look that comes too early is followed by another one.
+        // A little later than expected, because a look that comes too early is followed by another
+        // one.
         let pause = Duration::from_nanos(all + all / 16) * (1 << self.vain.min(8));
-        self.at = now + pause.clamp(Later::SHORTEST, Later::LONGEST);
+        self.at = now + pause.clamp(NextLook::SHORTEST, NextLook::LONGEST);
         self.last = Some((now, owed));
     }
 
@@ -69,15 +72,16 @@ impl Later {
 #[derive(Debug, Default)]
 pub struct AckTimer {
     /// When the event thread looks.
-    later: Later,
+    next_look: NextLook,
     /// Who can have their payload back, and does not know.
     told: Vec<(Peer, u64)>,
 }
 
 impl AckTimer {
-    /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied before a sleep. Whether there were any.
+    /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied
+    /// before a sleep. Whether there were any.
     #[cold]
-    pub fn settle<I: Inbound>(
+    pub fn reap_acks<I: Inbound>(
         &mut self,
         peers: &mut Peers,
         tuning: &Tuning,
@@ -87,33 +91,34 @@ impl AckTimer {
         for (peer, cookie) in self.told.drain(..) {
             inbound.on_sent(peer, cookie);
         }
-        peers.settle(tuning, inbound) | told
+        peers.reap_acks(tuning, inbound) | told
     }
 
     /// Before a sleep that only events end: what is lent is copied, and the sleep ends at once.
     #[cold]
-    pub fn own_all(&mut self, peers: &mut Peers, watcher: &mut Watcher) {
-        peers.own_all(&mut self.told);
+    pub fn copy_unacked(&mut self, peers: &mut Peers, watcher: &mut Watcher) {
+        peers.copy_unacked(&mut self.told);
         if !self.told.is_empty() {
             watcher.wake();
         }
     }
 
-    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended: no event tells of acknowledgements, but the
-    /// program computes, and a look costs it less than a copy of what is on its way.
+    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended:
+    /// no event tells of acknowledgements, but the program computes, and a look costs it less than
+    /// a copy of what is on its way.
     #[cold]
-    pub fn look_later(&mut self, now: Tick, peers: &mut Peers, watcher: &mut Watcher) {
-        if now >= self.later.at {
-            self.later.put_off(now, peers.owed());
+    pub fn schedule_look(&mut self, now: Tick, peers: &mut Peers, watcher: &mut Watcher) {
+        if now >= self.next_look.at {
+            self.next_look.put_off(now, peers.unacked_bytes());
         }
-        if !watcher.set_alarm(self.later.at) {
-            self.own_all(peers, watcher);
+        if !watcher.set_alarm(self.next_look.at) {
+            self.copy_unacked(peers, watcher);
         }
     }
 
     /// Before a sleep of the event thread while nothing depends on acknowledgements.
-    pub fn look_no_more(&mut self, watcher: &mut Watcher) {
-        if self.later.rest() {
+    pub fn cancel_look(&mut self, watcher: &mut Watcher) {
+        if self.next_look.rest() {
             // An alarm that stays costs a wake-up.
             watcher.set_alarm(Tick::NEVER);
         }
@@ -130,32 +135,33 @@ mod tests {
         Duration::from_micros(n)
     }
 
-    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how many there were.
-    fn looks(later: &mut Later, from: Tick, nanos: u64) -> u32 {
+    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how
+    /// many there were.
+    fn looks(next_look: &mut NextLook, from: Tick, nanos: u64) -> u32 {
         let (mut now, mut looks) = (from, 0);
         loop {
             let gone = now.since(from).as_nanos() as u64 / nanos;
             if gone >= MB {
-                later.rest();
+                next_look.rest();
                 return looks;
             }
-            later.put_off(now, MB - gone);
-            assert!(later.at > now);
-            (now, looks) = (later.at, looks + 1);
+            next_look.put_off(now, MB - gone);
+            assert!(next_look.at > now);
+            (now, looks) = (next_look.at, looks + 1);
         }
     }
 
     #[test]
     fn one_look_is_enough_once_the_pace_is_known() {
-        let mut later = Later::default();
-        let guesses = looks(&mut later, Tick(0), 8);
+        let mut next_look = NextLook::default();
+        let guesses = looks(&mut next_look, Tick(0), 8);
         assert!((2..=4).contains(&guesses), "{guesses} looks");
-        assert_eq!(looks(&mut later, Tick(1 << 30), 8), 1);
+        assert_eq!(looks(&mut next_look, Tick(1 << 30), 8), 1);
         // The network has become slower: the pace is found again.
-        let more = looks(&mut later, Tick(2 << 30), 24);
+        let more = looks(&mut next_look, Tick(2 << 30), 24);
         assert!(more <= 4, "{more} looks");
         assert_eq!(
-            looks(&mut later, Tick(3 << 30), 24),
+            looks(&mut next_look, Tick(3 << 30), 24),
             3,
             "at most 10 ms each"
         );
@@ -163,21 +169,21 @@ mod tests {
 
     #[test]
     fn pauses_grow_while_nothing_comes_and_have_an_end() {
-        let mut later = Later::default();
+        let mut next_look = NextLook::default();
         let mut last = Duration::ZERO;
         let mut now = Tick(0);
         for _ in 0..100 {
-            later.put_off(now, 64 << 10);
-            let pause = later.at.since(now);
-            assert!(pause >= last && pause <= Later::LONGEST);
-            (last, now) = (pause, later.at);
+            next_look.put_off(now, 64 << 10);
+            let pause = next_look.at.since(now);
+            assert!(pause >= last && pause <= NextLook::LONGEST);
+            (last, now) = (pause, next_look.at);
         }
-        assert_eq!(last, Later::LONGEST);
-        assert!(later.rest(), "it was going to look");
-        assert!(!later.rest());
-        later.put_off(now, 1);
+        assert_eq!(last, NextLook::LONGEST);
+        assert!(next_look.rest(), "it was going to look");
+        assert!(!next_look.rest());
+        next_look.put_off(now, 1);
         assert_eq!(
-            later.at.since(now),
+            next_look.at.since(now),
             micros(50),
             "no less than a wake-up is worth"
         );

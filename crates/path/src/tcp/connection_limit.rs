@@ -1,12 +1,15 @@
 //! More peers than connections: a process may have only so many files open.
 //!
-//! When a connection is to be made or let in and there is no room, the idle one that was used longest ago is given up: we say a goodbye
-//! that is the connection's and not the rank's ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is under way
-//! and our kernel has acknowledged all that it sent. The link stays, and goes on over the next connection, as after one that broke
-//! ([`super::reconnect`]). If anything was said after the goodbye, that connection is made at once.
+//! When a connection is to be made or let in and there is no room, the idle one that was used
+//! longest ago is given up: we say a goodbye that is the connection's and not the rank's
+//! ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is under way
+//! and our kernel has acknowledged all that it sent. The link stays, and goes on over the next
+//! connection, as after one that broke ([`super::reconnect`]). If anything was said after the
+//! goodbye, that connection is made at once.
 //!
-//! A quarter of the room is kept for those who call us: if everybody's were full of calls, nobody's would be answered. Calls without
-//! room wait here; who calls us waits in the system's queue, with the acceptor shut, so that it does not keep us awake.
+//! A quarter of the room is kept for those who call us: if everybody's were full of calls, nobody's
+//! would be answered. Calls without room wait here; who calls us waits in the system's queue, with
+//! the acceptor shut, so that it does not keep us awake.
 
 /// The fewest connections that are worth trying with.
 const LEAST: usize = 4;
@@ -43,7 +46,8 @@ impl ConnectionLimit {
             .map_or(usize::MAX, |most| most.saturating_sub(open))
     }
 
-    /// The system gives no more than these: the program has opened files itself. Whether there is a limit at all.
+    /// The system gives no more than these: the program has opened files itself. Whether there is a
+    /// limit at all.
     pub fn found_full(&mut self, open: usize) -> bool {
         if let Some(most) = &mut self.most {
             *most = open.max(LEAST);

@@ -1,7 +1,8 @@
 //! Making connections and taking them into use: calling a peer, being called, and room for both.
 //!
-//! When both ranks of a pair connect at the same time, the connection that the lower rank made is kept: the higher rank welcomes it and
-//! drops its own; the lower rank lets the higher one's wait, and welcomes it only should its own attempts all fail.
+//! When both ranks of a pair connect at the same time, the connection that the lower rank made is
+//! kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait,
+//! and welcomes it only should its own attempts all fail.
 
 use super::acceptor::{Acceptor, PendingAccept};
 use super::connection_limit::ConnectionLimit;
@@ -157,7 +158,8 @@ impl Connector {
         }
     }
 
-    /// Our own attempts have failed for now: a connection of the peer that waits for this is welcome.
+    /// Our own attempts have failed for now: a connection of the peer that waits for this is
+    /// welcome.
     fn fall_back<I: Inbound>(&mut self, net: &mut Net, peer: Peer, inbound: &mut I) -> bool {
         let Some(pending) = self.acceptor.parked(peer) else {
             return false;
@@ -261,8 +263,9 @@ impl Connector {
         true
     }
 
-    /// A connected peer calls. If it knows of the connection that we have, that one is over: what it has brought is read, and it is
-    /// left. If not, ours is looked at: it may be over without our knowledge.
+    /// A connected peer calls. If it knows of the connection that we have, that one is over: what
+    /// it has brought is read, and it is left. If not, ours is looked at: it may be over without
+    /// our knowledge.
     fn leave<I: Inbound>(&mut self, net: &mut Net, peer: Peer, key: u64, inbound: &mut I) {
         let (Some(link), Some(claim)) = (net.peers.link(peer), self.acceptor.claim(key)) else {
             return;
@@ -338,7 +341,8 @@ impl Connector {
         net.peers.say(peer, &bye, Body::None, &net.local.tuning);
     }
 
-    /// The peer wants the connection closed: done when nothing is under way, else looked at again soon.
+    /// The peer wants the connection closed: done when nothing is under way, else looked at again
+    /// soon.
     #[cold]
     fn give_way<I: Inbound>(&mut self, net: &mut Net, peer: Peer, inbound: &mut I) {
         let closed = net.peers.is_closed();
@@ -355,7 +359,8 @@ impl Connector {
         }
     }
 
-    /// Time has passed: goes on with calls, gives up those that take too long, and looks again at what waits for room. When to come again.
+    /// Time has passed: goes on with calls, gives up those that take too long, and looks again at
+    /// what waits for room. When to come again.
     pub fn tick<I: Inbound>(&mut self, net: &mut Net, now: Tick, inbound: &mut I) -> Tick {
         let next = self.acceptor.expire(now);
         let next = next.min(self.look_for_room(net, now, inbound));

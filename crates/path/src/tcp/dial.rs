@@ -1,10 +1,12 @@
-//! Connecting to a peer: all its addresses at once, the first that proves the key wins. The kernel chooses which of our
-//! addresses that is from; when none has won after [`WIDEN`], each is tried from all our other addresses as well, so that every
-//! pair of addresses of the two hosts takes part. Addresses that this host has too (a container bridge has the same on
-//! every host) lead to ourselves and are left out.
+//! Connecting to a peer: all its addresses at once, the first that proves the key wins. The kernel
+//! chooses which of our addresses that is from; when none has won after [`WIDEN`], each is tried
+//! from all our other addresses as well, so that every pair of addresses of the two hosts takes
+//! part. Addresses that this host has too (a container bridge has the same on every host) lead to
+//! ourselves and are left out.
 //!
-//! An attempt that fails is noted with its reason. When all have failed, they are made again after a pause that doubles,
-//! until [`PATIENCE`] is over; an address that has taken our hello may take its time, since its rank may be computing.
+//! An attempt that fails is noted with its reason. When all have failed, they are made again after
+//! a pause that doubles, until [`PATIENCE`] is over; an address that has taken our hello may take
+//! its time, since its rank may be computing.
 
 use super::attempt::{Attempt, Pair, Step, Why};
 use super::stream::Broken;
@@ -18,11 +20,13 @@ use std::time::Duration;
 
 /// How long a peer may stay unreachable.
 const PATIENCE: Duration = Duration::from_secs(9);
-/// The same when there was a connection: with the silence that ended it (see `Tuning::silence`) less than 15 s.
+/// The same when there was a connection: with the silence that ended it (see `Tuning::silence`)
+/// less than 15 s.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The same when the connection was left before the kernel would have ended it.
 const LONGER: Duration = Duration::from_secs(12);
-/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank has ended.
+/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank
+/// has ended.
 const REFUSED: u32 = 3;
 /// How long the kernel's choice of our own address is the only one.
 const WIDEN: Duration = Duration::from_millis(250);
@@ -69,8 +73,8 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// A dial of some addresses of a peer; `own` is every address of this host. A link that was connected before is tried from all our
-    /// addresses at once, and not for so long.
+    /// A dial of some addresses of a peer; `own` is every address of this host. A link that was
+    /// connected before is tried from all our addresses at once, and not for so long.
     pub fn new(
         (peer, token): (Peer, Token),
         addresses: Vec<SocketAddr>,
@@ -197,7 +201,8 @@ impl Dial {
         }
     }
 
-    /// Time has passed: tries again or gives up (with the reason). Returns when it wants to be called again.
+    /// Time has passed: tries again or gives up (with the reason). Returns when it wants to be
+    /// called again.
     pub fn tick(
         &mut self,
         now: Tick,
@@ -308,7 +313,8 @@ impl Dial {
     }
 }
 
-/// Tells addresses that are also ours from those that lead to another host. A peer that has no others is on this host.
+/// Tells addresses that are also ours from those that lead to another host. A peer that has no
+/// others is on this host.
 fn foreign(addresses: Vec<SocketAddr>, own: &[IpAddr]) -> (Vec<SocketAddr>, Vec<SocketAddr>) {
     let (ours, others): (Vec<_>, Vec<_>) =
         addresses.into_iter().partition(|a| own.contains(&a.ip()));

@@ -63,7 +63,8 @@ impl Local {
         self.tuning.rails_anywhere || names.any(|n| Some(n) != first)
     }
 
-    /// A dial that has not begun, of some addresses of a peer, for a connection that shall carry `claim`.
+    /// A dial that has not begun, of some addresses of a peer, for a connection that shall carry
+    /// `claim`.
     pub fn dial(
         &self,
         (peer, token): (Peer, Token),

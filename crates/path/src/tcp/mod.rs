@@ -24,32 +24,37 @@
 //! let path = TcpPath::new(config).unwrap();
 //! let _publish = path.address();
 //! ```
-//! After that it is a [`Path`]: `introduce` every peer that `wants_address` says (before the first send; never needed for
-//! a peer that has connected to us), `send`, `poll`. To sleep: call [`TcpPath::arm`], `poll` once more, and if nothing
-//! moved wait until [`TcpPath::as_fd`](std::os::fd::AsFd) (an epoll descriptor, for nesting in another, level-triggered)
-//! is readable; time-outs of connection set-up make it readable as well. A thread that only serves needs no second `poll`, and
-//! after its sleep [`TcpPath::poll_ready`] does.
+//! After that it is a [`Path`]: `introduce` every peer that `wants_address` says (before the first
+//! send; never needed for a peer that has connected to us), `send`, `poll`. To sleep: call
+//! [`TcpPath::arm`], `poll` once more, and if nothing moved wait until
+//! [`TcpPath::as_fd`](std::os::fd::AsFd) (an epoll descriptor, for nesting in another,
+//! level-triggered) is readable; time-outs of connection set-up make it readable as well. A thread
+//! that only serves needs no second `poll`, and after its sleep [`TcpPath::poll_ready`] does.
 //!
 //! # Frames
-//! A connection carries frames back to back: the 32-byte header of [`kw_proto::wire`], then the body. Header and payload
-//! leave in one gathering call from where they lie; what the socket does not take is queued (payload as a clone of its
-//! [`Buf`](kw_sys::buf::Buf), anything small as a copy). A frame whose body is in the read buffer goes to `on_frame`; a
-//! longer payload is received straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write` comes in
-//! segments, between which small frames pass (see `outbox`); on loopback it would gain nothing. Reading and writing take turns with a budget,
-//! so that two ranks that send each other large messages both move.
+//! A connection carries frames back to back: the 32-byte header of [`kw_proto::wire`], then the
+//! body. Header and payload leave in one gathering call from where they lie; what the socket does
+//! not take is queued (payload as a clone of its [`Buf`](kw_sys::buf::Buf), anything small as a
+//! copy). A frame whose body is in the read buffer goes to `on_frame`; a longer payload is received
+//! straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write`
+//! comes in segments, between which small frames pass (see `outbox`); on loopback it would gain
+//! nothing. Reading and writing take turns with a budget, so that two ranks that send each other
+//! large messages both move.
 //!
 //! # Making connections
-//! All addresses of the peer are tried at once (see `dial`), and the first one that proves the job's key (see
-//! [`kw_proto::handshake`]) is kept. When both ranks of a pair connect at the same time, the connection that the lower rank
-//! made is kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait, and welcomes it
-//! only should its own attempts all fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
+//! All addresses of the peer are tried at once (see `dial`), and the first one that proves the
+//! job's key (see [`kw_proto::handshake`]) is kept. When both ranks of a pair connect at the same
+//! time, the connection that the lower rank made is kept: the higher rank welcomes it and drops its
+//! own; the lower rank lets the higher one's wait, and welcomes it only should its own attempts all
+//! fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
 //!
 //! The states of a peer are in `peers`.
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean = true)`. After an end without one
-//! another connection carries the link on, and nothing is lost, repeated or reordered (`KW_RELIABLE`, see `remake`); where
-//! none can be made `on_down(clean = false)` says what happened. Bye frames are the path's own and are not handed on.
+//! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean
+//! = true)`. After an end without one another connection carries the link on, and nothing is lost,
+//! repeated or reordered (`KW_RELIABLE`, see `remake`); where none can be made `on_down(clean =
+//! false)` says what happened. Bye frames are the path's own and are not handed on.
 //!
 //! # Where what is
 //! | file | what |
@@ -57,7 +62,7 @@
 //! | `path`, `progress` | what the engine calls; a turn of reading and sending |
 //! | `net` | what all parts work on: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
 //! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what of a link outlives it |
-//! | `reader`, `inflow`, `outbox`, `unacked`, `traffic` | of a link: what comes in, what waits to be sent, what is not acknowledged |
+//! | `reader`, `inflow`, `outbox`, `unacked`, `bulk_detector` | of a link: what comes in, what waits to be sent, what is not acknowledged |
 //! | `socket` | what these ask of a socket, and a socket for tests |
 //! | `connector`, `dial`, `attempt` | calling a peer: all its addresses, one of them |
 //! | `acceptor` | being called: who stands there and has not proven the key |
@@ -70,6 +75,7 @@
 mod acceptor;
 mod ack_timer;
 mod attempt;
+mod bulk_detector;
 mod connection_limit;
 mod connector;
 mod dial;
@@ -91,7 +97,6 @@ mod socket;
 mod stream;
 mod stripe;
 mod striping;
-mod traffic;
 mod tuning;
 mod unacked;
 mod unacked_timeout;
@@ -122,14 +127,15 @@ use watcher::Watcher;
 pub struct Config {
     /// Who opens it.
     pub member: Member,
-    /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must agree.
+    /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must
+    /// agree.
     pub reliable: bool,
     /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
     pub stripe: bool,
     /// Name of this host, for what others say of us.
     pub host: String,
-    /// Connections that may be open at once; idle ones are closed before, and made again when they are wanted. Without `reliable`
-    /// there must be room for all peers.
+    /// Connections that may be open at once; idle ones are closed before, and made again when they
+    /// are wanted. Without `reliable` there must be room for all peers.
     pub most: usize,
 }
 
@@ -138,15 +144,16 @@ pub struct Config {
 pub enum Asleep {
     /// A thread that waits: whatever comes may be what it waits for.
     Waiting,
-    /// The event thread, while the program computes: every time that it wakes, the computation stands still, so it sleeps until a segment of
-    /// a long payload has come. Nobody hears before the next call that a send has ended.
+    /// The event thread, while the program computes: every time that it wakes, the computation
+    /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
+    /// the next call that a send has ended.
     Serving,
     /// The same, while an operation goes on whose next step may wait for the end of a send.
     Stepping,
 }
 
-/// What is known of a peer.
-/// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see the order.
+/// What is known of a peer. Kinds whose payload may be interrupted by small frames: the receive is
+/// matched, so nobody can see the order.
 fn segmented(kind: Kind) -> bool {
     matches!(kind, Kind::Data | Kind::Write)
 }
@@ -222,7 +229,8 @@ impl TcpPath {
         self.connector.acceptor().refused()
     }
 
-    /// Connections that were left because nothing was answered over them while there was another link.
+    /// Connections that were left because nothing was answered over them while there was another
+    /// link.
     pub fn silent_left(&self) -> u64 {
         self.timeout.left()
     }
@@ -232,13 +240,14 @@ impl TcpPath {
         self.connector.connections(&self.net)
     }
 
-    /// What went over further connections: payloads that were sent in pieces, bytes of those that did not go over the first one, and
-    /// pieces that went again.
+    /// What went over further connections: payloads that were sent in pieces, bytes of those that
+    /// did not go over the first one, and pieces that went again.
     pub fn striped(&self) -> [u64; 3] {
         self.net.striping.counts()
     }
 
-    /// Which addresses the connections use that this rank made and that are still there, and what became of the others.
+    /// Which addresses the connections use that this rank made and that are still there, and what
+    /// became of the others.
     pub fn network(&self) -> Vec<String> {
         let lines = self.connector.made().iter().filter_map(|(peer, others)| {
             let (here, there) = self.net.peers.link(*peer)?.addresses()?;

@@ -1,4 +1,5 @@
-//! What all parts of the TCP path work on: this rank, the poller, the peers, and what goes over several connections.
+//! What all parts of the TCP path work on: this rank, the poller, the peers, and what goes over
+//! several connections.
 
 use super::disconnect::End;
 use super::local::Local;
@@ -54,7 +55,8 @@ impl Net {
         waits && self.push(peer, inbound).0
     }
 
-    /// Sends what is queued for one peer. Whether some went, and whether the peer stays in the list of those for whom something is queued.
+    /// Sends what is queued for one peer. Whether some went, and whether the peer stays in the list
+    /// of those for whom something is queued.
     fn push<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> (bool, bool) {
         let sent = self.peers.push(peer, &self.local.tuning, inbound);
         if self.peers.wants_pieces(peer) {
@@ -78,7 +80,8 @@ impl Net {
         }
     }
 
-    /// The connection of a peer is closed with nothing under way: its link rests until somebody wants it.
+    /// The connection of a peer is closed with nothing under way: its link rests until somebody
+    /// wants it.
     pub fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
         self.striping.drop_rails(peer, &mut self.peers);
         self.peers.part(peer, None);

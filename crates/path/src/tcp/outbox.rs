@@ -1,9 +1,10 @@
 //! Frames that the socket did not take yet, in order.
 //!
-//! A long payload is sent in segments. Between two of them the small frames that were queued behind it pass, then a `More`
-//! frame says that the payload goes on. An answer (`Cts`) thus waits for a segment at most, not for a whole message: two ranks
-//! that send each other large messages would else take turns on a link that carries both ways at once. Frames still begin
-//! in the order they were sent; the goodbye never passes.
+//! A long payload is sent in segments. Between two of them the small frames that were queued behind
+//! it pass, then a `More` frame says that the payload goes on. An answer (`Cts`) thus waits for a
+//! segment at most, not for a whole message: two ranks that send each other large messages would
+//! else take turns on a link that carries both ways at once. Frames still begin in the order they
+//! were sent; the goodbye never passes.
 
 use super::segmented;
 use super::socket::Socket;
@@ -14,7 +15,8 @@ use kw_sys::tcp::Cuts;
 use std::collections::VecDeque;
 use std::io;
 
-/// What remains of a payload up to this size is copied, and its sender is done with it. No segment is smaller.
+/// What remains of a payload up to this size is copied, and its sender is done with it. No segment
+/// is smaller.
 pub const COPIED: u64 = 4 << 10;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 64 << 10;
@@ -31,7 +33,8 @@ enum Item {
 /// A long payload on its way out.
 #[derive(Debug)]
 struct Payload {
-    /// What goes before the next byte: at first the frame's header, between segments small frames and a `More`.
+    /// What goes before the next byte: at first the frame's header, between segments small frames
+    /// and a `More`.
     lead: Vec<u8>,
     /// Bytes of it that are sent.
     led: usize,
@@ -199,8 +202,8 @@ impl Outbox {
         }
     }
 
-    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and tells `went` of each piece, in
-    /// order.
+    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and
+    /// tells `went` of each piece, in order.
     pub fn send_some<S: Socket>(
         &mut self,
         sock: &S,

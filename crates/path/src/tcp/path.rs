@@ -8,7 +8,8 @@ use kw_base::{Peer, Tick};
 use kw_proto::wire::Header;
 
 impl Path for TcpPath {
-    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and to move.
+    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and
+    /// to move.
     fn caps(&self, _peer: Peer) -> Caps {
         let line = |t0, tb| CostLine { t0, tb };
         Caps {
@@ -17,7 +18,6 @@ impl Path for TcpPath {
             copy: line(60.0, 0.06),
             control: line(4_200.0, 0.0),
             get: None,
-            put: None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and what is to be done with it.
+//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and
+//! what is to be done with it.
 //!
 //! ```text
 //!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
@@ -205,7 +206,8 @@ impl Peers {
         }))
     }
 
-    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its reading side.
+    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its
+    /// reading side.
     pub fn say(&mut self, to: Peer, head: &Header, body: Body<'_>, tuning: &Tuning) {
         if let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) {
             let _ = self.lists.send(link, to, (head, body), NOBODY, tuning);
@@ -216,16 +218,16 @@ impl Peers {
     #[inline]
     pub fn looked(&mut self) {
         self.lists.looked();
-        if !self.lists.joining.is_empty() {
-            self.send_each();
+        if !self.lists.coalescing.is_empty() {
+            self.stop_coalescing();
         }
     }
 
     #[cold]
-    fn send_each(&mut self) {
-        for peer in self.lists.joining.take() {
+    fn stop_coalescing(&mut self) {
+        for peer in self.lists.coalescing.take() {
             if let Some(link) = self.link_mut(peer) {
-                link.send_each();
+                link.stop_coalescing();
             }
         }
     }
@@ -252,7 +254,8 @@ impl Peers {
         })
     }
 
-    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until [`Peers::end_push`].
+    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until
+    /// [`Peers::end_push`].
     pub fn push<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) -> bool {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return false;
@@ -262,7 +265,7 @@ impl Peers {
             link.stream_mut().drop_queue();
             false
         });
-        self.lists.note_owing(peer, link);
+        self.lists.note_unacked(peer, link);
         sent
     }
 
@@ -272,7 +275,8 @@ impl Peers {
             .is_some_and(|l| l.stream().is_flushed() && l.stream().is_striping())
     }
 
-    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the list.
+    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the
+    /// list.
     pub fn end_push(&mut self, peer: Peer) -> bool {
         let flushed = match self.link(peer) {
             Some(link) => {
@@ -292,7 +296,8 @@ impl Peers {
         self.link_mut(peer).is_some_and(Link::was_told)
     }
 
-    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps until as much has come as `patient` says.
+    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps
+    /// until as much has come as `patient` says.
     pub fn arm(&mut self, patient: bool, tuning: &Tuning, poller: &Poller) {
         let how = way_to_watch(&self.lists.live, tuning);
         for peer in self.lists.live.iter() {
@@ -310,11 +315,12 @@ impl Peers {
         }
     }
 
-    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any more.
-    pub fn settle<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
-        let before = self.lists.owing.len();
+    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any
+    /// more.
+    pub fn reap_acks<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
+        let before = self.lists.unacked.len();
         for i in (0..before).rev() {
-            let Some(peer) = self.lists.owing.get(i) else {
+            let Some(peer) = self.lists.unacked.get(i) else {
                 continue;
             };
             let owes = self
@@ -323,35 +329,36 @@ impl Peers {
                 .is_some_and(|slot| match slot {
                     Slot::Up(link) => {
                         let (unacked, sock) = link.unacked();
-                        unacked.settle(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
-                        unacked.owes()
+                        unacked.reap_acks(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
+                        unacked.awaits_ack()
                     }
                     _ => false,
                 });
             if !owes {
-                self.lists.owing.remove(peer);
+                self.lists.unacked.remove(peer);
             }
         }
-        before > self.lists.owing.len()
+        before > self.lists.unacked.len()
     }
 
     /// Bytes that lie where they were lent, and that somebody wants back.
-    pub fn owed(&self) -> u64 {
-        let owing = self.lists.owing.iter().filter_map(|p| self.link(p));
-        owing.map(|l| l.stream().unacked().owed()).sum()
+    pub fn unacked_bytes(&self) -> u64 {
+        let owing = self.lists.unacked.iter().filter_map(|p| self.link(p));
+        owing.map(|l| l.stream().unacked().lent()).sum()
     }
 
     /// Copies what somebody wants back; says who can be told so.
-    pub fn own_all(&mut self, told: &mut Vec<(Peer, u64)>) {
-        for peer in self.lists.owing.iter() {
+    pub fn copy_unacked(&mut self, told: &mut Vec<(Peer, u64)>) {
+        for peer in self.lists.unacked.iter() {
             if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
                 let (unacked, sock) = link.unacked();
-                told.extend(unacked.own(sock).into_iter().map(|c| (peer, c)));
+                told.extend(unacked.copy_out(sock).into_iter().map(|c| (peer, c)));
             }
         }
     }
 
-    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells their owners.
+    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells
+    /// their owners.
     pub fn give_back<I: Inbound>(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut I) {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return;
@@ -360,7 +367,7 @@ impl Peers {
         for &given in all {
             unacked.give_back(given, sock, |cookie| inbound.on_sent(peer, cookie));
         }
-        self.lists.note_owing(peer, link);
+        self.lists.note_unacked(peer, link);
     }
 
     /// A peer whose link has no connection is called.
@@ -384,7 +391,7 @@ impl Peers {
         self.lists.dialing.remove(peer);
         let watch = way_to_watch(&self.lists.live, tuning)(Interest::Read);
         link.be_watched(watcher.poller(), Token::Link(peer).bits(), watch)?;
-        self.lists.note_owing(peer, &link);
+        self.lists.note_unacked(peer, &link);
         self.slots[peer.idx()] = Slot::Up(Box::new(link));
         if self.lists.live.len() == tuning.few_links + 1 {
             self.watch_all(watcher.poller())?;
@@ -404,7 +411,8 @@ impl Peers {
         Ok(())
     }
 
-    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing was under way.
+    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing
+    /// was under way.
     pub fn part(&mut self, peer: Peer, what: Option<String>) {
         let slot = &mut self.slots[peer.idx()];
         let old = std::mem::replace(slot, Slot::Idle(None));

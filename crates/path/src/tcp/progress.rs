@@ -1,6 +1,7 @@
 //! A turn: reading, sending, asking the poller, and getting ready for a sleep.
 //!
-//! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then; more of them only when it tells of them.
+//! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then;
+//! more of them only when it tells of them.
 
 use super::watcher::Token;
 use super::{Asleep, TcpPath};
@@ -9,16 +10,17 @@ use kw_base::{Peer, Tick};
 use kw_sys::poller::Event;
 
 impl TcpPath {
-    /// After a sleep on the descriptor: serves what made it readable, without asking the other connections.
+    /// After a sleep on the descriptor: serves what made it readable, without asking the other
+    /// connections.
     pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         self.net.peers.looked();
-        let moved = self.settle(inbound);
+        let moved = self.reap_acks(inbound);
         let moved = self.look(now, inbound) | moved;
         self.end_turn(inbound) | moved
     }
 
-    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room again, and makes the
-    /// next `poll` look at everything.
+    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room
+    /// again, and makes the next `poll` look at everything.
     pub fn arm(&mut self, who: Asleep, now: Tick) {
         let net = &mut self.net;
         let (tuning, patient) = (&net.local.tuning, who != Asleep::Waiting);
@@ -29,10 +31,12 @@ impl TcpPath {
             net.striping.arm(batch, &net.watcher);
         }
         match who {
-            _ if net.peers.lists().owing.is_empty() => self.acks.look_no_more(&mut net.watcher),
-            Asleep::Waiting => self.acks.own_all(&mut net.peers, &mut net.watcher),
-            Asleep::Serving => self.acks.look_no_more(&mut net.watcher),
-            Asleep::Stepping => self.acks.look_later(now, &mut net.peers, &mut net.watcher),
+            _ if net.peers.lists().unacked.is_empty() => self.acks.cancel_look(&mut net.watcher),
+            Asleep::Waiting => self.acks.copy_unacked(&mut net.peers, &mut net.watcher),
+            Asleep::Serving => self.acks.cancel_look(&mut net.watcher),
+            Asleep::Stepping => self
+                .acks
+                .schedule_look(now, &mut net.peers, &mut net.watcher),
         }
     }
 
@@ -47,7 +51,7 @@ impl TcpPath {
         self.net.peers.looked();
         let backlog = !self.net.peers.lists().backlog.is_empty();
         let moved = backlog && self.net.flush(inbound);
-        moved | self.settle(inbound)
+        moved | self.reap_acks(inbound)
     }
 
     /// Then what is under way in pieces.
@@ -58,10 +62,13 @@ impl TcpPath {
 
     /// Tells those whose payload is acknowledged.
     #[inline]
-    fn settle<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    fn reap_acks<I: Inbound>(&mut self, inbound: &mut I) -> bool {
         let net = &mut self.net;
-        let owing = !net.peers.lists().owing.is_empty();
-        owing && self.acks.settle(&mut net.peers, &net.local.tuning, inbound)
+        let owing = !net.peers.lists().unacked.is_empty();
+        owing
+            && self
+                .acks
+                .reap_acks(&mut net.peers, &net.local.tuning, inbound)
     }
 
     /// Asks the poller and serves what it names.
@@ -96,15 +103,16 @@ impl TcpPath {
         }
     }
 
-    /// The poller has told of a connection. What is told once counts as something that moved, so that nobody sleeps before it is
-    /// watched again.
+    /// The poller has told of a connection. What is told once counts as something that moved, so
+    /// that nobody sleeps before it is watched again.
     fn handle_link<I: Inbound>(&mut self, peer: Peer, event: &Event, inbound: &mut I) -> bool {
         let once = self.net.peers.was_told(peer);
         once | (event.read && self.connector.pull(&mut self.net, peer, inbound))
             | (event.write && self.net.push_ready(peer, inbound))
     }
 
-    /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the next ones.
+    /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the
+    /// next ones.
     fn tick<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
         let net = &mut self.net;
         let silent = self

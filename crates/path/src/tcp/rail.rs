@@ -1,6 +1,7 @@
 //! A further connection to a peer: it carries pieces of long payloads and nothing else, both ways.
 //!
-//! A piece that comes before its payload has begun on the first connection waits in the socket; the poller then tells of the rail's end only.
+//! A piece that comes before its payload has begun on the first connection waits in the socket; the
+//! poller then tells of the rail's end only.
 
 use super::Tuning;
 use super::disconnect::End;
@@ -119,7 +120,8 @@ impl Rail {
         self.have == HEADER_LEN && self.receiving.is_none()
     }
 
-    /// Has a sleep on the socket end when `most` bytes of the piece that is being received have come, or its end.
+    /// Has a sleep on the socket end when `most` bytes of the piece that is being received have
+    /// come, or its end.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.receiving.as_ref().map_or(0, |(_, f)| f.rest());
         self.sock.wake_at(rest.min(most as u64) as u32);
@@ -138,7 +140,8 @@ impl Rail {
     pub fn push(&mut self, stripes: &Stripes, tuning: &Tuning) -> io::Result<bool> {
         let mut moved = false;
         while let Some(s) = &mut self.sending {
-            // Without the payload nobody has asked for the rest of the piece; the peer has all of it.
+            // Without the payload nobody has asked for the rest of the piece; the peer has all of
+            // it.
             let Some((buf, from)) = stripes.source(&s.piece) else {
                 return Err(io::ErrorKind::BrokenPipe.into());
             };
@@ -159,7 +162,8 @@ impl Rail {
         Ok(moved)
     }
 
-    /// Receives as many pieces as it gets turns for. Whether something came; `landed` hears of payloads that are complete.
+    /// Receives as many pieces as it gets turns for. Whether something came; `landed` hears of
+    /// payloads that are complete.
     pub fn pull(
         &mut self,
         stripes: &mut Stripes,

@@ -1,9 +1,11 @@
 //! Two links between two hosts: further connections of a peer, and how they are made.
 //!
-//! The first connection of a peer carries every frame, in order. When a payload is long (`Tuning::stripe_from`) and both hosts have another
-//! interface, further connections ("rails") are made, one for each pair of interfaces that no connection uses yet, and such payloads travel in
-//! pieces over all of them ([`super::striping`]): whichever has room takes the next. A rail is made as the first connection is: all addresses
-//! raced, the key proved both ways; its claim says which link it belongs to.
+//! The first connection of a peer carries every frame, in order. When a payload is long
+//! (`Tuning::stripe_from`) and both hosts have another interface, further connections ("rails") are
+//! made, one for each pair of interfaces that no connection uses yet, and such payloads travel in
+//! pieces over all of them ([`super::striping`]): whichever has room takes the next. A rail is made
+//! as the first connection is: all addresses raced, the key proved both ways; its claim says which
+//! link it belongs to.
 //!
 //! | what happened | how it goes on |
 //! | --- | --- |
@@ -33,7 +35,8 @@ use std::time::Duration;
 
 /// How long no rail is tried after one could not be made.
 const REST: Duration = Duration::from_secs(20);
-/// Rails are numbered from one to here, and from one again: the number of one must fit beside a rank's.
+/// Rails are numbered from one to here, and from one again: the number of one must fit beside a
+/// rank's.
 const MOST_IDS: Carrier = (1 << 24) - 1;
 
 /// Further connections of one peer.
@@ -183,8 +186,8 @@ impl Rails {
         }
     }
 
-    /// Dials rails that are wanted, moves those that are being dialled, and says when to come again. `room`: there is room for more
-    /// connections.
+    /// Dials rails that are wanted, moves those that are being dialled, and says when to come
+    /// again. `room`: there is room for more connections.
     pub fn dial_all<I: Inbound>(
         &mut self,
         now: Tick,
@@ -205,7 +208,8 @@ impl Rails {
         next
     }
 
-    /// Goes on with the dial of a rail, or begins one. When to come again; never: there is nothing to do for now.
+    /// Goes on with the dial of a rail, or begins one. When to come again; never: there is nothing
+    /// to do for now.
     fn dial<I: Inbound>(
         &mut self,
         peer: Peer,
@@ -301,7 +305,8 @@ impl Rails {
         }
     }
 
-    /// Takes a connection into use as a rail; one that turns out to be on a link that is used already is closed.
+    /// Takes a connection into use as a rail; one that turns out to be on a link that is used
+    /// already is closed.
     fn add(
         &mut self,
         peer: Peer,
@@ -329,7 +334,8 @@ impl Rails {
         self.note_wanting(peer, watcher);
     }
 
-    /// A connected peer wants to have a further connection, which stands at the acceptor under this key.
+    /// A connected peer wants to have a further connection, which stands at the acceptor under this
+    /// key.
     pub fn answer(
         &mut self,
         peer: Peer,
@@ -376,7 +382,8 @@ impl Rails {
             && pending.ends().is_some_and(other)
     }
 
-    /// Whether a connection between these addresses would be on a link that no other connection to this peer uses.
+    /// Whether a connection between these addresses would be on a link that no other connection to
+    /// this peer uses.
     fn is_other_link(
         &self,
         peer: Peer,

@@ -1,15 +1,16 @@
 //! Bytes that come become frames.
 //!
-//! A [`FrameReader`] outlives the connections of its link: a frame may begin on one and end on the next. It knows nothing of
-//! what brings the bytes ([`Socket`]), so its tests tear frames wherever they like.
+//! A [`FrameReader`] outlives the connections of its link: a frame may begin on one and end on the
+//! next. It knows nothing of what brings the bytes ([`Socket`]), so its tests tear frames wherever
+//! they like.
 
 use super::Tuning;
+use super::bulk_detector::BulkDetector;
 use super::disconnect::End;
 use super::inflow::Inflow;
 use super::segmented;
 use super::socket::Socket;
 use super::stripe::{LinkStripes, piece_of};
-use super::traffic::TrafficMix;
 use crate::contract::{Down, Inbound};
 use kw_base::Peer;
 use kw_proto::stripe::Piece;
@@ -60,7 +61,7 @@ pub struct FrameReader {
     segment: u64,
     /// Bytes of the stream that came.
     received: u64,
-    arrives: TrafficMix,
+    incoming: BulkDetector,
     hurried: bool,
     farewell: Farewell,
 }
@@ -78,7 +79,8 @@ fn misplaced(kind: Kind) -> End {
 }
 
 impl FrameReader {
-    /// Makes it ready for the first connection, over which payloads come in segments of so many bytes.
+    /// Makes it ready for the first connection, over which payloads come in segments of so many
+    /// bytes.
     pub fn open(&mut self, segment: u64, tuning: &Tuning) {
         self.segment = segment;
         self.buffer = vec![0; tuning.read_buffer].into_boxed_slice();
@@ -102,7 +104,8 @@ impl FrameReader {
         }
     }
 
-    /// Whether the last frame came from a rank that runs ahead, whose next ones wait for our acknowledgement (see `coalesce`).
+    /// Whether the last frame came from a rank that runs ahead, whose next ones wait for our
+    /// acknowledgement (see `coalesce`).
     #[inline]
     pub fn is_hurried(&self) -> bool {
         self.hurried
@@ -110,12 +113,13 @@ impl FrameReader {
 
     /// Bytes of a payload between two wake-ups.
     pub fn part(&self, tuning: &Tuning) -> u32 {
-        self.arrives.part(tuning)
+        self.incoming.part(tuning)
     }
 
-    /// Bytes of a payload that are certain to come: where short frames may pass it, up to the end of its segment.
+    /// Bytes of a payload that are certain to come: where short frames may pass it, up to the end
+    /// of its segment.
     pub fn awaited(&self) -> u64 {
-        let rest = |f: &Inflow| match self.arrives.is_bulk() {
+        let rest = |f: &Inflow| match self.incoming.is_bulk() {
             true => f.rest(),
             false => f.rest_of_segment(),
         };
@@ -153,15 +157,16 @@ impl FrameReader {
         };
         let frames = self.parse(peer, stripes, inbound)?;
         self.adapt(n == asked, frames, tuning);
-        // After a payload that is complete one more look is worth its price: the sender may have announced where the
-        // answer goes.
+        // After a payload that is complete one more look is worth its price: the sender may have
+        // announced where the answer goes.
         Ok(match n < asked {
             true => Turn::Emptied,
             false => Turn::Filled,
         })
     }
 
-    /// One system call: into the payload's place when one is awaited, else into the buffer. What came, and how much was asked for.
+    /// One system call: into the payload's place when one is awaited, else into the buffer. What
+    /// came, and how much was asked for.
     #[inline]
     fn receive<S: Socket>(&mut self, sock: &S) -> Result<(Got, usize), End> {
         let mut ask = self.ask.min(self.buffer.len());
@@ -218,7 +223,7 @@ impl FrameReader {
             let head = Header::decode(bytes).map_err(End::Nonsense)?;
             self.hurried = bytes[1] & AHEAD != 0;
             if self.paused.is_some() && head.kind != Kind::More {
-                self.arrives.short_frame();
+                self.incoming.short_frame();
             }
             let (len, room) = (head.body_len(), body.len() as u64);
             let whole = !segmented(head.kind) || len <= self.segment;
@@ -274,7 +279,7 @@ impl FrameReader {
     ) {
         let (landing, len) = (inbound.on_head(peer, head), head.body_len());
         if !whole {
-            self.arrives.payload();
+            self.incoming.payload();
         }
         let stop = if whole { len } else { self.segment };
         self.inflow = Some(Inflow::new(landing, len, stop));
@@ -290,7 +295,8 @@ impl FrameReader {
         Ok(Inflow::new(landing, piece.len, piece.len))
     }
 
-    /// The segment of the payload is complete: so is the payload, or frames follow that may pass it.
+    /// The segment of the payload is complete: so is the payload, or frames follow that may pass
+    /// it.
     fn end_segment<I: Inbound>(&mut self, peer: Peer, stripes: &mut LinkStripes, inbound: &mut I) {
         match (self.inflow.take(), self.piece.take()) {
             (Some(_), Some(piece)) => {
@@ -366,8 +372,8 @@ impl FrameReader {
         }
     }
 
-    /// What comes next is probably like what came last. Many frames a call: ask for more at once. A large payload: ask for
-    /// little more than its header, so that little of it is copied.
+    /// What comes next is probably like what came last. Many frames a call: ask for more at once. A
+    /// large payload: ask for little more than its header, so that little of it is copied.
     #[inline]
     fn adapt(&mut self, full: bool, frames: u32, tuning: &Tuning) {
         match self.inflow.as_ref().or(self.paused.as_ref()) {

@@ -16,13 +16,13 @@ pub struct ReadyLists {
     /// Of these, those whose connection has something left to send.
     pub backlog: PeerSet,
     /// Of these, those that are to acknowledge what somebody lent.
-    pub owing: PeerSet,
+    pub unacked: PeerSet,
     /// Those that are being called.
     pub dialing: PeerSet,
     /// Those that want our connection closed, and did not get that yet.
     pub yielding: PeerSet,
     /// Those to which short frames are joined (see `link::coalesce`).
-    pub joining: PeerSet,
+    pub coalescing: PeerSet,
     /// Counts the rank's looks at what comes.
     looks: u64,
     /// Counts uses of connections.
@@ -42,15 +42,15 @@ impl ReadyLists {
     ) -> io::Result<Sent> {
         self.used(link);
         let idle = link.stream().is_flushed();
-        link.set_pace(body.len(), self.looks, tuning);
+        link.count_frame(body.len(), self.looks, tuning);
         let sent = link.send(head, body, cookie, tuning)?;
-        if link.joins_now() {
-            self.joining.insert(to);
+        if link.coalesces_now() {
+            self.coalescing.insert(to);
         }
         if idle && !link.stream().is_flushed() {
             self.backlog.insert(to);
         }
-        self.note_owing(to, link);
+        self.note_unacked(to, link);
         Ok(sent)
     }
 
@@ -69,9 +69,9 @@ impl ReadyLists {
 
     /// Whether a connection waits for an acknowledgement may have changed.
     #[inline]
-    pub fn note_owing(&mut self, peer: Peer, link: &Link) {
-        if link.owes() {
-            self.owing.insert(peer);
+    pub fn note_unacked(&mut self, peer: Peer, link: &Link) {
+        if link.awaits_ack() {
+            self.unacked.insert(peer);
         }
     }
 
@@ -80,10 +80,10 @@ impl ReadyLists {
         let lists = [
             &mut self.live,
             &mut self.backlog,
-            &mut self.owing,
+            &mut self.unacked,
             &mut self.dialing,
             &mut self.yielding,
-            &mut self.joining,
+            &mut self.coalescing,
         ];
         for list in lists {
             list.remove(peer);

@@ -1,8 +1,10 @@
 //! Connections that break, and links that go on over the next one.
 //!
-//! A link outlives its connections ([`super::stream`], [`kw_proto::retransmit`]). When one ends without a goodbye, what its kernel still has is read, and
-//! the peer is dialled again, over every pair of addresses; whichever side finds out first. The new connection's handshake says
-//! under the key which link it carries on and how much of it each side has ([`Claim`](kw_proto::handshake::Claim)), and each goes on from there.
+//! A link outlives its connections ([`super::stream`], [`kw_proto::retransmit`]). When one ends
+//! without a goodbye, what its kernel still has is read, and the peer is dialled again, over every
+//! pair of addresses; whichever side finds out first. The new connection's handshake says under the
+//! key which link it carries on and how much of it each side has
+//! ([`Claim`](kw_proto::handshake::Claim)), and each goes on from there.
 //!
 //! | what happened | who finds out | how it goes on |
 //! | --- | --- | --- |
@@ -12,7 +14,8 @@
 //! | its host or the way is gone | the kernel, after `Tuning::silence` without an answer | dialled for 5 s, then lost |
 //! | the rank is stopped | nobody: its kernel answers | its full socket may end the connection; the call waits until it goes on |
 //!
-//! A rank that was connected to, and never sent first, does not know where the peer listens; it asks ([`Inbound::on_stray`]).
+//! A rank that was connected to, and never sent first, does not know where the peer listens; it
+//! asks ([`Inbound::on_stray`]).
 
 use super::connector::Connector;
 use super::disconnect::End;

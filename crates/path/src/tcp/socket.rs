@@ -1,4 +1,5 @@
-//! What the parts of a connection ask of its socket. Tests have another one, which takes and gives as many bytes as they say.
+//! What the parts of a connection ask of its socket. Tests have another one, which takes and gives
+//! as many bytes as they say.
 
 use kw_sys::buf::Buf;
 use kw_sys::tcp::{Cuts, Got, Sock};

@@ -1,6 +1,8 @@
-//! A link: what outlives its connections. What is to be sent, what was sent and not acknowledged, and how far frames have come in.
+//! A link: what outlives its connections. What is to be sent, what was sent and not acknowledged,
+//! and how far frames have come in.
 //!
-//! See [`kw_proto::retransmit`] for why nothing is lost, repeated or reordered when a connection breaks.
+//! See [`kw_proto::retransmit`] for why nothing is lost, repeated or reordered when a connection
+//! breaks.
 
 use super::Tuning;
 use super::disconnect::End;
@@ -15,7 +17,8 @@ use kw_proto::handshake::Claim;
 use kw_proto::wire::{Header, Kind};
 use std::io;
 
-/// Connections that have carried a link, as the claim of a further connection of it has them: no first one says that.
+/// Connections that have carried a link, as the claim of a further connection of it has them: no
+/// first one says that.
 const RAIL: u64 = u64::MAX;
 
 /// What a further connection of a link says.
@@ -110,8 +113,8 @@ impl Stream {
         }
     }
 
-    /// Whether a connection with this claim of the peer's could carry this link on. Sides may differ by one connection, whose
-    /// welcome only one has heard of.
+    /// Whether a connection with this claim of the peer's could carry this link on. Sides may
+    /// differ by one connection, whose welcome only one has heard of.
     pub fn allows(&self, claim: &Claim) -> bool {
         let fresh = self.connections == 0 && claim.connections == 0 && claim.received == 0;
         let known = self.number == claim.link && self.connections.abs_diff(claim.connections) <= 1;
@@ -119,7 +122,8 @@ impl Stream {
         (fresh || may_go_on) && self.unacked.covers(claim.received)
     }
 
-    /// A connection with this claim of the peer's carries it from now on. `done` hears whose payload is back. `false`: it cannot.
+    /// A connection with this claim of the peer's carries it from now on. `done` hears whose
+    /// payload is back. `false`: it cannot.
     pub fn resume(&mut self, claim: &Claim, done: impl FnMut(u64)) -> bool {
         if !self.allows(claim) {
             return false;
@@ -243,7 +247,8 @@ impl Stream {
             .turn(sock, peer, (&mut self.stripes, tuning), inbound)
     }
 
-    /// One system call: what is to be sent again, then from the queue. `done` hears whose payload is needed no more.
+    /// One system call: what is to be sent again, then from the queue. `done` hears whose payload
+    /// is needed no more.
     pub fn send_some<S: Socket>(
         &mut self,
         sock: &S,

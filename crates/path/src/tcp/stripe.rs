@@ -1,4 +1,5 @@
-//! What two ranks have under way in pieces (see [`kw_proto::stripe`]), as the link between them knows it. It outlives connections.
+//! What two ranks have under way in pieces (see [`kw_proto::stripe`]), as the link between them
+//! knows it. It outlives connections.
 
 use super::disconnect::End;
 use crate::contract::Landing;
@@ -126,7 +127,8 @@ impl Stripes {
         self.out.hand_out(rail)
     }
 
-    /// A piece for the first connection, which has handed over its stream up to byte `end`, and where it lies.
+    /// A piece for the first connection, which has handed over its stream up to byte `end`, and
+    /// where it lies.
     pub fn hand_out_first(&mut self, end: u64) -> Option<(Piece, Buf, u64)> {
         self.first_is_through(end);
         let piece = self.out.hand_out(FIRST)?;
@@ -158,11 +160,12 @@ impl Stripes {
         self.confirmed.push(number);
     }
 
-    /// The cookies of payloads that the peer has, with the byte of the stream at which the last piece of each on the first connection
-    /// ended; once.
+    /// The cookies of payloads that the peer has, with the byte of the stream at which the last
+    /// piece of each on the first connection ended; once.
     pub fn take_confirmed(&mut self) -> Vec<(u64, u64)> {
         let mut given = Vec::new();
-        // A piece that goes again over the first connection, although the peer has it, is still read from the owner's memory.
+        // A piece that goes again over the first connection, although the peer has it, is still
+        // read from the owner's memory.
         let busy = self.main;
         self.confirmed.retain(|&number| {
             let later = busy == Some(number);

@@ -56,8 +56,8 @@ impl Striping {
         self.active.is_empty()
     }
 
-    /// What went over rails: payloads that were sent in pieces, bytes of those that did not go over the first connection, and pieces that
-    /// went again.
+    /// What went over rails: payloads that were sent in pieces, bytes of those that did not go over
+    /// the first connection, and pieces that went again.
     pub fn counts(&self) -> [u64; 3] {
         [self.payloads, self.rails.bytes(), self.again]
     }
@@ -200,7 +200,8 @@ impl Striping {
         moved
     }
 
-    /// The poller tells of a rail: it can be read or written, or has ended. (Of one that waits for its payload to begin, only its end.)
+    /// The poller tells of a rail: it can be read or written, or has ended. (Of one that waits for
+    /// its payload to begin, only its end.)
     pub fn rail_ready<I: Inbound>(
         &mut self,
         (peer, id): (Peer, Carrier),
@@ -236,7 +237,8 @@ impl Striping {
         self.rails.stop_dialing(peer);
     }
 
-    /// Closes the rails of a peer with which nothing is under way in pieces, to make room. Whether there was one.
+    /// Closes the rails of a peer with which nothing is under way in pieces, to make room. Whether
+    /// there was one.
     pub fn drop_idle_rails(&mut self, peers: &mut Peers) -> bool {
         let idle = self.rails.idle_peer(&self.active);
         if let Some(peer) = idle {

@@ -1,6 +1,7 @@
 //! The numbers of the TCP path, in one place, and where they come from.
 //!
-//! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way, both sides polling:
+//! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way,
+//! both sides polling:
 //!
 //! | bytes | plain sockets | path | what was tried |
 //! | --- | --- | --- | --- |
@@ -11,13 +12,16 @@
 //! | 512 KB | 42 | 47, and 53 in chunks of 256 KB, 65 in chunks of 128 KB | `send_chunk` |
 //! | 4 MB | 565 | 460 to 650 (two modes of the system's buffer tuning) | `socket_buffer` |
 //!
-//! On loopback the congestion control is Reno, whatever the system's is (`sys::tcp`). A system whose default is BBR paces: 1 MB between two processes
-//! that poll (C program, frames with a header, after an RTS and a CTS; 4 runs in turns, mean of each) takes 137 to 152 us one way and 278 to 310 when
-//! both send at once; with Reno 107 to 117 and 152 to 174. Said only when there is a connection, pacing stays: 124 to 141 and 164 to 215. Cubic is as
-//! quick as Reno but for rare slow messages, and not allowed to everybody.
+//! On loopback the congestion control is Reno, whatever the system's is (`sys::tcp`). A system
+//! whose default is BBR paces: 1 MB between two processes that poll (C program, frames with a
+//! header, after an RTS and a CTS; 4 runs in turns, mean of each) takes 137 to 152 us one way and
+//! 278 to 310 when both send at once; with Reno 107 to 117 and 152 to 174. Said only when there is
+//! a connection, pacing stays: 124 to 141 and 164 to 215. Cubic is as quick as Reno but for rare
+//! slow messages, and not allowed to everybody.
 //!
-//! Between hosts (host lab, 1 Gb/s, a processor for each host): processor time of the event thread while both sides exchange 1 MB and compute,
-//! microseconds; two threads that do the same with plain sockets and sleep in `recv` and `send` use 300 to 440:
+//! Between hosts (host lab, 1 Gb/s, a processor for each host): processor time of the event thread
+//! while both sides exchange 1 MB and compute, microseconds; two threads that do the same with
+//! plain sockets and sleep in `recv` and `send` use 300 to 440:
 //!
 //! | `segment` and `part` (of both kinds) | woken by every packet | once a segment |
 //! | --- | --- | --- |
@@ -25,57 +29,70 @@
 //! | 256 KB | | 520 to 670 |
 //! | 512 KB | | 430 to 570 |
 //!
-//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone `part_alone` counts instead, at the same segments (`traffic`).
+//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone
+//! `part_alone` counts instead, at the same segments (`bulk_detector`).
 //!
-//! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each takes 250 for 1 MB and 980 for 4 MB, one for all
-//! segments up to 2 MB (`send_chunk`) 194 and 630; a loop over `send` and `recv` 135 and 510. The first segment in the same call: 1 MB 150 instead of
-//! 185 where the loop takes 134 (least of the batches, machine not quiet). A call that is cut in two after 256 KB costs the loop 16 as well, marks between
-//! segments nothing, the two frames of a rendezvous 10, and a poller that watches the socket 0.3 for each packet.
+//! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each
+//! takes 250 for 1 MB and 980 for 4 MB, one for all segments up to 2 MB (`send_chunk`) 194 and 630;
+//! a loop over `send` and `recv` 135 and 510. The first segment in the same call: 1 MB 150 instead
+//! of 185 where the loop takes 134 (least of the batches, machine not quiet). A call that is cut in
+//! two after 256 KB costs the loop 16 as well, marks between segments nothing, the two frames of a
+//! rendezvous 10, and a poller that watches the socket 0.3 for each packet.
 //!
-//! Socket buffers are left to the system: buffers of 4 MB make 4 MB messages steadier on loopback (412 to 460), of 256 KB
-//! slower (640, and 70 instead of 47 at 512 KB), and any fixed size is wrong for some network.
+//! Socket buffers are left to the system: buffers of 4 MB make 4 MB messages steadier on loopback
+//! (412 to 460), of 256 KB slower (640, and 70 instead of 47 at 512 KB), and any fixed size is
+//! wrong for some network.
 
 use std::time::Duration;
 
-/// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an experiment.
+/// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an
+/// experiment.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// Bytes of the read buffer of a connection.
     pub read_buffer: usize,
     /// Bytes asked for when a small frame is expected.
     pub read_first: usize,
-    /// Bytes asked for when a large frame is expected, because the last one was: what lies beyond it is received in place
-    /// instead of being copied.
+    /// Bytes asked for when a large frame is expected, because the last one was: what lies beyond
+    /// it is received in place instead of being copied.
     pub read_head: usize,
     /// Payloads from this size on are large.
     pub large: u64,
-    /// Payloads up to this size are put behind their header before they are sent: one piece is cheaper for the kernel
-    /// than two.
+    /// Payloads up to this size are put behind their header before they are sent: one piece is
+    /// cheaper for the kernel than two.
     pub send_joined: usize,
-    /// Frames with payloads of up to `send_joined` bytes that go one by one before those that follow are joined (see `ahead`).
-    pub ahead: u32,
+    /// Frames with payloads of up to `send_joined` bytes that go one by one before those that
+    /// follow are joined (see `link::coalesce`).
+    pub coalesce_after: u32,
     /// Most payload bytes for one system call, in as many segments as that takes.
     pub send_chunk: u64,
-    /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the event thread once; at least 4 KB. Part of the wire: the same on both sides.
+    /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the
+    /// event thread once; at least 4 KB. Part of the wire: the same on both sides.
     pub segment: u64,
     /// The same on loopback, where segments only cost system calls.
     pub segment_loopback: u64,
-    /// Bytes of a piece of a payload that several connections carry. Part of the wire, like the segment.
+    /// Bytes of a piece of a payload that several connections carry. Part of the wire, like the
+    /// segment.
     pub piece: u64,
     /// Payloads from this size on are carried by all connections of a peer.
     pub stripe_from: u64,
-    /// Further connections of a peer may use the same interfaces as the first one (for tests, on loopback).
+    /// Further connections of a peer may use the same interfaces as the first one (for tests, on
+    /// loopback).
     pub rails_anywhere: bool,
-    /// Between two wake-ups of the event thread for a long payload, where short frames pass it: bytes that the kernel may hold unsent (between hosts;
-    /// the other thing that an answer may have to wait for), and bytes of the segment that wait in the socket while the event thread sleeps.
+    /// Between two wake-ups of the event thread for a long payload, where short frames pass it:
+    /// bytes that the kernel may hold unsent (between hosts; the other thing that an answer may
+    /// have to wait for), and bytes of the segment that wait in the socket while the event thread
+    /// sleeps.
     pub part: u32,
-    /// The same where long payloads go alone (see `traffic`).
+    /// The same where long payloads go alone (see `bulk_detector`).
     pub part_alone: u32,
-    /// Payloads up to this size are copied when they are sent, because they may be wanted again; longer ones stay where they are.
+    /// Payloads up to this size are copied when they are sent, because they may be wanted again;
+    /// longer ones stay where they are.
     pub copied: u64,
     /// So much is kept before the system is asked what has been acknowledged.
     pub keep: u64,
-    /// Polls after which what is left of a longer payload is copied too, so that its sender may go on.
+    /// Polls after which what is left of a longer payload is copied too, so that its sender may go
+    /// on.
     pub patient_polls: u32,
     /// The same where no more than `little` bytes are left.
     pub hasty_polls: u32,
@@ -101,7 +118,7 @@ impl Default for Tuning {
             read_head: 2 << 10,
             large: 32 << 10,
             send_joined: 2 << 10,
-            ahead: 8,
+            coalesce_after: 8,
             send_chunk: 2 << 20,
             segment: 256 << 10,
             segment_loopback: u64::MAX,
@@ -125,7 +142,8 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The measured numbers for a job of so many ranks: with many connections each has a smaller buffer, and keeps less.
+    /// The measured numbers for a job of so many ranks: with many connections each has a smaller
+    /// buffer, and keeps less.
     pub fn for_size(ranks: u32) -> Tuning {
         let read_buffer = match ranks {
             0..=16 => 64 << 10,
@@ -140,9 +158,11 @@ impl Tuning {
         }
     }
 
-    /// For ranks that share cores: who polls lets others run, and they receive, so that after a few polls little is left to be copied. With a core
-    /// each, a copy of 32 KB takes less time than these polls (a stream of such messages was 1.2 to 1.5 times as long). 64 KB, 7 and 5 rounds in turns, copied at once :
-    /// lent: alltoall of 4 ranks 289 : 246 us, of 8 2293 : 1925, allgather 258 : 226 and 1078 : 961, bcast of 8 213 : 164; of 32 KB nothing was gained.
+    /// For ranks that share cores: who polls lets others run, and they receive, so that after a few
+    /// polls little is left to be copied. With a core each, a copy of 32 KB takes less time than
+    /// these polls (a stream of such messages was 1.2 to 1.5 times as long). 64 KB, 7 and 5 rounds
+    /// in turns, copied at once : lent: alltoall of 4 ranks 289 : 246 us, of 8 2293 : 1925,
+    /// allgather 258 : 226 and 1078 : 961, bcast of 8 213 : 164; of 32 KB nothing was gained.
     pub fn on_shared_cores(self) -> Tuning {
         Tuning {
             copied: 32 << 10,

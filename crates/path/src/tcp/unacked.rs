@@ -1,7 +1,9 @@
-//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be wanted again.
+//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be
+//! wanted again.
 //!
-//! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until it is acknowledged; when nobody can
-//! wait for that any longer, what is left is copied, too. A link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
+//! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until
+//! it is acknowledged; when nobody can wait for that any longer, what is left is copied, too. A
+//! link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
 
 use super::Tuning;
 use super::outbox::Went;
@@ -59,12 +61,12 @@ impl Unacked {
 
     /// Whether somebody waits for an acknowledgement.
     #[inline]
-    pub fn owes(&self) -> bool {
+    pub fn awaits_ack(&self) -> bool {
         self.kept.as_ref().is_some_and(|k| k.owes())
     }
 
     /// Bytes that lie where they were lent, and that somebody wants back.
-    pub fn owed(&self) -> u64 {
+    pub fn lent(&self) -> u64 {
         self.kept.as_ref().map_or(0, |k| k.owed())
     }
 
@@ -78,14 +80,15 @@ impl Unacked {
         self.kept.as_ref().is_none_or(|k| k.covers(received))
     }
 
-    /// A new connection goes on where the peer has so much of the stream; `done` hears whose payload is back. `false`: it cannot.
+    /// A new connection goes on where the peer has so much of the stream; `done` hears whose
+    /// payload is back. `false`: it cannot.
     pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
         let kept = self.kept.as_mut();
         kept.is_none_or(|k| k.resume(received, done))
     }
 
-    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged already. Whether payload was lent
-    /// instead of being copied.
+    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged
+    /// already. Whether payload was lent instead of being copied.
     #[inline]
     pub fn keep<S: Socket>(
         &mut self,
@@ -158,8 +161,8 @@ impl Unacked {
         None
     }
 
-    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done` hears of its owner, at once or when nothing
-    /// may want it again.
+    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done`
+    /// hears of its owner, at once or when nothing may want it again.
     #[cold]
     pub fn give_back<S: Socket>(
         &mut self,
@@ -176,7 +179,8 @@ impl Unacked {
         }
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
+    /// ours.
     pub fn is_acknowledged<S: Socket>(&mut self, sock: &S) -> bool {
         let Some(kept) = &mut self.kept else {
             return false;
@@ -185,8 +189,9 @@ impl Unacked {
         kept.is_empty()
     }
 
-    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is little, or has been waited for.
-    pub fn settle<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
+    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is
+    /// little, or has been waited for.
+    pub fn reap_acks<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
         let Some(kept) = &mut self.kept else {
             return;
         };
@@ -203,7 +208,7 @@ impl Unacked {
     }
 
     /// Copies what somebody waits for: nobody will look for acknowledgements. Who they are.
-    pub fn own<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
+    pub fn copy_out<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
         let mut all = Vec::new();
         if let Some(kept) = &mut self.kept {
             forget(kept, sock, |cookie| all.push(cookie));
@@ -233,7 +238,7 @@ impl Unacked {
 
 /// Forgets what the peer's kernel has acknowledged.
 fn forget<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, done: impl FnMut(u64)) {
-    // A system that does not say leaves it to `own`.
+    // A system that does not say leaves it to `copy_out`.
     if let Ok(unacknowledged) = sock.unacknowledged() {
         let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
         kept.release(acknowledged, done);
@@ -304,18 +309,18 @@ mod tests {
             send(&mut unacked, &sock, tuning.copied, &tuning),
             Sent::Done
         );
-        assert!(!unacked.owes());
+        assert!(!unacked.awaits_ack());
         assert_eq!(
             send(&mut unacked, &sock, tuning.copied + 1, &tuning),
             Sent::Queued
         );
-        assert!(unacked.owes() && unacked.owed() > tuning.copied);
+        assert!(unacked.awaits_ack() && unacked.lent() > tuning.copied);
         let mut told: Vec<u64> = Vec::new();
         sock.acknowledged.set(sock.sent.borrow().len() - 1);
         // All but one byte: that is copied in its owner's place.
         for _ in 0..tuning.hasty_polls {
             assert!(told.is_empty());
-            unacked.settle(&sock, &tuning, |c| told.push(c));
+            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
         }
         assert_eq!((told, unacked.len()), (vec![7], 1));
         sock.acknowledged.set(sock.sent.borrow().len());
@@ -334,10 +339,10 @@ mod tests {
         let mut told: Vec<u64> = Vec::new();
         for poll in 1..=tuning.patient_polls {
             assert!(told.is_empty(), "before poll {poll}");
-            unacked.settle(&sock, &tuning, |c| told.push(c));
+            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
         }
         assert_eq!(told, [7]);
-        assert!(unacked.own(&sock).is_empty(), "nobody waits any more");
+        assert!(unacked.copy_out(&sock).is_empty(), "nobody waits any more");
     }
 
     #[test]
@@ -367,7 +372,7 @@ mod tests {
         let tuning = Tuning::default();
         let (mut unacked, sock) = (Unacked::new(false), Fake::default());
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Done);
-        assert_eq!((unacked.len(), unacked.owes()), (0, false));
+        assert_eq!((unacked.len(), unacked.awaits_ack()), (0, false));
         let mut told = Vec::new();
         unacked.give_back((9, 0), &sock, |c| told.push(c));
         assert_eq!(told, [9]);

@@ -1,7 +1,8 @@
-//! What tells a TCP path that something can be done: the poller with its numbers, and when it is asked.
+//! What tells a TCP path that something can be done: the poller with its numbers, and when it is
+//! asked.
 //!
-//! Few connections are read directly, and the poller is asked now and then only; it is asked at the next look when something that only it
-//! tells of may have happened ([`Watcher::hurry`]).
+//! Few connections are read directly, and the poller is asked now and then only; it is asked at the
+//! next look when something that only it tells of may have happened ([`Watcher::hurry`]).
 
 use super::Tuning;
 use kw_base::{Peer, Tick};

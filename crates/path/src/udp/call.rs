@@ -1,4 +1,5 @@
-//! Calling a peer: all pairs of our sockets and its addresses at once, the first that proves the key is used.
+//! Calling a peer: all pairs of our sockets and its addresses at once, the first that proves the
+//! key is used.
 
 use super::link::Way;
 use super::queue::Queue;
@@ -115,7 +116,8 @@ impl Call {
         }
     }
 
-    /// Hosts that are to be asked whether they are there, once a second; the error is why the peer cannot be reached.
+    /// Hosts that are to be asked whether they are there, once a second; the error is why the peer
+    /// cannot be reached.
     pub fn turn(&mut self, now: Tick) -> Result<Vec<IpAddr>, String> {
         let silent = |a: &Address| a.refused || now.since(a.host.unwrap_or(self.begun)) >= PATIENCE;
         let late = now.since(self.begun) >= PATIENCE && self.way.is_none();

@@ -1,4 +1,5 @@
-//! What comes: datagrams to their connections or to the desk, and what is done for whoever was heard.
+//! What comes: datagrams to their connections or to the desk, and what is done for whoever was
+//! heard.
 
 use super::link::Way;
 use super::{Slot, UdpPath, down};
@@ -14,7 +15,8 @@ impl UdpPath {
     pub(super) fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let mut moved = 0;
         let mut inbox = self.inbox.take().unwrap_or_default();
-        // A look in vain costs as much as one that brings something: a second one is worth it only where much comes.
+        // A look in vain costs as much as one that brings something: a second one is worth it only
+        // where much comes.
         let turns = if self.flooded { self.tuning.turns } else { 1 };
         for sock in 0..self.socks.len() {
             for _ in 0..turns {
@@ -63,9 +65,7 @@ impl UdpPath {
 
     #[inline]
     fn note(&mut self, peer: Peer) {
-        if self.heard.last() != Some(&peer) && !self.heard.contains(&peer) {
-            self.heard.push(peer);
-        }
+        self.heard.insert(peer);
     }
 
     /// A word of a handshake.
@@ -141,7 +141,7 @@ impl UdpPath {
                 inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
             }
             if !link.is_busy() {
-                self.busy.retain(|&p| p != peer);
+                self.busy.remove(peer);
             }
             self.push(peer, now, false);
         }

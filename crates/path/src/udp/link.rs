@@ -1,4 +1,5 @@
-//! One connection in use: the machine, the frames that go in and come out, and the way to the other side.
+//! One connection in use: the machine, the frames that go in and come out, and the way to the other
+//! side.
 
 use super::frames::Reader;
 use super::queue::Queue;
@@ -46,8 +47,9 @@ pub struct Link {
     pub told: bool,
 }
 
-/// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than one call and not more
-/// than two, three quarters: the other side works on these while the rest is sent, and what it does last is short.
+/// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than
+/// one call and not more than two, three quarters: the other side works on these while the rest is
+/// sent, and what it does last is short.
 fn train(left: usize, most: usize) -> usize {
     match left > most && left <= 2 * most {
         true => most.min(left * 3 / 4),
@@ -77,7 +79,8 @@ impl Link {
         }
     }
 
-    /// Whether something is still to be sent, or to arrive there. A peer that has said goodbye needs nothing more.
+    /// Whether something is still to be sent, or to arrive there. A peer that has said goodbye
+    /// needs nothing more.
     pub fn is_busy(&self) -> bool {
         self.conn.is_busy() && !self.reader.bye
     }
@@ -141,7 +144,8 @@ impl Link {
             .release(self.conn.arrived(), |cookie| inbound.on_sent(peer, cookie));
     }
 
-    /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges all it has heard.
+    /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges all it has
+    /// heard.
     pub fn flush(
         &mut self,
         now: Tick,

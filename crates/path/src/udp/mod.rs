@@ -1,20 +1,24 @@
-//! UDP: one socket for each interface of the process, whatever the number of peers; what the network loses is sent again by
-//! [`kw_proto::reliable`].
+//! UDP: one socket for each interface of the process, whatever the number of peers; what the
+//! network loses is sent again by [`kw_proto::reliable`].
 //!
 //! # Use
-//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep: [`UdpPath::arm`], `poll`
-//! once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become readable; the timers of the connections make it
-//! readable as well, by the poller's alarm, so whoever sleeps needs no time-out of its own.
+//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep:
+//! [`UdpPath::arm`], `poll` once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become
+//! readable; the timers of the connections make it readable as well, by the poller's alarm, so
+//! whoever sleeps needs no time-out of its own.
 //!
 //! # Frames
-//! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection cuts into datagrams. Small
-//! payload is copied into the queue, from 2 KB on after it has been sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is
-//! read when it is sent, or sent again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see [`frames`]).
-//! Up to 56 KB of datagrams go to the kernel in one call, and come from it in one (GSO, GRO).
+//! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection
+//! cuts into datagrams. Small payload is copied into the queue, from 2 KB on after it has been
+//! sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or sent
+//! again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see
+//! [`frames`]). Up to 56 KB of datagrams go to the kernel in one call, and come from it in one
+//! (GSO, GRO).
 //!
 //! # Time
-//! A machine that measures round trips must know when a frame is sent, and `send` is not told; `poll` is told a time that may
-//! be some polls old. So this path is given a clock by whoever opens it.
+//! A machine that measures round trips must know when a frame is sent, and `send` is not told;
+//! `poll` is told a time that may be some polls old. So this path is given a clock by whoever opens
+//! it.
 //!
 //! # Connections
 //! ```text
@@ -23,12 +27,13 @@
 //!    |                  \--- nothing heard for 10 s ---------------------------------------------------> ^
 //!    \------ somebody proves to be this peer: welcome -----> Up
 //! ```
-//! When both ranks of a pair call each other, the lower one's call counts (see [`kw_proto::reliable::setup`]).
+//! When both ranks of a pair call each other, the lower one's call counts (see
+//! [`kw_proto::reliable::setup`]).
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection; a rank that has heard one expects no acknowledgement of what it still
-//! sends. A rank that is silent is not taken for dead: see [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is
-//! dropped and counted.
+//! `close` sends a Bye frame on every connection; a rank that has heard one expects no
+//! acknowledgement of what it still sends. A rank that is silent is not taken for dead: see
+//! [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is dropped and counted.
 //!
 //! # Files
 //! | file | what |
@@ -53,6 +58,7 @@ pub use tune::Tuning;
 
 use crate::address;
 use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::peer_set::PeerSet;
 use call::Call;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Identity;
@@ -96,22 +102,23 @@ pub struct UdpPath {
     clock: fn() -> Tick,
     poller: Poller,
     socks: Vec<Sock>,
-    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the others.
+    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the
+    /// others.
     scouts: Vec<Sock>,
     armed: Vec<bool>,
     address: String,
     desk: Desk,
     slots: Vec<Slot>,
     /// Peers whose slot is `Up`.
-    live: Vec<Peer>,
+    live: PeerSet,
     /// Peers whose slot is `Calling`.
-    calling: Vec<Peer>,
+    calling: PeerSet,
     /// Peers to whom something has not arrived yet.
-    busy: Vec<Peer>,
+    busy: PeerSet,
     /// Peers that have been heard and may be sent to.
-    heard: Vec<Peer>,
+    heard: PeerSet,
     /// Peers for whom the socket had no room.
-    held: Vec<Peer>,
+    held: PeerSet,
     /// When they are tried again, if nothing comes before.
     retry: Tick,
     /// When some connection or call wants to be looked at.
@@ -148,7 +155,7 @@ impl UdpPath {
     /// Which of our addresses and of the peers' the connections use that this rank made.
     pub fn network(&self) -> Vec<String> {
         let lines = self.live.iter().filter_map(|peer| {
-            let Slot::Up(link) = self.slot(*peer)? else {
+            let Slot::Up(link) = self.slot(peer)? else {
                 return None;
             };
             let here = self.socks[link.way.sock].at().ip();
@@ -171,13 +178,15 @@ impl UdpPath {
         sum
     }
 
-    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks to be woken when a timer
-    /// is due or a full socket has room again.
+    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks
+    /// to be woken when a timer is due or a full socket has room again.
     pub fn arm(&mut self) {
         let now = (self.clock)();
         let mut held = vec![false; self.socks.len()];
         for i in 0..self.live.len() {
-            let peer = self.live[i];
+            let Some(peer) = self.live.get(i) else {
+                continue;
+            };
             self.push(peer, now, true);
             if let Slot::Up(link) = &self.slots[peer.idx()] {
                 held[link.way.sock] |= link.is_held();
@@ -190,12 +199,14 @@ impl UdpPath {
                 } else {
                     Interest::Read
                 };
-                // A descriptor of ours that is registered can be changed; without it the timers still wake us.
+                // A descriptor of ours that is registered can be changed; without it the timers
+                // still wake us.
                 let _ = self.poller.change(&self.socks[i], i as u64, interest);
                 self.armed[i] = wants;
             }
         }
-        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to tell.
+        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to
+        // tell.
         let _ = self.poller.set_alarm(self.next);
     }
 
@@ -212,8 +223,8 @@ impl UdpPath {
         let sock = &self.socks[link.way.sock];
         let moved = link.flush(now, sock, &mut self.batch, self.tuning.batch, idle);
         self.next = self.next.min(link.next());
-        if link.is_held() && !self.held.contains(&peer) {
-            self.held.push(peer);
+        if link.is_held() {
+            self.held.insert(peer);
         }
         moved
     }
@@ -237,7 +248,7 @@ impl UdpPath {
             let caller = Caller::new(&self.identity, self.me.0, to.0, nonce, longest);
             let call = Call::new(caller, addresses, (self.clock)());
             self.slots[to.idx()] = Slot::Calling(Box::new(call));
-            self.calling.push(to);
+            self.calling.insert(to);
         }
         match &mut self.slots[to.idx()] {
             Slot::Calling(call) => {
@@ -267,11 +278,11 @@ impl UdpPath {
             _ => Queue::default(),
         };
         self.desk.forget(peer.0);
-        self.calling.retain(|&p| p != peer);
+        self.calling.remove(peer);
         if queue.end() > 0 {
-            self.busy.push(peer);
+            self.busy.insert(peer);
         }
-        self.live.push(peer);
+        self.live.insert(peer);
         let params = Params {
             datagram,
             ..self.tuning.params.clone()
@@ -291,7 +302,7 @@ impl UdpPath {
             &mut self.heard,
             &mut self.held,
         ] {
-            list.retain(|&p| p != peer);
+            list.remove(peer);
         }
         let mut told = false;
         if let Slot::Up(link) = &old {
@@ -315,7 +326,6 @@ impl Path for UdpPath {
             copy: line(60.0, 0.06),
             control: line(4_400.0, 0.0),
             get: None,
-            put: None,
         }
     }
 
@@ -347,8 +357,8 @@ impl Path for UdpPath {
         }
         let was_busy = link.is_busy();
         let sent = link.push(head, body, cookie);
-        if !was_busy && !self.busy.contains(&to) {
-            self.busy.push(to);
+        if !was_busy {
+            self.busy.insert(to);
         }
         self.push(to, (self.clock)(), false);
         if let Slot::Up(link) = &mut self.slots[to.idx()] {
@@ -363,7 +373,7 @@ impl Path for UdpPath {
         self.answer(now, inbound);
         if !self.held.is_empty() && (moved || now >= self.retry) {
             self.retry = now + self.tuning.retry;
-            for peer in std::mem::take(&mut self.held) {
+            for peer in self.held.take() {
                 self.push(peer, now, false);
             }
         }
@@ -375,7 +385,7 @@ impl Path for UdpPath {
 
     fn pending(&self) -> bool {
         let calling =
-            |&p: &Peer| matches!(self.slot(p), Some(Slot::Calling(c)) if !c.queue.is_empty());
+            |p: Peer| matches!(self.slot(p), Some(Slot::Calling(c)) if !c.queue.is_empty());
         !self.busy.is_empty() || self.calling.iter().any(calling)
     }
 

@@ -2,6 +2,7 @@
 
 use super::link::Batch;
 use super::{Slot, Tally, Tuning, UdpPath};
+use crate::peer_set::PeerSet;
 use crate::{CannotOpen, Member, Ports, address};
 use kw_base::Tick;
 use kw_proto::reliable::setup::{Desk, SHORTEST};
@@ -93,11 +94,11 @@ impl UdpPath {
             scouts,
             address: address::to_text(&at),
             slots: (0..member.size).map(|_| Slot::Unknown).collect(),
-            live: Vec::new(),
-            calling: Vec::new(),
-            busy: Vec::new(),
-            heard: Vec::new(),
-            held: Vec::new(),
+            live: PeerSet::default(),
+            calling: PeerSet::default(),
+            busy: PeerSet::default(),
+            heard: PeerSet::default(),
+            held: PeerSet::default(),
             retry: Tick::default(),
             next: Tick::NEVER,
             flooded: false,

@@ -1,4 +1,5 @@
-//! Frames on their way out, as one stream of bytes: kept until they have arrived, and read again when a piece was lost.
+//! Frames on their way out, as one stream of bytes: kept until they have arrived, and read again
+//! when a piece was lost.
 
 use crate::contract::{Body, Sent};
 use kw_proto::wire::Header;
@@ -9,12 +10,14 @@ use std::collections::VecDeque;
 const COPIED: u64 = 2 << 10;
 /// Up to this size it is copied, too, but sent first ([`Queue::keep`]).
 const KEPT: u64 = 16 << 10;
-/// So is a longer one while no more than this has not arrived: a send that waits for its acknowledgement waits for the next
-/// one's start, too (a stream of 64 KB messages between two hosts of the lab: 38 us each, 48 to 80 without).
+/// So is a longer one while no more than this has not arrived: a send that waits for its
+/// acknowledgement waits for the next one's start, too (a stream of 64 KB messages between two
+/// hosts of the lab: 38 us each, 48 to 80 without).
 const AHEAD: u64 = 512 << 10;
 /// But not one that is longer than this.
 const LONGEST_COPY: u64 = 256 << 10;
-/// Most bytes that wait here, not arrived, while small payloads are taken without a word: one window, and a little.
+/// Most bytes that wait here, not arrived, while small payloads are taken without a word: one
+/// window, and a little.
 const MOST: u64 = 5 << 18;
 /// From here on down more are wanted.
 const FEW: u64 = 1 << 20;
@@ -72,7 +75,8 @@ impl Queue {
         self.items.is_empty()
     }
 
-    /// Adds a frame; everything before `arrived` has arrived. To be followed by [`Queue::keep`] before the caller goes on.
+    /// Adds a frame; everything before `arrived` has arrived. To be followed by [`Queue::keep`]
+    /// before the caller goes on.
     pub fn push(&mut self, head: &Header, body: Body<'_>, cookie: u64, arrived: u64) -> Sent {
         self.copy(&head.encode());
         match body {
@@ -104,8 +108,8 @@ impl Queue {
         Sent::Queued
     }
 
-    /// Copies what was added last, if its sender does not wait until it has arrived. It has been sent by now, if it could be:
-    /// the copy is made while it is on its way.
+    /// Copies what was added last, if its sender does not wait until it has arrived. It has been
+    /// sent by now, if it could be: the copy is made while it is on its way.
     #[inline]
     pub fn keep(&mut self) {
         if std::mem::take(&mut self.lent) {
@@ -199,7 +203,8 @@ impl Queue {
         }
     }
 
-    /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload whose sender may go on.
+    /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload
+    /// whose sender may go on.
     pub fn release(&mut self, arrived: u64, mut sent: impl FnMut(u64)) {
         if self.end - arrived <= FEW {
             self.slowed.drain(..).for_each(&mut sent);

@@ -7,7 +7,8 @@ use kw_proto::reliable::keepalive::Turn;
 use kw_sys::udp::Complaint;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that nobody has open: its host says so, which is a sign of life (see [`kw_proto::reliable::keepalive`]).
+/// A port that nobody has open: its host says so, which is a sign of life (see
+/// [`kw_proto::reliable::keepalive`]).
 const NOBODYS_PORT: u16 = 1;
 
 impl UdpPath {
@@ -17,7 +18,9 @@ impl UdpPath {
         self.next = Tick::NEVER;
         self.signs_of_life(now);
         for i in (0..self.live.len()).rev() {
-            let peer = self.live[i];
+            let Some(peer) = self.live.get(i) else {
+                continue;
+            };
             match self.watch(peer, now) {
                 Some(reason) => self.bury(peer, reason, inbound),
                 None => {
@@ -26,7 +29,9 @@ impl UdpPath {
             }
         }
         for i in (0..self.calling.len()).rev() {
-            let peer = self.calling[i];
+            let Some(peer) = self.calling.get(i) else {
+                continue;
+            };
             let Slot::Calling(call) = &mut self.slots[peer.idx()] else {
                 continue;
             };

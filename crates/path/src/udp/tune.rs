@@ -9,15 +9,17 @@ use std::time::Duration;
 pub struct Tuning {
     /// The protocol's numbers.
     pub params: Params,
-    /// Bytes asked for as receive buffer of the socket, which all peers share; the system may grant less
-    /// (`net.core.rmem_max`).
+    /// Bytes asked for as receive buffer of the socket, which all peers share; the system may grant
+    /// less (`net.core.rmem_max`).
     pub receive_buffer: usize,
     /// Smallest and largest window of one peer, whatever the system grants.
     pub window: (u64, u64),
-    /// Most bytes handed to the system in one call: a packet of the network layer is at most 64 KB, and one that is
-    /// longer than a shaped link takes at once (56 KB in the host lab) is cut up by the host's processors.
+    /// Most bytes handed to the system in one call: a packet of the network layer is at most 64 KB,
+    /// and one that is longer than a shaped link takes at once (56 KB in the host lab) is cut up by
+    /// the host's processors.
     pub batch: usize,
-    /// Time between two tries to send what the socket had no room for: a datagram of 1500 bytes at 1 Gb/s takes 12 us.
+    /// Time between two tries to send what the socket had no room for: a datagram of 1500 bytes at
+    /// 1 Gb/s takes 12 us.
     pub retry: Duration,
     /// Calls for receiving before it is the turn of sending.
     pub turns: u32,

@@ -1,6 +1,7 @@
 //! The conformance suite of [`Path`]: what every path must do, written once.
 //!
-//! A path joins by implementing [`Fixture`] and naming itself in `conformance!` of `tests/conformance.rs`.
+//! A path joins by implementing [`Fixture`] and naming itself in `conformance!` of
+//! `tests/conformance.rs`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -35,7 +36,8 @@ pub struct Came {
     pub body: Vec<u8>,
 }
 
-/// A frame whose body is on its way: sender, header, landing, and the memory behind a landing with gaps.
+/// A frame whose body is on its way: sender, header, landing, and the memory behind a landing with
+/// gaps.
 type Airborne = (u32, Header, Buf, Buf);
 
 /// Records everything a path brings, and checks what can be checked at once.
@@ -163,7 +165,8 @@ impl<P: Path> World<P> {
         }
     }
 
-    /// Polls until `who` has `n` frames, everything queued was sent, and checks that nothing else happened.
+    /// Polls until `who` has `n` frames, everything queued was sent, and checks that nothing else
+    /// happened.
     pub fn settle(&mut self, who: usize, n: usize) {
         self.until("frames come and leave", |w| {
             w.seen[who].came.len() >= n
@@ -209,8 +212,8 @@ pub fn head(kind: Kind, tag: i32, len: u64) -> Header {
     }
 }
 
-/// Bytes of message `tag`, such that no two messages and no two places look alike. Now and then they look like the
-/// beginning of a frame.
+/// Bytes of message `tag`, such that no two messages and no two places look alike. Now and then
+/// they look like the beginning of a frame.
 pub fn bytes(tag: i32, len: usize) -> Vec<u8> {
     let mut rng = Rng::new(tag as u64 * 7919 + 1);
     let mut out = Vec::with_capacity(len + 8);

@@ -36,7 +36,8 @@ fn a_connection_that_is_closed_again_and_again_loses_nothing() {
     assert!(cuts > 20, "only {cuts} cuts");
 }
 
-/// `ss -K` takes the connections of this process to a port away, as a firewall or a failing card would: with a reset.
+/// `ss -K` takes the connections of this process to a port away, as a firewall or a failing card
+/// would: with a reset.
 fn reset(address: &str) -> bool {
     let port = address.rsplit(':').next().unwrap_or_default();
     let done = Command::new("ss")

@@ -1,9 +1,10 @@
-//! The TCP path against strangers, liars and broken connections, on real sockets of the loopback interface.
+//! The TCP path against strangers, liars and broken connections, on real sockets of the loopback
+//! interface.
 //!
-//! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached by giving `poll` a
-//! later `now`.
+//! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached
+//! by giving `poll` a later `now`.
 
-mod ahead;
+mod coalescing;
 #[path = "../common/mod.rs"]
 mod common;
 mod cuts;

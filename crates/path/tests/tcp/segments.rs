@@ -51,7 +51,8 @@ fn exchange(a: &mut TcpPath, b: &mut TcpPath, lengths: &[usize]) -> Vec<i32> {
     log.came.iter().map(|(tag, _)| *tag).collect()
 }
 
-/// Sends a message of each length, tagged with its place: long ones as data, small ones as one frame.
+/// Sends a message of each length, tagged with its place: long ones as data, small ones as one
+/// frame.
 fn send_all(path: &mut TcpPath, lengths: &[usize]) {
     for (tag, len) in lengths.iter().enumerate() {
         let buf = filled(&body(tag as i32, *len));
@@ -111,7 +112,8 @@ fn a_goodbye_does_not_pass() {
     assert!(log.came.len() == 1 && log.came[0].1 == bytes);
 }
 
-/// Serves as the event thread does while an operation goes on: arms, sleeps, looks at what is ready, and at nothing else.
+/// Serves as the event thread does while an operation goes on: arms, sleeps, looks at what is
+/// ready, and at nothing else.
 fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) -> bool) {
     use kw_sys::poller::{Interest, Poller};
     let mut outer = Poller::new().unwrap();

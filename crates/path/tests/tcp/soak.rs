@@ -1,5 +1,6 @@
-//! Two ranks send each other messages of all sizes while somebody does harm: every byte comes once, what must keep its order keeps it, and
-//! nothing reads or writes a payload's memory after its owner was told.
+//! Two ranks send each other messages of all sizes while somebody does harm: every byte comes once,
+//! what must keep its order keeps it, and nothing reads or writes a payload's memory after its
+//! owner was told.
 
 use super::*;
 use kw_path::tcp::Tuning;
@@ -91,7 +92,8 @@ impl Soak {
         }
     }
 
-    /// Both ranks send each other all messages, while `harm` gets a number now and then; both at the end.
+    /// Both ranks send each other all messages, while `harm` gets a number now and then; both at
+    /// the end.
     pub fn run(&self, seed: u64, mut harm: impl FnMut(&mut [Side; 2], u64)) -> [Side; 2] {
         println!("seed {seed}");
         let mut dice = Dice(seed);

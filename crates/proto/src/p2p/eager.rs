@@ -112,7 +112,7 @@ impl<B: Memory> Machine<B> {
             Kind::Go => self.on_peer_flow(from, false),
             Kind::Waits => self.on_waits(from),
             Kind::Left => self.on_left_job(from),
-            Kind::Bye | Kind::Written | Kind::More => Ok(()),
+            Kind::Bye | Kind::More => Ok(()),
             // A path's own: it hands none on.
             Kind::Striped | Kind::Piece | Kind::Taken => Ok(()),
         }

@@ -15,7 +15,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be acknowledged at once. Not part of a [`Header`].
 pub const AHEAD: u8 = 1;
@@ -56,27 +56,24 @@ pub enum Kind {
     CancelAck = 11,
     /// The rank will send nothing more (MPI_Finalize).
     Bye = 12,
-    /// The payload of an announced receive was put into place by the sender. As `Write`, without a body. Kept for paths
-    /// that can write into a peer's memory; this version sends none, and ignores it.
-    Written = 13,
     /// The payload of the frame that was interrupted goes on. For paths that let small frames through between the segments of
     /// a long payload; never handed on.
-    More = 14,
+    More = 13,
     /// The sender of this frame keeps enough messages that came before their receives: send no more of the messages that it has not asked for.
-    Hold = 15,
+    Hold = 14,
     /// Takes `Hold` back.
-    Go = 16,
+    Go = 15,
     /// The payload of a frame comes in pieces, over several connections. `token`: its number; body: the frame's header. For paths that have
     /// several connections to a peer (see [`crate::stripe`]); never handed on, like the two below.
-    Striped = 17,
+    Striped = 16,
     /// A piece of such a payload. `token`: its number; `aux`: offset of the first byte; `len`: bytes.
-    Piece = 18,
+    Piece = 17,
     /// All pieces of a payload are in place. `token`: its number.
-    Taken = 19,
+    Taken = 18,
     /// The sender of this frame waits for the receiver, and wants to be answered `Left` as soon as that one is in MPI_Finalize.
-    Waits = 20,
+    Waits = 19,
     /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it receives nothing more.
-    Left = 21,
+    Left = 20,
 }
 
 impl Kind {
@@ -84,9 +81,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 21] = [
+        const ALL: [Kind; 20] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, Written, More, Hold, Go, Striped, Piece, Taken, Waits, Left,
+            Bye, More, Hold, Go, Striped, Piece, Taken, Waits, Left,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }

@@ -11,8 +11,8 @@ fn named() -> impl Strategy<Value = Layout> {
     (0..basic::NAMED.len()).prop_map(|i| Layout::named(&basic::NAMED[i]))
 }
 
-/// Layouts of all kinds. Elements of a few of them overlap: a structure takes its extent from the members that were
-/// resized, and its other members may lie outside.
+/// Layouts of all kinds. Elements of a few of them overlap: a structure takes its extent from the
+/// members that were resized, and its other members may lie outside.
 fn layout() -> impl Strategy<Value = Layout> {
     named().prop_recursive(3, 8, 2, |inner| {
         prop_oneof![
@@ -105,8 +105,9 @@ fn positions(layout: &Layout, count: u64) -> Vec<usize> {
 
 /// What writing `data` to the positions `at` makes of `memory`.
 ///
-/// A byte that `at` names more than once ends with one of the values written to it; which one is not defined (to receive
-/// so is erroneous: MPI 5.0, 5.1.11), thus it is the one that is in `after`, if that is one of them.
+/// A byte that `at` names more than once ends with one of the values written to it; which one is
+/// not defined (to receive so is erroneous: MPI 5.0, 5.1.11), thus it is the one that is in
+/// `after`, if that is one of them.
 fn written(mut memory: Vec<u8>, at: &[usize], data: &[u8], after: &[u8]) -> Vec<u8> {
     let mut seen = vec![false; memory.len()];
     for (&p, &value) in at.iter().zip(data) {
@@ -193,8 +194,8 @@ proptest! {
     }
 }
 
-/// Records shorter than their data, whose members are copied one after the other through all records: of a byte in two
-/// records, it is not the last record's value that remains.
+/// Records shorter than their data, whose members are copied one after the other through all
+/// records: of a byte in two records, it is not the last record's value that remains.
 #[test]
 fn overlapping_records_read_exactly_and_keep_a_written_value() {
     let short = Layout::named(basic::by_handle(0x208).unwrap());

@@ -1,7 +1,8 @@
 //! The part of the PMIx ABI that a client needs: layouts, types, keys and status codes.
 //!
-//! Source: the PMIx Standard (versions 4 and 5 agree in all of this) and the public `pmix_common.h`; sizes and offsets are checked
-//! below against what its C declarations give on a 64-bit machine.
+//! Source: the PMIx Standard (versions 4 and 5 agree in all of this) and the public
+//! `pmix_common.h`; sizes and offsets are checked below against what its C declarations give on a
+//! 64-bit machine.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 

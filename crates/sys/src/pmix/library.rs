@@ -1,8 +1,8 @@
 //! Which `libpmix.so.2` is used, and its calls.
 //!
-//! In this order: the file that the user names; the file that the launcher itself runs on, which is seen in the memory maps of our
-//! parent processes (it speaks the launcher's dialect for sure); what the loader finds under the name. The file stays open until the
-//! process ends.
+//! In this order: the file that the user names; the file that the launcher itself runs on, which is
+//! seen in the memory maps of our parent processes (it speaks the launcher's dialect for sure);
+//! what the loader finds under the name. The file stays open until the process ends.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 

@@ -1,7 +1,8 @@
-//! A process's conversation with a PMIx server, through the library that is found at run time (`library`).
+//! A process's conversation with a PMIx server, through the library that is found at run time
+//! (`library`).
 //!
-//! One [`Pmix`] a process: the library itself keeps one state for the whole process. Calls block. What the server says may be
-//! anything: a value of another type than expected is no value.
+//! One [`Pmix`] a process: the library itself keeps one state for the whole process. Calls block.
+//! What the server says may be anything: a value of another type than expected is no value.
 
 mod abi;
 mod library;
@@ -99,10 +100,12 @@ impl Pmix {
         self.read(rank, key, &[], number).ok()?.flatten()
     }
 
-    /// The ranks of each host of the job, host by host; a question for each host, not for each rank.
+    /// The ranks of each host of the job, host by host; a question for each host, not for each
+    /// rank.
     pub fn hosts(&self) -> Option<Vec<Vec<u32>>> {
         let mut list = ptr::null_mut::<c_char>();
-        // SAFETY: the name of our job ends with NUL; the library sets `list` to a text that is ours to free.
+        // SAFETY: the name of our job ends with NUL; the library sets `list` to a text that is ours
+        // to free.
         let status = unsafe { (self.calls.nodes?)(self.me.space.as_ptr(), &mut list) };
         if status != abi::SUCCESS || list.is_null() {
             return None;
@@ -120,7 +123,8 @@ impl Pmix {
         let host = CString::new(host).ok()?;
         let (mut at, mut count) = (ptr::null_mut::<Proc>(), 0usize);
         let space = self.me.space.as_ptr();
-        // SAFETY: both texts end with NUL; the library sets an array of `count` processes that is ours to free.
+        // SAFETY: both texts end with NUL; the library sets an array of `count` processes that is
+        // ours to free.
         let status = unsafe { (self.calls.peers?)(host.as_ptr(), space, &mut at, &mut count) };
         if status != abi::SUCCESS || at.is_null() {
             return None;
@@ -145,7 +149,8 @@ impl Pmix {
             at: bytes.as_ptr() as *mut c_char,
             size: bytes.len(),
         };
-        // SAFETY: the key ends with NUL; the library copies the value, whose bytes are ours until it returns.
+        // SAFETY: the key ends with NUL; the library copies the value, whose bytes are ours until
+        // it returns.
         self.check(unsafe { (self.calls.put)(abi::SCOPE_GLOBAL, key.as_ptr(), &mut value) })
     }
 
@@ -182,8 +187,8 @@ impl Pmix {
             info_count: 0,
         };
         let mut space = proc(0).space;
-        // SAFETY: no infos, one application whose texts and null-ended list are ours until the call returns; the name of the new
-        // job has room for the longest there is.
+        // SAFETY: no infos, one application whose texts and null-ended list are ours until the call
+        // returns; the name of the new job has room for the longest there is.
         self.check(unsafe { (self.calls.spawn)(ptr::null(), 0, &app, 1, space.as_mut_ptr()) })
     }
 
@@ -203,8 +208,8 @@ impl Pmix {
     /// From now on this process ends, with a sentence, when the server is gone.
     pub fn end_with_server(&self) -> Result<(), Failure> {
         let mut code = abi::ERR_LOST_CONNECTION;
-        // SAFETY: one code lies behind the pointer, `on_loss` has the type of a handler and needs no data; without a callback
-        // the call blocks until the handler is registered.
+        // SAFETY: one code lies behind the pointer, `on_loss` has the type of a handler and needs
+        // no data; without a callback the call blocks until the handler is registered.
         let status = unsafe {
             (self.calls.register)(
                 &mut code,
@@ -244,7 +249,8 @@ impl Pmix {
         some.filter_map(named).collect()
     }
 
-    /// Asks the server; the answer is read by `read`, and freed except for the array of infos itself.
+    /// Asks the server; the answer is read by `read`, and freed except for the array of infos
+    /// itself.
     fn ask<T>(&self, what: &CStr, which: &mut [Info], read: impl Fn(&Value) -> T) -> Option<T> {
         let mut keys = [what.as_ptr() as *mut c_char, ptr::null_mut()];
         let mut query = Query {
@@ -257,7 +263,8 @@ impl Pmix {
             count: which.len(),
         };
         let (mut at, mut count) = (ptr::null_mut::<Info>(), 0usize);
-        // SAFETY: one query with a null-ended list of keys and `count` qualifiers, all ours until the call returns.
+        // SAFETY: one query with a null-ended list of keys and `count` qualifiers, all ours until
+        // the call returns.
         let status = unsafe { (self.calls.query)(&mut query, 1, &mut at, &mut count) };
         if status != abi::SUCCESS || at.is_null() || count == 0 {
             return None;
@@ -287,7 +294,8 @@ impl Pmix {
         } else {
             how.as_ptr()
         };
-        // SAFETY: all pointers are ours and live until the call returns; it sets `at` only when it succeeds.
+        // SAFETY: all pointers are ours and live until the call returns; it sets `at` only when it
+        // succeeds.
         let status = unsafe { (self.calls.get)(&who, key.as_ptr(), infos, how.len(), &mut at) };
         if status == abi::ERR_NOT_FOUND {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! How many calls and runs a copy takes, and that every byte lands where it belongs; all within this process.
+//! How many calls and runs a copy takes, and that every byte lands where it belongs; all within
+//! this process.
 
 use super::*;
 use kw_types::layout::{Layout, basic};
@@ -26,48 +27,36 @@ fn all_of(buf: &Buf) -> Vec<u8> {
     bytes
 }
 
-/// Copies so many bytes in a way that counts; returns calls and runs.
-fn counted(way: Way, other: &Buf, buf: &Buf, len: u64) -> (usize, usize) {
+/// Fetches so many bytes in a way that counts; returns calls and runs.
+fn counted(other: &Buf, buf: &Buf, len: u64) -> (usize, usize) {
     let (mut calls, mut runs) = (0, 0);
     let address = other.addr().bits() as u64;
     let call: Call = &mut |there, iov, bytes| {
         (calls, runs) = (calls + 1, runs + iov.len());
-        once(way, pid(), there, iov, bytes)
+        once(pid(), there, iov, bytes)
     };
-    copy_by(call, way, address, buf, 0, len).unwrap();
+    fetch_by(call, address, buf, 0, len).unwrap();
     (calls, runs)
 }
 
 #[test]
 fn short_runs_are_not_named_to_the_kernel() {
     let len = 3 * PIECE + 5;
-    for way in [Way::Fetch, Way::Put] {
-        let (_memory, scattered, row) = blocks(1, len);
-        let (from, to) = match way {
-            Way::Fetch => (&row, &scattered),
-            Way::Put => (&scattered, &row),
-        };
-        from.write(0, &numbered(len));
-        // The last five runs fit into a call of their own.
-        assert_eq!(counted(way, &row, &scattered, len), (4, 3 + 5));
-        assert_eq!(all_of(to), numbered(len));
-    }
+    let (_memory, scattered, row) = blocks(1, len);
+    row.write(0, &numbered(len));
+    // The last five runs fit into a call of their own.
+    assert_eq!(counted(&row, &scattered, len), (4, 3 + 5));
+    assert_eq!(all_of(&scattered), numbered(len));
 }
 
 #[test]
 fn long_runs_go_as_they_are() {
     let (run, count) = (4096, 3 * PIECE / 4096);
-    for way in [Way::Fetch, Way::Put] {
-        let (_memory, scattered, row) = blocks(run, count);
-        let (from, to) = match way {
-            Way::Fetch => (&row, &scattered),
-            Way::Put => (&scattered, &row),
-        };
-        from.write(0, &numbered(run * count));
-        let seen = counted(way, &row, &scattered, run * count);
-        assert_eq!(seen, (3, count as usize));
-        assert_eq!(all_of(to), numbered(run * count));
-    }
+    let (_memory, scattered, row) = blocks(run, count);
+    row.write(0, &numbered(run * count));
+    let seen = counted(&row, &scattered, run * count);
+    assert_eq!(seen, (3, count as usize));
+    assert_eq!(all_of(&scattered), numbered(run * count));
 }
 
 #[test]
@@ -75,7 +64,7 @@ fn a_row_of_bytes_takes_one_call() {
     let (_memory, _, row) = blocks(1, 5 * PIECE);
     let into = Buf::alloc(row.len() as usize);
     row.write(0, &numbered(row.len()));
-    assert_eq!(counted(Way::Fetch, &row, &into, row.len()), (1, 1));
+    assert_eq!(counted(&row, &into, row.len()), (1, 1));
     assert_eq!(all_of(&into), numbered(row.len()));
 }
 
@@ -88,9 +77,9 @@ fn a_call_that_moves_less_is_gone_on_with() {
     let call: Call = &mut |there, iov, bytes| {
         let mut iov = [iov[0]];
         iov[0].iov_len = iov[0].iov_len.min(7777);
-        once(Way::Fetch, pid(), there, &iov, bytes.min(iov[0].iov_len))
+        once(pid(), there, &iov, bytes.min(iov[0].iov_len))
     };
-    copy_by(call, Way::Fetch, address, &scattered, 0, len).unwrap();
+    fetch_by(call, address, &scattered, 0, len).unwrap();
     assert_eq!(all_of(&scattered), numbered(len));
 }
 
@@ -98,7 +87,7 @@ fn a_call_that_moves_less_is_gone_on_with() {
 fn a_buffer_that_is_too_short_is_an_error() {
     let (_memory, scattered, row) = blocks(1, 10);
     let address = row.addr().bits() as u64;
-    let call: Call = &mut |there, iov, bytes| once(Way::Fetch, pid(), there, iov, bytes);
-    let seen = copy_by(call, Way::Fetch, address, &scattered, 10, 1);
+    let call: Call = &mut |there, iov, bytes| once(pid(), there, iov, bytes);
+    let seen = fetch_by(call, address, &scattered, 10, 1);
     assert_eq!(seen, Err(libc::EFAULT));
 }

@@ -1,5 +1,5 @@
-//! C's `long double` on x86-64: the x87's 80-bit format in 16 bytes. Rust has no such type, so the processor's own
-//! instructions do the arithmetic.
+//! C's `long double` on x86-64: the x87's 80-bit format in 16 bytes. Rust has no such type, so the
+//! processor's own instructions do the arithmetic.
 
 use super::number::{Arith, Order};
 use std::arch::asm;
@@ -13,8 +13,8 @@ macro_rules! binary {
     ($name:ident, $instruction:literal) => {
         fn $name(self, o: Self) -> Self {
             let mut r = self;
-            // SAFETY: loads and stores ten bytes of the three values, and leaves the x87 stack as empty as it was; every
-            // register of it is declared.
+            // SAFETY: loads and stores ten bytes of the three values, and leaves the x87 stack as
+            // empty as it was; every register of it is declared.
             unsafe {
                 asm!(
                     "fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", $instruction, "fstp tbyte ptr [{r}]",
@@ -38,8 +38,8 @@ impl Arith for Extended {
 impl Order for Extended {
     fn less(self, o: Self) -> bool {
         let yes: u8;
-        // SAFETY: loads ten bytes of the two values, and leaves the x87 stack as empty as it was; every register of it is
-        // declared.
+        // SAFETY: loads ten bytes of the two values, and leaves the x87 stack as empty as it was;
+        // every register of it is declared.
         unsafe {
             asm!(
                 "fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fucomip st, st(1)", "fstp st(0)", "seta {yes}",

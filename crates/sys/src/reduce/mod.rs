@@ -1,8 +1,10 @@
-//! Reduction loops: every predefined operation on every representation it is defined for (MPI 5.0, 6.9.2 and 6.9.4).
+//! Reduction loops: every predefined operation on every representation it is defined for (MPI 5.0,
+//! 6.9.2 and 6.9.4).
 //!
-//! `b[i] = a[i] op b[i]`, or `c[i] = a[i] op b[i]`, in memory laid out as C has it, aligned or not. A [`Kernel`] is found once
-//! and run many times; the loops are plain enough for the compiler to vectorise. There are two for each operation because one
-//! whose result may lie where an operand lies is not.
+//! `b[i] = a[i] op b[i]`, or `c[i] = a[i] op b[i]`, in memory laid out as C has it, aligned or not.
+//! A [`Kernel`] is found once and run many times; the loops are plain enough for the compiler to
+//! vectorise. There are two for each operation because one whose result may lie where an operand
+//! lies is not.
 
 #[cfg(target_arch = "x86_64")]
 mod extended;
@@ -88,7 +90,8 @@ impl Kernel {
     /// `b[i] = a[i] op b[i]` for `count` elements. The two do not overlap unless they are the same.
     #[inline]
     pub fn run(self, a: Addr, b: Addr, count: u64) {
-        // SAFETY: the addresses promise `count` elements of the representation the kernel was found for.
+        // SAFETY: the addresses promise `count` elements of the representation the kernel was found
+        // for.
         unsafe { (self.run)(a.bits() as *const u8, b.bits() as *mut u8, count as usize) }
     }
 

@@ -1,4 +1,5 @@
-//! What the loops know of numbers: arithmetic, order, bits and truth, and the operations made of them.
+//! What the loops know of numbers: arithmetic, order, bits and truth, and the operations made of
+//! them.
 
 /// Addition, subtraction and multiplication; integers wrap.
 pub trait Arith: Copy {

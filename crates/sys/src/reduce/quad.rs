@@ -37,7 +37,8 @@ impl Quad {
         }
     }
 
-    /// Rounds `mantissa * 2^-3`, which belongs to `exponent`; its lowest bit stands for all that was cut off.
+    /// Rounds `mantissa * 2^-3`, which belongs to `exponent`; its lowest bit stands for all that
+    /// was cut off.
     fn round(sign: u128, mut exponent: i32, mut mantissa: u128) -> Quad {
         if mantissa == 0 {
             return Quad(sign);
@@ -179,7 +180,8 @@ mod tests {
         Quad(sign | (16383 + top as u128) << FRACTION | fraction)
     }
 
-    /// An `f64` as it stands, subnormal or not, scaled by a power of two into the same place of the wider format.
+    /// An `f64` as it stands, subnormal or not, scaled by a power of two into the same place of the
+    /// wider format.
     fn wide(x: f64) -> Quad {
         let bits = x.to_bits();
         let sign = (bits as u128 >> 63) << 127;

@@ -4,7 +4,8 @@ use super::*;
 use crate::buf::Buf;
 use proptest::prelude::*;
 
-/// What an operation makes of `a` and `b`: in place of `b` if that lies at an even address, else elsewhere.
+/// What an operation makes of `a` and `b`: in place of `b` if that lies at an even address, else
+/// elsewhere.
 fn run<T: Copy>(op: Op, basic: Basic, a: &[T], b: &[T], shift: usize) -> Vec<T> {
     let bytes = std::mem::size_of_val(a);
     let place = |shift: usize, data: &[T]| {

@@ -1,7 +1,7 @@
 //! The few calls of libhwloc 2 that tell the order of cores, found at run time.
 //!
-//! The library keeps one ABI for all of version 2 (`libhwloc.so.15`); another version is not used. The head of `struct
-//! hwloc_obj` is written out here as that ABI has it.
+//! The library keeps one ABI for all of version 2 (`libhwloc.so.15`); another version is not used.
+//! The head of `struct hwloc_obj` is written out here as that ABI has it.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -53,8 +53,8 @@ pub(super) fn threads() -> Option<Vec<Thread>> {
         return None;
     }
     let calls = open()?;
-    // SAFETY: the calls were found in libhwloc and have the types of its version 2, which is checked first; the topology
-    // lives from init to destroy, and objects are read only in between.
+    // SAFETY: the calls were found in libhwloc and have the types of its version 2, which is
+    // checked first; the topology lives from init to destroy, and objects are read only in between.
     unsafe {
         if (calls.version)() >> 16 != 2 {
             return None;
@@ -77,8 +77,8 @@ pub(super) fn threads() -> Option<Vec<Thread>> {
 /// `topology` is loaded and the calls are hwloc's.
 unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
     let mut threads = Vec::new();
-    // SAFETY: as the caller promises; hwloc answers null past the last object, and every object's parent is an object of
-    // the same topology or null.
+    // SAFETY: as the caller promises; hwloc answers null past the last object, and every object's
+    // parent is an object of the same topology or null.
     unsafe {
         let depth = (calls.type_depth)(topology, PU);
         for index in 0.. {
@@ -106,7 +106,8 @@ unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
 
 fn open() -> Option<Calls> {
     let library = dlopen::open(c"libhwloc.so.15").ok()?;
-    // SAFETY: each symbol has the type that hwloc's version 2 declares for it; the version is checked before any other call.
+    // SAFETY: each symbol has the type that hwloc's version 2 declares for it; the version is
+    // checked before any other call.
     unsafe {
         Some(Calls {
             version: library.symbol(c"hwloc_get_api_version")?,

@@ -297,8 +297,13 @@ impl Desk {
         }
         let number = short.berth.number;
         let [a, b] = short.buffers;
-        let lines = self.board.all_lines(number);
-        let areas = [a, b, lines, self.board.all(short.berth.areas, number)];
+        let lines = self.board.all_lines(number).addr();
+        let areas = [
+            a,
+            b,
+            lines,
+            self.board.all(short.berth.areas, number).addr(),
+        ];
         let at = |spot: Spot| areas[(spot.area & 3) as usize].offset(spot.by as i64);
         while let Some(step) = short.moves.get(short.pc) {
             let waits = match *step {

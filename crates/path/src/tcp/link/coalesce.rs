@@ -1,19 +1,25 @@
-//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes. Each frame in a packet of its own would cost
-//! both kernels more than the frame is worth, so within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
-//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement sends it.
+//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes.
+//! Each frame in a packet of its own would cost both kernels more than the frame is worth, so
+//! within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
+//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement
+//! sends it.
 //!
-//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a mark in the frames ([`AHEAD`]); usual acknowledgements ride on
-//! an answer or come 40 ms later. A peer that waits reads the packet that is on its way, and has the rest before its next look; one that does not read
-//! needs none. What waits is in the kernel, so the sender may compute, sleep or end. When it looks at what comes, all that waits is sent.
+//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a
+//! mark in the frames ([`AHEAD`]); usual acknowledgements ride on an answer or come 40 ms later. A
+//! peer that waits reads the packet that is on its way, and has the rest before its next look; one
+//! that does not read needs none. What waits is in the kernel, so the sender may compute, sleep or
+//! end. When it looks at what comes, all that waits is sent.
 //!
 //! ```text
-//!              more than `Tuning::ahead` short frames since the last look          it is sent: at once, and marked
-//!   Usual ----------------------------------------------------------------> Marked ---------------------------> Joining
-//!     ^                                                                        |                                   |
-//!     \----------------- a look at what comes; a long frame; a full socket ----<-----------------------------------/
+//!        more than `Tuning::coalesce_after` short frames       it is sent: at once,
+//!        since the last look                                    and marked
+//!   Off -----------------------------------------------> Marked ---------------------> On
+//!    ^                                                      |                           |
+//!    \------ a look at what comes; a long frame; a full socket ------------------------/
 //! ```
 //!
-//! The first marked frame goes at once: the peer must have read a mark before anything waits for it.
+//! The first marked frame goes at once: the peer must have read a mark before anything waits for
+//! it.
 
 use super::Link;
 use crate::tcp::Tuning;
@@ -21,20 +27,20 @@ use kw_proto::wire::{AHEAD, HEADER_LEN, Header};
 
 /// How a link sends short frames.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Pace {
+pub enum Coalescing {
     /// Each at once.
     #[default]
-    Usual,
-    /// Likewise, and the peer is told that more will follow.
+    Off,
+    /// Each at once, and the peer is told that more will follow.
     Marked,
     /// When the peer has acknowledged the one before.
-    Joining,
+    On,
 }
 
 /// What a link knows of its rank's hurry.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Coalescer {
-    pace: Pace,
+    state: Coalescing,
     /// Short frames since the rank looked at what comes.
     frames: u32,
     /// When it did, in looks.
@@ -44,49 +50,50 @@ pub struct Coalescer {
 impl Link {
     /// A frame with so many bytes of payload is to be sent, after so many looks of the rank.
     #[inline]
-    pub fn set_pace(&mut self, len: u64, looks: u64, tuning: &Tuning) {
-        let a = &mut self.ahead;
+    pub fn count_frame(&mut self, len: u64, looks: u64, tuning: &Tuning) {
+        let a = &mut self.coalescer;
         if len > tuning.send_joined as u64 || !self.stream.is_flushed() {
-            return self.send_each();
+            return self.stop_coalescing();
         }
         if a.look != looks {
             (a.look, a.frames) = (looks, 0);
         }
         a.frames += 1;
-        if a.frames > tuning.ahead && a.pace == Pace::Usual && self.near {
-            a.pace = Pace::Marked;
+        if a.frames > tuning.coalesce_after && a.state == Coalescing::Off && self.near {
+            a.state = Coalescing::Marked;
         }
     }
 
     /// A frame was sent. Whether those that follow are joined from now on, and were not before.
     #[inline]
-    pub fn joins_now(&mut self) -> bool {
-        if self.ahead.pace == Pace::Usual {
+    pub fn coalesces_now(&mut self) -> bool {
+        if self.coalescer.state == Coalescing::Off {
             return false;
         }
-        self.begin_joining()
+        self.begin_coalescing()
     }
 
     #[cold]
-    fn begin_joining(&mut self) -> bool {
+    fn begin_coalescing(&mut self) -> bool {
         if !self.stream.is_flushed() {
-            self.send_each();
+            self.stop_coalescing();
         }
-        let new = self.ahead.pace == Pace::Marked && self.sock.set_joining(true).is_ok();
+        let new =
+            self.coalescer.state == Coalescing::Marked && self.sock.set_coalescing(true).is_ok();
         if new {
-            self.ahead.pace = Pace::Joining;
+            self.coalescer.state = Coalescing::On;
         }
         new
     }
 
     /// Every frame is sent at once from now on, and what waits now.
     #[inline]
-    pub fn send_each(&mut self) {
-        self.ahead.frames = 0;
-        if self.ahead.pace != Pace::Usual {
+    pub fn stop_coalescing(&mut self) {
+        self.coalescer.frames = 0;
+        if self.coalescer.state != Coalescing::Off {
             // A socket that refuses has ended.
-            let _ = self.sock.set_joining(false);
-            self.ahead.pace = Pace::Usual;
+            let _ = self.sock.set_coalescing(false);
+            self.coalescer.state = Coalescing::Off;
         }
     }
 
@@ -94,7 +101,7 @@ impl Link {
     #[inline]
     pub fn lead(&self, head: &Header) -> [u8; HEADER_LEN] {
         let mut bytes = head.encode();
-        if self.ahead.pace != Pace::Usual {
+        if self.coalescer.state != Coalescing::Off {
             bytes[1] |= AHEAD;
         }
         bytes
@@ -174,8 +181,8 @@ mod tests {
                 Event::Long => self.send(self.tuning.send_joined as u64 + 1),
                 Event::Look => {
                     self.lists.looked();
-                    for _ in self.lists.joining.take() {
-                        self.link.send_each();
+                    for _ in self.lists.coalescing.take() {
+                        self.link.stop_coalescing();
                     }
                 }
                 Event::Full => {
@@ -187,72 +194,72 @@ mod tests {
             }
         }
 
-        /// A rank whose link has that pace.
-        fn at(pace: Pace) -> Rank {
+        /// A rank whose link has that state.
+        fn at(state: Coalescing) -> Rank {
             let mut rank = Rank::new();
-            for _ in 0..rank.tuning.ahead {
+            for _ in 0..rank.tuning.coalesce_after {
                 rank.on(Event::Short);
             }
-            match pace {
-                Pace::Usual => {}
-                Pace::Marked => rank.link.set_pace(8, 0, &rank.tuning),
-                Pace::Joining => rank.on(Event::Short),
+            match state {
+                Coalescing::Off => {}
+                Coalescing::Marked => rank.link.count_frame(8, 0, &rank.tuning),
+                Coalescing::On => rank.on(Event::Short),
             }
-            assert_eq!(rank.link.ahead.pace, pace);
+            assert_eq!(rank.link.coalescer.state, state);
             rank
         }
     }
 
     #[test]
     fn every_event_in_every_pace() {
-        use {Event::*, Pace::*};
+        use {Coalescing::*, Event::*};
         let table = [
-            (Usual, Short, Joining),
-            (Usual, Long, Usual),
-            (Usual, Look, Usual),
-            (Usual, Full, Usual),
-            (Marked, Short, Joining),
-            (Marked, Long, Usual),
-            (Marked, Full, Usual),
-            (Joining, Short, Joining),
-            (Joining, Long, Usual),
-            (Joining, Look, Usual),
-            (Joining, Full, Usual),
+            (Off, Short, On),
+            (Off, Long, Off),
+            (Off, Look, Off),
+            (Off, Full, Off),
+            (Marked, Short, On),
+            (Marked, Long, Off),
+            (Marked, Full, Off),
+            (On, Short, On),
+            (On, Long, Off),
+            (On, Look, Off),
+            (On, Full, Off),
         ];
-        for (pace, event, next) in table {
-            let mut rank = Rank::at(pace);
+        for (state, event, next) in table {
+            let mut rank = Rank::at(state);
             rank.on(event);
-            assert_eq!(rank.link.ahead.pace, next, "{pace:?}, {event:?}");
+            assert_eq!(rank.link.coalescer.state, next, "{state:?}, {event:?}");
         }
     }
 
     #[test]
     fn a_look_begins_the_count_anew_and_other_networks_join_nothing() {
-        let mut rank = Rank::at(Pace::Usual);
+        let mut rank = Rank::at(Coalescing::Off);
         rank.on(Event::Look);
         rank.on(Event::Short);
-        assert_eq!(rank.link.ahead.pace, Pace::Usual);
-        let mut rank = Rank::at(Pace::Usual);
+        assert_eq!(rank.link.coalescer.state, Coalescing::Off);
+        let mut rank = Rank::at(Coalescing::Off);
         rank.link.near = false;
         rank.on(Event::Short);
-        assert_eq!(rank.link.ahead.pace, Pace::Usual);
+        assert_eq!(rank.link.coalescer.state, Coalescing::Off);
     }
 
     #[test]
     fn no_frame_waits_for_one_without_a_mark() {
-        let rank = Rank::at(Pace::Joining);
+        let rank = Rank::at(Coalescing::On);
         let mut bytes = [0; 1 << 12];
         let mut n = 0;
         let frame = HEADER_LEN + 8;
-        let all = frame * (rank.tuning.ahead as usize + 1);
+        let all = frame * (rank.tuning.coalesce_after as usize + 1);
         while n < all {
             if let Got::Bytes(more) = rank.far.recv(&mut bytes[n..]).unwrap() {
                 n += more;
             }
         }
         let mut marks = bytes[..all].chunks(frame).map(|f| f[1]);
-        let unmarked = marks.clone().take(rank.tuning.ahead as usize);
-        assert!(unmarked.eq(std::iter::repeat_n(0, rank.tuning.ahead as usize)));
+        let unmarked = marks.clone().take(rank.tuning.coalesce_after as usize);
+        assert!(unmarked.eq(std::iter::repeat_n(0, rank.tuning.coalesce_after as usize)));
         assert_eq!(marks.next_back(), Some(AHEAD));
     }
 }

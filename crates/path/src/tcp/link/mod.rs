@@ -1,11 +1,11 @@
 //! One connection in use: bytes out, bytes in.
 
 use super::Tuning;
+use super::bulk_detector::BulkDetector;
 use super::disconnect::End;
 use super::reader::Turn;
 use super::stream::{Broken, Stream};
 use super::stripe::Stripes;
-use super::traffic::TrafficMix;
 use super::unacked::Unacked;
 use crate::contract::Inbound;
 use kw_base::Peer;
@@ -25,8 +25,8 @@ use coalesce::Coalescer;
 pub enum Watch {
     /// Nothing, or what it has told already.
     Nothing,
-    /// The first thing that happens: a connection that is read directly needs the poller only for a sleep, and one that it watches
-    /// costs the kernel 0.3 us for each packet.
+    /// The first thing that happens: a connection that is read directly needs the poller only for a
+    /// sleep, and one that it watches costs the kernel 0.3 us for each packet.
     Once(Interest),
     /// Everything.
     Always(Interest),
@@ -38,10 +38,11 @@ pub struct Link {
     sock: Sock,
     stream: Stream,
     /// Short frames of a rank that runs ahead are joined.
-    ahead: Coalescer,
+    coalescer: Coalescer,
     /// What we send over it, where it leaves the machine.
-    leaves: TrafficMix,
-    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may hold what it likes.
+    outgoing: BulkDetector,
+    /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may
+    /// hold what it likes.
     near: bool,
     /// What the poller watches.
     watch: Watch,
@@ -71,8 +72,8 @@ impl Link {
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,
-            ahead: Coalescer::default(),
-            leaves: TrafficMix::default(),
+            coalescer: Coalescer::default(),
+            outgoing: BulkDetector::default(),
             near,
             watch: Watch::Nothing,
             used: 0,
@@ -101,7 +102,8 @@ impl Link {
         self.stream
     }
 
-    /// Has the poller watch the connection under this number. A descriptor of ours that is registered can be changed.
+    /// Has the poller watch the connection under this number. A descriptor of ours that is
+    /// registered can be changed.
     pub fn be_watched(&mut self, poller: &Poller, number: u64, watch: Watch) -> io::Result<()> {
         if watch == self.watch {
             return Ok(());
@@ -157,8 +159,9 @@ impl Link {
         })
     }
 
-    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its end; with zero, as soon as anything has
-    /// come. More than the rest is never waited for: nothing else is certain to come.
+    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its
+    /// end; with zero, as soon as anything has come. More than the rest is never waited for:
+    /// nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.stream.reader().awaited();
         self.sock.wake_at(rest.min(most as u64) as u32);
@@ -166,13 +169,13 @@ impl Link {
 
     /// Whether nothing is under way, as far as this side knows.
     pub fn is_idle(&self) -> bool {
-        self.stream.is_flushed() && !self.owes() && self.stream.is_between_frames()
+        self.stream.is_flushed() && !self.awaits_ack() && self.stream.is_between_frames()
     }
 
     /// Whether somebody waits for an acknowledgement of the peer's kernel.
     #[inline]
-    pub fn owes(&self) -> bool {
-        self.stream.unacked().owes()
+    pub fn awaits_ack(&self) -> bool {
+        self.stream.unacked().awaits_ack()
     }
 
     /// What is kept until it is acknowledged, and the socket that knows what is.
@@ -181,12 +184,14 @@ impl Link {
         (self.stream.unacked_mut(), &self.sock)
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
+    /// ours.
     pub fn is_acknowledged(&mut self) -> bool {
         self.stream.unacked_mut().is_acknowledged(&self.sock)
     }
 
-    /// What is under way in pieces, if anything ever was, and how much of the stream has been handed over.
+    /// What is under way in pieces, if anything ever was, and how much of the stream has been
+    /// handed over.
     pub fn stripes(&mut self) -> Option<(&mut Stripes, u64)> {
         let sent = self.stream.unacked().sent();
         self.stream.stripes().map(|s| (s, sent))

@@ -1,4 +1,5 @@
-//! The sending half of a connection: frames, what was queued, and what the last connection may not have brought.
+//! The sending half of a connection: frames, what was queued, and what the last connection may not
+//! have brought.
 
 use super::Link;
 use crate::contract::{Body, Inbound, Sent};
@@ -14,8 +15,9 @@ const JOIN_ROOM: usize = 4 << 10;
 const SMALL_JOIN: usize = 224;
 
 impl Link {
-    /// Sends one frame, or as much of it as goes, and queues the rest. An error ends the connection; of a link that can have another
-    /// one the reading side finds out, after all that came before the end.
+    /// Sends one frame, or as much of it as goes, and queues the rest. An error ends the
+    /// connection; of a link that can have another one the reading side finds out, after all that
+    /// came before the end.
     #[inline]
     pub fn send(
         &mut self,
@@ -25,11 +27,11 @@ impl Link {
         tuning: &Tuning,
     ) -> io::Result<Sent> {
         if !self.stream.is_flushed() {
-            self.note_mix(head, &body, tuning);
+            self.note_traffic(head, &body, tuning);
             return Ok(self.stream.queue(head, body, 0, cookie));
         }
         if self.may_wait(&body, tuning) {
-            self.note_mix(head, &body, tuning);
+            self.note_traffic(head, &body, tuning);
         }
         if self.stream.outbox().first_segment(head.kind, body.len()) < body.len() {
             return self.send_segments(head, body, cookie, tuning);
@@ -59,7 +61,7 @@ impl Link {
         cookie: u64,
         tuning: &Tuning,
     ) -> io::Result<Sent> {
-        self.note_mix(head, &body, tuning);
+        self.note_traffic(head, &body, tuning);
         let mut sent = self.stream.queue(head, body, 0, cookie);
         let went = self
             .stream
@@ -80,23 +82,24 @@ impl Link {
         !self.near && kept > tuning.part as u64 && body.len() <= COPIED
     }
 
-    /// Notes what is to be sent, behind what is queued or in the kernel, and says what the kernel may hold from now on.
+    /// Notes what is to be sent, behind what is queued or in the kernel, and says what the kernel
+    /// may hold from now on.
     #[cold]
-    fn note_mix(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
+    fn note_traffic(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
         if self.near {
             return;
         }
-        let before = self.leaves.part(tuning);
+        let before = self.outgoing.part(tuning);
         if self.stream.outbox().first_segment(head.kind, body.len()) < body.len() {
-            self.leaves.payload();
+            self.outgoing.payload();
         } else if body.len() <= COPIED {
             let many = |n: u32| n >= tuning.part / 2;
             let waits = self.may_wait(body, tuning) && self.sock.unsent().is_ok_and(many);
             if waits || self.stream.outbox().has_payload() {
-                self.leaves.short_frame();
+                self.outgoing.short_frame();
             }
         }
-        let most = self.leaves.part(tuning);
+        let most = self.outgoing.part(tuning);
         if most != before {
             // As in `new`.
             let _ = self.sock.limit_unsent(most);
@@ -134,7 +137,8 @@ impl Link {
             len if len <= SMALL_JOIN => self.join::<{ HEADER_LEN + SMALL_JOIN }>(head, len, fill),
             len if len <= JOIN_ROOM => self.join::<{ HEADER_LEN + JOIN_ROOM }>(head, len, fill),
             _ => {
-                // Protocol bodies are a few bytes; a long one is rare enough for a piece of memory of its own.
+                // Protocol bodies are a few bytes; a long one is rare enough for a piece of memory
+                // of its own.
                 let mut joined = vec![0; HEADER_LEN + len];
                 joined[..HEADER_LEN].copy_from_slice(&self.lead(head));
                 fill(&mut joined[HEADER_LEN..]);

@@ -181,7 +181,8 @@ impl Side {
     }
 }
 
-/// Reads a stream that comes in these pieces; payloads are received in place or, `scattered`, through the buffer.
+/// Reads a stream that comes in these pieces; payloads are received in place or, `scattered`,
+/// through the buffer.
 fn read(pieces: impl IntoIterator<Item = Vec<u8>>, scattered: bool, how: &str) {
     let (bytes, told) = stream();
     let mut side = Side::new();

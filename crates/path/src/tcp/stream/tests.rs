@@ -117,7 +117,7 @@ fn what_one_side_queues_the_other_reads_however_little_the_socket_takes() {
             "room {room}: {:?}",
             log.tags
         );
-        assert!(to.is_between_frames() && from.unacked().owes());
+        assert!(to.is_between_frames() && from.unacked().awaits_ack());
         // Two are longer than what is copied; nobody has acknowledged them.
         assert_eq!(told.sent, [2], "room {room}");
     }

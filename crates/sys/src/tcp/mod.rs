@@ -1,24 +1,25 @@
-//! Non-blocking TCP sockets that send from and receive into message buffers without a copy in between.
+//! Non-blocking TCP sockets that send from and receive into message buffers without a copy in
+//! between.
 //!
-//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a value, not an error.
+//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a
+//! value, not an error. The system is asked through `rustix`; through `libc` only where that has no
+//! such call: memory that a [`Buf`] names by address, and what Linux alone tells of a connection.
 
 use crate::buf::Buf;
 use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use rustix::io::Errno;
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt,
+};
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Most pieces of memory that one system call gathers or scatters.
-const MAX_RUNS: usize = 64;
-/// How much of a buffer in pieces one system call covers.
-const RUN_WINDOW: u64 = 256 << 10;
-/// How much of a buffer in pieces is looked at to judge the rest.
-const PROBE: u64 = 16 << 10;
-/// Pieces shorter than this on average are packed: the kernel's work for a piece exceeds a copy.
-const SMALL_RUN: u64 = 512;
+mod runs;
+
+use runs::{Runs, fits};
+
 /// How much is packed for one system call.
 const PACK_WINDOW: u64 = 64 << 10;
 
@@ -97,17 +98,19 @@ fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a timer between any two packets of a long
-/// message. Reno does not, and every system has it. To be said before there is a connection (pacing stays when the control changes), also by
-/// who listens: what is accepted has the same.
+/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a
+/// timer between any two packets of a long message. Reno does not, and every system has it. To be
+/// said before there is a connection (pacing stays when the control changes), also by who listens:
+/// what is accepted has the same.
 fn leave_unpaced(fd: &OwnedFd) {
     // A system that refuses goes on as it would have.
     let _ = sockopt::set_tcp_congestion(fd, "reno");
 }
 
 impl Sock {
-    /// Listens on an address; port zero lets the system choose. A port that is named may have connections of an
-    /// earlier job that the kernel still remembers, but no other listener. Returns the address with its port.
+    /// Listens on an address; port zero lets the system choose. A port that is named may have
+    /// connections of an earlier job that the kernel still remembers, but no other listener.
+    /// Returns the address with its port.
     pub fn listen(addr: SocketAddr) -> io::Result<(Sock, SocketAddr)> {
         let fd = socket(&addr)?;
         if addr.ip().is_loopback() {
@@ -130,7 +133,7 @@ impl Sock {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match net::accept_with(&self.fd, flags) {
             Ok(fd) => Sock::tuned(fd).map(Some),
-            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(Errno::AGAIN) => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
@@ -145,7 +148,7 @@ impl Sock {
             net::bind(&fd, &SocketAddr::new(from, 0))?;
         }
         match net::connect(&fd, &addr) {
-            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Sock::tuned(fd),
+            Ok(()) | Err(Errno::INPROGRESS) => Sock::tuned(fd),
             Err(e) => Err(e.into()),
         }
     }
@@ -164,7 +167,7 @@ impl Sock {
     pub fn there(&self) -> io::Result<SocketAddr> {
         match net::getpeername(&self.fd)? {
             Some(addr) => Ok(SocketAddr::try_from(addr)?),
-            None => Err(rustix::io::Errno::NOTCONN.into()),
+            None => Err(Errno::NOTCONN.into()),
         }
     }
 
@@ -174,7 +177,7 @@ impl Sock {
             Err(e) => Err(e.into()),
             Ok(()) => match net::getpeername(&self.fd) {
                 Ok(_) => Ok(Connect::Made),
-                Err(rustix::io::Errno::NOTCONN) => Ok(Connect::Pending),
+                Err(Errno::NOTCONN) => Ok(Connect::Pending),
                 Err(e) => Err(e.into()),
             },
         }
@@ -187,13 +190,15 @@ impl Sock {
         Ok(())
     }
 
-    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not wait behind more.
+    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not
+    /// wait behind more.
     pub fn limit_unsent(&self, bytes: u32) -> io::Result<()> {
         self.set_int(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
     }
 
-    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or the system has no room for
-    /// so many). Receiving does not wait for them. A system that refuses goes on as before.
+    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or
+    /// the system has no room for so many). Receiving does not wait for them. A system that refuses
+    /// goes on as before.
     pub fn wake_at(&mut self, bytes: u32) {
         let bytes = bytes.max(1);
         let set = || self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
@@ -202,10 +207,10 @@ impl Sock {
         }
     }
 
-    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go with what is sent next (Nagle's algorithm). What
-    /// waits when this ends goes at once.
-    pub fn set_joining(&self, joining: bool) -> io::Result<()> {
-        Ok(sockopt::set_tcp_nodelay(&self.fd, !joining)?)
+    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go
+    /// with what is sent next (Nagle's algorithm). What waits when this ends goes at once.
+    pub fn set_coalescing(&self, coalescing: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(&self.fd, !coalescing)?)
     }
 
     /// Has the system acknowledge now what was read.
@@ -220,20 +225,21 @@ impl Sock {
         self.wakes_at
     }
 
-    /// Has the system end the connection when the other side's kernel has not answered for `limit`: what was sent, or, after a silence
-    /// of three quarters of that, whether it is still there. A process that is stopped or busy answers nothing itself, but its
-    /// kernel does.
+    /// Has the system end the connection when the other side's kernel has not answered for `limit`:
+    /// what was sent, or, after a silence of three quarters of that, whether it is still there. A
+    /// process that is stopped or busy answers nothing itself, but its kernel does.
     pub fn watch(&self, limit: Duration) -> io::Result<()> {
-        let seconds = limit.as_secs().max(4) as u32;
-        self.set_int(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds * 3 / 4)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1)?;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, seconds / 4)?;
-        let millis = seconds * 1000;
-        self.set_int(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)
+        let seconds = limit.as_secs().max(4);
+        sockopt::set_socket_keepalive(&self.fd, true)?;
+        sockopt::set_tcp_keepidle(&self.fd, Duration::from_secs(seconds * 3 / 4))?;
+        sockopt::set_tcp_keepintvl(&self.fd, Duration::from_secs(1))?;
+        sockopt::set_tcp_keepcnt(&self.fd, seconds as u32 / 4)?;
+        let millis = seconds as u32 * 1000;
+        Ok(sockopt::set_tcp_user_timeout(&self.fd, millis)?)
     }
 
-    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a connection that has ended.
+    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a
+    /// connection that has ended.
     #[inline]
     pub fn unacknowledged(&self) -> io::Result<u32> {
         let mut bytes: libc::c_int = 0;
@@ -258,8 +264,9 @@ impl Sock {
         }
     }
 
-    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what was sent was sent again twice. `None`: it has
-    /// acknowledged everything that it was sent (what it has no room for was not), or the system does not say.
+    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what
+    /// was sent was sent again twice. `None`: it has acknowledged everything that it was sent (what
+    /// it has no room for was not), or the system does not say.
     pub fn unanswered(&self) -> Option<Duration> {
         // SAFETY: a tcp_info of zeros is one.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -311,26 +318,22 @@ impl Sock {
     /// Sends what fits of `data`; zero when nothing does.
     #[inline]
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
-        // SAFETY: the pointer and length are those of a slice.
-        let n = unsafe {
-            libc::send(
-                self.fd.as_raw_fd(),
-                data.as_ptr().cast(),
-                data.len(),
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        sent(n)
+        match net::send(&self.fd, data, SendFlags::NOSIGNAL) {
+            Ok(n) => Ok(n),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(e) => Err(e.into()),
+        }
     }
 
-    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they lie. A buffer in
-    /// small pieces is packed first, a window at a time.
+    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they
+    /// lie. A buffer in small pieces is packed first, a window at a time.
     pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
         self.send_cut(head, buf, from, len, &Cuts::NONE)
     }
 
-    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one: the first `len` bytes, then again and again the
-    /// mark and as many bytes as `cuts` says, as long as one call allows.
+    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one:
+    /// the first `len` bytes, then again and again the mark and as many bytes as `cuts` says, as
+    /// long as one call allows.
     pub fn send_cut(
         &self,
         head: &[u8],
@@ -345,7 +348,7 @@ impl Sock {
             return self.send_packed(head, buf, from, len);
         }
         let mut at = from + len;
-        while buf.contiguous().is_some() && at < cuts.end && runs.len < MAX_RUNS {
+        while buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
             let piece = cuts.every.min(cuts.end - at);
             runs.push(cuts.mark.as_ptr() as usize, cuts.mark.len());
             runs.gather(buf, at, piece);
@@ -354,8 +357,9 @@ impl Sock {
         // SAFETY: a zeroed msghdr is an empty one.
         let mut msg: libc::msghdr = unsafe { std::mem::zeroed() };
         msg.msg_iov = runs.as_mut_ptr();
-        msg.msg_iovlen = runs.len as _;
-        // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the kernel reads them only.
+        msg.msg_iovlen = runs.len() as _;
+        // SAFETY: the runs lie in `head`, in the mark and in memory that `Buf` vouches for; the
+        // kernel reads them only.
         let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &msg, libc::MSG_NOSIGNAL) };
         sent(n)
     }
@@ -373,13 +377,16 @@ impl Sock {
     /// Receives into a slice.
     #[inline]
     pub fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
-        // SAFETY: the pointer and length are those of a mutable slice.
-        let n = unsafe { libc::recv(self.fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
-        got(n)
+        match net::recv(&self.fd, into, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Got::End),
+            Ok((n, _)) => Ok(Got::Bytes(n)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Got::Nothing),
+            Err(e) => Err(e.into()),
+        }
     }
 
-    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`: the buffer lies in small
-    /// pieces, receive elsewhere and copy.
+    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`:
+    /// the buffer lies in small pieces, receive elsewhere and copy.
     pub fn recv_into(
         &self,
         buf: &Buf,
@@ -390,7 +397,8 @@ impl Sock {
         if rest.is_empty() {
             if let Some(base) = buf.contiguous() {
                 let p = base.wrapping_add(at as usize) as *mut libc::c_void;
-                // SAFETY: as below; the range lies in the buffer (checked by the caller's arithmetic, see `fits`).
+                // SAFETY: as below; the range lies in the buffer (checked by the caller's
+                // arithmetic, see `fits`).
                 let n = unsafe { libc::recv(self.fd.as_raw_fd(), p, fits(buf, at, len), 0) };
                 return Some(got(n));
             }
@@ -399,17 +407,14 @@ impl Sock {
         if !runs.gather(buf, at, len) {
             return None;
         }
-        if runs.bytes as u64 == len {
+        if runs.bytes() as u64 == len {
             runs.push(rest.as_mut_ptr() as usize, rest.len());
         }
-        // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the protocol, and in `rest`.
-        let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len as i32) };
+        // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the
+        // protocol, and in `rest`.
+        let n = unsafe { libc::readv(self.fd.as_raw_fd(), runs.as_mut_ptr(), runs.len() as i32) };
         Some(got(n))
     }
-}
-
-fn fits(buf: &Buf, at: u64, len: u64) -> usize {
-    len.min(buf.len().saturating_sub(at)) as usize
 }
 
 /// Whether a socket could not be made because too many files are open.
@@ -444,158 +449,5 @@ fn got(n: isize) -> io::Result<Got> {
     }
 }
 
-/// Pieces of memory for one system call, on the stack.
-struct Runs {
-    list: [MaybeUninit<libc::iovec>; MAX_RUNS + 2],
-    len: usize,
-    bytes: usize,
-}
-
-impl Runs {
-    fn new() -> Runs {
-        Runs {
-            list: [const { MaybeUninit::uninit() }; MAX_RUNS + 2],
-            len: 0,
-            bytes: 0,
-        }
-    }
-
-    fn push(&mut self, at: usize, len: usize) {
-        self.list[self.len].write(libc::iovec {
-            iov_base: at as *mut libc::c_void,
-            iov_len: len,
-        });
-        self.len += 1;
-        self.bytes += len;
-    }
-
-    /// Adds a range of a buffer; of one that lies in pieces only so much as there is room for. `false`, and nothing added,
-    /// when the pieces are so small that copying is cheaper.
-    fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
-        if let Some(base) = buf.contiguous() {
-            self.push(base.wrapping_add(from as usize), fits(buf, from, len));
-            return true;
-        }
-        let mut pieces = 0;
-        let probe = len.min(PROBE);
-        buf.runs(from, probe, &mut |_, _| pieces += 1);
-        if probe / pieces.max(1) < SMALL_RUN {
-            return false;
-        }
-        let room = self.len + MAX_RUNS;
-        buf.runs(from, len.min(RUN_WINDOW), &mut |p, n| {
-            if self.len < room {
-                self.push(p, n);
-            }
-        });
-        true
-    }
-
-    fn as_mut_ptr(&mut self) -> *mut libc::iovec {
-        self.list.as_mut_ptr().cast()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::Ipv4Addr;
-
-    /// Two ends of a connection, both non-blocking.
-    fn pair() -> (Sock, Sock) {
-        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let a = Sock::connect(None, at).unwrap();
-        let b = loop {
-            if let Some(b) = l.accept().unwrap() {
-                break b;
-            }
-        };
-        while a.connecting().unwrap() == Connect::Pending {}
-        (a, b)
-    }
-
-    #[test]
-    fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
-        let (a, b) = pair();
-        let from = Buf::alloc(1000);
-        from.write(0, &[5; 1000]);
-        assert_eq!(a.send_with(b"head", &from, 10, 900).unwrap(), 904);
-        let mut head = [0; 4];
-        while b.recv(&mut head).unwrap() == Got::Nothing {}
-        assert_eq!(&head, b"head");
-        let (to, mut rest) = (Buf::alloc(900), [0; 8]);
-        let got = b.recv_into(&to, 0, 900, &mut rest).unwrap().unwrap();
-        assert_eq!(got, Got::Bytes(900));
-        let mut bytes = [0; 900];
-        to.read(0, &mut bytes);
-        assert_eq!(bytes, [5; 900]);
-        drop(a);
-        while b.recv(&mut head).unwrap() == Got::Nothing {}
-        assert_eq!(b.recv(&mut head).unwrap(), Got::End);
-    }
-
-    /// Two ends that have answered each other for a while, as a rule: acknowledgements ride on answers.
-    fn talked() -> (Sock, Sock) {
-        let (a, b) = pair();
-        let mut byte = [0];
-        for _ in 0..40 {
-            for (from, to) in [(&a, &b), (&b, &a)] {
-                assert_eq!(from.send(&[1]).unwrap(), 1);
-                while to.recv(&mut byte).unwrap() == Got::Nothing {}
-            }
-        }
-        (a, b)
-    }
-
-    /// The first of two short packets is read; whether the second came with it or waits, and whether it is there after `then`.
-    fn joined(a: &Sock, b: &Sock, then: impl Fn()) -> (bool, bool) {
-        a.set_joining(true).unwrap();
-        let mut bytes = [0; 8];
-        a.send(&[1]).unwrap();
-        while b.recv(&mut bytes[..1]).unwrap() == Got::Nothing {}
-        a.send(&[2]).unwrap();
-        let waits = b.recv(&mut bytes).unwrap() == Got::Nothing;
-        then();
-        let comes = b.recv(&mut bytes).unwrap() == Got::Bytes(1);
-        a.set_joining(false).unwrap();
-        (waits, comes)
-    }
-
-    #[test]
-    fn what_waits_to_be_joined_goes_when_what_was_read_is_acknowledged_or_joining_ends() {
-        // Each may come a little later, or for another reason; not every time.
-        let (mut acknowledged, mut ended) = (false, false);
-        for _ in 0..50 {
-            let (a, b) = talked();
-            acknowledged |= joined(&a, &b, || b.acknowledge()) == (true, true);
-            let (a, b) = talked();
-            ended |= joined(&a, &b, || a.set_joining(false).unwrap()) == (true, true);
-        }
-        assert!(acknowledged && ended);
-    }
-
-    #[test]
-    fn within_a_machine_neither_end_is_paced() {
-        let (a, b) = pair();
-        for end in [&a, &b] {
-            assert_eq!(sockopt::tcp_congestion(end).unwrap(), "reno");
-        }
-    }
-
-    #[test]
-    fn a_refused_connect_says_so() {
-        let (l, at) = Sock::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        drop(l);
-        let outcome = Sock::connect(None, at).and_then(|s| {
-            loop {
-                if s.connecting()? == Connect::Made {
-                    return Ok(());
-                }
-            }
-        });
-        assert_eq!(
-            outcome.unwrap_err().kind(),
-            io::ErrorKind::ConnectionRefused
-        );
-    }
-}
+mod tests;

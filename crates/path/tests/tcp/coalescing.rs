@@ -16,7 +16,8 @@ fn talk(a: &mut TcpPath, b: &mut TcpPath) {
     }
 }
 
-/// Bursts of a rank that never looks, each read before the next; how often the other looked at most for one of them.
+/// Bursts of a rank that never looks, each read before the next; how often the other looked at most
+/// for one of them.
 fn bursts(a: &mut TcpPath, b: &mut TcpPath) -> u32 {
     let (mut log, mut most) = (Log::default(), 0);
     for first in [0, BURST, 2 * BURST] {
