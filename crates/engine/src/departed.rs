@@ -5,7 +5,7 @@
 
 use crate::collective::Watch;
 use crate::engine::{Engine, Failure, Outcome, ReqId};
-use crate::lane::WaitOn;
+use crate::wait::WaitOn;
 use kw_base::Peer;
 use kw_proto::p2p::Awaits;
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Engine {
     /// several requests goes on while any of them can end.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
-        if self.machine.is_leaving() {
+        if self.machine.peers.is_leaving() {
             return;
         }
         match (on.board, on.from) {
@@ -49,7 +49,7 @@ impl Engine {
     /// Why a probe of this source, or of any, that has found nothing never will.
     pub fn never_comes(&self, source: Option<Peer>) -> Option<Failure> {
         let why = match source {
-            Some(peer) => self.machine.why_left(peer),
+            Some(peer) => self.machine.peers.why_left(peer),
             None => self.all_left(),
         };
         why.map(Failure::PeerGone)
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     fn doubt_request(&mut self, req: ReqId) -> Option<String> {
-        match self.machine.awaits(req.0) {
+        match self.machine.requests.awaits(req.0) {
             Awaits::Nobody => None,
             Awaits::Peer(peer) => self.doubt_peer(peer),
             Awaits::Anyone => self.doubt_all(),
@@ -77,25 +77,26 @@ impl Engine {
             return None;
         }
         self.machine.ask(peer);
-        self.machine.why_left(peer)
+        self.machine.peers.why_left(peer)
     }
 
     /// One that is still there is enough, and so is one question.
     fn doubt_all(&mut self) -> Option<String> {
-        if let Some(peer) = self.machine.somebody(self.me()) {
+        if let Some(peer) = self.machine.peers.somebody(self.me()) {
             self.machine.ask(peer);
         }
         self.all_left()
     }
 
     fn all_left(&self) -> Option<String> {
-        let alone =
-            self.size() > 1 && !self.has_threads && self.machine.somebody(self.me()).is_none();
+        let alone = self.size() > 1
+            && !self.has_threads
+            && self.machine.peers.somebody(self.me()).is_none();
         let left = || {
             "every other rank of the job has called MPI_Finalize: nobody is left that could send"
                 .into()
         };
-        alone.then(|| self.machine.why_gone().unwrap_or_else(left))
+        alone.then(|| self.machine.peers.why_gone().unwrap_or_else(left))
     }
 
     /// A rank that has left has done all it will on the board before it said so.
@@ -116,7 +117,7 @@ impl Engine {
     }
 
     fn end_hopeless(&mut self, req: ReqId, why: String) {
-        if self.machine.awaits(req.0) != Awaits::Owner {
+        if self.machine.requests.awaits(req.0) != Awaits::Owner {
             return self.machine.fail(req.0, &why);
         }
         if let Some(run) = self.collectives.take_running(req) {

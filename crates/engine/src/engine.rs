@@ -4,26 +4,20 @@ use crate::collective::Collectives;
 use crate::events::Noticed;
 use crate::partitioned::Partitioned;
 use crate::paths::{Joined, Paths, Port};
-use kw_base::counters::{self, Class, Counter, Counters};
-use kw_base::events::{Event, MOST_ELEMENTS};
-use kw_base::knobs::{self, Id, Knobs};
-use kw_base::rooms::Room;
+use crate::settings::mark;
+use crate::spin::Spin;
+use kw_base::counters::{Counter, Counters};
+use kw_base::knobs::Knobs;
 use kw_base::{ContextId, Key, Peer, Tick};
 use kw_boot::{Agreed, BootError, Job, Launcher};
-use kw_path::tcp::Asleep;
 use kw_path::{Body, Sent};
 use kw_proto::matching::{Envelope, Pattern};
-use kw_proto::p2p::{self, Action, FrameBody, Machine, Mode};
+use kw_proto::p2p::{self, Action, Machine, Mode};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::time::Duration;
 
 pub use kw_proto::p2p::{Failure, Found, Outcome};
-
-/// The payload of a message that was offered: its place among other frames is of no account.
-fn is_data(action: &Action<Buf>) -> bool {
-    matches!(action, Action::Frame { head, .. } if head.kind == Kind::Data)
-}
 
 /// Names a request of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,20 +69,9 @@ pub enum Started {
     Request(ReqId),
 }
 
-/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so: who hears none of them
-/// takes the rank for dead, which is no harm at the end.
-const LINGER: Duration = Duration::from_secs(1);
-
-/// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
-const PATIENCE: Duration = Duration::from_millis(10);
-
-/// A thread that waits for a message to be fetched polls so long at most; what takes longer is worth a wake-up.
-const LONGEST_FETCH: Duration = Duration::from_millis(1);
-
-/// How often a blocking receive looks for its message before it becomes a request, where each rank has a processor: a microsecond or two
-/// (a look is ten instructions). With 128 the answer of a ping-pong came just too late, and the request cost as much again as the
-/// message (docs/measurements/2026-11-22-short-messages.md).
-const LOOKS: u32 = 2048;
+/// How long a blocking receive looks for its message before it becomes a request, where each rank has a processor. When the answer of a
+/// ping-pong comes just too late, the request costs as much again as the message (docs/measurements).
+const AT_ONCE: Duration = Duration::from_micros(2);
 
 /// The header of a plain eager message of `len` bytes.
 #[inline(always)]
@@ -109,8 +92,8 @@ pub struct Engine {
     pub(crate) paths: Paths,
     pub(crate) collectives: Collectives,
     pub(crate) partitioned: Partitioned,
-    job: Job,
-    launcher: Box<dyn Launcher>,
+    pub(crate) job: Job,
+    pub(crate) launcher: Box<dyn Launcher>,
     pub(crate) knobs: Knobs,
     /// Events that no tool has heard of yet.
     pub(crate) noticed: Noticed,
@@ -120,13 +103,13 @@ pub struct Engine {
     pub(crate) counters: Counters,
     /// This machine's cores, once somebody asked where ranks sit.
     pub(crate) tree: Option<kw_sys::topology::Tree>,
-    actions: Vec<Action<Buf>>,
-    /// How often [`Engine::recv_at_once`] looks.
-    looks: u32,
+    pub(crate) actions: Vec<Action<Buf>>,
+    /// How long [`Engine::recv_at_once`] looks.
+    at_once: Duration,
     /// Frames have come whose consequences for collectives were not looked at.
-    unsettled: bool,
+    pub(crate) unsettled: bool,
     /// `arrivals` when the program last asked in vain, and since when it has been so.
-    quiet: (u64, Tick),
+    pub(crate) quiet: (u64, Tick),
     /// Other threads of this rank may send to it while one waits.
     pub(crate) has_threads: bool,
 }
@@ -136,7 +119,7 @@ impl std::fmt::Debug for Engine {
         f.debug_struct("Engine")
             .field("me", &self.job.me)
             .field("size", &self.job.size())
-            .field("active", &self.machine.active())
+            .field("active", &self.machine.requests.active())
             .finish()
     }
 }
@@ -168,8 +151,11 @@ impl Engine {
     /// An engine over paths that are there already (tests: over the simulated network).
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
-        machine.set_mark(mark(&knobs));
-        let looks = if job.crowded() { 1 } else { LOOKS };
+        machine.flow_control.set_mark(mark(&knobs));
+        let at_once = match job.crowded() {
+            true => Duration::ZERO,
+            false => AT_ONCE,
+        };
         let now = paths.clock();
         Engine {
             machine,
@@ -184,7 +170,7 @@ impl Engine {
             counters: Counters::default(),
             tree: None,
             actions: Vec::new(),
-            looks,
+            at_once,
             unsettled: false,
             quiet: (0, now),
             has_threads: true,
@@ -327,8 +313,8 @@ impl Engine {
         let started = self.machine.send(to, env, mode, buf);
         self.flush();
         match started {
-            p2p::Started::Request(key) if self.machine.is_done(key) && self.clean(key) => {
-                self.machine.take(key);
+            p2p::Started::Request(key) if self.machine.requests.is_done(key) && self.clean(key) => {
+                self.machine.requests.take(key);
                 Started::Done
             }
             other => Started::from(other),
@@ -346,12 +332,13 @@ impl Engine {
 
     fn clean(&self, key: Key) -> bool {
         self.machine
+            .requests
             .peek(key)
             .is_some_and(|o| o.failure.is_none() && !o.cancelled)
     }
 
     /// Chooses the path of a peer before the first message to it.
-    fn route(&mut self, to: Peer) {
+    pub(crate) fn route(&mut self, to: Peer) {
         if self.paths.is_routed(to) {
             return;
         }
@@ -402,7 +389,8 @@ impl Engine {
             return None;
         }
         let memory = self.paths.memory_to(from)?;
-        let (head, body) = memory.next_from(from, self.looks)?;
+        let mut spin = Spin::new(self.at_once);
+        let (head, body) = memory.next_from(from, || spin.goes_on())?;
         let found = self
             .machine
             .take_direct(from, want.pattern(), room, &head)?;
@@ -453,348 +441,23 @@ impl Engine {
     /// Whether the request has ended.
     #[inline]
     pub fn is_done(&self, req: ReqId) -> bool {
-        self.machine.is_done(req.0)
+        self.machine.requests.is_done(req.0)
     }
 
     /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
     pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
-        self.machine.peek(req.0)
+        self.machine.requests.peek(req.0)
     }
 
     /// Takes the outcome of a request that has ended; the id is dead from then on.
     #[inline]
     pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        self.machine.take(req.0)
+        self.machine.requests.take(req.0)
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
-        self.machine.release(req.0);
-    }
-
-    /// Whether anything goes on that needs progress.
-    #[inline]
-    pub fn busy(&self) -> bool {
-        self.machine.active() != 0 || self.collectives.active() != 0 || self.paths.pending()
-    }
-
-    /// Whether something is left to send, in a path or because its receiver wants no more of it yet.
-    pub fn pending(&self) -> bool {
-        self.paths.pending() || self.machine.keeps_back()
-    }
-
-    /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
-    #[inline]
-    pub fn progress(&mut self) -> bool {
-        let mut port = Port::new(&mut self.machine);
-        let moved = self.paths.poll(&mut port);
-        let frames = port.frames;
-        self.after_poll(frames, moved)
-    }
-
-    /// Like [`Engine::progress`], but looks only where frames of this peer come from.
-    #[inline]
-    pub fn progress_from(&mut self, peer: Peer) -> bool {
-        let mut port = Port::new(&mut self.machine);
-        let moved = self.paths.poll_from(peer, &mut port);
-        let frames = port.frames;
-        self.after_poll(frames, moved)
-    }
-
-    /// This rank is about to sleep, in one thread: what its runs wait for on boards shall wake it. Before the doorbell is
-    /// armed.
-    pub(crate) fn make_ready_to_sleep(&mut self) {
-        self.collectives.make_ready_to_sleep();
-    }
-
-    /// It is awake, or does not sleep after all.
-    pub(crate) fn awake(&mut self) {
-        self.collectives.desks.awake();
-    }
-
-    /// The second drain of the contract of sleeping: looks at everything, and has every path wake us from now on.
-    pub(crate) fn progress_before_sleep(&mut self) -> bool {
-        self.paths.arm(Asleep::Waiting);
-        self.progress()
-    }
-
-    /// As [`Engine::progress`], for the event thread after a sleep.
-    pub(crate) fn progress_ready(&mut self) -> bool {
-        let mut port = Port::new(&mut self.machine);
-        let moved = self.paths.poll_ready(&mut port);
-        let frames = port.frames;
-        self.after_poll(frames, moved)
-    }
-
-    /// The event thread is about to sleep: every path wakes it from now on. Whether one of those moved that had to be looked at once more.
-    pub(crate) fn progress_before_serving_asleep(&mut self) -> bool {
-        self.paths.arm(match self.collectives.is_held_by_send() {
-            false => Asleep::Serving,
-            true => Asleep::Stepping,
-        });
-        let mut port = Port::new(&mut self.machine);
-        let moved = self.paths.poll_unwatched(&mut port);
-        let frames = port.frames;
-        self.after_poll(frames, moved)
-    }
-
-    #[inline]
-    fn after_poll(&mut self, frames: u64, mut moved: bool) -> bool {
-        self.arrivals += frames;
-        self.flush_some();
-        if self.machine.is_stalled() {
-            moved |= self.release_held();
-        }
-        moved |= std::mem::take(&mut self.unsettled);
-        if moved && self.partitioned.is_busy() {
-            self.advance_partitioned();
-        }
-        if self.collectives.active() == 0 {
-            return moved;
-        }
-        if moved {
-            self.advance_collectives();
-        }
-        moved |= self.look_at_boards();
-        self.settle();
-        moved
-    }
-
-    /// What waits goes on with what has come while something was sent, until nothing more comes. Not while a collective is
-    /// driven.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        while std::mem::take(&mut self.unsettled) {
-            self.advance_partitioned();
-            self.advance_collectives();
-        }
-    }
-
-    /// After a send: looks at what comes, where much was sent without a look, or a look is to be gone on with. Not for
-    /// use inside progress.
-    #[inline(always)]
-    pub fn look_after_sending(&mut self) {
-        if self.machine.owes_a_look() || self.unsettled {
-            self.look();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look(&mut self) {
-        self.progress();
-    }
-
-    /// Sends of what was kept back what may go.
-    #[cold]
-    fn release_held(&mut self) -> bool {
-        let any = self.machine.release_held();
-        self.flush_some();
-        any
-    }
-
-    /// The program waits, or has asked in vain whether something has ended. Where nothing has come for [`PATIENCE`],
-    /// peers that were told to hold may send more: the program may be waiting for what depends on it.
-    #[inline]
-    pub fn asked_in_vain(&mut self) {
-        if self.machine.is_holding() {
-            self.lose_patience();
-        }
-    }
-
-    #[cold]
-    fn lose_patience(&mut self) {
-        let now = self.clock();
-        if self.quiet.0 != self.arrivals {
-            self.quiet = (self.arrivals, now);
-        } else if now.since(self.quiet.1) >= PATIENCE {
-            self.quiet.1 = now;
-            self.machine.let_through();
-            self.flush();
-        }
-    }
-
-    /// How long a waiting thread may sleep before it says again that it waits.
-    pub(crate) fn patience(&self) -> Duration {
-        match self.machine.is_holding() {
-            true => PATIENCE,
-            false => Duration::MAX,
-        }
-    }
-
-    /// How long a waiting thread may sleep before it looks again for processes that have ended.
-    pub(crate) fn until_end_told(&self) -> Duration {
-        self.paths.until_end_told().unwrap_or(Duration::MAX)
-    }
-
-    /// The program has waited for long: ends what depends on ranks of this host whose process has ended.
-    pub(crate) fn look_for_ended(&mut self) {
-        let mut port = Port::new(&mut self.machine);
-        if self.paths.poll_ended(&mut port) {
-            let frames = port.frames;
-            self.after_poll(frames, true);
-        }
-    }
-
-    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for that, a wake-up would cost as much.
-    pub(crate) fn fetch_time(&self) -> Duration {
-        let fetch = self.machine.being_fetched();
-        fetch.map_or(Duration::ZERO, |(peer, len)| {
-            // Twice what its line says: to fall asleep just before the end is the worst.
-            (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
-        })
-    }
-
-    #[inline]
-    fn flush_some(&mut self) {
-        if !self.machine.actions.is_empty() {
-            self.flush();
-        }
-    }
-
-    /// Carries out what the machine wants done, until it wants nothing more.
-    pub(crate) fn flush(&mut self) {
-        while !self.machine.actions.is_empty() {
-            std::mem::swap(&mut self.machine.actions, &mut self.actions);
-            let mut batch = std::mem::take(&mut self.actions);
-            if batch.len() > 1 {
-                // What is short goes first: an answer would else wait until the connection has taken a whole message.
-                batch.sort_by_key(is_data);
-            }
-            for action in batch.drain(..) {
-                self.act(action);
-            }
-            self.actions = batch;
-        }
-    }
-
-    #[inline]
-    fn act(&mut self, action: Action<Buf>) {
-        tracing::trace!("{}", described(&action));
-        match action {
-            Action::Frame {
-                to,
-                head,
-                body,
-                cookie,
-            } => {
-                self.route(to);
-                let body = match &body {
-                    FrameBody::None => Body::None,
-                    FrameBody::Extension(b) => Body::Bytes(b),
-                    FrameBody::Payload { buf, len } => Body::Payload {
-                        buf,
-                        from: 0,
-                        len: *len,
-                    },
-                };
-                match self.paths.send(to, &head, body, cookie) {
-                    Ok(Sent::Done) => self.machine.on_sent(cookie),
-                    Ok(Sent::Queued) => {}
-                    Err(down) => self.machine.on_gone(to, &down.to_string()),
-                }
-            }
-            Action::Get {
-                from,
-                address,
-                into,
-                len,
-                req,
-            } => {
-                self.route(from);
-                let ok = self.paths.get(from, address, &into, len);
-                self.machine.on_got(req, ok);
-            }
-            Action::Reprice(peer) => self.reprice(peer),
-            Action::Notice(notice) => self.noticed.push(self.clock(), notice),
-            Action::Locate(peer) => {
-                if let Err(down) = self.paths.locate(peer, self.launcher.as_mut()) {
-                    self.machine.on_gone(peer, &down.to_string());
-                }
-            }
-        }
-    }
-
-    /// The value of a counter. What the lane alone knows ([`Counter::EventDuty`]) is zero here.
-    pub fn counter(&self, c: Counter) -> u64 {
-        match c {
-            Counter::Refused => self.paths.strangers_refused(),
-            Counter::StripedSent => self.paths.striped()[0],
-            Counter::StripedBytes => self.paths.striped()[1],
-            Counter::StripedAgain => self.paths.striped()[2],
-            Counter::SilentLeft => self.paths.silent_left(),
-            Counter::UdpPackets => self.paths.udp_tally().packets,
-            Counter::UdpRepeated => self.paths.udp_tally().again,
-            Counter::Doorbells => self.paths.doorbells_rung(),
-            Counter::UnexpectedWaiting => self.machine.waiting(),
-            Counter::UnexpectedHeld => self.machine.held(),
-            Counter::ReceivesPosted => self.machine.posted(),
-            Counter::RequestsActive => self.machine.active() as u64,
-            Counter::CollectivesActive => self.collectives.active() as u64,
-            _ => self.machine.counters.get(c) + self.counters.get(c),
-        }
-    }
-
-    /// The largest value of a level since the last time this was asked, for a row of [`Class::Peak`].
-    pub fn take_peak(&mut self, c: Counter) -> u64 {
-        let Class::Peak(level) = c.row().class else {
-            return self.counter(c);
-        };
-        let now = self.counter(level);
-        self.machine.counters.take_peak(c, now)
-    }
-
-    /// All counters of this rank, by name.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let all = (0..counters::ALL.len()).filter_map(Counter::at);
-        all.map(|c| (c.row().name, self.counter(c))).collect()
-    }
-
-    /// Sets a knob that may be changed at any time; what it decides is decided anew.
-    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
-        let mut knobs = self.knobs.clone();
-        knobs.set_at(position, text).map_err(|e| e.to_string())?;
-        self.knobs = knobs;
-        self.machine.set_mark(mark(&self.knobs));
-        if knobs::ALL[position].room == Room::Protocols {
-            self.move_choices();
-        }
-        Ok(())
-    }
-
-    /// Where the protocols cross is decided anew for every peer whose path is known.
-    fn move_choices(&mut self) {
-        for peer in (0..self.job.size()).map(Peer) {
-            if self.paths.is_routed(peer) {
-                self.reprice(peer);
-            }
-        }
-    }
-
-    /// Where the protocols cross is decided anew for this peer.
-    #[cold]
-    fn reprice(&mut self, peer: Peer) {
-        let choice = self.paths.choice(peer, &self.knobs);
-        self.machine.move_choice(peer, choice);
-    }
-
-    /// Tells the tools of an event, if they want to hear of its kind.
-    pub(crate) fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
-        self.machine.notice(event, data);
-        self.flush();
-    }
-
-    /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
-    pub fn close(&mut self) {
-        for line in self.paths.network() {
-            tracing::info!("{line}");
-        }
-        self.paths.close();
-        let end = self.clock() + LINGER;
-        while self.paths.pending() && self.clock() < end {
-            self.progress();
-            std::thread::yield_now();
-        }
+        self.machine.requests.release(req.0);
     }
 }
 
@@ -806,23 +469,4 @@ impl From<p2p::Started> for Started {
             p2p::Started::Request(k) => Started::Request(ReqId(k)),
         }
     }
-}
-
-/// An action, for the log.
-fn described(action: &Action<Buf>) -> String {
-    match action {
-        Action::Frame { to, head, .. } => format!("to rank {to}: {head:?}"),
-        Action::Get { from, len, .. } => format!("fetches {len} bytes of rank {from}"),
-        Action::Reprice(_) | Action::Notice(_) | Action::Locate(_) => format!("{action:?}"),
-    }
-}
-
-/// How much is kept of messages that nobody has asked for, bytes.
-fn mark(knobs: &Knobs) -> u64 {
-    knobs.number(Id::Unexpected).unwrap_or(0)
-}
-
-/// Whether the event thread is wanted.
-pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
-    knobs.flag(Id::EventThread)
 }

@@ -3,8 +3,9 @@
 
 use crate::duty::{Duty, Event};
 use crate::events::{self, Safety};
-use crate::lane::{Core, Inner, LONGEST_SLEEP, Role, lasts_in_full};
+use crate::lane::{Core, Inner, Role};
 use crate::polled::{Polled, Sleep};
+use crate::wait::{LONGEST_SLEEP, lasts_in_full};
 use kw_base::counters::Counter;
 use kw_base::sync::{Arc, MutexGuard, thread};
 use std::time::Duration;

@@ -13,39 +13,22 @@
 //! then only another thread of the program may take the role, for it passes the role on when its wait ends. The event
 //! thread would not, so it has the role only while nobody is parked.
 
-use crate::collective::Watch;
-use crate::departed::DOUBT;
 use crate::duty::{Budget, Duty, Habit};
-use crate::engine::{Engine, ReqId};
+use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
-use crate::polled::{Nap, Polled, Sleep};
-use kw_base::Peer;
+use crate::polled::{Polled, Sleep};
+use crate::wait::{WaitOn, Waiter};
 use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
-use kw_base::sync::{Arc, Mutex, MutexGuard, parking, spin_hint, thread};
+use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
 use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
 
-/// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// A sleep that ends so much after its time was not ended by the clock alone.
-const LATE: Duration = Duration::from_millis(50);
-/// Rounds of polling one peer before every path is looked at.
-const ROUNDS_OF_ONE: u32 = 32;
-/// Rounds of polling before the threads that wait for a board are looked after.
-const ROUNDS_FOR_OTHERS: u32 = 8;
-/// A wait that has slept and is not over polls for this part of the time before it sleeps again.
-const AFTER_SLEEP: u32 = 4;
-/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
-const ROUNDS_AT_FULL_SPEED: u32 = 64;
 /// Rounds of looking whether the threads that want the lane have it.
 const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
-/// Rounds of polling between two looks at the clock.
-const ROUNDS_PER_CLOCK: u32 = 64;
-
 /// Which thread polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
@@ -57,30 +40,6 @@ pub(crate) enum Role {
     CallerAsleep,
     /// The event thread.
     Event,
-}
-
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    id: u64,
-    thread: parking::Thread,
-    requests: Vec<ReqId>,
-    board: Option<Watch>,
-    arrivals: u64,
-    /// It is on its way to take the role, which fell free.
-    called: bool,
-}
-
-impl Waiter {
-    fn hit(&self, engine: &impl Polled) -> bool {
-        if engine.wants_user() {
-            return true;
-        }
-        match self.board {
-            Some(watch) => engine.reached(watch),
-            None if self.requests.is_empty() => engine.arrivals() != self.arrivals,
-            None => self.requests.iter().any(|&r| engine.is_done(r)),
-        }
-    }
 }
 
 /// What the lane guards: the engine (once started) and what the layer above keeps beside it.
@@ -95,7 +54,7 @@ pub struct Inner<T, E: Polled = Engine> {
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
     pub(crate) waiters: Vec<Waiter>,
-    next_waiter: u64,
+    pub(crate) next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
     pub(crate) told: u64,
     pub(crate) spin: Duration,
@@ -117,22 +76,11 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) tools: Tools<T, E>,
 }
 
-/// What a thread waits for, so that exactly it is woken.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WaitOn<'a> {
-    /// Requests any of whose completion may end the wait; empty: wake me on anything that arrives.
-    pub requests: &'a [ReqId],
-    /// The only peer it can come from, if known.
-    pub from: Option<Peer>,
-    /// What a schedule waits for on a board, instead of a request.
-    pub board: Option<Watch>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Core<T, E: Polled> {
     inner: Mutex<Inner<T, E>>,
     /// Threads that want the lane while a polling thread holds it.
-    wanted: AtomicU32,
+    pub(crate) wanted: AtomicU32,
 }
 
 /// The lock with a role.
@@ -252,255 +200,6 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             s.ring();
         }
     }
-
-    /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while sleeping.
-    #[inline]
-    pub fn wait<'a>(
-        &'a self,
-        mut guard: Guard<'a, T, E>,
-        on: WaitOn<'_>,
-        mut ready: impl FnMut(&mut Inner<T, E>) -> bool,
-    ) -> Guard<'a, T, E> {
-        if !ready(&mut guard) {
-            self.wait_long(&mut guard, on, &mut ready);
-        }
-        guard
-    }
-
-    #[inline]
-    fn wait_long(
-        &self,
-        guard: &mut Guard<'_, T, E>,
-        on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-    ) {
-        loop {
-            if guard.engine.is_none() {
-                return;
-            }
-            let done = match guard.role {
-                Role::Caller | Role::CallerAsleep => self.park(guard, on, ready),
-                Role::Event | Role::Free => {
-                    guard.role = Role::Caller;
-                    if let Some(s) = &guard.sleeper {
-                        s.take_back();
-                    }
-                    poll_until(guard, on, ready);
-                    guard.role = Role::Free;
-                    true
-                }
-            };
-            if done {
-                guard.pass_on();
-                return;
-            }
-        }
-    }
-
-    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
-    fn park(
-        &self,
-        guard: &mut Guard<'_, T, E>,
-        on: WaitOn<'_>,
-        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-    ) -> bool {
-        let id = guard.next_waiter;
-        guard.next_waiter += 1;
-        let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
-        let requests = on.requests.to_vec();
-        guard.waiters.push(Waiter {
-            id,
-            thread: parking::current(),
-            requests,
-            board: on.board,
-            arrivals,
-            called: false,
-        });
-        if on.board.is_some() {
-            // Whoever polls for us does not sleep without us.
-            guard.ring_sleeper();
-        }
-        loop {
-            guard.apart(parking::park);
-            let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
-            let done = ready(guard);
-            if done || !polled {
-                guard.waiters.retain(|w| w.id != id);
-                return done;
-            }
-            let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
-            if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
-                w.arrivals = arrivals;
-                w.called = false;
-            }
-        }
-    }
-}
-
-/// Polls, then sleeps, until `ready`. The caller has the role.
-#[inline]
-fn poll_until<T: Send + 'static, E: Polled>(
-    guard: &mut Guard<'_, T, E>,
-    on: WaitOn<'_>,
-    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-) {
-    let (full, crowded) = (guard.spin, guard.crowded);
-    let (mut spin, mut woken) = (full, false);
-    let mut idle = 0u32;
-    let (mut since, mut began, mut doubt_at) = (None, None, None);
-    loop {
-        let Some(engine) = guard.engine.as_mut() else {
-            return;
-        };
-        let alone = idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1;
-        let moved = match (on.board, on.from) {
-            (Some(w), _) if alone && !w.is_turn() => engine.reached(w),
-            (None, Some(p)) if alone => engine.progress_from(p),
-            _ => engine.progress(),
-        };
-        if moved {
-            if ready(guard) {
-                return guard.count(Counter::WaitsSpun);
-            }
-            guard.wake_waiters();
-            idle = 0;
-            since = None;
-            // What follows what woke it at once is a stream of pieces.
-            if !std::mem::take(&mut woken) {
-                spin = full;
-            }
-            continue;
-        }
-        idle += 1;
-        if crowded {
-            thread::yield_now();
-        }
-        if idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
-            guard.wake_waiters();
-        }
-        if crowded || spin.is_zero() || idle.is_multiple_of(ROUNDS_PER_CLOCK) {
-            if guard.core.wanted.load(Ordering::Relaxed) != 0 {
-                guard.let_others_in();
-                if ready(guard) {
-                    return;
-                }
-            }
-            let Some(engine) = &mut guard.engine else {
-                return;
-            };
-            engine.asked_in_vain();
-            let now = engine.clock();
-            if crowded {
-                engine.spread(now);
-            }
-            let start = *since.get_or_insert(now);
-            let waited = now.since(start);
-            // The first time only: the peer may not have posted its receive.
-            let longer = match crowded || woken || spin.is_zero() {
-                true => Duration::ZERO,
-                false => guard.fetch_time(),
-            };
-            let tired = waited >= spin + longer;
-            let doubtful = now.since(*began.get_or_insert(now)) >= DOUBT;
-            if doubtful && (tired || doubt_at.is_none_or(|at| now >= at)) {
-                doubt_at = Some(now + DOUBT);
-                if guard.doubt(on, ready) {
-                    return guard.count(Counter::WaitsSlept);
-                }
-            }
-            if tired {
-                let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
-                if sleep_once(guard, on, most, ready) {
-                    return guard.count(Counter::WaitsSlept);
-                }
-                // It woke for something else, after a long time: the next look in vain need not be as long.
-                (spin, woken) = (full / AFTER_SLEEP, true);
-                idle = 0;
-                since = None;
-            }
-        } else if idle > ROUNDS_AT_FULL_SPEED {
-            spin_hint();
-        }
-    }
-}
-
-impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
-    /// threads that are parked, too.
-    #[cold]
-    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
-        let inner = &mut **self;
-        let Some(engine) = &mut inner.engine else {
-            return true;
-        };
-        for w in &inner.waiters {
-            engine.doubt(WaitOn {
-                requests: &w.requests,
-                from: None,
-                board: w.board,
-            });
-        }
-        engine.doubt(on);
-        inner.wake_waiters();
-        ready(self)
-    }
-}
-
-/// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
-#[cold]
-pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
-    guard: &mut Guard<'_, T, E>,
-    on: WaitOn<'_>,
-    most: Duration,
-    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-) -> bool {
-    let Some(sleeper) = guard.sleeper.clone() else {
-        return false;
-    };
-    let nap = match most < LONGEST_SLEEP {
-        true => Nap::Short,
-        false => Nap::Long,
-    };
-    guard.watch_boards(on);
-    sleeper.arm(nap);
-    let moved = guard
-        .engine
-        .as_mut()
-        .is_some_and(|e| e.progress_before_sleep());
-    if moved || guard.hits_waiter() || ready(guard) {
-        sleeper.disarm();
-        guard.awake();
-        guard.wake_waiters();
-        return ready(guard);
-    }
-    let engine = guard.engine.as_ref();
-    let longest = engine.map_or(most, |e| e.longest_sleep(most));
-    guard.role = Role::CallerAsleep;
-    if guard.has_news(Safety::Restricted) {
-        let core = guard.core.clone();
-        guard.apart(|| events::deliver(&core, Safety::Restricted));
-    }
-    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(nap, t)));
-    sleeper.wake_up(nap);
-    guard.awake();
-    guard.role = Role::Caller;
-    if full {
-        guard.note_lost_wakeup(E::progress);
-    }
-    ready(guard)
-}
-
-/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
-/// still, and what came afterwards may have come before its end was seen.
-pub(crate) fn lasts_in_full<E: Polled>(
-    longest: Duration,
-    sleep: impl FnOnce(Duration) -> bool,
-) -> bool {
-    let before = E::now();
-    let ended = sleep(longest);
-    let late = longest + LATE;
-    let lasted = E::now().since(before);
-    longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
 }
 
 impl<T> Inner<T, Engine> {
@@ -511,7 +210,7 @@ impl<T> Inner<T, Engine> {
         };
         self.crowded = engine.job().crowded();
         self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
-        self.duty = if crate::engine::wants_event_thread(engine.knobs()) {
+        self.duty = if crate::settings::wants_event_thread(engine.knobs()) {
             Duty::Idle
         } else {
             Duty::Off
@@ -537,7 +236,7 @@ impl<T> Inner<T, Engine> {
             return Err("there is no engine".into());
         };
         engine.set_knob(position, text)?;
-        let wanted = crate::engine::wants_event_thread(engine.knobs());
+        let wanted = crate::settings::wants_event_thread(engine.knobs());
         self.read_times();
         match (wanted, self.duty) {
             (true, Duty::Off) if !self.closing => self.duty = Duty::Idle,
@@ -559,13 +258,13 @@ impl<T> Inner<T, Engine> {
 
 impl<T, E: Polled> Inner<T, E> {
     /// How long what this rank has offered may take to be fetched.
-    fn fetch_time(&self) -> Duration {
+    pub(crate) fn fetch_time(&self) -> Duration {
         let engine = self.engine.as_ref();
         engine.map_or(Duration::ZERO, |engine| engine.fetch_time())
     }
 
     /// Whatever this thread, parked ones and schedules wait for on boards shall wake us.
-    fn watch_boards(&mut self, on: WaitOn<'_>) {
+    pub(crate) fn watch_boards(&mut self, on: WaitOn<'_>) {
         let Some(engine) = &mut self.engine else {
             return;
         };
@@ -583,7 +282,7 @@ impl<T, E: Polled> Inner<T, E> {
     }
 
     /// Whether a parked thread can go on because of a board.
-    fn hits_waiter(&self) -> bool {
+    pub(crate) fn hits_waiter(&self) -> bool {
         let Some(engine) = &self.engine else {
             return false;
         };
@@ -603,7 +302,7 @@ impl<T, E: Polled> Inner<T, E> {
 
     /// Has the thread that polls, and sleeps meanwhile, look again at what there is to wait for.
     #[cold]
-    fn ring_sleeper(&self) {
+    pub(crate) fn ring_sleeper(&self) {
         if self.role == Role::CallerAsleep
             && let Some(s) = &self.sleeper
         {
@@ -612,7 +311,7 @@ impl<T, E: Polled> Inner<T, E> {
     }
 
     #[inline]
-    fn count(&mut self, c: Counter) {
+    pub(crate) fn count(&mut self, c: Counter) {
         if let Some(e) = &mut self.engine {
             e.counters().hit(c);
         }
@@ -691,7 +390,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
 
     /// Lets the threads in that want the lane.
     #[cold]
-    fn let_others_in(&mut self) {
+    pub(crate) fn let_others_in(&mut self) {
         let core = self.core.clone();
         self.apart(|| {
             for round in 0..ROUNDS_TO_LET_IN {

@@ -18,9 +18,13 @@ mod partitioned;
 pub mod paths;
 mod poll_backoff;
 mod polled;
+mod progress;
 mod seats;
+mod settings;
 pub mod simulated;
 mod sleeper;
+mod spin;
+mod wait;
 
 pub use collective::{
     BoardId, Caller, Circle, Combining, Drive, Judge, Like, Memory, Pattern, Preface, Run, Short,
@@ -28,6 +32,7 @@ pub use collective::{
 };
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
-pub use lane::{Guard, Inner, Lane, WaitOn};
+pub use lane::{Guard, Inner, Lane};
 pub use partitioned::PartId;
 pub use paths::{Joined, join};
+pub use wait::WaitOn;

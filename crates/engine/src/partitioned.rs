@@ -259,7 +259,7 @@ impl Engine {
             return;
         };
         self.partitioned.expecting -= 1;
-        let outcome = self.machine.take(req.0);
+        let outcome = self.machine.requests.take(req.0);
         let mut bytes = [0; SETUP_LEN];
         word.read(0, &mut bytes);
         let failure = outcome.and_then(|o| o.failure);
@@ -477,7 +477,7 @@ impl Engine {
         };
         let machine = &mut self.machine;
         op.flights
-            .retain(|&(req, piece)| match machine.take(req.0) {
+            .retain(|&(req, piece)| match machine.requests.take(req.0) {
                 None => true,
                 Some(outcome) => {
                     op.ended[piece as usize] = true;

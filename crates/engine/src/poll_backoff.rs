@@ -14,8 +14,9 @@
 
 use crate::departed::DOUBT;
 use crate::engine::Engine;
-use crate::lane::{Guard, Inner, Role, WaitOn, sleep_once};
+use crate::lane::{Guard, Inner, Role};
 use crate::polled::Sleep;
+use crate::wait::{WaitOn, sleep_once};
 use kw_base::Tick;
 use kw_base::counters::Counter;
 use kw_base::sync::thread;

@@ -4,8 +4,8 @@
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
 use crate::events::Noticed;
-use crate::lane::WaitOn;
 use crate::sleeper::Sleeper;
+use crate::wait::WaitOn;
 use kw_base::counters::Counters;
 use kw_base::events::{Event, Wanted};
 use kw_base::{Peer, Tick};
@@ -227,7 +227,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn ended(&self) -> u64 {
-        self.machine.ended
+        self.machine.requests.ended()
     }
 
     #[inline(always)]
@@ -236,11 +236,11 @@ impl Polled for Engine {
     }
 
     fn set_wanted(&mut self, wanted: Wanted) {
-        self.machine.wanted = wanted;
+        self.machine.out.wanted = wanted;
     }
 
     fn notice_takeover(&mut self) {
-        let active = self.machine.active() as i64;
+        let active = self.machine.requests.active() as i64;
         tracing::trace!("the event thread takes over, {active} request(s) are active");
         self.notice(Event::EventTakeover, [active, 0, 0, 0]);
     }

@@ -72,7 +72,7 @@ fn acquainted() -> [ShmPath; 2] {
         !put(&mut a, 0, 8),
         "the peer does not know that it must look"
     );
-    assert!(b.next_from(Peer(0), 1).is_none());
+    assert!(b.next_from(Peer(0), || false).is_none());
     send(&mut a, 0, 8);
     let mut tags = Tags::default();
     assert!(b.poll_from(Peer(0), Tick(0), &mut tags));
@@ -86,7 +86,7 @@ fn a_frame_that_was_shown_stays_until_it_is_accepted() {
     assert!(put(&mut a, 1, 8) && put(&mut a, 2, 100) && put(&mut a, 3, 0));
     for (tag, len) in [(1, 8), (2, 100)] {
         for _ in 0..2 {
-            let (head, body) = b.next_from(Peer(0), 1).expect("it is there");
+            let (head, body) = b.next_from(Peer(0), || false).expect("it is there");
             assert_eq!((head.tag, body), (tag, &vec![tag as u8; len][..]));
         }
         b.accept_from(Peer(0), len);
@@ -94,7 +94,7 @@ fn a_frame_that_was_shown_stays_until_it_is_accepted() {
     let mut tags = Tags::default();
     b.poll(Tick(0), &mut tags);
     assert_eq!(tags.0, [3]);
-    assert!(b.next_from(Peer(0), 3).is_none());
+    assert!(b.next_from(Peer(0), || false).is_none());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn nothing_is_put_past_frames_that_wait() {
 fn a_long_frame_is_not_shown() {
     let [mut a, mut b] = acquainted();
     send(&mut a, 1, LONG);
-    assert!(b.next_from(Peer(0), 2).is_none());
+    assert!(b.next_from(Peer(0), || false).is_none());
     let mut tags = Tags::default();
     while b.poll(Tick(0), &mut tags) {}
     assert_eq!(tags.0, [1]);

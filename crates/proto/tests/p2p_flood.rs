@@ -25,7 +25,9 @@ const EAGER: Choice = Choice {
 fn net(n: usize) -> Net {
     let mut net = Net::new(n, EAGER, false);
     net.slow = true;
-    net.machines.iter_mut().for_each(|m| m.set_mark(MARK));
+    net.machines
+        .iter_mut()
+        .for_each(|m| m.flow_control.set_mark(MARK));
     net
 }
 
@@ -76,13 +78,13 @@ fn kept(net: &Net, me: usize) -> u64 {
 }
 
 fn holds(net: &Net, me: usize) -> u64 {
-    net.machines[me].counters.get(Counter::HoldsGiven)
+    net.machines[me].out.counters.get(Counter::HoldsGiven)
 }
 
 fn drained(net: &mut Net, me: usize, from: u32, messages: usize) {
     for i in 0..messages {
         let key = receive(net, me, Some(from), 1);
-        assert!(net.machines[me].take(key).is_some(), "message {i}");
+        assert!(net.machines[me].requests.take(key).is_some(), "message {i}");
     }
 }
 
@@ -94,8 +96,8 @@ fn a_flooded_rank_keeps_about_the_mark_and_gets_everything() {
     assert_eq!(holds(&net, 1), 1);
     assert!(net.machines[0].keeps_back());
     drained(&mut net, 1, 0, MANY);
-    assert!(!net.machines[0].keeps_back() && !net.machines[0].is_stalled());
-    assert!(sent.iter().all(|&k| net.machines[0].is_done(k)));
+    assert!(!net.machines[0].keeps_back() && !net.machines[0].flow_control.is_stalled());
+    assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
     assert!(holds(&net, 1) > 5, "it is told again and again");
 }
 
@@ -108,10 +110,10 @@ fn a_posted_receive_lets_its_sender_go_and_no_other() {
     }
     assert_eq!(holds(&net, 1), 2);
     let key = receive(&mut net, 1, Some(2), 2);
-    assert!(net.machines[1].take(key).is_some());
+    assert!(net.machines[1].requests.take(key).is_some());
     assert!(!net.machines[2].keeps_back() && net.machines[0].keeps_back());
     let key = receive(&mut net, 1, None, 2);
-    assert!(net.machines[1].take(key).is_some());
+    assert!(net.machines[1].requests.take(key).is_some());
     assert!(!net.machines[0].keeps_back());
 }
 
@@ -125,7 +127,7 @@ fn while_a_receive_is_posted_nobody_who_could_satisfy_it_is_told_to_hold() {
     assert!(!net.machines[0].keeps_back() && net.machines[2].keeps_back());
     send(&mut net, 0, 1, 2);
     net.deliver_all();
-    assert!(net.machines[1].take(wanted).is_some());
+    assert!(net.machines[1].requests.take(wanted).is_some());
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn what_collectives_send_is_not_held() {
     flood(&mut net, 0, 1);
     let key = send_in(&mut net, COLLECTIVES, 0, 1, 9);
     net.deliver_all();
-    assert!(net.machines[0].is_done(key) && net.machines[0].keeps_back());
+    assert!(net.machines[0].requests.is_done(key) && net.machines[0].keeps_back());
     let before = holds(&net, 1);
     for _ in 0..MANY {
         send_in(&mut net, COLLECTIVES, 1, 0, 9);
@@ -176,11 +178,12 @@ fn a_held_send_can_be_cancelled_and_freed() {
     let sent = flood(&mut net, 0, 1);
     let last = send(&mut net, 0, 1, 2);
     net.machines[0].cancel(last);
-    assert!(net.machines[0].take(last).unwrap().cancelled);
-    sent.iter().for_each(|&k| net.machines[0].release(k));
+    assert!(net.machines[0].requests.take(last).unwrap().cancelled);
+    sent.iter()
+        .for_each(|&k| net.machines[0].requests.release(k));
     drained(&mut net, 1, 0, MANY);
     assert!(!net.machines[0].keeps_back());
-    assert_eq!((kept(&net, 1), net.machines[0].active()), (0, 0));
+    assert_eq!((kept(&net, 1), net.machines[0].requests.active()), (0, 0));
 }
 
 #[test]
@@ -189,14 +192,16 @@ fn who_is_gone_holds_nobody_and_is_held_by_nobody() {
     let sent = flood(&mut net, 0, 1);
     net.machines[0].on_gone(Peer(1), "cut");
     net.machines[1].on_gone(Peer(0), "cut");
-    assert!(!net.machines[0].keeps_back() && !net.machines[1].is_holding());
-    assert!(sent.iter().all(|&k| net.machines[0].is_done(k)));
+    assert!(!net.machines[0].keeps_back() && !net.machines[1].flow_control.is_holding());
+    assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
 }
 
 #[test]
 fn without_a_mark_everything_is_kept() {
     let mut net = net(2);
-    net.machines.iter_mut().for_each(|m| m.set_mark(0));
+    net.machines
+        .iter_mut()
+        .for_each(|m| m.flow_control.set_mark(0));
     flood(&mut net, 0, 1);
     assert_eq!((kept(&net, 1), holds(&net, 1)), (MANY as u64, 0));
 }

@@ -61,10 +61,10 @@ fn a_rank_that_is_asked_answers_when_it_leaves() {
     let mut net = net(2);
     ask(&mut net, 1, 0);
     net.deliver_all();
-    assert_eq!(net.machines[1].why_left(Peer(0)), None);
+    assert_eq!(net.machines[1].peers.why_left(Peer(0)), None);
     leave(&mut net, 0);
     net.deliver_all();
-    let why = net.machines[1].why_left(Peer(0)).unwrap();
+    let why = net.machines[1].peers.why_left(Peer(0)).unwrap();
     assert!(why.starts_with("rank 0 has called MPI_Finalize"), "{why}");
 }
 
@@ -91,17 +91,17 @@ fn what_was_sent_before_the_answer_comes_and_what_was_not_waits() {
     leave(&mut net, 0);
     ask(&mut net, 1, 0);
     net.deliver_all();
-    assert!(net.machines[1].why_left(Peer(0)).is_some());
+    assert!(net.machines[1].peers.why_left(Peer(0)).is_some());
     for len in lens {
         let req = recv(&mut net, 1, Some(0));
         net.deliver_all();
-        let outcome = net.machines[1].take(req).unwrap();
+        let outcome = net.machines[1].requests.take(req).unwrap();
         assert_eq!((outcome.len, outcome.failure), (len as u64, None));
     }
     let more = recv(&mut net, 1, Some(0));
-    assert_eq!(net.machines[1].awaits(more), Awaits::Peer(Peer(0)));
+    assert_eq!(net.machines[1].requests.awaits(more), Awaits::Peer(Peer(0)));
     net.machines[1].fail(more, "rank 0 left");
-    let failure = net.machines[1].take(more).unwrap().failure;
+    let failure = net.machines[1].requests.take(more).unwrap().failure;
     assert_eq!(failure, Some(Failure::PeerGone("rank 0 left".into())));
     assert_eq!(net.machines[1].posted(), 0);
 }
@@ -115,7 +115,7 @@ fn only_what_the_peer_must_answer_waits_for_it() {
     let any = recv(&mut net, 1, None);
     net.deliver_all();
     let own = net.machines[1].open();
-    let awaits = |key| net.machines[1].awaits(key);
+    let awaits = |key| net.machines[1].requests.awaits(key);
     assert_eq!(awaits(offered), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(synchronous), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(eager), Awaits::Nobody);
@@ -128,10 +128,10 @@ fn somebody_is_left_while_one_has_not_said_otherwise() {
     let mut net = net(3);
     let me = Peer(1);
     for peer in [0, 2] {
-        assert_eq!(net.machines[1].somebody(me), Some(Peer(peer)));
+        assert_eq!(net.machines[1].peers.somebody(me), Some(Peer(peer)));
         ask(&mut net, 1, peer);
         leave(&mut net, peer as usize);
         net.deliver_all();
     }
-    assert_eq!(net.machines[1].somebody(me), None);
+    assert_eq!(net.machines[1].peers.somebody(me), None);
 }

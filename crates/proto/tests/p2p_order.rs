@@ -168,8 +168,12 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                 };
                 let me = &mut net.machines[posted[at].me];
                 me.cancel(key);
-                if me.peek(key).is_some_and(|outcome| outcome.cancelled) {
-                    me.take(key);
+                if me
+                    .requests
+                    .peek(key)
+                    .is_some_and(|outcome| outcome.cancelled)
+                {
+                    me.requests.take(key);
                     posted.remove(at);
                 }
             }
@@ -199,7 +203,7 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                 continue;
             }
         };
-        let done = net.machines[p.me].is_done(key);
+        let done = net.machines[p.me].requests.is_done(key);
         prop_assert_eq!(
             done,
             p.expect.is_some(),
@@ -208,7 +212,7 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
             done
         );
         if let Some(expect) = &p.expect {
-            let out = net.machines[p.me].take(key).unwrap();
+            let out = net.machines[p.me].requests.take(key).unwrap();
             let n = expect.len().min(p.buf.len() as usize);
             prop_assert_eq!(out.len as usize, n);
             prop_assert_eq!(out.failure.is_some(), expect.len() > n);
@@ -216,19 +220,19 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
         } else {
             net.machines[p.me].cancel(key);
             net.act(p.me);
-            prop_assert!(net.machines[p.me].take(key).unwrap().cancelled);
+            prop_assert!(net.machines[p.me].requests.take(key).unwrap().cancelled);
         }
     }
     clear(&mut net, &sent, &free)?;
     for (i, s) in sent.iter().enumerate() {
         if let Started::Request(k) = s.started {
             prop_assert!(
-                net.machines[s.from].take(k).is_some(),
+                net.machines[s.from].requests.take(k).is_some(),
                 "send {i} has not ended"
             );
         }
     }
-    let total = |c| net.machines.iter().map(|m| m.counters.get(c)).sum();
+    let total = |c| net.machines.iter().map(|m| m.out.counters.get(c)).sum();
     use kw_base::counters::Counter::*;
     Ok((total(WriteSent), total(WriteDropped)))
 }
@@ -259,7 +263,7 @@ fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseErro
             let key = net.machines[me].recv_message(message, &buf).unwrap();
             net.act(me);
             net.deliver_all();
-            prop_assert!(net.machines[me].take(key).is_some());
+            prop_assert!(net.machines[me].requests.take(key).is_some());
             prop_assert_eq!(&buf.bytes(), &expect.payload);
         }
         prop_assert!(net.machines[me].take_message(any, None).is_none());
@@ -317,7 +321,7 @@ proptest! {
         ops in prop::collection::vec(op(3), 0..80), mark in 1u64..2000, slow: bool, works: bool
     ) {
         let mut net = Net::new(3, WITH_BOTH, works);
-        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
+        net.machines.iter_mut().for_each(|m| m.flow_control.set_mark(mark));
         net.slow = slow;
         run_over(net, ops, false)?;
     }
@@ -327,7 +331,7 @@ proptest! {
         ops in prop::collection::vec(op(2), 0..80), mark in 1u64..2000, slow: bool
     ) {
         let mut net = Net::new(2, WITH_BOTH, false);
-        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
+        net.machines.iter_mut().for_each(|m| m.flow_control.set_mark(mark));
         net.slow = slow;
         run_over(net, ops, true)?;
     }
@@ -505,9 +509,14 @@ fn a_message_that_asks_to_be_fetched_is() {
                 (0..4).for_each(|wire| while net.step(wire, false) {});
             }
             (0..8).for_each(|turn| while net.step(turn % 4, false) {});
-            assert!(net.machines[1].is_done(received.unwrap()));
+            assert!(net.machines[1].requests.is_done(received.unwrap()));
             assert_eq!(buf.bytes(), data.bytes());
-            let count = |c| net.machines.iter().map(|m| m.counters.get(c)).sum::<u64>();
+            let count = |c| {
+                net.machines
+                    .iter()
+                    .map(|m| m.out.counters.get(c))
+                    .sum::<u64>()
+            };
             assert_eq!(
                 count(Counter::GetSent),
                 fetched,
@@ -553,13 +562,13 @@ fn send(net: &mut Net, me: usize, len: usize) {
     let buf = Mem::new(vec![me as u8; len]);
     let to = Peer(1 - me as u32);
     if let Started::Request(key) = net.machines[me].send(to, env, Mode::Standard, &buf) {
-        net.machines[me].release(key);
+        net.machines[me].requests.release(key);
     }
     net.act(me);
 }
 
 fn count(net: &Net, counter: Counter) -> [u64; 2] {
-    [0, 1].map(|me| net.machines[me].counters.get(counter))
+    [0, 1].map(|me| net.machines[me].out.counters.get(counter))
 }
 
 /// Both post, both send, and all that they say crosses: nothing waits for an answer.
@@ -573,7 +582,7 @@ fn every_message_of_an_exchange_is_written() {
             key
         });
         net.deliver_all();
-        assert!((0..2).all(|me| net.machines[me].take(keys[me]).is_some()));
+        assert!((0..2).all(|me| net.machines[me].requests.take(keys[me]).is_some()));
     }
     assert_eq!(count(&net, Counter::WriteSent), [20, 20]);
 }
@@ -586,7 +595,7 @@ fn the_answers_of_a_ping_pong_that_cross_their_announcements_are_written() {
             offer(&mut net, 1 - me);
             let key = post(&mut net, me);
             net.deliver_all();
-            assert!(net.machines[me].take(key).is_some());
+            assert!(net.machines[me].requests.take(key).is_some());
         }
     }
     assert_eq!(count(&net, Counter::WriteSent), [10, 10]);
@@ -599,7 +608,7 @@ fn receives_that_short_messages_take_are_announced_no_more_until_a_long_one_come
         let key = post(&mut net, 1);
         send(&mut net, 0, len);
         net.deliver_all();
-        assert!(net.machines[1].take(key).is_some());
+        assert!(net.machines[1].requests.take(key).is_some());
         count(&net, Counter::WriteAnnounced)[1]
     };
     let short: Vec<u64> = (0..8).map(|_| pass(3)).collect();

@@ -116,7 +116,7 @@ fn from_bytes(bytes: &[u8]) -> Option<Failure> {
         |at: usize| i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let (class, len) = (word(0), (word(4).max(0) as usize).min(VERDICT - 8));
     let text = String::from_utf8_lossy(&bytes[8..8 + len]).into_owned();
-    (class != 0).then_some(Failure::Disagreement { class, text })
+    (class != 0).then_some(Failure::Disagreement { code: class, text })
 }
 
 fn of(circle: &Circle, schedule: Schedule, buffers: [&Buf; 2]) -> Box<Run> {

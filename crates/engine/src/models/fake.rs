@@ -139,7 +139,7 @@ impl<P: Sleep> Polled for Fake<P> {
 
     fn asked_in_vain(&mut self) {}
 
-    fn doubt(&mut self, _: crate::lane::WaitOn<'_>) {}
+    fn doubt(&mut self, _: crate::wait::WaitOn<'_>) {}
 
     fn spread(&mut self, _: Tick) {}
 

@@ -10,8 +10,9 @@ mod places;
 
 use crate::duty::Duty;
 use crate::engine::ReqId;
-use crate::lane::{Lane, WaitOn};
+use crate::lane::Lane;
 use crate::polled::{Polled, Sleep};
+use crate::wait::WaitOn;
 use fake::{Fake, World};
 use kw_base::Key;
 use kw_base::sync::{Arc, thread};

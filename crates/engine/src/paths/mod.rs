@@ -4,6 +4,7 @@ mod open;
 mod port;
 
 pub use open::{Joined, join};
+pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 
 use crate::sleeper::{Bell, Sleeper};

@@ -1,12 +1,15 @@
 //! What the paths bring, handed to the protocol machine.
 
-use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::events::Event;
+use kw_base::{Key, Peer};
 use kw_path::{Down, Inbound, Landing};
-use kw_proto::p2p::{Action, Machine};
+use kw_proto::p2p::{Action, Machine, Place};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
+
+/// What a path is told with a frame that carries no payload of a request.
+pub(crate) const NO_REQUEST: u64 = u64::MAX;
 
 /// Takes what the paths bring, and gives it to the machine.
 pub struct Port<'a> {
@@ -41,36 +44,35 @@ impl Inbound for Port<'_> {
 
     fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
         self.frames += 1;
-        match self.machine.on_head(from, head) {
-            Ok(l) => Landing {
-                cookie: l.cookie,
-                buf: l.buf,
-                at: 0,
-            },
+        let (place, buf) = match self.machine.on_head(from, head) {
+            Ok(landing) => (landing.place, landing.buf),
             Err(what) => {
                 self.faulty(from, &what);
-                Landing {
-                    cookie: kw_proto::p2p::NO_COOKIE,
-                    buf: Buf::EMPTY,
-                    at: 0,
-                }
+                (Place::Nowhere, Buf::EMPTY)
             }
+        };
+        Landing {
+            cookie: place.to_cookie(),
+            buf,
+            at: 0,
         }
     }
 
     fn on_landed(&mut self, _from: Peer, cookie: u64) {
-        self.machine.on_landed(cookie);
+        self.machine.on_landed(Place::from_cookie(cookie));
     }
 
     fn on_sent(&mut self, _to: Peer, cookie: u64) {
-        self.machine.on_sent(cookie);
+        if cookie != NO_REQUEST {
+            self.machine.on_sent(Key::from_bits(cookie));
+        }
     }
 
     fn on_down(&mut self, down: Down, clean: bool) {
         if !clean {
-            self.machine.counters.hit(Counter::PeersLost);
+            self.machine.out.counters.hit(Counter::PeersLost);
             let data = [down.peer.0 as i64, 0, 0, 0];
-            self.machine.notice(Event::PeerLost, data);
+            self.machine.out.notice(Event::PeerLost, data);
             tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
@@ -79,11 +81,11 @@ impl Inbound for Port<'_> {
     }
 
     fn on_stray(&mut self, peer: Peer) {
-        self.machine.actions.push(Action::Locate(peer));
+        self.machine.out.actions.push(Action::Locate(peer));
     }
 
     fn on_repriced(&mut self, peer: Peer) {
-        self.machine.actions.push(Action::Reprice(peer));
+        self.machine.out.actions.push(Action::Reprice(peer));
     }
 }
 
@@ -95,7 +97,7 @@ mod tests {
 
     fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
         let mut machine = Machine::new(4, UNROUTED);
-        machine.wanted = wanted;
+        machine.out.wanted = wanted;
         let down = Down {
             path: "sim",
             peer: Peer(3),
@@ -108,15 +110,15 @@ mod tests {
     #[test]
     fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
         let mut wanted = Wanted::default();
-        assert!(lose(wanted, false).actions.is_empty());
+        assert!(lose(wanted, false).out.actions.is_empty());
         wanted.add(Event::PeerLost);
         let machine = lose(wanted, false);
         let notice = Notice {
             event: Event::PeerLost,
             data: [3, 0, 0, 0],
         };
-        assert!(matches!(&machine.actions[..], [Action::Notice(n)] if *n == notice));
-        assert_eq!(machine.counters.get(Counter::PeersLost), 1);
-        assert!(lose(wanted, true).actions.is_empty());
+        assert!(matches!(&machine.out.actions[..], [Action::Notice(n)] if *n == notice));
+        assert_eq!(machine.out.counters.get(Counter::PeersLost), 1);
+        assert!(lose(wanted, true).out.actions.is_empty());
     }
 }

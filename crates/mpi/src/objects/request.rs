@@ -451,7 +451,7 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
         Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
         Failure::Other(text) => Fault::new(Class::Other, text),
         Failure::Roots(text) => Fault::new(Class::Root, text),
-        Failure::Disagreement { class, text } => Fault::of_code(class, text),
+        Failure::Disagreement { code, text } => Fault::of_code(code, text),
     }
 }
 

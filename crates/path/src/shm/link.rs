@@ -386,18 +386,19 @@ impl Link {
         moved
     }
 
-    /// The next frame, looking up to `looks` times for it, if it is a whole one and nothing must be done before. It stays where it is until
+    /// The next frame, looking for it as long as `goes_on` says so, if it is a whole one and nothing must be done before. It stays where it is until
     /// [`Link::accept`].
     #[inline(always)]
-    pub fn next(&mut self, looks: u32) -> Option<(Header, &[u8])> {
+    pub fn next(&mut self, mut goes_on: impl FnMut() -> bool) -> Option<(Header, &[u8])> {
         if self.arriving.is_some() {
             return None;
         }
-        let mut left = looks;
         let found = loop {
-            left = left.checked_sub(1)?;
             if let Some(found) = self.inn.peek() {
                 break found;
+            }
+            if !goes_on() {
+                return None;
             }
         };
         let (head, body) = self.frame(&found);

@@ -318,16 +318,20 @@ impl ShmPath {
         true
     }
 
-    /// The next frame of a peer, looking up to `looks` times for it, where it is a whole one; [`ShmPath::accept_from`] takes it away.
+    /// The next frame of a peer, looking for it as long as `goes_on` says so after each look in vain, where it is a whole one; [`ShmPath::accept_from`] takes it away.
     /// Everything else that may come is left to [`Path::poll_from`].
     #[inline(always)]
-    pub fn next_from(&mut self, peer: Peer, looks: u32) -> Option<(Header, &[u8])> {
+    pub fn next_from(
+        &mut self,
+        peer: Peer,
+        goes_on: impl FnMut() -> bool,
+    ) -> Option<(Header, &[u8])> {
         let i = self.local(peer) as usize;
         if !self.waiting.is_empty() {
             return None;
         }
         let link = self.links.get_mut(i).filter(|l| l.active)?;
-        link.next(looks)
+        link.next(goes_on)
     }
 
     /// The frame that [`ShmPath::next_from`] has shown, with a body of `len` bytes, was read.

@@ -28,9 +28,11 @@
 //! Body of `Announce`: number (u32), oldest posted number (u32), messages seen (u64). Header: context, tag (MPI_ANY_TAG as
 //! the smallest integer), capacity in `len`, receive in `token`, its source rank in `source`.
 
-use super::eager::Landing;
-use super::machine::{Early, Machine, Message, Req, ReqKey, State};
-use super::{Action, FrameBody, Memory, NO_COOKIE};
+use super::Memory;
+use super::eager::{Landing, Place};
+use super::machine::{Early, Machine, Message};
+use super::outbox::header;
+use super::requests::{Req, ReqKey, State};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -185,10 +187,10 @@ impl Flow {
 impl<B: Memory> Machine<B> {
     /// Announces a receive that was just posted, where the rules allow.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
-        if self.peers[to.idx()].flow.missed >= MISSES || !self.matching.announce(want, key) {
+        if self.peers[to].flow.missed >= MISSES || !self.matching.announce(want, key) {
             return;
         }
-        let flow = &mut self.peers[to.idx()].flow;
+        let flow = &mut self.peers[to].flow;
         flow.number = flow.number.wrapping_add(1);
         flow.posted.push_back((flow.number, key));
         let oldest = flow.posted.front().map_or(flow.number, |p| p.0);
@@ -196,27 +198,21 @@ impl<B: Memory> Machine<B> {
         body[..4].copy_from_slice(&flow.number.to_le_bytes());
         body[4..8].copy_from_slice(&oldest.to_le_bytes());
         body[8..].copy_from_slice(&flow.seen.to_le_bytes());
-        let head = Header {
-            kind: Kind::Announce,
+        let env = Envelope {
             context: want.context,
             source: want.source.unwrap_or(0),
             tag: want.tag.unwrap_or(ANY_TAG),
-            len: capacity,
-            token: key.to_bits(),
         };
-        self.counters.hit(Counter::WriteAnnounced);
-        self.actions.push(Action::Frame {
-            to,
-            head,
-            body: FrameBody::Extension(body),
-            cookie: NO_COOKIE,
-        });
+        let head = header(Kind::Announce, env, capacity, key.to_bits());
+        self.out.counters.hit(Counter::WriteAnnounced);
+        self.out.extended(to, head, body);
     }
 
     /// An announced receive is not posted any more.
-    pub(super) fn retract(&mut self, peer: Peer, key: ReqKey) {
-        if let Some(p) = self.peers.get_mut(peer.idx()) {
-            p.flow.posted.retain(|&(_, k)| k != key);
+    pub(super) fn retract(&mut self, key: ReqKey) {
+        if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
+            let posted = &mut self.peers[peer].flow.posted;
+            posted.retain(|&(_, k)| k != key);
         }
     }
 
@@ -224,13 +220,10 @@ impl<B: Memory> Machine<B> {
     /// no use, because the message is no longer than those that are sent at once.
     #[inline]
     pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
-        let Some(req) = self.reqs.get(key) else {
+        let Some(peer) = self.requests.get(key).and_then(|r| r.peer) else {
             return;
         };
-        let Some(p) = self.peers.get_mut(req.peer.idx()) else {
-            return;
-        };
-        let flow = &mut p.flow;
+        let flow = &mut self.peers[peer].flow;
         if !flow.posted.is_empty() {
             let before = flow.posted.len();
             flow.posted.retain(|&(_, k)| k != key);
@@ -261,13 +254,13 @@ impl<B: Memory> Machine<B> {
             tag: head.tag,
             token: head.token,
         };
-        let flow = &mut self.peers[from.idx()].flow;
+        let flow = &mut self.peers[from].flow;
         flow.prune(oldest);
         let known = flow.knows_since(seen) && flow.inbox.len() < KEPT;
         if !known || flow.dropped != 0 && flow.dropped.wrapping_sub(oldest) as i32 >= 0 {
             // Those that were kept stay: the receiver posted them earlier.
             flow.dropped = number;
-            self.counters.hit(Counter::WriteDropped);
+            self.out.counters.hit(Counter::WriteDropped);
             return Ok(());
         }
         match flow.unasked.iter().position(|m| asked.accepts(m.env)) {
@@ -283,9 +276,10 @@ impl<B: Memory> Machine<B> {
     /// An announced receive will take a message that is under way; if that is an offer, its payload need not wait.
     fn use_up(&mut self, to: Peer, token: u64, offer: Option<ReqKey>) {
         let waits = |r: &&mut Req<B>| r.state == State::Offered { cancelling: false };
-        let Some((key, req)) = offer.and_then(|k| Some((k, self.reqs.get_mut(k).filter(waits)?)))
+        let Some((key, req)) =
+            offer.and_then(|k| Some((k, self.requests.get_mut(k).filter(waits)?)))
         else {
-            self.counters.hit(Counter::WriteDropped);
+            self.out.counters.hit(Counter::WriteDropped);
             return;
         };
         let len = req.buf.len();
@@ -294,28 +288,12 @@ impl<B: Memory> Machine<B> {
 
     /// Sends a message into an announced receive.
     pub(super) fn send_write(&mut self, key: ReqKey, to: Peer, env: Envelope, token: u64, buf: &B) {
-        self.set_state(key, State::Streaming);
+        self.requests.set_state(key, State::Streaming);
         let len = buf.len();
-        let way = self.peers[to.idx()].way;
-        self.counters.sent(way, Protocol::Write, len);
-        let head = Header {
-            kind: Kind::Write,
-            context: env.context,
-            source: env.source,
-            tag: env.tag,
-            len,
-            token,
-        };
-        let body = FrameBody::Payload {
-            buf: buf.clone(),
-            len,
-        };
-        self.actions.push(Action::Frame {
-            to,
-            head,
-            body,
-            cookie: key.to_bits(),
-        });
+        let way = self.peers[to].way;
+        self.out.counters.sent(way, Protocol::Write, len);
+        let head = header(Kind::Write, env, len, token);
+        self.out.payload(to, head, buf.clone(), key);
     }
 
     /// A message comes for an announced receive.
@@ -325,8 +303,8 @@ impl<B: Memory> Machine<B> {
         head: &Header,
     ) -> Result<Landing<B>, String> {
         let key = Key::from_bits(head.token);
-        let posted = match self.reqs.get(key) {
-            Some(req) if req.peer == from => match req.state {
+        let posted = match self.requests.get(key) {
+            Some(req) if req.peer == Some(from) => match req.state {
                 State::Posted(want) => Some(want),
                 _ => None,
             },
@@ -339,10 +317,10 @@ impl<B: Memory> Machine<B> {
         };
         match posted {
             Some(want) if self.matching.withdraw(want, key) => {
-                self.peers[from.idx()].flow.seen += 1;
-                self.peers[from.idx()].flow.missed = 0;
-                self.retract(from, key);
-                self.counters.hit(Counter::Expected);
+                self.peers[from].flow.seen += 1;
+                self.peers[from].flow.missed = 0;
+                self.retract(key);
+                self.out.counters.hit(Counter::Expected);
                 Ok(self.land_in(key, from, env, head.len))
             }
             _ => self.message_landing(from, head),
@@ -357,11 +335,11 @@ impl<B: Memory> Machine<B> {
         head: &Header,
     ) -> Result<Landing<B>, String> {
         let offer = head.aux();
-        let waits = |r: &Req<B>| r.peer == from && r.state == State::Asked { offer };
-        let found = self.reqs.iter().find(|(_, r)| waits(r));
+        let waits = |r: &Req<B>| r.peer == Some(from) && r.state == State::Asked { offer };
+        let found = self.requests.iter().find(|(_, r)| waits(r));
         if let Some((key, req)) = found {
             return Ok(Landing {
-                cookie: key.to_bits(),
+                place: Place::Request(key),
                 buf: req.buf.clone(),
             });
         }
@@ -375,6 +353,7 @@ impl<B: Memory> Machine<B> {
             m.early = Early::Landing(buf.clone(), None);
             self.put_back(key, m);
         }
-        Ok(Landing::early(key, buf))
+        let place = Place::Early(key);
+        Ok(Landing { place, buf })
     }
 }

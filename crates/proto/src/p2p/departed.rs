@@ -7,7 +7,10 @@
 //!
 //! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only what a thread waits for does ([`Machine::fail`]).
 
-use super::machine::{Machine, ReqKey, State};
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::peers::Peers;
+use super::requests::{ReqKey, State};
 use super::{Failure, Memory, Outcome};
 use crate::wire::Kind;
 use kw_base::Peer;
@@ -36,36 +39,18 @@ pub enum Awaits {
     Owner,
 }
 
-impl<B: Memory> Machine<B> {
-    /// Whom a request depends on.
-    pub fn awaits(&self, key: ReqKey) -> Awaits {
-        let Some(req) = self.reqs.get(key) else {
-            return Awaits::Nobody;
-        };
-        match req.state {
-            State::Posted(_) if req.peer.0 == u32::MAX => Awaits::Anyone,
-            State::Posted(_)
-            | State::Offered { cancelling: false }
-            | State::SendingSync {
-                sent: true,
-                acked: false,
-            } => Awaits::Peer(req.peer),
-            State::Open => Awaits::Owner,
-            _ => Awaits::Nobody,
-        }
-    }
-
+impl Peers {
     /// Tells a peer, unless it was told before, that this rank waits for it.
-    pub fn ask(&mut self, peer: Peer) {
-        let end = &mut self.peers[peer.idx()].end;
+    fn ask<B>(&mut self, peer: Peer, out: &mut Outbox<B>) {
+        let end = &mut self[peer].end;
         if !end.left && !std::mem::replace(&mut end.asked, true) {
-            self.control(peer, Kind::Waits, 0, 0, 0);
+            out.control(peer, Kind::Waits, 0, 0, 0);
         }
     }
 
     /// Why the peer sends and receives nothing more, if it has said so or is gone.
     pub fn why_left(&self, peer: Peer) -> Option<String> {
-        let p = &self.peers[peer.idx()];
+        let p = &self[peer];
         let left =
             || format!("rank {peer} has called MPI_Finalize: it sends and receives nothing more");
         p.gone.clone().or_else(|| p.end.left.then(left))
@@ -73,40 +58,20 @@ impl<B: Memory> Machine<B> {
 
     /// Why a peer is gone that has not left in order, if there is one.
     pub fn why_gone(&self) -> Option<String> {
-        self.peers.iter().find_map(|p| p.gone.clone())
+        self.all.iter().find_map(|p| p.gone.clone())
     }
 
     /// One of the peers that have not left, as far as is known.
     pub fn somebody(&self, me: Peer) -> Option<Peer> {
-        let mut all = (0..self.peers.len() as u32).map(Peer);
-        all.find(|&p| p != me && !self.peers[p.idx()].end.left)
-    }
-
-    /// Ends a request that waits for a rank which has left, or is gone.
-    pub fn fail(&mut self, key: ReqKey, why: &str) {
-        let Some(req) = self.reqs.get(key) else {
-            return;
-        };
-        if let State::Posted(want) = req.state {
-            self.matching.withdraw(want, key);
-        }
-        let failure = Some(Failure::PeerGone(why.to_string()));
-        self.finish(
-            key,
-            Outcome {
-                failure,
-                ..Outcome::CLEAN
-            },
-        );
+        let mut all = (0..self.all.len() as u32).map(Peer);
+        all.find(|&p| p != me && !self[p].end.left)
     }
 
     /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.
-    pub fn leave(&mut self) {
+    fn leave<B>(&mut self, out: &mut Outbox<B>) {
         self.leaving = true;
-        for p in 0..self.peers.len() {
-            if self.peers[p].end.waits {
-                self.control(Peer(p as u32), Kind::Left, 0, 0, 0);
-            }
+        for (p, _) in (0..).map(Peer).zip(&self.all).filter(|(_, p)| p.end.waits) {
+            out.control(p, Kind::Left, 0, 0, 0);
         }
     }
 
@@ -115,16 +80,39 @@ impl<B: Memory> Machine<B> {
         self.leaving
     }
 
-    pub(super) fn on_waits(&mut self, from: Peer) -> Result<(), String> {
-        self.peers[from.idx()].end.waits = true;
+    pub(super) fn on_waits<B>(&mut self, from: Peer, out: &mut Outbox<B>) -> Result<(), String> {
+        self[from].end.waits = true;
         if self.leaving {
-            self.control(from, Kind::Left, 0, 0, 0);
+            out.control(from, Kind::Left, 0, 0, 0);
         }
         Ok(())
     }
+}
 
-    pub(super) fn on_left_job(&mut self, from: Peer) -> Result<(), String> {
-        self.on_left(from);
-        Ok(())
+impl<B: Memory> Machine<B> {
+    /// Tells a peer, unless it was told before, that this rank waits for it.
+    pub fn ask(&mut self, peer: Peer) {
+        self.peers.ask(peer, &mut self.out);
+    }
+
+    /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.
+    pub fn leave(&mut self) {
+        self.peers.leave(&mut self.out);
+    }
+
+    /// Ends a request that waits for a rank which has left, or is gone.
+    pub fn fail(&mut self, key: ReqKey, why: &str) {
+        let Some(req) = self.requests.get(key) else {
+            return;
+        };
+        if let State::Posted(want) = req.state {
+            self.matching.withdraw(want, key);
+        }
+        self.finish(key, Outcome::failed(Failure::PeerGone(why.to_string())));
+    }
+
+    /// The peer has left in peace: it need not be told anything.
+    pub fn on_left(&mut self, peer: Peer) {
+        self.flow_control.on_left(&mut self.peers, peer);
     }
 }

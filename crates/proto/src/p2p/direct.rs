@@ -18,11 +18,11 @@ impl<B: Memory> Machine<B> {
     /// Whether a receive of `len` bytes from a peer may take its message past the queues.
     #[inline(always)]
     pub fn may_take(&self, from: Peer, len: u64) -> bool {
-        let peer = &self.peers[from.idx()];
+        let peer = &self.peers[from];
         self.matching.is_empty()
             && peer.is_plain()
             && len < peer.choice.announce_min
-            && !self.is_holding()
+            && !self.flow_control.is_holding()
     }
 
     /// Takes a frame of `from` as the message of a receive of `room` bytes, after [`Machine::may_take`] said so and before anything else
@@ -43,8 +43,8 @@ impl<B: Memory> Machine<B> {
         if !fits {
             return None;
         }
-        self.peers[from.idx()].flow.seen += 1;
-        self.counters.hit(Counter::Expected);
+        self.peers[from].flow.seen += 1;
+        self.out.counters.hit(Counter::Expected);
         Some(Found {
             source: head.source,
             tag: head.tag,

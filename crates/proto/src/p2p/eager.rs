@@ -1,44 +1,71 @@
 //! Eager: payload goes at once. Arrivals of every protocol that carry an envelope are matched here.
 
-use super::machine::{Early, Machine, Message, Mode, ReqKey, State};
-use super::{Action, FrameBody, Memory, Outcome};
+use super::machine::{Early, Machine, Message, Mode};
+use super::outbox::header;
+use super::requests::{ReqKey, State};
+use super::{Memory, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::counters::{Counter, Protocol};
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
-/// Bit of a landing's cookie that says: into an unexpected message's buffer, not into a request's.
-const EARLY: u64 = 1 << 63;
-/// Cookie of a landing that nobody wants.
-const DISCARD: u64 = u64::MAX;
-
 /// Largest context id and rank that a frame may name.
 const MAX_CONTEXT: u32 = 1 << 31;
 const MAX_RANK: u32 = 1 << 22;
+
+/// What the payload of a frame belongs to whose body is still on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The buffer of a receive.
+    Request(ReqKey),
+    /// The buffer of a message whose receive has not come.
+    Early(Key),
+    /// Nobody wants it.
+    Nowhere,
+}
+
+/// How a place is told to a path: a byte that says which it is, above the 56 bits of a key.
+const WHICH: u32 = 56;
+
+impl Place {
+    /// The place as a number that a path gives back.
+    #[inline]
+    pub fn to_cookie(self) -> u64 {
+        match self {
+            Place::Request(key) => key.to_bits(),
+            Place::Early(key) => 1 << WHICH | key.to_bits(),
+            Place::Nowhere => 2 << WHICH,
+        }
+    }
+
+    /// Inverse of [`Place::to_cookie`].
+    #[inline]
+    pub fn from_cookie(cookie: u64) -> Place {
+        match cookie >> WHICH {
+            0 => Place::Request(Key::from_bits(cookie)),
+            1 => Place::Early(Key::from_bits(cookie)),
+            _ => Place::Nowhere,
+        }
+    }
+}
 
 /// Where the payload of a frame goes whose body is still on its way.
 #[derive(Clone, Debug)]
 pub struct Landing<B> {
     /// For `on_landed`.
-    pub cookie: u64,
+    pub place: Place,
     /// Bytes go to this buffer from its start; what does not fit is thrown away.
     pub buf: B,
 }
 
 impl<B: Memory> Landing<B> {
     /// Of bytes that nobody wants.
-    pub(super) fn nowhere() -> Landing<B> {
+    pub fn nowhere() -> Landing<B> {
         Landing {
-            cookie: DISCARD,
+            place: Place::Nowhere,
             buf: B::nothing(),
         }
-    }
-
-    /// Of a message whose receive has not come.
-    pub(super) fn early(message: Key, buf: B) -> Landing<B> {
-        let cookie = EARLY | message.to_bits();
-        Landing { cookie, buf }
     }
 }
 
@@ -63,29 +90,13 @@ impl<B: Memory> Machine<B> {
                 },
             ),
         };
-        self.set_state(key, state);
+        self.requests.set_state(key, state);
         let len = buf.len();
-        self.queued(to, len);
-        let way = self.peers[to.idx()].way;
-        self.counters.sent(way, Protocol::Eager, len);
-        let head = Header {
-            kind,
-            context: env.context,
-            source: env.source,
-            tag: env.tag,
-            len,
-            token: key.to_bits(),
-        };
-        let body = FrameBody::Payload {
-            buf: buf.clone(),
-            len,
-        };
-        self.actions.push(Action::Frame {
-            to,
-            head,
-            body,
-            cookie: key.to_bits(),
-        });
+        self.flow_control.queued(&mut self.peers, to, len);
+        let way = self.peers[to].way;
+        self.out.counters.sent(way, Protocol::Eager, len);
+        let head = header(kind, env, len, key.to_bits());
+        self.out.payload(to, head, buf.clone(), key);
     }
 
     /// A whole frame. Says what is wrong with it, if anything is.
@@ -98,7 +109,7 @@ impl<B: Memory> Machine<B> {
             Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write => {
                 let landing = self.on_head(from, head)?;
                 landing.buf.write(0, body);
-                self.on_landed(landing.cookie);
+                self.on_landed(landing.place);
                 Ok(())
             }
             Kind::Rts => self.on_offer(from, head, body),
@@ -108,10 +119,13 @@ impl<B: Memory> Machine<B> {
             Kind::Announce => self.on_announce(from, head, body),
             Kind::Cancel => self.on_cancel(from, head),
             Kind::CancelAck => self.on_cancel_ack(head),
-            Kind::Hold => self.on_peer_flow(from, true),
-            Kind::Go => self.on_peer_flow(from, false),
-            Kind::Waits => self.on_waits(from),
-            Kind::Left => self.on_left_job(from),
+            Kind::Hold => self.flow_control.on_peer_flow(&mut self.peers, from, true),
+            Kind::Go => self.flow_control.on_peer_flow(&mut self.peers, from, false),
+            Kind::Waits => self.peers.on_waits(from, &mut self.out),
+            Kind::Left => {
+                self.on_left(from);
+                Ok(())
+            }
             Kind::Bye | Kind::More => Ok(()),
             // A path's own: it hands none on.
             Kind::Striped | Kind::Piece | Kind::Taken => Ok(()),
@@ -122,17 +136,17 @@ impl<B: Memory> Machine<B> {
     fn on_eager(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
         let env = envelope(head);
         check(&env)?;
-        self.peers[from.idx()].flow.seen += 1;
+        self.peers[from].flow.seen += 1;
         let Some(key) = self.matching.arrive(env) else {
             return self.keep(from, head, body);
         };
-        self.counters.hit(Counter::Expected);
+        self.out.counters.hit(Counter::Expected);
         self.taken_by_envelope(key, true);
-        self.matched(key, env, head.len);
-        if let Some(req) = self.reqs.get_mut(key) {
+        self.requests.matched(key, env, head.len);
+        if let Some(req) = self.requests.get_mut(key) {
             req.buf.write(0, body);
             req.state = State::Done;
-            self.ended(key);
+            self.requests.note_end(key);
         }
         Ok(())
     }
@@ -166,17 +180,19 @@ impl<B: Memory> Machine<B> {
     }
 
     fn note_unexpected(&mut self, from: Peer, env: &Envelope, len: u64) {
-        self.counters.hit(Counter::Unexpected);
-        self.counters.add(Counter::UnexpectedBytes, len);
+        self.out.counters.hit(Counter::Unexpected);
+        self.out.counters.add(Counter::UnexpectedBytes, len);
         let waiting = self.matching.waiting();
-        self.counters.raise(Counter::UnexpectedWaitingPeak, waiting);
+        self.out
+            .counters
+            .raise(Counter::UnexpectedWaitingPeak, waiting);
         let data = [
             from.0 as i64,
             env.context as i64,
             env.tag as i64,
             len as i64,
         ];
-        self.notice(Event::UnexpectedMessage, data);
+        self.out.notice(Event::UnexpectedMessage, data);
     }
 
     /// A header whose payload follows.
@@ -196,17 +212,18 @@ impl<B: Memory> Machine<B> {
     ) -> Result<Landing<B>, String> {
         let env = envelope(head);
         check(&env)?;
-        self.peers[from.idx()].flow.seen += 1;
+        self.peers[from].flow.seen += 1;
         let sync = head.kind == Kind::EagerSync;
         let Some(key) = self.matching.arrive(env) else {
             let buf = self.room(head.len)?;
             let key = self.store(from, head, sync, Early::Landing(buf.clone(), None));
-            return Ok(Landing::early(key, buf));
+            let place = Place::Early(key);
+            return Ok(Landing { place, buf });
         };
-        self.counters.hit(Counter::Expected);
+        self.out.counters.hit(Counter::Expected);
         self.taken_by_envelope(key, true);
         if sync {
-            self.control(from, Kind::SyncAck, head.token, 0, 0);
+            self.out.control(from, Kind::SyncAck, head.token, 0, 0);
         }
         Ok(self.land_in(key, from, env, head.len))
     }
@@ -219,13 +236,13 @@ impl<B: Memory> Machine<B> {
         env: Envelope,
         len: u64,
     ) -> Landing<B> {
-        self.matched(key, env, len);
-        match self.reqs.get_mut(key) {
+        self.requests.matched(key, env, len);
+        match self.requests.get_mut(key) {
             Some(req) => {
                 req.state = State::Landing;
-                req.peer = from;
+                req.peer = Some(from);
                 Landing {
-                    cookie: key.to_bits(),
+                    place: Place::Request(key),
                     buf: req.buf.clone(),
                 }
             }
@@ -237,9 +254,9 @@ impl<B: Memory> Machine<B> {
     fn data_landing(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
         let key = Key::from_bits(head.token);
         let asked = State::Asked { offer: head.aux() };
-        match self.reqs.get(key) {
-            Some(req) if req.peer == from && req.state == asked => Ok(Landing {
-                cookie: key.to_bits(),
+        match self.requests.get(key) {
+            Some(req) if req.peer == Some(from) && req.state == asked => Ok(Landing {
+                place: Place::Request(key),
                 buf: req.buf.clone(),
             }),
             _ => self.stray_landing(from, head),
@@ -247,14 +264,15 @@ impl<B: Memory> Machine<B> {
     }
 
     /// The payload of a landing is in place.
-    pub fn on_landed(&mut self, cookie: u64) {
-        if cookie == DISCARD {
-            return;
+    pub fn on_landed(&mut self, place: Place) {
+        match place {
+            Place::Request(key) => self.requests.finish_recv(key),
+            Place::Early(key) => self.landed_early(key),
+            Place::Nowhere => {}
         }
-        let key = Key::from_bits(cookie);
-        if cookie & EARLY == 0 {
-            return self.finish_recv(key);
-        }
+    }
+
+    fn landed_early(&mut self, key: Key) {
         let Some(m) = self.early.get_mut(key) else {
             return;
         };
@@ -272,10 +290,10 @@ impl<B: Memory> Machine<B> {
     }
 
     fn fill_claimed(&mut self, req: ReqKey, kept: &B, len: u64) {
-        if let Some(r) = self.reqs.get(req) {
+        if let Some(r) = self.requests.get(req) {
             kept.copy_to(&r.buf, len.min(r.buf.len()));
         }
-        self.finish_recv(req);
+        self.requests.finish_recv(req);
     }
 
     /// A receive claims a message that is still landing: it keeps its place in the table until it has landed.
@@ -283,7 +301,7 @@ impl<B: Memory> Machine<B> {
         if let Early::Landing(_, claimed) = &mut m.early {
             *claimed = Some(req);
         }
-        if let Some(r) = self.reqs.get_mut(req) {
+        if let Some(r) = self.requests.get_mut(req) {
             r.state = State::Claimed;
         }
         self.put_back(old, m);
@@ -291,7 +309,7 @@ impl<B: Memory> Machine<B> {
 
     fn on_sync_ack(&mut self, head: &Header) -> Result<(), String> {
         let key = Key::from_bits(head.token);
-        match self.reqs.get_mut(key).map(|r| &mut r.state) {
+        match self.requests.get_mut(key).map(|r| &mut r.state) {
             Some(State::SendingSync { sent: true, .. }) => self.finish(key, Outcome::CLEAN),
             Some(State::SendingSync { acked, .. }) => *acked = true,
             _ => {}
@@ -312,20 +330,15 @@ impl<B: Memory> Machine<B> {
         if let (true, Some(k)) = (gone, key) {
             self.let_go(k);
         }
-        self.control(from, Kind::CancelAck, head.token, 0, gone as u64);
+        self.out
+            .control(from, Kind::CancelAck, head.token, 0, gone as u64);
         Ok(())
     }
 
     fn on_cancel_ack(&mut self, head: &Header) -> Result<(), String> {
         let key = Key::from_bits(head.token);
-        if let (1, Some(_)) = (head.len, self.reqs.get(key)) {
-            self.finish(
-                key,
-                Outcome {
-                    cancelled: true,
-                    ..Outcome::CLEAN
-                },
-            );
+        if let (1, Some(_)) = (head.len, self.requests.get(key)) {
+            self.finish(key, Outcome::CANCELLED);
         }
         Ok(())
     }

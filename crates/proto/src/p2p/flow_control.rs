@@ -23,10 +23,13 @@
 //! Each of the last two lets only a further portion through, a quarter of the mark, before the peer is told to hold again.
 //!
 //! What is already in a path cannot be held, so no more goes there than [`WINDOW`] (or our own mark, if that is less), and a rank that sends without ever looking
-//! must look now and then whether it was told to hold ([`Machine::owes_a_look`]).
+//! must look now and then whether it was told to hold ([`FlowControl::owes_a_look`]).
 
-use super::machine::{Machine, Mode, ReqKey, State};
-use super::{Action, FrameBody, Memory, NO_COOKIE};
+use super::Memory;
+use super::machine::{Machine, Mode};
+use super::outbox::Outbox;
+use super::peers::Peers;
+use super::requests::{ReqKey, Requests, State};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -52,10 +55,10 @@ fn is_p2p(context: u32) -> bool {
 }
 
 /// What a rank keeps, and how much that may be.
-#[derive(Debug)]
-pub(super) struct FlowControl {
-    /// Above it, senders are told to hold. `u64::MAX`: never.
-    mark: u64,
+#[derive(Debug, Default)]
+pub struct FlowControl {
+    /// Above it, senders are told to hold. `None`: never.
+    mark: Option<u64>,
     /// Weight of the messages of point-to-point contexts that are kept.
     kept: u64,
     /// Peers that were told to hold.
@@ -85,19 +88,6 @@ pub(super) struct PeerFlow {
     queued: u64,
 }
 
-impl Default for FlowControl {
-    fn default() -> FlowControl {
-        FlowControl {
-            mark: u64::MAX,
-            kept: 0,
-            holding: 0,
-            lenient: false,
-            stalled: Vec::new(),
-            unlooked: 0,
-        }
-    }
-}
-
 impl FlowControl {
     /// A message went out.
     #[inline]
@@ -107,12 +97,12 @@ impl FlowControl {
 
     /// Most that waits in a path's own queue for one peer.
     fn window(&self) -> u64 {
-        WINDOW.min(self.mark)
+        self.mark.map_or(WINDOW, |mark| WINDOW.min(mark))
     }
 
     /// How much more a peer may send that was let go for want of a message.
     fn portion(&self) -> u64 {
-        self.mark / 4
+        self.mark.unwrap_or(0) / 4
     }
 }
 
@@ -126,6 +116,11 @@ impl PeerFlow {
         self.backlog.is_empty() && self.may_go(window)
     }
 
+    /// A message of this length does not wait in the path's queue any more.
+    pub(super) fn unqueued(&mut self, len: u64) {
+        self.queued = self.queued.saturating_sub(weight(len));
+    }
+
     /// Whether the first message that was kept back may go now.
     fn may_go(&self, window: u64) -> bool {
         !self.held && self.queued < window
@@ -133,203 +128,225 @@ impl PeerFlow {
 }
 
 /// The receiver's side.
-impl<B: Memory> Machine<B> {
+impl FlowControl {
     /// Sets how much is kept before senders are told to hold, bytes; zero: whatever comes.
     pub fn set_mark(&mut self, bytes: u64) {
-        self.flow_control.mark = if bytes == 0 { u64::MAX } else { bytes };
+        self.mark = (bytes != 0).then_some(bytes);
     }
 
     /// Whether some peer was told to hold.
     #[inline]
     pub fn is_holding(&self) -> bool {
-        self.flow_control.holding != 0
+        self.holding != 0
     }
 
     /// A message is kept.
     #[inline]
-    pub(super) fn kept_more(&mut self, from: Peer, env: &Envelope, len: u64) {
+    pub(super) fn kept_more<B: Memory>(
+        &mut self,
+        peers: &mut Peers,
+        requests: &Requests<B>,
+        out: &mut Outbox<B>,
+        from: Peer,
+        env: &Envelope,
+        len: u64,
+    ) {
         if is_p2p(env.context) {
-            self.flow_control.kept += weight(len);
-            if self.flow_control.kept > self.flow_control.mark {
-                self.rein_in(from);
+            self.kept += weight(len);
+            if self.mark.is_some_and(|mark| self.kept > mark) {
+                self.rein_in(peers, requests, out, from);
             }
         }
     }
 
     /// It is not kept any more.
     #[inline]
-    pub(super) fn kept_less(&mut self, env: &Envelope, len: u64) {
+    pub(super) fn kept_less<B>(
+        &mut self,
+        peers: &mut Peers,
+        out: &mut Outbox<B>,
+        env: &Envelope,
+        len: u64,
+    ) {
         if is_p2p(env.context) {
-            self.flow_control.kept -= weight(len);
-            let busy = self.flow_control.holding != 0 || self.flow_control.lenient;
-            if busy && self.flow_control.kept < self.flow_control.mark / 2 {
-                self.calm_down();
+            self.kept -= weight(len);
+            let busy = self.holding != 0 || self.lenient;
+            if busy && self.mark.is_none_or(|mark| self.kept < mark / 2) {
+                self.calm_down(peers, out);
             }
         }
     }
 
     /// Little is kept again: all is as at the start.
     #[cold]
-    fn calm_down(&mut self) {
-        self.let_all_go(0);
-        self.peers.iter_mut().for_each(|p| p.peer_flow.leave = 0);
-        self.flow_control.lenient = false;
+    fn calm_down<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
+        self.let_all_go(peers, out, 0);
+        peers.all.iter_mut().for_each(|p| p.peer_flow.leave = 0);
+        self.lenient = false;
     }
 
     /// Tells a peer to hold, unless the program may need its next message.
     #[cold]
-    fn rein_in(&mut self, from: Peer) {
-        let (kept, portion) = (self.flow_control.kept, self.flow_control.portion());
-        let peer = &self.peers[from.idx()];
-        if peer.peer_flow.holding || kept < peer.peer_flow.leave || peer.is_self() {
+    fn rein_in<B: Memory>(
+        &mut self,
+        peers: &mut Peers,
+        requests: &Requests<B>,
+        out: &mut Outbox<B>,
+        from: Peer,
+    ) {
+        let peer = &mut peers[from];
+        if peer.peer_flow.holding || self.kept < peer.peer_flow.leave || peer.is_self() {
             return;
         }
-        if self.is_wanted(from) {
-            self.peers[from.idx()].peer_flow.leave = kept + portion;
-            self.flow_control.lenient = true;
+        if is_wanted(requests, from) {
+            peer.peer_flow.leave = self.kept + self.portion();
+            self.lenient = true;
             return;
         }
-        self.peers[from.idx()].peer_flow.holding = true;
-        self.flow_control.holding += 1;
-        self.counters.hit(Counter::HoldsGiven);
-        self.say(from, Kind::Hold);
+        peer.peer_flow.holding = true;
+        self.holding += 1;
+        out.counters.hit(Counter::HoldsGiven);
+        out.bare(from, Header::bare(Kind::Hold));
     }
 
-    /// Whether a receive is posted that a message of this peer could match.
-    fn is_wanted(&self, from: Peer) -> bool {
-        self.reqs.iter().any(|(_, r)| match r.state {
-            State::Posted(want) => {
-                is_p2p(want.context) && (want.source.is_none() || r.peer == from)
-            }
-            _ => false,
-        })
-    }
-
-    fn say(&mut self, to: Peer, kind: Kind) {
-        self.actions.push(Action::Frame {
-            to,
-            head: Header::bare(kind),
-            body: FrameBody::None,
-            cookie: NO_COOKIE,
-        });
+    /// The program waits for something and nothing comes: every peer may send a further portion.
+    fn let_through<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
+        self.let_all_go(peers, out, self.kept + self.portion());
     }
 
     /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
     #[inline]
-    pub(super) fn need(&mut self, want: Pattern, from: Option<Peer>) {
-        if self.flow_control.holding != 0 && is_p2p(want.context) {
-            let leave = self.flow_control.kept + self.flow_control.portion();
+    pub(super) fn need<B>(
+        &mut self,
+        peers: &mut Peers,
+        out: &mut Outbox<B>,
+        want: Pattern,
+        from: Option<Peer>,
+    ) {
+        if self.holding != 0 && is_p2p(want.context) {
+            let leave = self.kept + self.portion();
             match from {
-                Some(p) => self.let_go_on(p, leave),
-                None => self.let_all_go(leave),
+                Some(p) => self.let_go_on(peers, out, p, leave),
+                None => self.let_all_go(peers, out, leave),
             }
         }
     }
 
-    /// The program waits for something and nothing comes: every peer may send a further portion.
-    pub fn let_through(&mut self) {
-        self.let_all_go(self.flow_control.kept + self.flow_control.portion());
-    }
-
     #[cold]
-    fn let_all_go(&mut self, leave: u64) {
-        for p in 0..self.peers.len() {
-            self.let_go_on(Peer(p as u32), leave);
+    fn let_all_go<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, leave: u64) {
+        for p in 0..peers.all.len() {
+            self.let_go_on(peers, out, Peer(p as u32), leave);
         }
     }
 
     #[cold]
-    fn let_go_on(&mut self, to: Peer, leave: u64) {
-        let peer_flow = &mut self.peers[to.idx()].peer_flow;
+    fn let_go_on<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, to: Peer, leave: u64) {
+        let peer_flow = &mut peers[to].peer_flow;
         if std::mem::replace(&mut peer_flow.holding, false) {
             peer_flow.leave = leave;
-            self.flow_control.lenient = true;
-            self.flow_control.holding -= 1;
-            self.say(to, Kind::Go);
+            self.lenient = true;
+            self.holding -= 1;
+            out.bare(to, Header::bare(Kind::Go));
         }
     }
 
     /// The peer has left in peace, or is gone: it need not be told anything.
-    pub fn on_left(&mut self, peer: Peer) {
-        self.peers[peer.idx()].end.left = true;
-        let peer_flow = &mut self.peers[peer.idx()].peer_flow;
-        self.flow_control.holding -= std::mem::replace(&mut peer_flow.holding, false) as usize;
+    pub(super) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
+        peers[peer].end.left = true;
+        let peer_flow = &mut peers[peer].peer_flow;
+        self.holding -= std::mem::replace(&mut peer_flow.holding, false) as usize;
     }
 }
 
+/// Whether a receive is posted that a message of this peer could match.
+fn is_wanted<B: Memory>(requests: &Requests<B>, from: Peer) -> bool {
+    requests.iter().any(|(_, r)| match r.state {
+        State::Posted(want) => {
+            is_p2p(want.context) && (want.source.is_none() || r.peer == Some(from))
+        }
+        _ => false,
+    })
+}
+
 /// The sender's side.
-impl<B: Memory> Machine<B> {
+impl FlowControl {
     /// Whether so much was sent without a look at what comes that one is due. Asking counts as looking.
     #[inline]
     pub fn owes_a_look(&mut self) -> bool {
-        let due = self.flow_control.unlooked > WINDOW;
+        let due = self.unlooked > WINDOW;
         if due {
-            self.flow_control.unlooked = 0;
+            self.unlooked = 0;
         }
         due
     }
 
     /// Whether messages are kept back.
-    pub fn keeps_back(&self) -> bool {
-        let mut stalled = self.flow_control.stalled.iter();
-        stalled.any(|p| !self.peers[p.idx()].peer_flow.backlog.is_empty())
+    fn keeps_back(&self, peers: &Peers) -> bool {
+        let mut stalled = self.stalled.iter();
+        stalled.any(|&p| !peers[p].peer_flow.backlog.is_empty())
     }
 
     /// Whether [`Machine::release_held`] may have something to do.
     #[inline]
     pub fn is_stalled(&self) -> bool {
-        !self.flow_control.stalled.is_empty()
+        !self.stalled.is_empty()
     }
 
     /// Whether a message must wait until others have gone.
-    pub(super) fn must_wait(&self, to: Peer, env: &Envelope) -> bool {
-        let peer = &self.peers[to.idx()];
-        is_p2p(env.context)
-            && !peer.peer_flow.is_free(self.flow_control.window())
-            && !peer.is_self()
-    }
-
-    /// Keeps a message back.
-    pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
-        let key = self.insert(State::Held, buf, to, env);
-        self.peers[to.idx()]
-            .peer_flow
-            .backlog
-            .push_back((key, mode));
-        self.counters.hit(Counter::SendsHeld);
-        self.stall(to);
-        key
+    pub(super) fn must_wait(&self, peers: &Peers, to: Peer, env: &Envelope) -> bool {
+        let peer = &peers[to];
+        is_p2p(env.context) && !peer.peer_flow.is_free(self.window()) && !peer.is_self()
     }
 
     /// The peer told us to hold, or to go on.
-    pub(super) fn on_peer_flow(&mut self, from: Peer, held: bool) -> Result<(), String> {
-        self.peers[from.idx()].peer_flow.held = held;
-        self.stall(from);
+    pub(super) fn on_peer_flow(
+        &mut self,
+        peers: &mut Peers,
+        from: Peer,
+        held: bool,
+    ) -> Result<(), String> {
+        peers[from].peer_flow.held = held;
+        self.stall(peers, from);
         Ok(())
     }
 
-    /// A message waits in the path's queue, or does not any more.
-    pub(super) fn queued(&mut self, to: Peer, len: u64) {
-        let window = self.flow_control.window();
-        let peer_flow = &mut self.peers[to.idx()].peer_flow;
+    /// A message waits in the path's queue.
+    pub(super) fn queued(&mut self, peers: &mut Peers, to: Peer, len: u64) {
+        let window = self.window();
+        let peer_flow = &mut peers[to].peer_flow;
         peer_flow.queued += weight(len);
         if peer_flow.queued >= window {
-            self.stall(to);
+            self.stall(peers, to);
         }
-    }
-
-    pub(super) fn unqueued(&mut self, to: Peer, len: u64) {
-        let peer_flow = &mut self.peers[to.idx()].peer_flow;
-        peer_flow.queued = peer_flow.queued.saturating_sub(weight(len));
     }
 
     /// From now on every message to this peer asks whether it must wait.
-    fn stall(&mut self, to: Peer) {
-        let peer = &mut self.peers[to.idx()];
+    fn stall(&mut self, peers: &mut Peers, to: Peer) {
+        let peer = &mut peers[to];
         if !std::mem::replace(&mut peer.peer_flow.stalled, true) {
-            self.flow_control.stalled.push(to);
+            self.stalled.push(to);
         }
         peer.set_plain();
+    }
+
+    /// The peer is gone: nothing waits for it any more.
+    pub(super) fn forget(&mut self, peers: &mut Peers, peer: Peer) {
+        self.on_left(peers, peer);
+        let peer_flow = &mut peers[peer].peer_flow;
+        peer_flow.backlog.clear();
+        (peer_flow.held, peer_flow.queued) = (false, 0);
+    }
+}
+
+/// Messages that are kept back, and go.
+impl<B: Memory> Machine<B> {
+    /// Keeps a message back.
+    pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
+        let key = self.requests.insert(State::Held, buf, Some(to), env);
+        self.peers[to].peer_flow.backlog.push_back((key, mode));
+        self.out.counters.hit(Counter::SendsHeld);
+        self.flow_control.stall(&mut self.peers, to);
+        key
     }
 
     /// Sends what may go of the messages that were kept back; whether any did. The owner looks for frames between two calls.
@@ -338,8 +355,8 @@ impl<B: Memory> Machine<B> {
         let (mut any, window) = (false, self.flow_control.window());
         let mut stalled = std::mem::take(&mut self.flow_control.stalled);
         stalled.retain(|&to| {
-            any |= self.release_to(to);
-            let peer = &mut self.peers[to.idx()];
+            any |= self.release_to(to, window);
+            let peer = &mut self.peers[to];
             peer.peer_flow.stalled = !peer.peer_flow.is_free(window);
             peer.set_plain();
             peer.peer_flow.stalled
@@ -348,16 +365,13 @@ impl<B: Memory> Machine<B> {
         any
     }
 
-    fn release_to(&mut self, to: Peer) -> bool {
+    fn release_to(&mut self, to: Peer, window: u64) -> bool {
         let mut any = false;
-        while self.peers[to.idx()]
-            .peer_flow
-            .may_go(self.flow_control.window())
-        {
-            let Some((key, mode)) = self.peers[to.idx()].peer_flow.backlog.pop_front() else {
+        while self.peers[to].peer_flow.may_go(window) {
+            let Some((key, mode)) = self.peers[to].peer_flow.backlog.pop_front() else {
                 break;
             };
-            let req = self.reqs.get(key).filter(|r| r.state == State::Held);
+            let req = self.requests.get(key).filter(|r| r.state == State::Held);
             if let Some((env, buf)) = req.map(|r| (r.env, r.buf.clone())) {
                 self.launch(key, to, env, mode, &buf);
                 any = true;
@@ -366,11 +380,21 @@ impl<B: Memory> Machine<B> {
         any
     }
 
-    /// The peer is gone: nothing waits for it any more.
-    pub(super) fn forget_held(&mut self, peer: Peer) {
-        self.on_left(peer);
-        let peer_flow = &mut self.peers[peer.idx()].peer_flow;
-        peer_flow.backlog.clear();
-        (peer_flow.held, peer_flow.queued) = (false, 0);
+    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
+    #[inline]
+    pub(super) fn need(&mut self, want: Pattern, from: Option<Peer>) {
+        let flow_control = &mut self.flow_control;
+        flow_control.need(&mut self.peers, &mut self.out, want, from);
+    }
+
+    /// Whether messages are kept back.
+    pub fn keeps_back(&self) -> bool {
+        self.flow_control.keeps_back(&self.peers)
+    }
+
+    /// The program waits for something and nothing comes: every peer may send a further portion.
+    pub fn let_through(&mut self) {
+        let flow_control = &mut self.flow_control;
+        flow_control.let_through(&mut self.peers, &mut self.out);
     }
 }

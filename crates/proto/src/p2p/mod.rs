@@ -23,11 +23,19 @@ mod direct;
 pub mod eager;
 mod flow_control;
 mod machine;
+mod outbox;
+mod peers;
 mod rendezvous;
+mod requests;
 pub mod table;
 
 pub use departed::Awaits;
-pub use machine::{Machine, Mode, ReqKey, Started};
+pub use eager::Place;
+pub use flow_control::FlowControl;
+pub use machine::{Machine, Mode, Started};
+pub use outbox::Outbox;
+pub use peers::Peers;
+pub use requests::{ReqKey, Requests};
 
 use crate::wire::{EXTENSION_LEN, Header};
 use kw_base::events::Notice;
@@ -72,7 +80,8 @@ pub enum FrameBody<B> {
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<B> {
-    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`, may go later: nobody sees when); call `on_sent(cookie)` when the payload has been read.
+    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`, may go later: nobody sees
+    /// when); call `on_sent` with the request when the payload has been read.
     Frame {
         /// To whom.
         to: Peer,
@@ -80,8 +89,8 @@ pub enum Action<B> {
         head: Header,
         /// Body.
         body: FrameBody<B>,
-        /// For `on_sent`; [`NO_COOKIE`] when nobody cares.
-        cookie: u64,
+        /// Whose payload it is; `None` when there is none.
+        req: Option<ReqKey>,
     },
     /// Read the peer's memory into a buffer, then call `on_got(req, ok)`.
     Get {
@@ -104,10 +113,7 @@ pub enum Action<B> {
     Reprice(Peer),
 }
 
-/// Cookie of frames whose sending nobody waits for.
-pub const NO_COOKIE: u64 = u64::MAX;
-
-/// What the sender knows of the way to a peer when it chooses.
+/// A message that a receive would match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// Rank of the sender in the communicator.
@@ -145,8 +151,8 @@ pub enum Failure {
     Roots(String),
     /// The ranks of a collective said different things (KW_CHECK=1).
     Disagreement {
-        /// The error class of MPI.
-        class: i32,
+        /// What the owner's judge calls it; means nothing here.
+        code: i32,
         /// Who said what.
         text: String,
     },
@@ -176,4 +182,18 @@ impl Outcome {
         cancelled: false,
         failure: None,
     };
+
+    /// The outcome of what was cancelled.
+    pub const CANCELLED: Outcome = Outcome {
+        cancelled: true,
+        ..Outcome::CLEAN
+    };
+
+    /// The outcome of what has failed.
+    pub fn failed(failure: Failure) -> Outcome {
+        Outcome {
+            failure: Some(failure),
+            ..Outcome::CLEAN
+        }
+    }
 }

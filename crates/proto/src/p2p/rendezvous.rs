@@ -1,8 +1,10 @@
 //! Rendezvous and get: the sender offers, the receiver answers when it knows where the message goes.
 
 use super::eager::check;
-use super::machine::{Early, Machine, Mode, ReqKey, State};
-use super::{Action, FrameBody, Memory, NO_COOKIE, Outcome};
+use super::machine::{Early, Machine, Mode};
+use super::outbox::header;
+use super::requests::{ReqKey, State};
+use super::{Action, Memory, Outcome};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -33,30 +35,20 @@ impl Offer {
 impl<B: Memory> Machine<B> {
     /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
-        self.set_state(key, State::Offered { cancelling: false });
+        self.requests
+            .set_state(key, State::Offered { cancelling: false });
         self.newest_offer = Some(key);
-        self.counters.hit(Counter::RndvOffered);
+        self.out.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
-        self.notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
+        self.out
+            .notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
-        if let (true, Some(address)) = (self.peers[to.idx()].choice.can_get(), buf.address()) {
+        if let (true, Some(address)) = (self.peers[to].choice.can_get(), buf.address()) {
             body[..8].copy_from_slice(&address.to_le_bytes());
         }
         body[8] = (mode == Mode::Fetched) as u8;
-        let head = Header {
-            kind: Kind::Rts,
-            context: env.context,
-            source: env.source,
-            tag: env.tag,
-            len: buf.len(),
-            token: key.to_bits(),
-        };
-        self.actions.push(Action::Frame {
-            to,
-            head,
-            body: FrameBody::Extension(body),
-            cookie: NO_COOKIE,
-        });
+        let head = header(Kind::Rts, env, buf.len(), key.to_bits());
+        self.out.extended(to, head, body);
     }
 
     /// RTS came.
@@ -73,18 +65,18 @@ impl<B: Memory> Machine<B> {
         };
         check(&env)?;
         let offer = Offer::decode(body)?;
-        self.peers[from.idx()].flow.seen += 1;
+        self.peers[from].flow.seen += 1;
         match self.matching.arrive(env) {
             None => {
                 self.store(from, head, false, Early::Offer(offer));
             }
             Some(key) => {
-                self.counters.hit(Counter::Expected);
+                self.out.counters.hit(Counter::Expected);
                 self.taken_by_envelope(key, false);
-                self.matched(key, env, head.len);
-                if let Some(req) = self.reqs.get_mut(key) {
+                self.requests.matched(key, env, head.len);
+                if let Some(req) = self.requests.get_mut(key) {
                     req.state = State::Landing;
-                    req.peer = from;
+                    req.peer = Some(from);
                 }
                 self.accept_offer(from, head.token, offer, head.len, key);
             }
@@ -101,19 +93,19 @@ impl<B: Memory> Machine<B> {
         len: u64,
         key: ReqKey,
     ) {
-        let Some(req) = self.reqs.get_mut(key) else {
+        let Some(req) = self.requests.get_mut(key) else {
             return;
         };
         let wanted = len.min(req.buf.len());
         req.state = State::Asked { offer: token };
         let into = req.buf.clone();
-        let peer = &self.peers[from.idx()];
+        let peer = &self.peers[from];
         let long = match offer.asks {
             true => peer.choice.can_get(),
             false => wanted >= peer.choice.get_min,
         };
         if offer.address != 0 && !peer.get_refused && long {
-            self.actions.push(Action::Get {
+            self.out.actions.push(Action::Get {
                 from,
                 address: offer.address,
                 into,
@@ -121,31 +113,34 @@ impl<B: Memory> Machine<B> {
                 req: key,
             });
         } else {
-            self.control(from, Kind::Cts, token, key.to_bits(), wanted);
+            self.out
+                .control(from, Kind::Cts, token, key.to_bits(), wanted);
         }
     }
 
     /// A fetch was carried out, or refused.
     pub fn on_got(&mut self, req: ReqKey, ok: bool) {
-        let Some(r) = self.reqs.get(req) else { return };
+        let Some(r) = self.requests.get(req) else {
+            return;
+        };
         let State::Asked { offer: token } = r.state else {
             return;
         };
-        let from = r.peer;
+        let Some(from) = r.peer else { return };
         let len = r.outcome.len;
         if ok {
-            self.control(from, Kind::Fin, token, 0, len);
-            self.finish_recv(req);
+            self.out.control(from, Kind::Fin, token, 0, len);
+            self.requests.finish_recv(req);
         } else {
-            self.peers[from.idx()].get_refused = true;
-            self.control(from, Kind::Cts, token, req.to_bits(), len);
+            self.peers[from].get_refused = true;
+            self.out.control(from, Kind::Cts, token, req.to_bits(), len);
         }
     }
 
     /// CTS came: send what the receiver wants.
     pub(super) fn on_clear(&mut self, from: Peer, head: &Header) -> Result<(), String> {
         let key = Key::from_bits(head.token);
-        let Some(req) = self.offered(key, from) else {
+        let Some(req) = self.requests.offered(key, from) else {
             return Ok(());
         };
         let len = head.len.min(req.buf.len());
@@ -162,37 +157,27 @@ impl<B: Memory> Machine<B> {
         len: u64,
         protocol: Protocol,
     ) {
-        let Some(req) = self.reqs.get_mut(key) else {
+        let Some(req) = self.requests.get_mut(key) else {
             return;
         };
         let buf = req.buf.clone();
         req.state = State::Streaming;
-        let way = self.peers[to.idx()].way;
-        self.counters.sent(way, protocol, len);
+        let way = self.peers[to].way;
+        self.out.counters.sent(way, protocol, len);
         let data = Header {
-            kind: Kind::Data,
-            context: 0,
-            source: 0,
-            tag: 0,
             len,
             token,
-        }
-        .with_aux(key.to_bits());
-        let body = FrameBody::Payload { buf, len };
-        self.actions.push(Action::Frame {
-            to,
-            head: data,
-            body,
-            cookie: key.to_bits(),
-        });
+            ..Header::bare(Kind::Data)
+        };
+        self.out.payload(to, data.with_aux(key.to_bits()), buf, key);
     }
 
     /// The receiver has fetched the message.
     pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) -> Result<(), String> {
         let key = Key::from_bits(head.token);
-        if self.offered(key, from).is_some() {
-            let way = self.peers[from.idx()].way;
-            self.counters.sent(way, Protocol::Get, head.len);
+        if self.requests.offered(key, from).is_some() {
+            let way = self.peers[from].way;
+            self.out.counters.sent(way, Protocol::Get, head.len);
             self.finish(key, Outcome::CLEAN);
         }
         Ok(())
@@ -200,15 +185,9 @@ impl<B: Memory> Machine<B> {
 
     /// The message offered last, if it waits to be fetched: by whom, and its bytes.
     pub fn being_fetched(&self) -> Option<(Peer, u64)> {
-        let req = self.reqs.get(self.newest_offer?)?;
-        let waits = matches!(req.state, State::Offered { .. })
-            && req.buf.len() >= self.peers[req.peer.idx()].choice.get_min;
-        waits.then(|| (req.peer, req.buf.len()))
-    }
-
-    fn offered(&mut self, key: ReqKey, from: Peer) -> Option<&mut super::machine::Req<B>> {
-        self.reqs
-            .get_mut(key)
-            .filter(|r| r.peer == from && matches!(r.state, State::Offered { .. }))
+        let req = self.requests.get(self.newest_offer?)?;
+        let (peer, len) = (req.peer?, req.buf.len());
+        let waits = matches!(req.state, State::Offered { .. });
+        (waits && len >= self.peers[peer].choice.get_min).then_some((peer, len))
     }
 }

@@ -4,7 +4,7 @@ use kw_base::Peer;
 use kw_base::counters::Way;
 use kw_proto::matching::Pattern;
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Action, Found, FrameBody, Machine, Memory};
+use kw_proto::p2p::{Action, Found, FrameBody, Machine, Memory, Place, ReqKey};
 use kw_proto::wire::{Header, Kind};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -51,14 +51,15 @@ pub struct Frame {
     head: Header,
     body: Vec<u8>,
     /// For the sender, once the frame has left.
-    cookie: Option<u64>,
+    /// Whose payload leaves the sender's memory when this arrives.
+    sends: Option<ReqKey>,
 }
 
 pub struct Net {
     pub n: usize,
     pub machines: Vec<Machine<Mem>>,
     pub wires: Vec<VecDeque<Frame>>,
-    landing: Vec<Option<(u64, Mem, Vec<u8>)>>,
+    landing: Vec<Option<(Place, Mem, Vec<u8>)>>,
     get_works: bool,
     /// Frames leave the sender's memory only when they arrive.
     pub slow: bool,
@@ -88,8 +89,8 @@ impl Net {
         let frame = self.wires[wire].front()?;
         let found = self.machines[me].take_direct(peer, want, buf.len(), &frame.head)?;
         buf.write(0, &frame.body);
-        if let Some(cookie) = frame.cookie {
-            self.machines[from].on_sent(cookie);
+        if let Some(req) = frame.sends {
+            self.machines[from].on_sent(req);
             self.release(from);
         }
         self.wires[wire].pop_front();
@@ -107,13 +108,13 @@ impl Net {
     }
 
     pub fn act(&mut self, me: usize) {
-        for action in std::mem::take(&mut self.machines[me].actions) {
+        for action in std::mem::take(&mut self.machines[me].out.actions) {
             match action {
                 Action::Frame {
                     to,
                     head,
                     body,
-                    cookie,
+                    req,
                 } => {
                     let body = match body {
                         FrameBody::None => Vec::new(),
@@ -125,10 +126,10 @@ impl Net {
                         from: me,
                         head,
                         body,
-                        cookie: self.slow.then_some(cookie),
+                        sends: req.filter(|_| self.slow),
                     });
-                    if !self.slow {
-                        self.machines[me].on_sent(cookie);
+                    if let Some(req) = req.filter(|_| !self.slow) {
+                        self.machines[me].on_sent(req);
                     }
                 }
                 Action::Get {
@@ -153,7 +154,7 @@ impl Net {
                 Action::Notice(_) | Action::Locate(_) | Action::Reprice(_) => {}
             }
         }
-        if !self.machines[me].actions.is_empty() {
+        if !self.machines[me].out.actions.is_empty() {
             self.act(me);
         }
     }
@@ -161,9 +162,9 @@ impl Net {
     /// Delivers one frame (or the rest of one) of a pair; `false` when there is none.
     pub fn step(&mut self, wire: usize, piecewise: bool) -> bool {
         let me = wire % self.n;
-        if let Some((cookie, buf, body)) = self.landing[wire].take() {
+        if let Some((place, buf, body)) = self.landing[wire].take() {
             buf.write(0, &body);
-            self.machines[me].on_landed(cookie);
+            self.machines[me].on_landed(place);
             self.act(me);
             self.release(me);
             return true;
@@ -171,8 +172,8 @@ impl Net {
         let Some(f) = self.wires[wire].pop_front() else {
             return false;
         };
-        if let Some(cookie) = f.cookie {
-            self.machines[f.from].on_sent(cookie);
+        if let Some(req) = f.sends {
+            self.machines[f.from].on_sent(req);
             self.release(f.from);
         }
         let payload = matches!(
@@ -183,7 +184,7 @@ impl Net {
             let l = self.machines[me]
                 .on_head(Peer(f.from as u32), &f.head)
                 .unwrap();
-            self.landing[wire] = Some((l.cookie, l.buf, f.body));
+            self.landing[wire] = Some((l.place, l.buf, f.body));
         } else {
             self.machines[me]
                 .on_frame(Peer(f.from as u32), &f.head, &f.body)
@@ -196,7 +197,7 @@ impl Net {
 
     /// What the owner of a machine does after each look at its paths, again and again while it brings something about.
     fn release(&mut self, me: usize) {
-        while self.machines[me].is_stalled() && self.machines[me].release_held() {
+        while self.machines[me].flow_control.is_stalled() && self.machines[me].release_held() {
             self.act(me);
         }
     }

@@ -1,0 +1,107 @@
+//! What tools see of an engine and set in it: counters, knobs, events, what it says; and its end.
+
+use crate::engine::Engine;
+use kw_base::Peer;
+use kw_base::counters::{self, Class, Counter};
+use kw_base::events::{Event, MOST_ELEMENTS};
+use kw_base::knobs::{self, Id, Knobs};
+use kw_base::rooms::Room;
+use std::time::Duration;
+
+/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so: who hears none of them
+/// takes the rank for dead, which is no harm at the end.
+const LINGER: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// The value of a counter. What the lane alone knows ([`Counter::EventDuty`]) is zero here.
+    pub fn counter(&self, c: Counter) -> u64 {
+        match c {
+            Counter::Refused => self.paths.strangers_refused(),
+            Counter::StripedSent => self.paths.striped()[0],
+            Counter::StripedBytes => self.paths.striped()[1],
+            Counter::StripedAgain => self.paths.striped()[2],
+            Counter::SilentLeft => self.paths.silent_left(),
+            Counter::UdpPackets => self.paths.udp_tally().packets,
+            Counter::UdpRepeated => self.paths.udp_tally().again,
+            Counter::Doorbells => self.paths.doorbells_rung(),
+            Counter::UnexpectedWaiting => self.machine.waiting(),
+            Counter::UnexpectedHeld => self.machine.held(),
+            Counter::ReceivesPosted => self.machine.posted(),
+            Counter::RequestsActive => self.machine.requests.active() as u64,
+            Counter::CollectivesActive => self.collectives.active() as u64,
+            _ => self.machine.out.counters.get(c) + self.counters.get(c),
+        }
+    }
+
+    /// The largest value of a level since the last time this was asked, for a row of [`Class::Peak`].
+    pub fn take_peak(&mut self, c: Counter) -> u64 {
+        let Class::Peak(level) = c.row().class else {
+            return self.counter(c);
+        };
+        let now = self.counter(level);
+        self.machine.out.counters.take_peak(c, now)
+    }
+
+    /// All counters of this rank, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let all = (0..counters::ALL.len()).filter_map(Counter::at);
+        all.map(|c| (c.row().name, self.counter(c))).collect()
+    }
+
+    /// Sets a knob that may be changed at any time; what it decides is decided anew.
+    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
+        let mut knobs = self.knobs.clone();
+        knobs.set_at(position, text).map_err(|e| e.to_string())?;
+        self.knobs = knobs;
+        self.machine.flow_control.set_mark(mark(&self.knobs));
+        if knobs::ALL[position].room == Room::Protocols {
+            self.move_choices();
+        }
+        Ok(())
+    }
+
+    /// Where the protocols cross is decided anew for every peer whose path is known.
+    fn move_choices(&mut self) {
+        for peer in (0..self.job.size()).map(Peer) {
+            if self.paths.is_routed(peer) {
+                self.reprice(peer);
+            }
+        }
+    }
+
+    /// Where the protocols cross is decided anew for this peer.
+    #[cold]
+    pub(crate) fn reprice(&mut self, peer: Peer) {
+        let choice = self.paths.choice(peer, &self.knobs);
+        self.machine.peers.move_choice(peer, choice);
+    }
+
+    /// Tells the tools of an event, if they want to hear of its kind.
+    pub(crate) fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        self.machine.out.notice(event, data);
+        self.flush();
+    }
+
+    /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
+    pub fn close(&mut self) {
+        for line in self.paths.network() {
+            tracing::info!("{line}");
+        }
+        self.paths.close();
+        let end = self.clock() + LINGER;
+        while self.paths.pending() && self.clock() < end {
+            self.progress();
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// How much is kept of messages that nobody has asked for, bytes.
+pub(crate) fn mark(knobs: &Knobs) -> u64 {
+    knobs.number(Id::Unexpected).unwrap_or(0)
+}
+
+/// Whether the event thread is wanted.
+pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
+    knobs.flag(Id::EventThread)
+}

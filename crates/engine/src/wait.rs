@@ -1,0 +1,386 @@
+//! How a thread waits: it polls for everybody, or parks while another one does.
+//!
+//! Who polls does so for a short while, then sleeps. Contract of sleeping: drain, arm, drain again, sleep. The lane is free meanwhile.
+
+use crate::collective::Watch;
+use crate::departed::DOUBT;
+use crate::engine::ReqId;
+use crate::events::{self, Safety};
+use crate::lane::{Guard, Inner, Lane, Role};
+use crate::polled::{Nap, Polled, Sleep};
+use crate::spin::LOOKS_PER_CLOCK;
+use kw_base::counters::Counter;
+use kw_base::sync::atomic::Ordering;
+use kw_base::sync::{parking, spin_hint, thread};
+use kw_base::{Peer, Tick};
+use std::time::Duration;
+
+/// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// A sleep that ends so much after its time was not ended by the clock alone.
+const LATE: Duration = Duration::from_millis(50);
+/// Rounds of polling one peer before every path is looked at.
+const ROUNDS_OF_ONE: u32 = 32;
+/// Rounds of polling before the threads that wait for a board are looked after.
+const ROUNDS_FOR_OTHERS: u32 = 8;
+/// A wait that has slept and is not over polls for this part of the time before it sleeps again.
+const AFTER_SLEEP: u32 = 4;
+/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
+const ROUNDS_AT_FULL_SPEED: u32 = 64;
+
+/// What a thread waits for, so that exactly it is woken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WaitOn<'a> {
+    /// Requests any of whose completion may end the wait; empty: wake me on anything that arrives.
+    pub requests: &'a [ReqId],
+    /// The only peer it can come from, if known.
+    pub from: Option<Peer>,
+    /// What a schedule waits for on a board, instead of a request.
+    pub board: Option<Watch>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    id: u64,
+    pub(crate) thread: parking::Thread,
+    requests: Vec<ReqId>,
+    pub(crate) board: Option<Watch>,
+    arrivals: u64,
+    /// It is on its way to take the role, which fell free.
+    pub(crate) called: bool,
+}
+
+impl Waiter {
+    pub(crate) fn hit(&self, engine: &impl Polled) -> bool {
+        if engine.wants_user() {
+            return true;
+        }
+        match self.board {
+            Some(watch) => engine.reached(watch),
+            None if self.requests.is_empty() => engine.arrivals() != self.arrivals,
+            None => self.requests.iter().any(|&r| engine.is_done(r)),
+        }
+    }
+}
+
+impl<T: Send + 'static, E: Polled> Lane<T, E> {
+    /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while sleeping.
+    #[inline]
+    pub fn wait<'a>(
+        &'a self,
+        mut guard: Guard<'a, T, E>,
+        on: WaitOn<'_>,
+        mut ready: impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> Guard<'a, T, E> {
+        if !ready(&mut guard) {
+            self.wait_long(&mut guard, on, &mut ready);
+        }
+        guard
+    }
+
+    #[inline]
+    fn wait_long(
+        &self,
+        guard: &mut Guard<'_, T, E>,
+        on: WaitOn<'_>,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) {
+        loop {
+            if guard.engine.is_none() {
+                return;
+            }
+            let done = match guard.role {
+                Role::Caller | Role::CallerAsleep => self.park(guard, on, ready),
+                Role::Event | Role::Free => {
+                    guard.role = Role::Caller;
+                    if let Some(s) = &guard.sleeper {
+                        s.take_back();
+                    }
+                    poll_until(guard, on, ready);
+                    guard.role = Role::Free;
+                    true
+                }
+            };
+            if done {
+                guard.pass_on();
+                return;
+            }
+        }
+    }
+
+    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
+    fn park(
+        &self,
+        guard: &mut Guard<'_, T, E>,
+        on: WaitOn<'_>,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> bool {
+        let id = guard.next_waiter;
+        guard.next_waiter += 1;
+        let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
+        let requests = on.requests.to_vec();
+        guard.waiters.push(Waiter {
+            id,
+            thread: parking::current(),
+            requests,
+            board: on.board,
+            arrivals,
+            called: false,
+        });
+        if on.board.is_some() {
+            // Whoever polls for us does not sleep without us.
+            guard.ring_sleeper();
+        }
+        loop {
+            guard.apart(parking::park);
+            let polled = matches!(guard.role, Role::Caller | Role::CallerAsleep);
+            let done = ready(guard);
+            if done || !polled {
+                guard.waiters.retain(|w| w.id != id);
+                return done;
+            }
+            let arrivals = guard.engine.as_ref().map_or(0, E::arrivals);
+            if let Some(w) = guard.waiters.iter_mut().find(|w| w.id == id) {
+                w.arrivals = arrivals;
+                w.called = false;
+            }
+        }
+    }
+}
+
+/// Polls, then sleeps, until `ready`. The caller has the role.
+#[inline]
+fn poll_until<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
+    on: WaitOn<'_>,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+) {
+    let mut wait = Wait::new(on, guard.spin);
+    while let Some(engine) = guard.engine.as_mut() {
+        if wait.look(engine) {
+            if ready(guard) {
+                return guard.count(Counter::WaitsSpun);
+            }
+            guard.wake_waiters();
+            wait.begin_anew(guard.spin);
+        } else if wait.looked_in_vain(guard, ready) {
+            return;
+        }
+    }
+}
+
+/// One wait of the thread that polls.
+struct Wait<'a> {
+    on: WaitOn<'a>,
+    /// How long it polls before it sleeps.
+    spin: Duration,
+    /// It has slept, and what woke it was something else.
+    woken: bool,
+    /// Looks in vain in a row.
+    idle: u32,
+    /// Since when nothing has come, and since when it has waited, as far as the clock was read.
+    since: Option<Tick>,
+    began: Option<Tick>,
+    /// When it is to be doubted again.
+    doubt_at: Option<Tick>,
+}
+
+impl Wait<'_> {
+    #[inline]
+    fn new(on: WaitOn<'_>, spin: Duration) -> Wait<'_> {
+        Wait {
+            on,
+            spin,
+            woken: false,
+            idle: 0,
+            since: None,
+            began: None,
+            doubt_at: None,
+        }
+    }
+
+    /// Looks where it can come from, and now and then everywhere; whether anything moved.
+    #[inline]
+    fn look<E: Polled>(&self, engine: &mut E) -> bool {
+        let alone = self.idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1;
+        match (self.on.board, self.on.from) {
+            (Some(w), _) if alone && !w.is_turn() => engine.reached(w),
+            (None, Some(p)) if alone => engine.progress_from(p),
+            _ => engine.progress(),
+        }
+    }
+
+    /// Something has come, though not what this waits for.
+    fn begin_anew(&mut self, full: Duration) {
+        (self.idle, self.since) = (0, None);
+        // What follows what woke it at once is a stream of pieces.
+        if !std::mem::take(&mut self.woken) {
+            self.spin = full;
+        }
+    }
+
+    /// Nothing has come: what else there is to do between two looks. Says whether the wait is over.
+    #[inline]
+    fn looked_in_vain<T: Send + 'static, E: Polled>(
+        &mut self,
+        guard: &mut Guard<'_, T, E>,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> bool {
+        self.idle += 1;
+        if guard.crowded {
+            thread::yield_now();
+        }
+        if self.idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
+            guard.wake_waiters();
+        }
+        if guard.crowded || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK) {
+            return self.read_clock(guard, ready);
+        }
+        if self.idle > ROUNDS_AT_FULL_SPEED {
+            spin_hint();
+        }
+        false
+    }
+
+    /// Lets others in that want the lane, doubts a wait that lasts, sleeps when it has polled for long enough. Says whether the wait is
+    /// over.
+    fn read_clock<T: Send + 'static, E: Polled>(
+        &mut self,
+        guard: &mut Guard<'_, T, E>,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> bool {
+        if guard.core.wanted.load(Ordering::Relaxed) != 0 {
+            guard.let_others_in();
+            if ready(guard) {
+                return true;
+            }
+        }
+        let crowded = guard.crowded;
+        let Some(engine) = &mut guard.engine else {
+            return true;
+        };
+        engine.asked_in_vain();
+        let now = engine.clock();
+        if crowded {
+            engine.spread(now);
+        }
+        let tired = self.is_tired(guard, now);
+        let doubtful = now.since(*self.began.get_or_insert(now)) >= DOUBT;
+        if doubtful && (tired || self.doubt_at.is_none_or(|at| now >= at)) {
+            self.doubt_at = Some(now + DOUBT);
+            if guard.doubt(self.on, ready) {
+                guard.count(Counter::WaitsSlept);
+                return true;
+            }
+        }
+        tired && self.sleep(guard, doubtful, ready)
+    }
+
+    /// Whether it has polled for as long as it may.
+    fn is_tired<T, E: Polled>(&mut self, inner: &Inner<T, E>, now: Tick) -> bool {
+        let waited = now.since(*self.since.get_or_insert(now));
+        // The first time only: the peer may not have posted its receive.
+        let longer = match inner.crowded || self.woken || self.spin.is_zero() {
+            true => Duration::ZERO,
+            false => inner.fetch_time(),
+        };
+        waited >= self.spin + longer
+    }
+
+    /// Says whether the wait is over.
+    fn sleep<T: Send + 'static, E: Polled>(
+        &mut self,
+        guard: &mut Guard<'_, T, E>,
+        doubtful: bool,
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> bool {
+        let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
+        if sleep_once(guard, self.on, most, ready) {
+            guard.count(Counter::WaitsSlept);
+            return true;
+        }
+        // It woke for something else, after a long time: the next look in vain need not be as long.
+        (self.spin, self.woken) = (guard.spin / AFTER_SLEEP, true);
+        (self.idle, self.since) = (0, None);
+        false
+    }
+}
+
+impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
+    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
+    /// threads that are parked, too.
+    #[cold]
+    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
+        let inner = &mut **self;
+        let Some(engine) = &mut inner.engine else {
+            return true;
+        };
+        for w in &inner.waiters {
+            engine.doubt(WaitOn {
+                requests: &w.requests,
+                from: None,
+                board: w.board,
+            });
+        }
+        engine.doubt(on);
+        inner.wake_waiters();
+        ready(self)
+    }
+}
+
+/// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
+#[cold]
+pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
+    on: WaitOn<'_>,
+    most: Duration,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+) -> bool {
+    let Some(sleeper) = guard.sleeper.clone() else {
+        return false;
+    };
+    let nap = match most < LONGEST_SLEEP {
+        true => Nap::Short,
+        false => Nap::Long,
+    };
+    guard.watch_boards(on);
+    sleeper.arm(nap);
+    let moved = guard
+        .engine
+        .as_mut()
+        .is_some_and(|e| e.progress_before_sleep());
+    if moved || guard.hits_waiter() || ready(guard) {
+        sleeper.disarm();
+        guard.awake();
+        guard.wake_waiters();
+        return ready(guard);
+    }
+    let engine = guard.engine.as_ref();
+    let longest = engine.map_or(most, |e| e.longest_sleep(most));
+    guard.role = Role::CallerAsleep;
+    if guard.has_news(Safety::Restricted) {
+        let core = guard.core.clone();
+        guard.apart(|| events::deliver(&core, Safety::Restricted));
+    }
+    let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(nap, t)));
+    sleeper.wake_up(nap);
+    guard.awake();
+    guard.role = Role::Caller;
+    if full {
+        guard.note_lost_wakeup(E::progress);
+    }
+    ready(guard)
+}
+
+/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
+/// still, and what came afterwards may have come before its end was seen.
+pub(crate) fn lasts_in_full<E: Polled>(
+    longest: Duration,
+    sleep: impl FnOnce(Duration) -> bool,
+) -> bool {
+    let before = E::now();
+    let ended = sleep(longest);
+    let late = longest + LATE;
+    let lasted = E::now().since(before);
+    longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
+}

@@ -1,0 +1,87 @@
+//! What the machine wants done, in order, and what it counts and tells. All frames are made here.
+
+use super::{Action, FrameBody, ReqKey};
+use crate::matching::Envelope;
+use crate::wire::{EXTENSION_LEN, Header, Kind};
+use kw_base::Peer;
+use kw_base::counters::Counters;
+use kw_base::events::{Event, MOST_ELEMENTS, Notice, Wanted};
+
+/// Actions, counts and events of one machine.
+#[derive(Debug)]
+pub struct Outbox<B> {
+    /// What must be done next, in order. The owner drains it after every call.
+    pub actions: Vec<Action<B>>,
+    /// Counts by protocol.
+    pub counters: Counters,
+    /// Events that are noticed.
+    pub wanted: Wanted,
+}
+
+impl<B> Default for Outbox<B> {
+    fn default() -> Self {
+        Outbox {
+            actions: Vec::new(),
+            counters: Counters::default(),
+            wanted: Wanted::default(),
+        }
+    }
+}
+
+/// The header of a frame that names a message, or a receive, by its envelope.
+#[inline]
+pub(super) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header {
+    Header {
+        kind,
+        context: env.context,
+        source: env.source,
+        tag: env.tag,
+        len,
+        token,
+    }
+}
+
+impl<B> Outbox<B> {
+    /// Tells the owner of an event, if its kind is wanted.
+    pub fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        if self.wanted.has(event) {
+            let notice = Notice { event, data };
+            self.actions.push(Action::Notice(notice));
+        }
+    }
+
+    /// A frame without body.
+    pub(super) fn bare(&mut self, to: Peer, head: Header) {
+        self.push(to, head, FrameBody::None, None);
+    }
+
+    /// A frame that names no message by its envelope, and has no body.
+    pub(super) fn control(&mut self, to: Peer, kind: Kind, token: u64, aux: u64, len: u64) {
+        let head = Header {
+            token,
+            len,
+            ..Header::bare(kind)
+        };
+        self.bare(to, head.with_aux(aux));
+    }
+
+    /// A frame with protocol bytes.
+    pub(super) fn extended(&mut self, to: Peer, head: Header, body: [u8; EXTENSION_LEN]) {
+        self.push(to, head, FrameBody::Extension(body), None);
+    }
+
+    /// A frame with the payload of a request: as many bytes of its buffer as the header says.
+    pub(super) fn payload(&mut self, to: Peer, head: Header, buf: B, req: ReqKey) {
+        let body = FrameBody::Payload { buf, len: head.len };
+        self.push(to, head, body, Some(req));
+    }
+
+    fn push(&mut self, to: Peer, head: Header, body: FrameBody<B>, req: Option<ReqKey>) {
+        self.actions.push(Action::Frame {
+            to,
+            head,
+            body,
+            req,
+        });
+    }
+}

@@ -1,0 +1,265 @@
+//! The requests of one rank, in one table: those of the protocols, and those that the owner opens for something of its own
+//! (collectives, partitioned transfers).
+
+use super::departed::Awaits;
+use super::{Failure, Memory, Outcome};
+use crate::matching::{Envelope, Pattern};
+use kw_base::{Key, Peer, Slab};
+
+/// Names a request.
+pub type ReqKey = Key;
+
+/// Where a request stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Send: kept back, see [`super::flow_control`].
+    Held,
+    /// Send: the path is still reading the buffer.
+    Sending,
+    /// Send: as `Sending`, payload whose receive is known.
+    Streaming,
+    /// Send, synchronous: `sent` and `acked` may come in either order.
+    SendingSync { sent: bool, acked: bool },
+    /// Send: RTS is out; waits for CTS or FIN.
+    Offered { cancelling: bool },
+    /// Receive: posted.
+    Posted(Pattern),
+    /// Receive: matched, payload on its way.
+    Landing,
+    /// Receive: matched with an offer, which this token of its sender names, and asked for, or being fetched.
+    Asked { offer: u64 },
+    /// Receive: matched with a message that is itself still landing in its unexpected buffer.
+    Claimed,
+    /// Something of the owner's own that is no transfer (a collective schedule).
+    Open,
+    /// Ended; the outcome may be taken.
+    Done,
+}
+
+impl State {
+    /// Whether the message waits in the path's queue.
+    fn is_queued(self) -> bool {
+        matches!(
+            self,
+            State::Sending | State::SendingSync { sent: false, .. }
+        )
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Req<B> {
+    pub state: State,
+    pub buf: B,
+    /// Whom it goes to or comes from, where that is known.
+    pub peer: Option<Peer>,
+    /// Envelope of a send (to cancel it).
+    pub env: Envelope,
+    pub outcome: Outcome,
+    /// Nobody will take the outcome.
+    released: bool,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Requests<B> {
+    table: Slab<Req<B>>,
+    /// Requests that have not ended, released ones included.
+    active: usize,
+    ended: u64,
+}
+
+impl<B> Default for Requests<B> {
+    fn default() -> Self {
+        Requests {
+            table: Slab::new(),
+            active: 0,
+            ended: 0,
+        }
+    }
+}
+
+impl<B: Memory> Requests<B> {
+    /// Requests that have not ended.
+    #[inline]
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
+    #[inline]
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Whether a request has ended (a dead key has).
+    #[inline]
+    pub fn is_done(&self, key: ReqKey) -> bool {
+        self.table.get(key).is_none_or(|r| r.state == State::Done)
+    }
+
+    /// The outcome of a request that has ended.
+    pub fn peek(&self, key: ReqKey) -> Option<&Outcome> {
+        let req = self.table.get(key);
+        req.filter(|r| r.state == State::Done).map(|r| &r.outcome)
+    }
+
+    /// Takes the outcome of a request that has ended.
+    #[inline]
+    pub fn take(&mut self, key: ReqKey) -> Option<Outcome> {
+        if self.table.get(key)?.state != State::Done {
+            return None;
+        }
+        self.table.remove(key).map(|r| r.outcome)
+    }
+
+    /// Forgets a request; it goes on.
+    pub fn release(&mut self, key: ReqKey) {
+        match self.table.get_mut(key) {
+            Some(r) if r.state == State::Done => {
+                self.table.remove(key);
+            }
+            Some(r) => r.released = true,
+            None => {}
+        }
+    }
+
+    /// Whom a request depends on.
+    pub fn awaits(&self, key: ReqKey) -> Awaits {
+        let Some(req) = self.table.get(key) else {
+            return Awaits::Nobody;
+        };
+        match req.state {
+            State::Posted(_)
+            | State::Offered { cancelling: false }
+            | State::SendingSync {
+                sent: true,
+                acked: false,
+            } => req.peer.map_or(Awaits::Anyone, Awaits::Peer),
+            State::Open => Awaits::Owner,
+            _ => Awaits::Nobody,
+        }
+    }
+
+    /// Adds one for something of the owner's own.
+    pub(super) fn open(&mut self) -> ReqKey {
+        let env = Envelope {
+            context: 0,
+            source: 0,
+            tag: 0,
+        };
+        self.insert(State::Open, &B::nothing(), None, env)
+    }
+
+    #[inline]
+    pub(super) fn insert(
+        &mut self,
+        state: State,
+        buf: &B,
+        peer: Option<Peer>,
+        env: Envelope,
+    ) -> ReqKey {
+        self.active += 1;
+        self.table.insert(Req {
+            state,
+            buf: buf.clone(),
+            peer,
+            env,
+            outcome: Outcome::CLEAN,
+            released: false,
+        })
+    }
+
+    /// Adds one that has failed before it began.
+    pub(super) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqKey {
+        self.table.insert(Req {
+            state: State::Done,
+            buf: B::nothing(),
+            peer: Some(peer),
+            env,
+            outcome: Outcome::failed(why),
+            released: false,
+        })
+    }
+
+    /// The key of the next request.
+    #[inline]
+    pub(super) fn next_key(&self) -> ReqKey {
+        self.table.next_key()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: ReqKey) -> Option<&Req<B>> {
+        self.table.get(key)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: ReqKey) -> Option<&mut Req<B>> {
+        self.table.get_mut(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ReqKey, &Req<B>)> {
+        self.table.iter()
+    }
+
+    /// One that waits for its receiver's answer to an offer.
+    pub(super) fn offered(&mut self, key: ReqKey, to: Peer) -> Option<&mut Req<B>> {
+        let req = self.table.get_mut(key);
+        req.filter(|r| r.peer == Some(to) && matches!(r.state, State::Offered { .. }))
+    }
+
+    pub(super) fn set_state(&mut self, key: ReqKey, state: State) {
+        if let Some(r) = self.table.get_mut(key) {
+            r.state = state;
+        }
+    }
+
+    /// Writes envelope and length of the matched message into the receive's outcome.
+    #[inline]
+    pub(super) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
+        let Some(req) = self.table.get_mut(key) else {
+            return;
+        };
+        let fits = req.buf.len();
+        req.outcome.source = env.source;
+        req.outcome.tag = env.tag;
+        req.outcome.len = len.min(fits);
+        if len > fits {
+            req.outcome.failure = Some(Failure::Truncated { came: len, fits });
+        }
+    }
+
+    /// Ends a receive whose outcome [`Requests::matched`] has written.
+    #[inline]
+    pub(super) fn finish_recv(&mut self, key: ReqKey) {
+        let Some(req) = self.table.get_mut(key) else {
+            return;
+        };
+        req.state = State::Done;
+        self.note_end(key);
+    }
+
+    /// Ends a request. Says to whom a message of which length waited for this in the path's queue, if one did.
+    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
+        let req = self.table.get_mut(key)?;
+        req.outcome = outcome;
+        let before = std::mem::replace(&mut req.state, State::Done);
+        let (peer, len) = (req.peer, req.buf.len());
+        self.note_end(key);
+        peer.filter(|_| before.is_queued()).map(|peer| (peer, len))
+    }
+
+    #[inline]
+    pub(super) fn note_end(&mut self, key: ReqKey) {
+        self.active -= 1;
+        self.ended += 1;
+        match self.table.get_mut(key) {
+            Some(req) if req.released => {
+                self.table.remove(key);
+            }
+            Some(req) => {
+                req.buf = B::nothing();
+            }
+            None => {}
+        }
+    }
+}
