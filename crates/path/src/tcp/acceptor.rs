@@ -222,6 +222,7 @@ impl Acceptor {
     }
 
     fn refuse(&mut self, key: Key) {
+        tracing::debug!("a connection is refused that does not prove the job's key");
         if self.strangers.remove(key).is_some() {
             self.refused += 1;
         }
