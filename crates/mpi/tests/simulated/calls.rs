@@ -241,6 +241,15 @@ formed! {
         (s, r.addr, r.count, r.kind, op);
     scan, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
     exscan, (s: Addr, r: Data, op: OpH), (s, r.addr, r.count, r.kind, op);
+    neighbor_allgather, (s: Data, r: Data),
+        (s.addr, s.count, s.kind, r.addr, r.count, r.kind);
+    neighbor_allgatherv, (s: Data, r: Data, counts: &[i32], at: &[i32]),
+        (s.addr, s.count, s.kind, r.addr, list(counts), list(at), r.kind);
+    neighbor_alltoall, (s: Data, r: Data),
+        (s.addr, s.count, s.kind, r.addr, r.count, r.kind);
+    neighbor_alltoallv,
+        (s: Data, counts: &[i32], at: &[i32], r: Data, rcounts: &[i32], rat: &[i32]),
+        (s.addr, list(counts), list(at), s.kind, r.addr, list(rcounts), list(rat), r.kind);
 }
 
 impl<'a> Comm<'a> {
@@ -278,6 +287,14 @@ impl<'a> Comm<'a> {
 
     pub fn create_group(&self, group: GroupH, tag: i32) -> Option<Comm<'a>> {
         self.made(|new| built::comm_create_group(&self.rank.mpi, self.handle, group, tag, new))
+    }
+
+    /// Its ranks in a ring, without new places.
+    pub fn ring(&self) -> Comm<'a> {
+        let (mpi, dims) = (&self.rank.mpi, [self.size]);
+        let made = self
+            .made(|new| built::cart_create(mpi, self.handle, 1, list(&dims), list(&[1]), 0, new));
+        made.expect("one for all")
     }
 
     /// With the group that `leader` of `peers` leads.

@@ -489,3 +489,48 @@ fn a_seed_gives_the_same_run_again() {
     assert_eq!(run(71), run(71));
     assert_ne!(run(71), run(72));
 }
+
+/// On a ring of ranks, with one that is its own neighbour where there is only one (MPI 5.0, 8.6): the left one, then the right.
+#[test]
+fn neighbourhood_collectives_reach_both_sides_of_a_ring() {
+    const LEN: usize = 200;
+    for (n, seed) in [(1, 75), (2, 76), (5, 77)] {
+        Job::new(n, seed).run(|rank| {
+            let ring = rank.world().ring();
+            let sides = [
+                (rank.me + rank.size - 1) % rank.size,
+                (rank.me + 1) % rank.size,
+            ];
+            let (mine, to_both) = (own(rank.me, LEN), own(rank.me + 50, 2 * LEN));
+            let gathered: Vec<i32> = sides.iter().flat_map(|&r| own(r, LEN)).collect();
+            // The left neighbour has sent its right half here, the right one its left half.
+            let halves = sides.map(|r| own(r + 50, 2 * LEN));
+            let exchanged = [&halves[0][LEN..], &halves[1][..LEN]].concat();
+            let (counts, at) = ([LEN as i32; 2], [LEN as i32, 0]);
+            let (near, far) = gathered.split_at(LEN);
+            let swapped = [far, near].concat();
+            for form in FORMS {
+                let mut came = vec![UNTOUCHED; 2 * LEN];
+                let recv = room(&mut came);
+                ring.neighbor_allgather(form, ints(&mine), recv.counted(LEN))
+                    .unwrap();
+                assert_eq!(came, gathered, "{form:?}");
+                ring.neighbor_allgatherv(form, ints(&mine), recv, &counts, &at)
+                    .unwrap();
+                assert_eq!(came, swapped, "{form:?}");
+                let send = ints(&to_both).counted(LEN);
+                ring.neighbor_alltoall(form, send, recv.counted(LEN))
+                    .unwrap();
+                assert_eq!(came, exchanged, "{form:?}");
+                // Only to the left, so only from the right.
+                let (to, from, places) = ([LEN as i32, 0], [0, LEN as i32], [0, LEN as i32]);
+                came.fill(UNTOUCHED);
+                ring.neighbor_alltoallv(form, send, &to, &places, recv, &from, &places)
+                    .unwrap();
+                let want = [&[UNTOUCHED; LEN][..], &exchanged[LEN..]].concat();
+                assert_eq!(came, want, "{form:?}");
+            }
+            ring.free();
+        });
+    }
+}

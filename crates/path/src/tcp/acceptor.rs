@@ -228,6 +228,7 @@ impl Acceptor {
     }
 
     fn refuse(&mut self, key: Key) {
+        tracing::debug!("a connection is refused that does not prove the job's key");
         if self.unauthenticated.remove(key).is_some() {
             self.refused += 1;
         }

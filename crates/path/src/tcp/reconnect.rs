@@ -67,6 +67,7 @@ impl Connector {
                 net.bury(peer, format!("{what}; {}", end.advice(peer)), inbound);
             }
             After::GoOn => {
+                tracing::info!("{what}; another one is made");
                 net.peers.part(peer, Some(what));
                 net.ask_for_address(peer, inbound);
                 self.go_on(net, peer);

@@ -96,6 +96,8 @@ impl Recv for Nonblocking<(Out<RequestH>,)> {
     fn recv(self, mpi: &Mpi, comm: CommH, end: End) -> Res {
         let mut guard = mpi.lock();
         let (engine, tables) = running(&mut guard)?;
+        // As a closure it would take its arguments by value: more instructions.
+        #[allow(clippy::manual_map)]
         let flight = match &incoming(tables, comm, &end)? {
             Some((want, buf)) => Some(start_recv(engine, comm, *want, buf)),
             None => None,
