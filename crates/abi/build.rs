@@ -1,7 +1,7 @@
 //! Generates the shells from `api/` and from what `kw-mpi` has built.
 
 use kw_apigen::{
-    Api, Built, Error, coverage_const, header, rerun_if_changed, shells, workspace_paths,
+    Api, Built, Error, Words, coverage_const, header, rerun_if_changed, shells, workspace_paths,
 };
 use std::path::PathBuf;
 
@@ -29,5 +29,5 @@ fn run() -> Result<(), Error> {
     };
     write("shells.rs", shells(&api, &built)?)?;
     write("coverage.rs", coverage_const(&api, &built))?;
-    write("mpi.h", header(&api))
+    write("mpi.h", header(&api, &Words::read(&api_dir)?))
 }

@@ -5,7 +5,8 @@
 //! # fn main() -> Result<(), kw_apigen::Error> {
 //! let api = kw_apigen::Api::read("api".as_ref())?;
 //! let built = kw_apigen::Built::scan("crates/mpi/src/calls".as_ref(), &api)?;
-//! let header: String = kw_apigen::header(&api);
+//! let words = kw_apigen::Words::read("api".as_ref())?;
+//! let header: String = kw_apigen::header(&api, &words);
 //! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &built);
 //! // For a build script: Rust text of `pub const COVERAGE: &[(&str, &str, bool)]` (function, chapter, built).
 //! let table: String = kw_apigen::coverage_const(&api, &built);
