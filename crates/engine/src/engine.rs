@@ -344,7 +344,7 @@ impl Engine {
     }
 
     /// Chooses the path of a peer before the first message to it.
-    fn route(&mut self, to: Peer) {
+    pub(crate) fn route(&mut self, to: Peer) {
         if self.paths.is_routed(to) {
             return;
         }
@@ -578,6 +578,7 @@ impl Engine {
     /// peers that were told to hold may send more: the program may be waiting for what depends on it.
     #[inline]
     pub fn asked_in_vain(&mut self) {
+        self.take_rows_apart();
         if self.machine.is_holding() {
             self.lose_patience();
         }

@@ -12,7 +12,7 @@ use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::sim::SimPath;
 use kw_path::tcp::{self, Asleep, TcpPath, Tuning};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, Down, Inbound, Landing, Member, Path, Ports, Sent};
+use kw_path::{Body, Caps, CostLine, Down, Inbound, Landing, Member, Path, Ports, Sent};
 use kw_proto::p2p::table::{Choice, Lines};
 use kw_proto::p2p::{Action, Machine};
 use kw_proto::wire::Header;
@@ -299,6 +299,11 @@ impl Paths {
             (Route::Unknown, ..) => return None,
             _ => self.myself.caps(peer),
         })
+    }
+
+    /// What a frame with its payload costs to a peer whose path is chosen.
+    pub fn stream_line(&self, peer: Peer) -> Option<CostLine> {
+        self.caps(peer).map(|caps| caps.stream)
     }
 
     /// How long a peer takes to fetch so many bytes of this rank.
