@@ -16,6 +16,9 @@ use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::{self, Action, FrameBody, Machine, Mode};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
+use kw_types::comm::Group;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use kw_proto::p2p::{Failure, Found, Outcome};
@@ -129,6 +132,8 @@ pub struct Engine {
     quiet: (u64, Tick),
     /// Other threads of this rank may send to it while one waits.
     pub(crate) has_threads: bool,
+    /// Who sends in a context, where that is not the whole job.
+    pub(crate) senders: HashMap<ContextId, Arc<Group>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -187,6 +192,7 @@ impl Engine {
             unsettled: false,
             quiet: (0, kw_sys::clock::now()),
             has_threads: true,
+            senders: HashMap::new(),
         }
     }
 

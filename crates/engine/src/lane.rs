@@ -20,11 +20,11 @@ use crate::engine::{Engine, ReqId};
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
 use crate::polled::{Polled, Sleep};
-use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, parking, spin_hint, thread};
+use kw_base::{ContextId, Peer};
 use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
@@ -126,6 +126,8 @@ pub struct WaitOn<'a> {
     pub from: Option<Peer>,
     /// What a schedule waits for on a board, instead of a request.
     pub board: Option<Watch>,
+    /// The context of a message from anybody, where there is no request for it (MPI_Probe).
+    pub context: Option<ContextId>,
 }
 
 #[derive(Debug)]
@@ -435,8 +437,8 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         for w in &inner.waiters {
             engine.doubt(WaitOn {
                 requests: &w.requests,
-                from: None,
                 board: w.board,
+                ..WaitOn::default()
             });
         }
         engine.doubt(on);

@@ -152,7 +152,14 @@ impl Paths {
         self.shm.as_mut().is_some_and(|shm| shm.spread(now))
     }
 
-    /// The first processor that a rank of this host may use, where it is known.
+    /// Whether a rank that shares our memory has not joined yet.
+    pub(crate) fn has_yet_to_join(&self, peer: Peer) -> bool {
+        self.shm
+            .as_ref()
+            .is_some_and(|shm| shm.has_yet_to_join(peer))
+    }
+
+    /// The first processor of a rank that shares our memory, if that is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
         self.shm.as_ref()?.cpu(peer)
     }

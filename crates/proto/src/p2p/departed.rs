@@ -10,7 +10,7 @@
 use super::machine::{Machine, ReqKey, State};
 use super::{Failure, Memory, Outcome};
 use crate::wire::Kind;
-use kw_base::Peer;
+use kw_base::{ContextId, Peer};
 
 /// What one side knows of the other's end.
 #[derive(Clone, Copy, Default, Debug)]
@@ -30,8 +30,8 @@ pub enum Awaits {
     Nobody,
     /// This peer must send a message, or receive one.
     Peer(Peer),
-    /// Any peer may send the message.
-    Anyone,
+    /// Anybody who sends in this context may send the message.
+    Anyone(ContextId),
     /// It is one of the owner's ([`Machine::open`]).
     Owner,
 }
@@ -43,7 +43,9 @@ impl<B: Memory> Machine<B> {
             return Awaits::Nobody;
         };
         match req.state {
-            State::Posted(_) if req.peer.0 == u32::MAX => Awaits::Anyone,
+            State::Posted(want) if req.peer.0 == u32::MAX => {
+                Awaits::Anyone(ContextId(want.context))
+            }
             State::Posted(_)
             | State::Offered { cancelling: false }
             | State::SendingSync {
@@ -71,10 +73,9 @@ impl<B: Memory> Machine<B> {
         p.gone.clone().or_else(|| p.end.left.then(left))
     }
 
-    /// One of the peers that have not left, as far as is known.
-    pub fn somebody(&self, me: Peer) -> Option<Peer> {
-        let mut all = (0..self.peers.len() as u32).map(Peer);
-        all.find(|&p| p != me && !self.peers[p.idx()].end.left)
+    /// Whether the peer has said that it is in MPI_Finalize, or is gone.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self.peers[peer.idx()].end.left
     }
 
     /// Ends a request that waits for a rank which has left, or is gone.
