@@ -244,6 +244,11 @@ impl Engine {
         self.launcher.as_mut()
     }
 
+    /// The conversation with the launcher, when all else is over.
+    pub fn into_launcher(self) -> Box<dyn Launcher> {
+        self.launcher
+    }
+
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).
     #[inline]
     pub fn send(

@@ -3,6 +3,7 @@
 //! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank that [`connect`]
 //! refuses must stop with the sentence it was given.
 
+mod again;
 mod agreed;
 pub mod conformance;
 mod detect;
@@ -25,6 +26,7 @@ mod tests;
 
 use kw_base::Peer;
 
+pub use again::Again;
 pub use agreed::Agreed;
 pub(crate) use agreed::check_knobs;
 pub use detect::Env;

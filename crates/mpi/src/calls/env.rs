@@ -4,7 +4,7 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::attributes::of_job;
 use crate::objects::info;
-use crate::objects::life::World;
+use crate::objects::life::{Kept, World};
 use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
@@ -12,8 +12,7 @@ use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want, boot};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
-use kw_sys::crash;
-use kw_sys::environment;
+use kw_sys::{crash, environment, terminated};
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -94,7 +93,9 @@ fn predefine(guard: &mut Guard<'_>) {
 /// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
-        let engine = start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?;
+        let kept = guard.above.life.kept.take();
+        let engine = start(kept, &guard.above.tool.cvars);
+        let engine = engine.map_err(|e| Fault::new(Class::Other, e))?;
         guard.above.checking = engine.agreed().checks();
         guard.engine = Some(engine);
         guard
@@ -107,16 +108,20 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 }
 
 /// What a tool has set goes before the environment.
-fn start(set: &Cvars) -> Result<Engine, String> {
+fn start(kept: Option<Kept>, set: &Cvars) -> Result<Engine, String> {
     let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
-    let mut launcher = boot::connect(&environment::variable).map_err(|e| e.to_string())?;
+    let mut launcher = match kept {
+        Some(kept) => kept.launcher,
+        None => boot::connect(&environment::variable).map_err(|e| e.to_string())?,
+    };
     let joined = boot::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     let backtrace = knobs.flag(Id::Backtrace);
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.me().0);
     }
+    terminated::install();
     if engine.me() == Peer(0) && engine.knobs().choice(Id::Log) > 0 {
         warn_of_misspelt();
     }
@@ -163,16 +168,35 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         return Ok(());
     };
     forget(&mut guard.above);
+    let sessions = guard.above.life.sessions;
     drop(guard);
     crash::remove();
+    terminated::remove();
     if engine.knobs().flag(Id::Stats) {
         print_counters(&engine);
     }
     engine.close();
-    engine
-        .launcher()
+    let keeps = sessions && !engine.launcher().takes_back();
+    let mut launcher = engine.into_launcher();
+    if keeps {
+        mpi.lock().above.life.kept = Some(Kept::new(launcher));
+        return Ok(());
+    }
+    launcher
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+/// The process ends, and with it what was kept for sessions to come.
+pub fn end_process(mpi: &Mpi) {
+    // nothing is kept while MPI is up; whoever calls exit then may hold the lane
+    if mpi.is_active() {
+        return;
+    }
+    let kept = mpi.lock().above.life.kept.take();
+    if let Some(kept) = kept {
+        kept.finish();
+    }
 }
 
 /// What names things of an engine that is gone: a session that comes later starts another one.
