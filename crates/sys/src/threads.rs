@@ -55,15 +55,18 @@ pub fn are_others() -> bool {
     })
 }
 
-/// Page faults of the calling thread so far, those that read a file among them (`getrusage`).
-pub fn page_faults() -> u64 {
+/// How often the calling thread was interrupted so far: by page faults, or because its core was given to another (`getrusage`).
+pub fn interruptions() -> u64 {
     // SAFETY: the call fills a local struct of which all bytes may be zero.
     let used = unsafe {
         let mut used: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &mut used);
         used
     };
-    used.ru_minflt as u64 + used.ru_majflt as u64
+    [used.ru_minflt, used.ru_majflt, used.ru_nivcsw]
+        .iter()
+        .map(|&n| n as u64)
+        .sum()
 }
 
 #[cfg(test)]
@@ -76,10 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn a_first_touch_is_a_page_fault() {
-        let before = page_faults();
+    fn a_first_touch_is_an_interruption() {
+        let before = interruptions();
         let room = vec![1u8; 8 << 20];
-        assert!(page_faults() > before, "{}", room.len());
+        assert!(interruptions() > before, "{}", room.len());
     }
 
     fn blocks(number: i32) -> bool {

@@ -8,7 +8,8 @@
 //! now and then the area is tried again.
 //!
 //! The first touch of a page, in the pool or in the user's memory, costs several times its copy and says nothing about
-//! processors. So a slow copy counts only when this thread had no page fault since the slow copy before.
+//! processors; nor does a copy during which the thread lost its core. So a slow copy counts only when this thread was not
+//! interrupted since the slow copy before.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -55,8 +56,8 @@ pub struct CopyRate {
     /// Fetches until the area is tried again.
     left: u32,
     patience: u32,
-    /// Page faults of the thread that made the last slow copy, until then.
-    faults: Option<u64>,
+    /// How often the thread that made the last slow copy was interrupted, until then.
+    interrupted: Option<u64>,
 }
 
 impl Default for CopyRate {
@@ -71,7 +72,7 @@ impl Default for CopyRate {
             looks: 0,
             left: 0,
             patience: PATIENCE.0,
-            faults: None,
+            interrupted: None,
         }
     }
 }
@@ -97,7 +98,7 @@ impl CopyRate {
         }
         self.unseen = 0;
         let each = rate(begin, clock::now(), len);
-        if self.is_slow(each) && self.has_faulted(threads::page_faults()) {
+        if self.is_slow(each) && self.was_interrupted(threads::interruptions()) {
             return;
         }
         self.looks = self.looks.saturating_add(1);
@@ -113,9 +114,9 @@ impl CopyRate {
         each * 4 > u64::from(self.fetch) * 3
     }
 
-    /// Whether pages may have been touched first since the slow copy before; `faults` are those of this thread until now.
-    fn has_faulted(&mut self, faults: u64) -> bool {
-        self.faults.replace(faults) != Some(faults)
+    /// Whether this thread may have been interrupted since the slow copy before; `times`: how often until now.
+    fn was_interrupted(&mut self, times: u64) -> bool {
+        self.interrupted.replace(times) != Some(times)
     }
 
     /// Chooses by what both sides show: the slower of the two directions in filling, and in draining.
@@ -249,16 +250,19 @@ mod tests {
     }
 
     #[test]
-    fn slow_copies_with_page_faults_between_them_prove_nothing() {
+    fn slow_copies_with_interruptions_between_them_prove_nothing() {
         let mut copy_rate = CopyRate::default();
         assert!(copy_rate.is_slow(u64::from(SLOW)) && !copy_rate.is_slow(u64::from(QUICK)));
-        assert!(copy_rate.has_faulted(100), "nobody knows what was before");
-        assert!(copy_rate.has_faulted(108));
         assert!(
-            !copy_rate.has_faulted(108),
+            copy_rate.was_interrupted(100),
+            "nobody knows what was before"
+        );
+        assert!(copy_rate.was_interrupted(108));
+        assert!(
+            !copy_rate.was_interrupted(108),
             "all that was copied was touched before"
         );
-        assert!(copy_rate.has_faulted(109));
+        assert!(copy_rate.was_interrupted(109));
     }
 
     #[test]
