@@ -3,5 +3,5 @@
 use kw_apigen::{build_script, coverage, coverage_text};
 
 fn main() {
-    build_script(|api, built| Ok(vec![("coverage.txt", coverage_text(&coverage(api, built)))]));
+    build_script(|api, built, _| Ok(vec![("coverage.txt", coverage_text(&coverage(api, built)))]));
 }

@@ -160,8 +160,17 @@ def start(book):
 
 
 def memory(book):
-    return by_ranks("largest resident set of a rank, MB", {ranks: {who: kb / 1024 for who, kb in of.items()}
-                                                            for (_, ranks, _, _, _), of in analysis.by_cell(book.medians("hello", "resident_kb"))})
+    """The resident set has pages of libraries in it, which are in memory once a host."""
+    tables = [by_ranks(f"{what}, MB", megabytes(book, metric))
+              for metric, what in (("resident_kb", "largest resident set of a rank"), ("anonymous_kb", "of it no file's"))]
+    return "\n".join(filter(None, tables))
+
+
+def megabytes(book, metric):
+    """ranks -> {library: MB}, of those whose system says it."""
+    cells = analysis.by_cell(book.medians("hello", metric))
+    found = {ranks: {who: kb / 1024 for who, kb in of.items() if kb >= 0} for (_, ranks, _, _, _), of in cells}
+    return {ranks: of for ranks, of in found.items() if of}
 
 
 def waiting(book):

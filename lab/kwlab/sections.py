@@ -181,15 +181,16 @@ def chunks(groups, most):
 def start(book):
     """Start-up, memory, waiting."""
     hello = book.runs[(book.runs.program == "hello") & (book.runs.status == "ok")]
-    memory, idle = book.medians("hello", "resident_kb"), book.medians("idle", "cpu_percent")
+    idle = book.medians("idle", "cpu_percent")
     if hello.empty and idle.empty:
         return ""
     who = sorted(set(hello.library) | set(idle.who), key=lambda w: (w != OURS, w))
     lines = []
     for p, some in hello.groupby("ranks"):
         lines.append((f"start and end of {number(p)}, s", some.groupby("library").wall_s.median().to_dict()))
-    for p, some in memory.groupby("ranks"):
-        lines.append((f"largest resident set of a rank, {number(p)}, MB", {r.who: r.value / 1024 for r in some.itertuples()}))
+    for metric, what in (("resident_kb", "largest resident set of a rank"), ("anonymous_kb", "of it no file's")):
+        for p, some in book.medians("hello", metric).groupby("ranks"):
+            lines.append((f"{what}, {number(p)}, MB", {r.who: r.value / 1024 for r in some.itertuples() if r.value >= 0}))
     if not idle.empty:
         lines.append(("processor used by a rank that waits in MPI_Recv, %", dict(zip(idle.who, idle.value))))
     return table(["What", "Ours : best peer", *who], [(what, papers.ours_to_best(of), *(of.get(w) for w in who)) for what, of in lines])

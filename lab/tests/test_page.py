@@ -25,7 +25,7 @@ def lines(program, by, round):
                  line("coll", "bcast", 1024, 3.0 if ours else by, "back-to-back"),
                  line("coll", "bcast", 65536, (3.0 if round else 1.0) if ours else by, "back-to-back")],
         "overlap": [{"bench": "overlap", "op": "exchange", "bytes": 65536, "overlap": 0.8 / by}],
-        "hello": [{"bench": "hello", "resident_kb": 1024 * by}], "idle": [{"bench": "idle", "cpu_percent": by}]}[program]
+        "hello": [{"bench": "hello", "resident_kb": 1024 * by, "anonymous_kb": 512 * by}], "idle": [{"bench": "idle", "cpu_percent": by}]}[program]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,7 @@ def test_every_question_has_its_table(text):
     assert "| shared memory, 8 B | 1 | 2 | 4 | 0.50 |" in text
     assert "| shared memory, 1 MB | 10486 | 5243 | 2621 | 0.50 |" in text
     assert "| exchange, 64 KB | 80 | 40 | 20 |" in text
+    assert "| of it no file's, MB |" in text and "| 2 ranks | 0.5 | 1 | 2 | 0.50 |" in text
     assert "| 2 ranks | 1 | 2 | 4 | 0.50 |" in text and "machine: Abacus, 2 cores" in text
 
 

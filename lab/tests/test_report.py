@@ -50,7 +50,7 @@ def others(by):
         "give": [{"bench": "give", "op": op, "mode": way, "bytes": n} | us(by * (1 if way == "bcast" else 2)) for op, way, n in block["give"]],
         "forms": [{"bench": "forms", "op": op, "bytes": 8} | statistics("blocking_us", by) | statistics("nonblocking_us", 2 * by) | statistics("persistent_us", by) for op in ("bcast", "scan")],
         "flood": [{"bench": "flood", "op": "away", "bytes": 8, "seconds": 2.0 * by}],
-        "hello": [{"bench": "hello", "resident_kb": 3000}], "idle": [{"bench": "idle", "cpu_percent": 100.0 / by}]}
+        "hello": [{"bench": "hello", "resident_kb": 3000, "anonymous_kb": 1024}], "idle": [{"bench": "idle", "cpu_percent": 100.0 / by}]}
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,24 @@ static void works(MPI_Comm comm)
     CHECK_EQ(one[1], size);
 }
 
+/* Ranks that give different rows are told so, all of them, and there is no communicator. */
+static void differ(const char *mine)
+{
+    MPI_Info info;
+    MPI_Comm made = MPI_COMM_NULL;
+    char text[MPI_MAX_ERROR_STRING];
+    int len, code;
+    OK(MPI_Info_create(&info));
+    if (mine) OK(MPI_Info_set(info, "kw_coll", mine));
+    code = MPI_Comm_dup_with_info(check_comm, info, &made);
+    CHECK_EQ(check_class(code), MPI_ERR_INFO_VALUE);
+    OK(MPI_Error_string(code, text, &len));
+    if (!strstr(text, "on rank 0") || !strstr(text, "on rank 1") || !strstr(text, "linear")) FAILED("'%s' names no ranks and rows", text);
+    CHECK_CLASS(MPI_Comm_set_info(check_comm, info), MPI_ERR_INFO_VALUE);
+    OK(MPI_Info_free(&info));
+    works(check_comm);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const rows[] = {
@@ -68,5 +86,10 @@ int main(int argc, char **argv)
     CHECK(keeps(comm, rows[0]));
     works(comm);
     OK(MPI_Comm_free(&comm));
+#if STRICT
+    OK(MPI_Comm_set_errhandler(check_comm, MPI_ERRORS_RETURN));
+    differ(check_rank == 1 ? "bcast - - any any any linear" : NULL);
+    differ(check_rank == 1 ? "bcast - - any any any linear" : "bcast - - any any any binomial");
+#endif
     return check_end();
 }

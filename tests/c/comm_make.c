@@ -174,6 +174,9 @@ static void names(void) {
     OK(MPI_Comm_get_name(c, name, &len));
     CHECK(strcmp(name, "gull") == 0 && len == 4);
     OK(MPI_Comm_free(&c));
+    len = -1;
+    OK(MPI_Win_get_name(MPI_WIN_NULL, name, &len));
+    CHECK(strcmp(name, "MPI_WIN_NULL") == 0 && len == 12);
 }
 
 static void hints(void) {

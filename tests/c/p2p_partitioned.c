@@ -148,6 +148,35 @@ static void one_by_one(int bytes) {
     free(b);
 }
 
+/* Starts of one operation whose parts travel together, and others where the sender waits after the first part. */
+static void in_turns(int bytes) {
+    enum { N = 8, FIRST = 3 };
+    char *b = malloc((size_t)N * bytes);
+    int round, flag;
+    MPI_Request r;
+    if (me == 0)
+        OK(MPI_Psend_init(b, N, bytes, MPI_BYTE, 1, 9, check_comm, MPI_INFO_NULL, &r));
+    else
+        OK(MPI_Precv_init(b, N, bytes, MPI_BYTE, 0, 9, check_comm, MPI_INFO_NULL, &r));
+    for (round = 0; round < 5; round++) {
+        OK(MPI_Start(&r));
+        if (me == 0) {
+            fill(b, (size_t)N * bytes, round);
+            OK(MPI_Pready(FIRST, r));
+            if (round % 2) hear(1);
+            OK(MPI_Pready_range(FIRST + 1, N - 1, r));
+            OK(MPI_Pready_range(0, FIRST - 1, r));
+        } else if (round % 2) {
+            for (flag = 0; !flag;) OK(MPI_Parrived(r, FIRST, &flag));
+            word(0);
+        }
+        OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        if (me == 1) CHECK_EQ(differs(b, (size_t)N * bytes, round), -1);
+    }
+    OK(MPI_Request_free(&r));
+    free(b);
+}
+
 /* A receive that is started before its send is made begins while its rank waits for something else. */
 static void late_setup(void) {
     enum { BYTES = 1 << 20 };
@@ -349,6 +378,9 @@ int main(int argc, char **argv) {
     one_by_one(8);
     one_by_one(20000);
     one_by_one(700000);
+    in_turns(10);
+    in_turns(5000);
+    in_turns(500000);
     late_setup();
     freed();
     threads();

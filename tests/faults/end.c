@@ -23,6 +23,16 @@ static void on_signal(int number) {
     MPI_Abort(MPI_COMM_WORLD, 7);
 }
 
+/* Rank 0 ends the job when rank 1 has printed. */
+static void others(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Abort(MPI_COMM_WORLD, 7);
+}
+
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "abort";
     pthread_t thread;
@@ -32,6 +42,8 @@ int main(int argc, char **argv) {
     }
     MPI_Init(&argc, &argv);
     printf("a line\n");
+    if (!strcmp(how, "others")) others();
+    if (!strcmp(how, "killed")) raise(SIGTERM);
     if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(how, "fatal")) MPI_Send(NULL, 0, MPI_INT, 99, 0, MPI_COMM_WORLD);
     if (!strcmp(how, "locked")) {

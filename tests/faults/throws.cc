@@ -42,9 +42,28 @@ static int background() {
     return 3;
 }
 
+// A tool hears of a message that came before its receive.
+static void hearing(MPI_T_event_instance, MPI_T_event_registration, MPI_T_cb_safety, void *) { throw Thrown("event"); }
+
+static int event() {
+    int level, index;
+    MPI_T_event_registration r;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+    MPI_T_event_get_index("unexpected_message", &index);
+    MPI_T_event_handle_alloc(index, nullptr, MPI_INFO_NULL, &r);
+    MPI_T_event_register_callback(r, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, nullptr, hearing);
+    try {
+        MPI_Send(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_SELF);
+        MPI_Probe(0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        MPI_Recv(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    } catch (const Thrown &) {
+    }
+    return 3;
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    if (argc > 1) return background();
+    if (argc > 1) return std::strcmp(argv[1], "event") ? background() : event();
     MPI_Errhandler e;
     MPI_Comm_create_errhandler(handler, &e);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, e);

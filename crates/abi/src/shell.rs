@@ -16,6 +16,7 @@ static MPI: OnceLock<Mpi> = OnceLock::new();
 pub fn mpi() -> &'static Mpi {
     MPI.get_or_init(|| {
         kw_sys::process::in_children(forked);
+        kw_sys::process::at_exit(ended);
         Mpi::new()
     })
 }
@@ -23,6 +24,12 @@ pub fn mpi() -> &'static Mpi {
 extern "C" fn forked() {
     if let Some(mpi) = MPI.get() {
         mpi.over_in_child();
+    }
+}
+
+extern "C" fn ended() {
+    if let Some(mpi) = MPI.get() {
+        kw_mpi::end_process(mpi);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes `mpi.h`: the C header of the standard ABI (MPI 5.0, chapter 20), for C99 and C++.
 
 use crate::removed::removed;
-use crate::{Api, Constant, Function, Param, Type};
+use crate::{Api, Constant, Function, Param, Type, Words};
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -13,6 +13,15 @@ const HEAD: &str = "\
 
 #ifdef __cplusplus
 extern \"C\" {
+#endif
+";
+
+const DEPRECATED: &str = "
+/* With KITTIWAKE_WARN_DEPRECATED defined the compiler warns of each use of what MPI 5.0 deprecates, and names the successor. */
+#if defined(KITTIWAKE_WARN_DEPRECATED) && (defined(__GNUC__) || defined(__clang__))
+#define KITTIWAKE_DEPRECATED(successor) __attribute__((deprecated(\"MPI 5.0 deprecates it; use \" successor)))
+#else
+#define KITTIWAKE_DEPRECATED(successor)
 #endif
 ";
 
@@ -50,8 +59,9 @@ const STATUSES: [(&str, &str, &str); 6] = [
 ];
 
 /// The whole header.
-pub fn header(api: &Api) -> String {
+pub fn header(api: &Api, words: &Words) -> String {
     let mut out = String::from(HEAD);
+    out.push_str(DEPRECATED);
     section(&mut out, "Versions and sizes");
     for c in api.constants.iter().filter(|c| c.c_type == "macro") {
         let _ = writeln!(out, "#define {:<34} {}", c.name, c.value);
@@ -68,7 +78,12 @@ pub fn header(api: &Api) -> String {
             },
         );
         for f in &api.functions {
-            let _ = writeln!(out, "{};", prototype(f, prefix));
+            let _ = writeln!(
+                out,
+                "{}{};",
+                prototype(f, prefix),
+                warning(f, words, prefix)
+            );
         }
     }
     fortran(&mut out);
@@ -76,6 +91,15 @@ pub fn header(api: &Api) -> String {
     out.push('\n');
     out.push_str(TAIL);
     out
+}
+
+/// What has the compiler warn of a deprecated function, where that is asked for.
+fn warning(f: &Function, words: &Words, prefix: &str) -> String {
+    let of = |f: &Function| words.summaries.get(&f.name)?.see.first();
+    match of(f).filter(|_| f.chapter == "deprecated") {
+        Some(successor) => format!("\n    KITTIWAKE_DEPRECATED(\"{prefix}{successor}\")"),
+        None => String::new(),
+    }
 }
 
 /// The C prototype, without the semicolon; `prefix` is empty or `P`.

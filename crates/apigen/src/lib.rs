@@ -37,7 +37,8 @@
 //! # fn main() -> Result<(), kw_apigen::Error> {
 //! let api = kw_apigen::Api::read("api".as_ref())?;
 //! let built = kw_apigen::Built::read("api".as_ref(), &api)?;
-//! let header: String = kw_apigen::header(&api);
+//! let words = kw_apigen::Words::read("api".as_ref())?;
+//! let header: String = kw_apigen::header(&api, &words);
 //! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &built);
 //! // For a build script: Rust text of `pub const COVERAGE: &[(&str, &str, bool)]` (function, chapter, built).
 //! let table: String = kw_apigen::coverage_const(&api, &built);
@@ -89,7 +90,7 @@ pub fn api_dir(crate_dir: &Path) -> PathBuf {
 /// The whole of a build script: writes to `OUT_DIR` the files that `files` makes (name, text),
 /// again when the description changes. What is wrong with the description is an error of the build.
 pub fn build_script(
-    files: impl FnOnce(&Api, &Built) -> Result<Vec<(&'static str, String)>, Error>,
+    files: impl FnOnce(&Api, &Built, &Words) -> Result<Vec<(&'static str, String)>, Error>,
 ) {
     if let Err(e) = build(files) {
         println!("cargo::error={e}");
@@ -98,7 +99,7 @@ pub fn build_script(
 }
 
 fn build(
-    files: impl FnOnce(&Api, &Built) -> Result<Vec<(&'static str, String)>, Error>,
+    files: impl FnOnce(&Api, &Built, &Words) -> Result<Vec<(&'static str, String)>, Error>,
 ) -> Result<(), Error> {
     let var = |name| {
         std::env::var_os(name)
@@ -109,7 +110,7 @@ fn build(
     println!("cargo:rerun-if-changed={}", dir.display());
     let api = Api::read(&dir)?;
     let out = var("OUT_DIR")?;
-    for (file, text) in files(&api, &Built::read(&dir, &api)?)? {
+    for (file, text) in files(&api, &Built::read(&dir, &api)?, &Words::read(&dir)?)? {
         std::fs::write(out.join(file), text)
             .map_err(|e| Error(format!("cannot write {file}: {e}")))?;
     }

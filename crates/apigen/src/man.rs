@@ -24,7 +24,39 @@ pub fn man_pages(api: &Api, words: &Words, built: &Built) -> Result<Vec<(String,
         };
         Ok((format!("{}.3", f.name), page))
     };
-    api.functions.iter().map(page).collect()
+    let old = api.removed_functions.iter();
+    let old = old.map(|(f, successor)| Ok((format!("{}.3", f.name), removed(f, successor))));
+    api.functions.iter().map(page).chain(old).collect()
+}
+
+/// The page of a function that MPI 3.0 removed.
+fn removed(f: &Function, successor: &str) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, ".TH {} 3 \"\" Kittiwake \"MPI 1.3\"", f.name);
+    let _ = writeln!(
+        out,
+        ".SH NAME\n{} \\- does what {successor} does (removed in MPI 3.0)",
+        f.name
+    );
+    let _ = writeln!(out, ".SH SYNOPSIS\n.nf\n#define MPI1_COMPAT");
+    let _ = writeln!(
+        out,
+        "#include <mpi.h>\n.PP\n{};\n.fi",
+        text(&prototype(f, ""))
+    );
+    let _ = writeln!(
+        out,
+        ".SH DESCRIPTION\nMPI 3.0 removed this function of MPI-1, and the standard ABI has none of it. Kittiwake keeps it for \
+         old codes: it is declared where MPI1_COMPAT is defined before mpi.h is read, or with\n.BR \"mpicc \\-mpi1\" .\nEach use \
+         makes the compiler warn.\n.PP\nNew programs use {successor}, whose page says what the parameters are and what can \
+         go wrong."
+    );
+    let _ = writeln!(out, ".SH STATUS\nBuilt. {}", when(f));
+    let _ = writeln!(
+        out,
+        ".SH SEE ALSO\n.BR {successor} (3),\n.BR mpicc (1)\n.PP\nMPI 5.0, chapter 17"
+    );
+    out
 }
 
 fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String, Error> {

@@ -49,6 +49,14 @@ pub trait Launcher: Send {
     }
     /// Ends the whole job with this status; the launcher prints the message. The caller then exits by itself.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
+    /// Whether a process that has said [`Launcher::finalize`] may begin a new conversation.
+    fn takes_back(&self) -> bool {
+        false
+    }
+    /// What ranks store from now on stands under new keys; whether it does.
+    fn next_round(&mut self) -> bool {
+        false
+    }
     /// Says that this rank has finalized and may exit at will.
     fn finalize(&mut self) -> Result<(), BootError>;
 }

@@ -6,6 +6,7 @@
 //! `kw-engine`.
 #![forbid(unsafe_code)]
 
+mod again;
 mod agreed;
 mod allowed;
 pub mod conformance;
@@ -30,6 +31,7 @@ mod tests;
 use kw_base::Peer;
 use kw_base::knobs::Knobs;
 
+pub use again::Again;
 pub use agreed::Agreed;
 pub use allowed::{Allowed, Wire};
 pub use detect::Env;

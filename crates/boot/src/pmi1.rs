@@ -234,6 +234,11 @@ impl Launcher for Pmi1 {
         self.say(&ask)
     }
 
+    /// Ours does; Hydra hangs up.
+    fn takes_back(&self) -> bool {
+        self.job_key.is_some()
+    }
+
     fn finalize(&mut self) -> Result<(), BootError> {
         if let Some(watch) = &self.watch {
             watch.over();

@@ -79,6 +79,10 @@ impl Launcher for Singleton {
         Ok(())
     }
 
+    fn takes_back(&self) -> bool {
+        true
+    }
+
     fn finalize(&mut self) -> Result<(), BootError> {
         Ok(())
     }

@@ -4,10 +4,12 @@
 //! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
 use crate::collective::Watch;
-use crate::engine::{Engine, Failure, Outcome, ReqId};
+use crate::engine::{Engine, Failure, Outcome, ReqId, Want};
 use crate::wait::WaitOn;
-use kw_base::Peer;
+use kw_base::{ContextId, Peer};
 use kw_proto::p2p::Awaits;
+use kw_types::comm::Group;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A wait that has lasted so long is doubted: whom it depends on is asked, at the price of one short message for each pair of ranks.
@@ -34,7 +36,11 @@ impl Engine {
                 }
             }
             (None, Some(peer)) if on.requests.is_empty() => _ = self.doubt_peer(peer),
-            (None, None) if on.requests.is_empty() => _ = self.doubt_all(),
+            (None, None) if on.requests.is_empty() => {
+                if let Some(context) = on.context {
+                    self.doubt_all(context);
+                }
+            }
             _ => {
                 let why: Option<Vec<String>> =
                     on.requests.iter().map(|&r| self.doubt_request(r)).collect();
@@ -46,11 +52,21 @@ impl Engine {
         self.flush();
     }
 
-    /// Why a probe of this source, or of any, that has found nothing never will.
-    pub fn never_comes(&self, source: Option<Peer>) -> Option<Failure> {
-        let why = match source {
-            Some(peer) => self.machine.peers.why_left(peer),
-            None => self.all_left(),
+    /// Says who sends in a context; in others all ranks of the job do.
+    pub fn set_senders(&mut self, context: ContextId, senders: Arc<Group>) {
+        self.senders.insert(context, senders);
+    }
+
+    /// The context is free.
+    pub fn forget_senders(&mut self, context: ContextId) {
+        self.senders.remove(&context);
+    }
+
+    /// Why a probe that has found nothing never will.
+    pub fn never_comes(&self, want: &Want) -> Option<Failure> {
+        let why = match want.source {
+            Some((_, peer)) => self.machine.peers.why_left(peer),
+            None => self.all_left(want.context),
         };
         why.map(Failure::PeerGone)
     }
@@ -67,7 +83,7 @@ impl Engine {
         match self.machine.requests.awaits(req.0) {
             Awaits::Nobody => None,
             Awaits::Peer(peer) => self.doubt_peer(peer),
-            Awaits::Anyone => self.doubt_all(),
+            Awaits::Anyone(context) => self.doubt_all(context),
             Awaits::Owner => self.doubt_run(req),
         }
     }
@@ -81,22 +97,45 @@ impl Engine {
     }
 
     /// One that is still there is enough, and so is one question.
-    fn doubt_all(&mut self) -> Option<String> {
-        if let Some(peer) = self.machine.peers.somebody(self.me()) {
+    fn doubt_all(&mut self, context: ContextId) -> Option<String> {
+        if let Some(peer) = self.find_sender(context, |p| !self.machine.peers.has_left(p)) {
             self.machine.ask(peer);
         }
-        self.all_left()
+        self.all_left(context)
     }
 
-    fn all_left(&self) -> Option<String> {
-        let alone = self.size() > 1
-            && !self.has_threads
-            && self.machine.peers.somebody(self.me()).is_none();
-        let left = || {
-            "every other rank of the job has called MPI_Finalize: nobody is left that could send"
-                .into()
+    fn all_left(&self, context: ContextId) -> Option<String> {
+        let has_left = |p| self.machine.peers.has_left(p);
+        if self.find_sender(context, |p| !has_left(p)).is_some() {
+            return None;
+        }
+        // Whoever waits for nobody but itself is not told of others.
+        self.find_sender(context, has_left)?;
+        let itself = self.senders.get(&context);
+        let itself = itself.is_none_or(|senders| senders.contains(self.me()));
+        if itself && self.has_threads && kw_sys::threads::are_others() {
+            return None;
+        }
+        let gone = self.find_sender(context, |p| self.machine.peers.why_gone(p).is_some());
+        if let Some(why) = gone.and_then(|p| self.machine.peers.why_gone(p)) {
+            return Some(why.to_string());
+        }
+        let who = match self.senders.contains_key(&context) {
+            true => "every rank of the communicator that could send",
+            false => "every other rank of the job",
         };
-        alone.then(|| self.machine.peers.why_gone().unwrap_or_else(left))
+        Some(format!(
+            "{who} has called MPI_Finalize: nobody is left that could send"
+        ))
+    }
+
+    /// Another rank that sends in a context.
+    fn find_sender(&self, context: ContextId, mut which: impl FnMut(Peer) -> bool) -> Option<Peer> {
+        let mut other = |p: &Peer| *p != self.me() && which(*p);
+        match self.senders.get(&context) {
+            Some(senders) => senders.iter().find(&mut other),
+            None => (0..self.size()).map(Peer).find(other),
+        }
     }
 
     /// A rank that has left has done all it will on the board before it said so.

@@ -15,6 +15,9 @@ use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::{self, Action, Machine, Mode};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
+use kw_types::comm::Group;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use kw_proto::p2p::{Failure, Found, Outcome};
@@ -112,6 +115,8 @@ pub struct Engine {
     pub(crate) quiet: (u64, Tick),
     /// Other threads of this rank may send to it while one waits.
     pub(crate) has_threads: bool,
+    /// Who sends in a context, where that is not the whole job.
+    pub(crate) senders: HashMap<ContextId, Arc<Group>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -174,6 +179,7 @@ impl Engine {
             unsettled: false,
             quiet: (0, now),
             has_threads: true,
+            senders: HashMap::new(),
         }
     }
 
@@ -229,6 +235,11 @@ impl Engine {
     /// Whoever started us.
     pub fn launcher(&mut self) -> &mut dyn Launcher {
         self.launcher.as_mut()
+    }
+
+    /// The conversation with the launcher, when all else is over.
+    pub fn into_launcher(self) -> Box<dyn Launcher> {
+        self.launcher
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).

@@ -1,8 +1,8 @@
 //! Partitioned transfers (MPI 5.0, 4.2): a buffer whose pieces travel on their own, each when the sender says that it is ready.
 //!
 //! ```text
-//! S --Setup--> R                   once, when the send is made: user's tag, how the data is cut, first of the pieces' tags
-//! S --piece i--> R   for all i     at each start, in any order: ordinary messages, each with a tag of its own
+//! S --Setup--> R                 once, when the send is made: user's tag, how the data is cut, first of the tags that follow
+//! S --row i--> R   for all i     at each start, in any order: ordinary messages, each with a tag of its own
 //! ```
 //!
 //! Operations match in the order in which they were made, for each communicator, rank and tag: the setups of one sender
@@ -11,18 +11,21 @@
 //! operations may go on at once, started in any order. Pieces with one tag keep their order, so a start is never taken for
 //! the next one.
 //!
-//! A piece is a row of the sender's partitions: one, as long as there are no more than [`MOST_PIECES`]. The receiver cuts
+//! A piece is one of the sender's partitions, or several in a row where there are more than [`MOST_PIECES`]. Pieces that are
+//! worth no message of their own travel in rows (`rows`). The receiver cuts
 //! its buffer in the same way, whatever its own partitions are, and a partition has arrived with the last piece that
 //! overlaps it. A receive that was started before the setup came begins when it comes, in whatever call progress is made.
 //!
 //! Everything here is called by the owner of the lane.
 
+mod rows;
 mod setup;
 
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
 use kw_sys::buf::Buf;
-use setup::{LAST_TAG, MOST_PIECES, SETUP_LEN, SETUP_TAG, Setup};
+use rows::{Cargo, Row};
+use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
 
 /// Names a partitioned operation.
@@ -38,6 +41,7 @@ enum Side {
         source: u32,
         /// Partitions of each piece that are not ready.
         waits: Vec<u32>,
+        rows: Vec<Row>,
     },
     Recv {
         want: Want,
@@ -53,8 +57,8 @@ struct Op {
     setup: Option<Setup>,
     /// The request of the start that goes on.
     active: Option<ReqId>,
-    /// Pieces under way.
-    flights: Vec<(ReqId, u32)>,
+    /// What is under way.
+    flights: Vec<(ReqId, Cargo)>,
     /// Which pieces have ended.
     ended: Vec<bool>,
     /// Pieces that have not ended.
@@ -92,6 +96,8 @@ pub(crate) struct Partitioned {
     desks: HashMap<(ContextId, u32), Desk>,
     /// Desks that wait for a setup.
     expecting: usize,
+    /// Sends with rows of which some pieces are ready.
+    begun: Vec<Key>,
     /// Tags that were given to pieces so far.
     tags: u32,
 }
@@ -103,14 +109,14 @@ impl Partitioned {
         !self.going.is_empty() || self.expecting != 0
     }
 
-    /// Tags for so many pieces. They begin again from the start after two thousand million; what has these by then is long gone.
-    fn take_tags(&mut self, pieces: u32) -> i32 {
-        let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_PIECES;
+    /// So many tags. They begin again from the start after two thousand million; what has these by then is long gone.
+    fn take_tags(&mut self, count: u32) -> i32 {
+        let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_TAGS;
         if self.tags > room {
             self.tags = 0;
         }
         let first = SETUP_TAG + 1 + self.tags as i32;
-        self.tags += pieces;
+        self.tags += count;
         first
     }
 }
@@ -131,16 +137,18 @@ impl Op {
         }
     }
 
-    /// The part of the buffer that a piece fills; shorter than the piece, where the sender has more than fits.
-    fn slice(&self, setup: &Setup, piece: u32) -> Buf {
-        let (from, len) = setup.piece(piece);
+    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more than fits.
+    fn slice(&self, setup: &Setup, cargo: Cargo) -> Buf {
+        let (from, len) = cargo.bytes(setup);
         let from = from.min(self.buf.len());
         self.buf.slice(from, len.min(self.buf.len() - from))
     }
 
-    fn end_piece(&mut self, piece: u32) {
-        self.ended[piece as usize] = true;
-        self.left -= 1;
+    fn end_cargo(&mut self, setup: &Setup, cargo: Cargo) {
+        for piece in cargo.pieces(setup) {
+            self.ended[piece as usize] = true;
+            self.left -= 1;
+        }
     }
 
     /// How the operation ended.
@@ -176,13 +184,17 @@ impl Engine {
         partitions: u32,
     ) -> PartId {
         let group = partitions.div_ceil(MOST_PIECES).max(1);
-        let first = self.partitioned.take_tags(partitions.div_ceil(group));
+        let pieces = partitions.div_ceil(group);
+        let bytes = buf.len() / partitions.max(1) as u64;
+        let row = self.row_that_pays(to, bytes * group as u64, pieces);
+        let first = self.partitioned.take_tags(2 * pieces);
         let setup = Setup {
             tag,
             first,
             partitions,
             group,
-            bytes: buf.len() / partitions.max(1) as u64,
+            bytes,
+            row,
         };
         let word = Buf::alloc(SETUP_LEN);
         word.write(0, &setup.encode());
@@ -196,6 +208,7 @@ impl Engine {
             context,
             source,
             waits: Vec::new(),
+            rows: Vec::new(),
         };
         PartId(self.partitioned.ops.insert(Op::new(side, buf, Some(setup))))
     }
@@ -320,7 +333,9 @@ impl Engine {
         op.ended.clear();
         op.ended.resize(op.left as usize, false);
         match (&mut op.side, op.setup) {
-            (Side::Send { waits, .. }, Some(setup)) => {
+            (Side::Send { waits, rows, .. }, Some(setup)) => {
+                rows.clear();
+                rows.resize(setup.rows() as usize, Row::default());
                 let last = setup.partitions - (setup.pieces() - 1) * setup.group;
                 waits.clear();
                 waits.resize(setup.pieces() as usize - 1, setup.group);
@@ -333,7 +348,7 @@ impl Engine {
         req
     }
 
-    /// Posts the receives of all pieces.
+    /// Posts the receives of all rows.
     fn post_pieces(&mut self, key: Key) {
         let Some(op) = self.partitioned.ops.get_mut(key) else {
             return;
@@ -344,19 +359,22 @@ impl Engine {
         op.left = setup.pieces();
         op.ended.clear();
         op.ended.resize(op.left as usize, false);
-        for piece in 0..setup.pieces() {
-            let tag = Some(setup.first + piece as i32);
-            let Some(op) = self.partitioned.ops.get(key) else {
-                return;
-            };
-            let into = op.slice(&setup, piece);
-            let req = self.recv(Want { tag, ..want }, &into);
-            if let Some(op) = self.partitioned.ops.get_mut(key) {
-                op.flights.push((req, piece));
-            }
+        for row in 0..setup.rows() {
+            self.post_cargo(key, want, &setup, Cargo::Row(row));
         }
         self.partitioned.going.push(key);
         self.advance_op(key);
+    }
+
+    fn post_cargo(&mut self, key: Key, want: Want, setup: &Setup, cargo: Cargo) {
+        let Some(op) = self.partitioned.ops.get(key) else {
+            return;
+        };
+        let (into, tag) = (op.slice(setup, cargo), Some(cargo.tag(setup)));
+        let req = self.recv(Want { tag, ..want }, &into);
+        if let Some(op) = self.partitioned.ops.get_mut(key) {
+            op.flights.push((req, cargo));
+        }
     }
 
     /// Partitions `low..=high` of an active send are ready, none of which was before: sends the pieces that are complete.
@@ -379,11 +397,11 @@ impl Engine {
         }
         complete
             .into_iter()
-            .for_each(|piece| self.send_piece(id.0, piece));
+            .for_each(|piece| self.piece_is_ready(id.0, piece));
         self.look_after_sending();
     }
 
-    fn send_piece(&mut self, key: Key, piece: u32) {
+    fn send_cargo(&mut self, key: Key, cargo: Cargo) {
         let Some(op) = self.partitioned.ops.get(key) else {
             return;
         };
@@ -399,20 +417,20 @@ impl Engine {
         else {
             return;
         };
-        let (buf, tag) = (op.slice(&setup, piece), setup.first + piece as i32);
+        let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
         let started = self.send(to, context, source, tag, SendMode::Standard, &buf);
         let Some(op) = self.partitioned.ops.get_mut(key) else {
             return;
         };
         match started {
             Started::Done => {
-                op.end_piece(piece);
+                op.end_cargo(&setup, cargo);
                 if op.left == 0 {
                     self.end(key);
                 }
             }
             Started::Request(req) => {
-                op.flights.push((req, piece));
+                op.flights.push((req, cargo));
                 if op.flights.len() == 1 {
                     self.partitioned.going.push(key);
                 }
@@ -470,23 +488,50 @@ impl Engine {
         }
     }
 
-    /// Takes the results of pieces that have ended.
+    /// Takes the results of what has ended.
     fn advance_op(&mut self, key: Key) {
         let Some(op) = self.partitioned.ops.get_mut(key) else {
             return;
         };
-        let machine = &mut self.machine;
+        let Some(setup) = op.setup else { return };
+        let (machine, mut over) = (&mut self.machine, Vec::new());
         op.flights
-            .retain(|&(req, piece)| match machine.requests.take(req.0) {
+            .retain(|&(req, cargo)| match machine.requests.take(req.0) {
                 None => true,
                 Some(outcome) => {
-                    op.ended[piece as usize] = true;
-                    op.left -= 1;
-                    op.came += outcome.len;
-                    op.failure = op.failure.take().or(outcome.failure);
+                    over.push((cargo, outcome));
                     false
                 }
             });
+        let want = match op.side {
+            Side::Recv { want, .. } => Some(want),
+            Side::Send { .. } => None,
+        };
+        let mut apart = Vec::new();
+        for (cargo, outcome) in over {
+            if want.is_some() && outcome.failure.is_none() && cargo.is_apart(&setup, outcome.len) {
+                apart.push(cargo);
+                continue;
+            }
+            op.came += outcome.len;
+            op.failure = op.failure.take().or(outcome.failure);
+            op.end_cargo(&setup, cargo);
+        }
+        let (Some(want), false) = (want, apart.is_empty()) else {
+            return self.close_if_over(key);
+        };
+        for piece in apart.iter().flat_map(|row| row.pieces(&setup)) {
+            self.post_cargo(key, want, &setup, Cargo::Piece(piece));
+        }
+        // Pieces may have come before.
+        self.advance_op(key);
+    }
+
+    /// Nothing is under way, or everything has ended.
+    fn close_if_over(&mut self, key: Key) {
+        let Some(op) = self.partitioned.ops.get(key) else {
+            return;
+        };
         let (idle, over) = (op.flights.is_empty(), op.left == 0);
         if idle {
             self.partitioned.going.retain(|&k| k != key);

@@ -150,6 +150,7 @@ impl Engine {
     /// peers that were told to hold may send more: the program may be waiting for what depends on it.
     #[inline]
     pub fn asked_in_vain(&mut self) {
+        self.take_rows_apart();
         if self.machine.flow_control.is_holding() {
             self.lose_patience();
         }

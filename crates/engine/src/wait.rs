@@ -12,7 +12,7 @@ use crate::spin::LOOKS_PER_CLOCK;
 use kw_base::counters::Counter;
 use kw_base::sync::atomic::Ordering;
 use kw_base::sync::{parking, spin_hint, thread};
-use kw_base::{Peer, Tick};
+use kw_base::{ContextId, Peer, Tick};
 use std::time::Duration;
 
 /// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
@@ -37,6 +37,8 @@ pub struct WaitOn<'a> {
     pub from: Option<Peer>,
     /// What a schedule waits for on a board, instead of a request.
     pub board: Option<Watch>,
+    /// The context of a message from anybody, where there is no request for it (MPI_Probe).
+    pub context: Option<ContextId>,
 }
 
 #[derive(Debug)]
@@ -318,8 +320,8 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         for w in &inner.waiters {
             engine.doubt(WaitOn {
                 requests: &w.requests,
-                from: None,
                 board: w.board,
+                ..WaitOn::default()
             });
         }
         engine.doubt(on);

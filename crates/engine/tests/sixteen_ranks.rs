@@ -1,26 +1,13 @@
 //! Sixteen engines in one process over the simulated network: every rank sends to every other, in virtual time, from one
 //! seed, with queued sends, payload in pieces, refused fetches.
 
-use kw_base::knobs::{Id, Knobs};
-use kw_base::{ContextId, Peer};
-use kw_engine::simulated;
-use kw_engine::{Engine, ReqId, SendMode, Started, Want};
-use kw_path::sim::{Reach, SimNet, SimOptions};
-use kw_sys::buf::Buf;
+mod simulated;
 
-fn ranks(n: u32, seed: u64, options: SimOptions, write: bool) -> (SimNet, Vec<Engine>) {
-    let (net, paths) = SimNet::new(n, seed, options);
-    let mut knobs = Knobs::defaults();
-    knobs
-        .set(Id::Write, if write { "yes" } else { "no" })
-        .unwrap();
-    knobs.set(Id::EagerShm, "512").unwrap();
-    knobs.set(Id::Paths, "self").unwrap();
-    let hosts = vec![0; n as usize];
-    let start = |path| simulated::engine(path, &hosts, knobs.clone()).unwrap();
-    let engines = paths.into_iter().map(start).collect();
-    (net, engines)
-}
+use kw_base::{ContextId, Peer};
+use kw_engine::{ReqId, SendMode, Started, Want};
+use kw_path::sim::{Reach, SimOptions};
+use kw_sys::buf::Buf;
+use simulated::ranks;
 
 const WORLD: ContextId = ContextId(0);
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
-use crate::verdict::{Ended, Verdict};
+use crate::verdict::{self, Ended, Verdict};
 use crate::{args, bind, plan, stdin};
 use kw_base::Tick;
 use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
@@ -58,6 +58,8 @@ struct Helper {
 /// What there is once ranks were to be started.
 struct Started {
     tag: String,
+    /// This host, as the user wrote it.
+    host: String,
     guard: Guard,
 }
 
@@ -248,8 +250,9 @@ impl Helper {
             Order::Ping => self.say(&Report::Pong),
             Order::Hold => self.held = true,
             Order::End(kill) => {
-                if kill {
-                    self.kill();
+                match kill {
+                    true => self.kill(),
+                    false => self.name_those_who_stay(),
                 }
                 return Err(Over::Told);
             }
@@ -270,7 +273,11 @@ impl Helper {
         let mark = mark(&start.job, start.number);
         let tag = format!("MPIEXEC_MARK={mark}");
         let guard = process::guard(&tag).map_err(|e| Verdict::system("start the guard", e))?;
-        self.started = Some(Started { tag, guard });
+        self.started = Some(Started {
+            tag,
+            host: start.host.clone(),
+            guard,
+        });
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
         let how = args::binding("--bind", OsStr::new(&start.bind))?;
@@ -280,7 +287,9 @@ impl Helper {
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
         self.ranks.check_files(start.seats.len())?;
-        for (seat, cpus) in start.seats.iter().zip(shares) {
+        for (seat, share) in start.seats.iter().zip(shares) {
+            let chosen = seat.cpus.iter().map(|c| *c as usize).collect();
+            let cpus: Vec<usize> = if seat.cpus.is_empty() { share } else { chosen };
             let program = match programs.get(seat.program as usize) {
                 Some(Ok(program)) => program,
                 Some(Err(verdict)) => return Err(verdict.clone()),
@@ -293,7 +302,7 @@ impl Helper {
             };
             if start.map {
                 let line = bind::line(seat.rank, &start.host, &cpus, &program.path);
-                self.say(&Report::Map(line));
+                self.say(&Report::Say(line));
             }
             let input = self.input_of(seat.rank)?;
             let begin = Begin {
@@ -352,7 +361,20 @@ impl Helper {
         }
     }
 
-    /// Nothing of the job is left on this host.
+    /// The job has ended well: what its ranks have started may go on, and is named.
+    fn name_those_who_stay(&mut self) {
+        let Some(started) = &self.started else { return };
+        let stay = process::left_behind(&started.tag);
+        if self.ranks.alive() || stay.is_empty() {
+            return;
+        }
+        self.say(&Report::Say(verdict::who_stays(&started.host, &stay)));
+        // the last words: they wait for room
+        let _ = rustix::io::ioctl_fionbio(rustix::stdio::stdout(), false);
+        let _ = self.push();
+    }
+
+    /// The job is over on this host. What it has left here ends, unless mpiexec said that all was well.
     fn end(mut self, over: Over) {
         if matches!(over, Over::Alone) || self.ranks.alive() {
             self.kill();

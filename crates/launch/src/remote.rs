@@ -333,7 +333,7 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
     use std::os::unix::ffi::OsStrExt;
     let here = crate::plan::current_dir()?;
     let bytes = |s: &std::ffi::OsString| s.as_bytes().to_vec();
-    // What a helper on this machine starts is bound to nothing, and was shown already.
+    // What a helper on this machine starts is bound as we have chosen, and was shown already.
     let shared_out = plan.machines[machine].shared_out;
     let bind = match shared_out {
         true => Binding::None,
@@ -358,6 +358,7 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
             program: plan.ranks[rank].app as u32,
             local: local as u32,
             before: before as u32,
+            cpus: plan.ranks[rank].cpus.iter().map(|c| *c as u32).collect(),
         }
     });
     Ok(Start {

@@ -121,6 +121,14 @@ pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
     )
 }
 
+/// What is said of processes that the ranks of a host have left behind. Programs may start what is to outlive them; more often
+/// it was forgotten.
+pub fn who_stays(host: &str, left: &[i32]) -> String {
+    let pids: Vec<String> = left.iter().map(i32::to_string).collect();
+    let pids = pids.join(", ");
+    format!("mpiexec: processes that ranks have started still run on {host}: {pids}\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

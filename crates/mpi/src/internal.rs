@@ -206,6 +206,49 @@ impl<'a> Circle<'a> {
         Ok(verdict[0] == 1)
     }
 
+    /// All members must say the same of `what`: otherwise an error for all of them, which names two that differ.
+    pub(crate) fn alike(&self, what: &str, mine: &str) -> Res {
+        // FNV-1a
+        let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
+        let own = mine.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        let own: [u8; 8] = own.to_ne_bytes();
+        let all = self.gather(&own)?;
+        let other = all.chunks_exact(8).position(|theirs| theirs != own);
+        let mut other = (other.unwrap_or(0) as u32).to_ne_bytes();
+        self.bcast(&mut other)?;
+        let other = match self.size() > 1 {
+            true => u32::from_ne_bytes(other),
+            false => 0,
+        };
+        if other == 0 {
+            return Ok(());
+        }
+        let first = self.hear_text(mine)?;
+        let theirs = self.led_by(other).hear_text(mine)?;
+        let said = |text: &str| match text.is_empty() {
+            true => "not given".to_string(),
+            false => format!("'{text}'"),
+        };
+        fail(
+            Class::InfoValue,
+            format!(
+                "{what} is {} on rank 0 and {} on rank {other}, but must be the same on all ranks",
+                said(&first),
+                said(&theirs)
+            ),
+        )
+    }
+
+    /// What rank 0 says.
+    fn hear_text(&self, mine: &str) -> Res<String> {
+        let mut len = (mine.len() as u64).to_ne_bytes();
+        self.bcast(&mut len)?;
+        let mut text = mine.as_bytes().to_vec();
+        text.resize(u64::from_ne_bytes(len) as usize, 0);
+        self.bcast(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
     /// A word with which this process could lead a new communicator, to be told with something else.
     pub(crate) fn offer(&self) -> u32 {
         propose(self.mpi)

@@ -22,6 +22,6 @@ pub mod built {
     include!(concat!(env!("OUT_DIR"), "/built.rs"));
 }
 
-pub use calls::env::end_job;
+pub use calls::env::{end_job, end_process};
 pub use error::{Class, Fault, Handler, Res, Scope};
 pub use state::{Guard, Mpi, Tables};

@@ -2,7 +2,7 @@
 
 mod net;
 
-use kw_base::Peer;
+use kw_base::{ContextId, Peer};
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Awaits, Failure, Mode, ReqKey, Started};
@@ -119,19 +119,19 @@ fn only_what_the_peer_must_answer_waits_for_it() {
     assert_eq!(awaits(offered), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(synchronous), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(eager), Awaits::Nobody);
-    assert_eq!(awaits(any), Awaits::Anyone);
+    assert_eq!(awaits(any), Awaits::Anyone(ContextId(CONTEXT)));
     assert_eq!(awaits(own), Awaits::Owner);
 }
 
 #[test]
-fn somebody_is_left_while_one_has_not_said_otherwise() {
+fn who_has_left_is_known() {
     let mut net = net(3);
-    let me = Peer(1);
     for peer in [0, 2] {
-        assert_eq!(net.machines[1].peers.somebody(me), Some(Peer(peer)));
+        assert!(!net.machines[1].peers.has_left(Peer(peer)));
         ask(&mut net, 1, peer);
         leave(&mut net, peer as usize);
         net.deliver_all();
     }
-    assert_eq!(net.machines[1].peers.somebody(me), None);
+    let peers = &net.machines[1].peers;
+    assert!([0, 2].iter().all(|&p| peers.has_left(Peer(p))));
 }

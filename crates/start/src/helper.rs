@@ -19,7 +19,7 @@ use thiserror::Error;
 /// What stands before the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
 /// Version of what is said here; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
 
@@ -40,7 +40,7 @@ pub struct Program {
 }
 
 /// A rank to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Seat {
     /// The rank.
     pub rank: u32,
@@ -50,6 +50,8 @@ pub struct Seat {
     pub local: u32,
     /// How many of them come before it.
     pub before: u32,
+    /// Processors that it is bound to, where mpiexec has chosen them: on its own host.
+    pub cpus: Vec<u32>,
 }
 
 /// All that a helper has to start.
@@ -118,8 +120,8 @@ pub enum Report {
     Failed(u32, String),
     /// The last [`Order::Input`] has been passed on.
     Taken,
-    /// Text for people: which rank runs where.
-    Map(String),
+    /// A line for people, to standard error: which rank runs where, what was left behind.
+    Say(String),
     /// Still there.
     Pong,
 }
@@ -213,6 +215,7 @@ fn write_start(s: &Start) -> Vec<u8> {
             .number(s.program)
             .number(s.local)
             .number(s.before)
+            .list(&s.cpus, |w, cpu| w.number(*cpu))
     };
     Writer::new(0)
         .bytes(s.job.as_bytes())
@@ -247,6 +250,7 @@ fn read_start(r: &mut Reader) -> Result<Start, Strange> {
                 program: r.number()?,
                 local: r.number()?,
                 before: r.number()?,
+                cpus: r.list(Reader::number)?,
             })
         })?,
     })
@@ -318,7 +322,7 @@ impl Message for Report {
                 Writer::new(4).number(*status).bytes(text.as_bytes()).end()
             }
             Report::Taken => Writer::new(5).end(),
-            Report::Map(text) => Writer::new(6).bytes(text.as_bytes()).end(),
+            Report::Say(text) => Writer::new(6).bytes(text.as_bytes()).end(),
             Report::Pong => Writer::new(7).end(),
         }
     }
@@ -337,7 +341,7 @@ impl Message for Report {
             },
             4 => Report::Failed(r.number()?, r.text()?),
             5 => Report::Taken,
-            6 => Report::Map(r.text()?),
+            6 => Report::Say(r.text()?),
             7 => Report::Pong,
             n => return unknown("report", n),
         })
@@ -429,6 +433,7 @@ mod tests {
                 program: 0,
                 local: 2,
                 before: 1,
+                cpus: vec![5, 7],
             }],
         }
     }
@@ -459,7 +464,7 @@ mod tests {
             },
             Report::Failed(127, "there is no program 'x'".into()),
             Report::Taken,
-            Report::Map("rank 0 on a\n".into()),
+            Report::Say("rank 0 on a\n".into()),
             Report::Pong,
         ]
     }

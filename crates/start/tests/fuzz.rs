@@ -68,7 +68,7 @@ fn messages() -> Vec<Vec<u8>> {
         Order::Signal(15).encode(),
         Order::Flow(true).encode(),
         Report::Pong.encode(),
-        Report::Map("(vector,(0,1,1))".into()).encode(),
+        Report::Say("(vector,(0,1,1))".into()).encode(),
     ]
 }
 

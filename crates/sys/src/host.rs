@@ -37,10 +37,16 @@ pub fn leave_at_once(code: i32) -> ! {
 /// that nobody reads; this thread may have been interrupted by a signal while it held a lock. A thread of its own writes, and
 /// is not waited for longer than a second; whatever else takes time is cut off after five.
 pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
-    end_within_limit(code);
-    write_streams();
+    write_before_end(code);
     last();
     leave_at_once(code)
+}
+
+/// Writes what C's standard streams hold; the process is about to end, and does so in [`LEAVING`] seconds, with `code`, if
+/// that does not come to an end.
+pub fn write_before_end(code: i32) {
+    end_within_limit(code);
+    write_streams();
 }
 
 /// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there is no limit.

@@ -54,6 +54,8 @@ pub mod region;
 pub mod signals;
 mod socket_option;
 pub mod tcp;
+#[cfg(not(loom))]
+pub mod terminated;
 pub mod threads;
 pub mod topology;
 pub mod udp;

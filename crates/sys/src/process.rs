@@ -166,6 +166,14 @@ pub fn in_children(f: extern "C" fn()) {
     }
 }
 
+/// Calls `f` when this process ends by `exit`, or by returning from `main`.
+pub fn at_exit(f: extern "C" fn()) {
+    // SAFETY: a function that stays for as long as this library does, whose end calls it, too.
+    unsafe {
+        libc::atexit(f);
+    }
+}
+
 /// A tiny process that outlives a killed launcher just long enough to kill what it started.
 #[derive(Debug)]
 pub struct Guard {

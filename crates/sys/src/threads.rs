@@ -43,9 +43,47 @@ pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether the program has threads beside the calling one. The library's own count for nothing: their names begin with `kw-`.
+pub fn are_others() -> bool {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return true;
+    };
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    tasks.flatten().any(|task| {
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        task.file_name() != *own && !name.starts_with("kw-")
+    })
+}
+
+/// How often the calling thread was interrupted so far: by page faults, or because its core was given to another (`getrusage`).
+pub fn interruptions() -> u64 {
+    // SAFETY: the call fills a local struct of which all bytes may be zero.
+    let used = unsafe {
+        let mut used: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut used);
+        used
+    };
+    [used.ru_minflt, used.ru_majflt, used.ru_nivcsw]
+        .iter()
+        .map(|&n| n as u64)
+        .sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_of_ours_are_nobody() {
+        assert!(are_others(), "the test harness has threads");
+    }
+
+    #[test]
+    fn a_first_touch_is_an_interruption() {
+        let before = interruptions();
+        let room = vec![1u8; 8 << 20];
+        assert!(interruptions() > before, "{}", room.len());
+    }
 
     fn blocks(number: i32) -> bool {
         // SAFETY: a local signal set that the call fills.

@@ -20,7 +20,7 @@ fn run(words: &[&str]) -> Result<(), Error> {
     let api = Api::read(Path::new("api"))?;
     let built = || Built::read(Path::new("api"), &api);
     match words {
-        ["header"] => print!("{}", header(&api)),
+        ["header"] => print!("{}", header(&api, &Words::read(Path::new("api"))?)),
         ["coverage"] => print!("{}", coverage_text(&coverage(&api, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
         ["man", dir] => man(Path::new(dir), &api, &built()?)?,

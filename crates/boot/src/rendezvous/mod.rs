@@ -266,6 +266,10 @@ impl Launcher for Rendezvous {
         self.inner.abort(status, message)
     }
 
+    fn takes_back(&self) -> bool {
+        true
+    }
+
     /// Rank 0 stays until all others have finalized, because it serves them.
     fn finalize(&mut self) -> Result<(), BootError> {
         self.watch.over();

@@ -2,12 +2,14 @@
 
 /// Pieces of an operation at most: a receive is posted for each, and a message is sent.
 pub(super) const MOST_PIECES: u32 = 64;
+/// Tags of an operation at most: of its pieces, and of its rows.
+pub(super) const MOST_TAGS: u32 = 2 * MOST_PIECES;
 /// Tag of setups; those of pieces are the negative numbers from here to [`LAST_TAG`].
 pub(super) const SETUP_TAG: i32 = i32::MIN;
 /// Other negative tags have a meaning of their own (MPI_ANY_TAG).
 pub(super) const LAST_TAG: i32 = -1024;
 /// Bytes of a setup.
-pub(super) const SETUP_LEN: usize = 24;
+pub(super) const SETUP_LEN: usize = 28;
 
 /// How the sender has cut its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,8 @@ pub(super) struct Setup {
     pub(super) group: u32,
     /// Bytes of a partition.
     pub(super) bytes: u64,
+    /// Pieces that travel as one message, when they become ready while the sender computes; the last row may have fewer.
+    pub(super) row: u32,
 }
 
 impl Setup {
@@ -31,7 +35,8 @@ impl Setup {
         b[4..8].copy_from_slice(&self.first.to_le_bytes());
         b[8..12].copy_from_slice(&self.partitions.to_le_bytes());
         b[12..16].copy_from_slice(&self.group.to_le_bytes());
-        b[16..].copy_from_slice(&self.bytes.to_le_bytes());
+        b[16..24].copy_from_slice(&self.bytes.to_le_bytes());
+        b[24..].copy_from_slice(&self.row.to_le_bytes());
         b
     }
 
@@ -43,10 +48,12 @@ impl Setup {
             partitions: word(8),
             group: word(12),
             bytes: word(16) as u64 | (word(20) as u64) << 32,
+            row: word(24),
         };
         let sound =
             setup.tag >= 0 && setup.first > SETUP_TAG && setup.partitions > 0 && setup.group > 0;
-        let last = setup.first as i64 + MOST_PIECES as i64;
+        let sound = sound && setup.row > 0;
+        let last = setup.first as i64 + MOST_TAGS as i64;
         let sound = sound && setup.pieces() <= MOST_PIECES && last <= LAST_TAG as i64;
         let len = setup.bytes.checked_mul(setup.partitions as u64);
         (sound && len.is_some()).then_some(setup)
@@ -84,6 +91,29 @@ impl Setup {
         share.pieces_of(at * each, (at + 1) * each)
     }
 
+    /// Rows of pieces.
+    pub(super) fn rows(&self) -> u32 {
+        self.pieces().div_ceil(self.row)
+    }
+
+    /// The pieces of a row.
+    pub(super) fn pieces_in(&self, row: u32) -> std::ops::Range<u32> {
+        row * self.row..self.pieces().min((row + 1).saturating_mul(self.row))
+    }
+
+    /// First byte and bytes of a row.
+    pub(super) fn row_bytes(&self, row: u32) -> (u64, u64) {
+        let pieces = self.pieces_in(row);
+        let from = self.piece(pieces.start).0;
+        let (last, len) = self.piece(pieces.end - 1);
+        (from, last + len - from)
+    }
+
+    /// Tag of a row.
+    pub(super) fn row_tag(&self, row: u32) -> i32 {
+        self.first + (self.pieces() + row) as i32
+    }
+
     /// The first and the last piece that bytes `from..to` overlap.
     pub(super) fn pieces_of(&self, from: u64, to: u64) -> (u32, u32) {
         let unit = (self.group as u64 * self.bytes).max(1);
@@ -104,6 +134,27 @@ mod tests {
             partitions,
             group: partitions.div_ceil(MOST_PIECES),
             bytes,
+            row: 1,
+        }
+    }
+
+    #[test]
+    fn rows_cover_the_pieces_once() {
+        for (partitions, row) in [(1, 1), (6, 4), (64, 64), (65, 7), (1000, 10), (8, 100)] {
+            let setup = Setup {
+                row,
+                ..cut(partitions, 10)
+            };
+            assert_eq!(Setup::decode(&setup.encode()), Some(setup));
+            let (mut piece, mut at) = (0, 0);
+            for row in 0..setup.rows() {
+                assert_eq!(setup.pieces_in(row).start, piece);
+                assert_eq!(setup.row_bytes(row).0, at);
+                piece = setup.pieces_in(row).end;
+                at += setup.row_bytes(row).1;
+                assert!(setup.row_tag(row) < setup.first + MOST_TAGS as i32);
+            }
+            assert_eq!((piece, at), (setup.pieces(), setup.len()));
         }
     }
 

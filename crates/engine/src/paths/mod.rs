@@ -18,7 +18,7 @@ use kw_path::shm::board::Boards;
 use kw_path::sim::SimPath;
 use kw_path::tcp::{Asleep, TcpPath};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, Down, Inbound, Path, Sent};
+use kw_path::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
 use kw_proto::p2p::table::{Choice, Lines};
 use kw_proto::wire::Header;
 use kw_start::address_key;
@@ -98,7 +98,14 @@ impl Paths {
         self.shm.as_mut().is_some_and(|shm| shm.spread(now))
     }
 
-    /// The first processor that a rank of this host may use, where it is known.
+    /// Whether a rank that shares our memory has not joined yet.
+    pub(crate) fn has_yet_to_join(&self, peer: Peer) -> bool {
+        self.shm
+            .as_ref()
+            .is_some_and(|shm| shm.has_yet_to_join(peer))
+    }
+
+    /// The first processor of a rank that shares our memory, if that is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
         self.shm.as_ref()?.cpu(peer)
     }
@@ -267,6 +274,11 @@ impl Paths {
             (Route::Unknown, ..) => return None,
             _ => self.myself.caps(peer),
         })
+    }
+
+    /// What a frame with its payload costs to a peer whose path is chosen.
+    pub fn stream_line(&self, peer: Peer) -> Option<CostLine> {
+        self.caps(peer).map(|caps| caps.stream)
     }
 
     /// How long a peer takes to fetch so many bytes of this rank.

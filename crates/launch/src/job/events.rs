@@ -269,7 +269,7 @@ impl Job {
                     relay.on_taken();
                 }
             }
-            Report::Map(line) => self.sinks[1].push(line.into_bytes()),
+            Report::Say(line) => self.sinks[1].push(line.into_bytes()),
             // what this version never says
             _ => {}
         }

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::end::unwritable;
 use super::{Job, PARTING, Phase, READING};
 use crate::remote::Remote;
-use crate::verdict::Verdict;
+use crate::verdict::{self, Verdict};
 use kw_base::Tick;
 use kw_sys::{clock, process, signals};
 
@@ -45,7 +45,8 @@ impl Job {
         };
         self.drain();
         if !stay.is_empty() {
-            self.sinks[1].push(who_stays(&stay).into_bytes());
+            let sentence = verdict::who_stays(&kw_sys::host::name(), &stay);
+            self.sinks[1].push(sentence.into_bytes());
         }
         if let Some((rank, crash)) = self.crash.take() {
             self.sinks[1].push(crash.text(rank).into_bytes());
@@ -182,14 +183,4 @@ impl Job {
         }
         self.flush_unfinished();
     }
-}
-
-/// Programs may start what is to outlive them; more often it was forgotten.
-fn who_stays(left: &[i32]) -> String {
-    let pids: Vec<String> = left.iter().map(i32::to_string).collect();
-    format!(
-        "mpiexec: processes that ranks have started still run on {}: {}\n",
-        kw_sys::host::name(),
-        pids.join(", ")
-    )
 }

@@ -60,12 +60,11 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     Ok(job)
 }
 
-/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some each. They bind nothing,
-/// so bound ranks stay with us.
+/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some each.
 fn make_room(job: &mut Job) -> Result<(), Verdict> {
     let here = job.plan.here();
     let room = job.here.room();
-    if here.len() <= room || here.iter().any(|r| !job.plan.ranks[*r].cpus.is_empty()) {
+    if here.len() <= room {
         return Ok(());
     }
     // What a helper has open itself is no more than what we have.

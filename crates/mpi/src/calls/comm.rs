@@ -5,11 +5,14 @@ use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
+use crate::internal::Circle;
+use crate::objects::Comm;
 use crate::objects::attributes::Owner;
 use crate::objects::buffered;
-use crate::objects::info::Info;
-use crate::state::Mpi;
+use crate::objects::info::{Info, ROWS_HINT};
+use crate::state::{Mpi, State};
 use kw_sys::args::Out;
+use kw_types::comm::UNKNOWN;
 
 /// MPI_Comm_size
 pub fn comm_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
@@ -49,6 +52,8 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let new = guard.above.info(info).cloned();
     drop(guard);
     let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
+    let circle = Circle::of(mpi, mpi.lock().above.comm(comm)?);
+    same_hints(&circle, hints(Some(&new)).as_deref())?;
     let mut guard = mpi.lock();
     let comm = guard.above.comm_mut(comm)?;
     comm.info.get_or_insert_default().take_comm_hints(&new);
@@ -62,6 +67,12 @@ pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
     let hints = guard.above.comm(comm)?.info.as_deref().cloned();
     info_used.set(guard.above.add_info(hints.unwrap_or_default()));
     Ok(())
+}
+
+/// Hints by which ranks choose together must be the same on all of them.
+pub(crate) fn same_hints(circle: &Circle, hints: Option<&Info>) -> Res {
+    let rows = hints.and_then(|h| h.get(ROWS_HINT));
+    circle.alike("the hint kw_coll", rows.unwrap_or_default())
 }
 
 /// The hints of a new communicator: what the caller gave, as far as we know it.
@@ -81,14 +92,28 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm, "comm_disconnect")
 }
 
+/// Puts a communicator into the table, and tells the engine who sends in it.
+pub(crate) fn add_comm(state: &mut State, comm: Comm) -> CommH {
+    if let Some(engine) = &mut state.engine {
+        let senders = comm.target();
+        let some = comm.remote.is_some() || senders.size() != engine.size();
+        // one of MPI_Comm_idup has no context yet, and is taken for one of the whole job
+        if some && comm.context != UNKNOWN {
+            engine.set_senders(comm.context, senders.clone());
+        }
+    }
+    state.above.add_comm(comm)
+}
+
 /// Takes a communicator out of the table, and what the engine keeps for it.
 pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
     let comm = guard.above.remove_comm(handle)?;
-    if let Some(engine) = &mut guard.engine
-        && let Some(board) = comm.board.id()
-    {
-        engine.leave_board(board);
+    if let Some(engine) = &mut guard.engine {
+        engine.forget_senders(comm.context);
+        if let Some(board) = comm.board.id() {
+            engine.leave_board(board);
+        }
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ pub mod dup;
 pub mod split;
 
 use crate::calls::coll::check::{self, Said};
-use crate::calls::comm::hints;
+use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, SessionH};
 use crate::internal::{Bridge, Circle, Purpose};
@@ -102,7 +102,7 @@ impl<'a> Parent<'a> {
 
     /// Puts a communicator into the table.
     pub(crate) fn give(&self, comm: Comm, newcomm: Out<CommH>) -> Res {
-        newcomm.set(self.mpi().lock().above.add_comm(comm));
+        newcomm.set(add_comm(&mut self.mpi().lock(), comm));
         Ok(())
     }
 }
@@ -193,6 +193,7 @@ pub fn comm_create_from_group(
         errhandler,
         session,
     };
+    same_hints(&local, hints.as_deref())?;
     let mut made = parent.make(local, None)?;
     made.info = hints;
     parent.give(made, newcomm)

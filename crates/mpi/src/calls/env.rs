@@ -4,7 +4,7 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::CommH;
 use crate::objects::attributes::of_job;
 use crate::objects::info;
-use crate::objects::life::World;
+use crate::objects::life::{Kept, World};
 use crate::objects::tool::cvar::Cvars;
 use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
@@ -12,9 +12,7 @@ use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
-use kw_sys::crash;
-use kw_sys::environment;
-use kw_sys::log;
+use kw_sys::{crash, environment, log, terminated};
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -95,9 +93,13 @@ fn predefine(guard: &mut Guard<'_>) {
 /// over the job when it starts the engine: all ranks tell each other where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
-        let engine = match guard.above.life.ready.take() {
+        let life = &mut guard.above.life;
+        let engine = match life.ready.take() {
             Some(engine) => engine,
-            None => start(&guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?,
+            None => {
+                let kept = life.kept.take();
+                start(kept, &guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?
+            }
         };
         guard.above.checking = engine.agreed().checks();
         guard.engine = Some(engine);
@@ -111,12 +113,15 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 }
 
 /// What a tool has set goes before the environment.
-fn start(set: &Cvars) -> Result<Engine, String> {
+fn start(kept: Option<Kept>, set: &Cvars) -> Result<Engine, String> {
     let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
     set.lay_over(&mut knobs);
     log::install(knobs.choice(Id::Log));
     say_what_is_set(&knobs);
-    let mut launcher = kw_boot::connect(&environment::variable).map_err(|e| e.to_string())?;
+    let mut launcher = match kept {
+        Some(kept) => kept.launcher,
+        None => kw_boot::connect(&environment::variable).map_err(|e| e.to_string())?,
+    };
     log::name(launcher.rank());
     let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
     let backtrace = knobs.flag(Id::Backtrace);
@@ -124,6 +129,7 @@ fn start(set: &Cvars) -> Result<Engine, String> {
     if backtrace {
         crash::install(who_hears(environment::variable), engine.me().0);
     }
+    terminated::install();
     if engine.me() == Peer(0) {
         warn_of_misspelt();
     }
@@ -179,16 +185,35 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         return Ok(());
     };
     forget(&mut guard.above);
+    let sessions = guard.above.life.sessions;
     drop(guard);
     crash::remove();
+    terminated::remove();
     if engine.knobs().flag(Id::Stats) {
         print_counters(&engine);
     }
     engine.close();
-    engine
-        .launcher()
+    let keeps = sessions && !engine.launcher().takes_back();
+    let mut launcher = engine.into_launcher();
+    if keeps {
+        mpi.lock().above.life.kept = Some(Kept::new(launcher));
+        return Ok(());
+    }
+    launcher
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
+}
+
+/// The process ends, and with it what was kept for sessions to come.
+pub fn end_process(mpi: &Mpi) {
+    // nothing is kept while MPI is up; whoever calls exit then may hold the lane
+    if mpi.is_active() {
+        return;
+    }
+    let kept = mpi.lock().above.life.kept.take();
+    if let Some(kept) = kept {
+        kept.finish();
+    }
 }
 
 /// What names things of an engine that is gone: a session that comes later starts another one.

@@ -1,7 +1,7 @@
 //! Intercommunicators (MPI 5.0, 7.6): two groups whose leaders introduce them to each other.
 
 use crate::calls::coll::check::{self, Said};
-use crate::calls::comm::hints;
+use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
@@ -128,6 +128,7 @@ pub fn intercomm_create_from_groups(
         format!(" and local leader {local_leader}"),
     );
     check::among(&circle, "intercomm_create_from_groups", &[&ours], said)?;
+    same_hints(&circle, hints.as_deref())?;
     let rank = circle.rank;
     let local = circle.led_by(local_leader as u32);
     let mine = local.group.peer(0);
@@ -161,7 +162,7 @@ pub fn intercomm_create_from_groups(
     made.errhandler = errhandler;
     made.session = session;
     made.info = hints;
-    newintercomm.set(mpi.lock().above.add_comm(made));
+    newintercomm.set(add_comm(&mut mpi.lock(), made));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
-//! Names of communicators (MPI 5.0, 7.8).
+//! Names of communicators, and of no window (MPI 5.0, 7.8).
 
 use crate::error::{Class, Res, fail};
-use crate::handle::CommH;
+use crate::handle::{CommH, WinH};
 use crate::state::Mpi;
 use kw_sys::args::{Out, OutText, Text};
 
@@ -38,5 +38,17 @@ pub fn comm_get_name(mpi: &Mpi, comm: CommH, comm_name: OutText, resultlen: Out<
         false => guard.above.comm(comm)?.name.as_str(),
     };
     resultlen.set(comm_name.set(name.as_bytes(), MAX_NAME) as i32);
+    Ok(())
+}
+
+/// MPI_Win_get_name
+pub fn win_get_name(_mpi: &Mpi, win: WinH, win_name: OutText, resultlen: Out<i32>) -> Res {
+    if !win.is_null() {
+        return fail(
+            Class::Win,
+            format!("win is {:#x}, which names no window", win.0),
+        );
+    }
+    resultlen.set(win_name.set(b"MPI_WIN_NULL", MAX_NAME) as i32);
     Ok(())
 }

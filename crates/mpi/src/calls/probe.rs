@@ -47,13 +47,14 @@ fn on(want: &Want) -> WaitOn<'static> {
     WaitOn {
         requests: &[],
         from: from(want),
+        context: Some(want.context),
         ..WaitOn::default()
     }
 }
 
 /// Why no message will come: whoever could send it has left.
 fn never_comes(engine: &Engine, want: &Want) -> Option<Failure> {
-    engine.never_comes(want.source.map(|s| s.1))
+    engine.never_comes(want)
 }
 
 fn hopeless(engine: &Engine, want: &Want, comm: CommH) -> Res {

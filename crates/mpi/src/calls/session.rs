@@ -99,6 +99,7 @@ pub fn session_init(
     if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.me(), e.size())) {
         guard.above.open_contexts(me, size);
     }
+    guard.above.life.sessions = true;
     guard.above.hold_errhandler(errhandler);
     let (sets, me) = match guard.engine.as_mut() {
         Some(engine) => (engine.launcher().process_sets(), engine.me()),

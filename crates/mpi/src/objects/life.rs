@@ -1,5 +1,6 @@
 //! Where this process stands between initialisation and finalisation, and what its threads may do.
 
+use kw_boot::{Again, Launcher};
 use kw_engine::Engine;
 use std::thread::ThreadId;
 
@@ -30,4 +31,42 @@ pub struct Life {
     pub ready: Option<Engine>,
     /// The job was left, once at least. A session may join it anew.
     pub left: bool,
+    /// A session was opened.
+    pub sessions: bool,
+    /// The launcher, for sessions to come, where it would not take this process back.
+    pub kept: Option<Kept>,
+}
+
+/// A launcher that has not heard yet that this process has finished.
+pub struct Kept {
+    pub(crate) launcher: Box<dyn Launcher>,
+    /// A child that was forked does not speak for this process.
+    process: u32,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
+    }
+}
+
+impl Kept {
+    /// After the ranks have left.
+    pub(crate) fn new(mut launcher: Box<dyn Launcher>) -> Kept {
+        if !launcher.next_round() {
+            launcher = Box::new(Again::new(launcher));
+        }
+        Kept {
+            launcher,
+            process: std::process::id(),
+        }
+    }
+
+    /// The process ends: says so to its launcher.
+    pub(crate) fn finish(mut self) {
+        if self.process == std::process::id() {
+            // nobody is left to hear of an error
+            let _ = self.launcher.finalize();
+        }
+    }
 }

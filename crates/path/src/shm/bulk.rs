@@ -39,43 +39,13 @@ pub struct Filler {
     /// Slots that are gone round, and where the next one is looked for.
     lap: usize,
     next: usize,
-    seen: Seen,
 }
-
-/// What this side has touched of each slot, in bytes: the first touch of a page says nothing about caches.
-#[derive(Debug)]
-struct Seen {
-    slots: Box<[u16; SLOTS]>,
-    fresh: bool,
-}
-
-impl Default for Seen {
-    fn default() -> Seen {
-        Seen {
-            slots: Box::new([0; SLOTS]),
-            fresh: false,
-        }
-    }
-}
-
-impl Seen {
-    #[inline]
-    fn touch(&mut self, slot: u16, len: u64) {
-        // A piece is no longer than a slot.
-        let (seen, len) = (&mut self.slots[slot as usize], len as u16);
-        self.fresh = *seen < len;
-        *seen = (*seen).max(len);
-    }
-}
-
-const _: () = assert!(SLOT <= u16::MAX as usize);
 
 /// The receiving side's view.
 #[derive(Debug, Default)]
 pub struct Drainer {
     filled: u64,
     drained: u64,
-    seen: Seen,
 }
 
 impl Default for Filler {
@@ -87,7 +57,6 @@ impl Default for Filler {
             word: 0,
             lap: SHORT_LAP,
             next: 0,
-            seen: Seen::default(),
         }
     }
 }
@@ -96,12 +65,6 @@ impl Filler {
     /// Goes round so many slots from now on.
     pub fn set_lap(&mut self, slots: usize) {
         self.lap = slots.clamp(SHORT_LAP, SLOTS);
-    }
-
-    /// The last piece was the first that reached so far into its slot.
-    #[inline]
-    pub fn was_fresh(&self) -> bool {
-        self.seen.fresh
     }
 
     /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went. None
@@ -118,7 +81,6 @@ impl Filler {
             return 0;
         };
         let n = len.min(SLOT as u64);
-        self.seen.touch(slot, n);
         // SAFETY: the slot is this side's alone from when it was taken until it is published.
         let out = unsafe { std::slice::from_raw_parts_mut(lane.slot(slot), n as usize) };
         buf.read(from, out);
@@ -195,12 +157,6 @@ impl Filler {
 }
 
 impl Drainer {
-    /// The last piece was the first that reached so far into its slot.
-    #[inline]
-    pub fn was_fresh(&self) -> bool {
-        self.seen.fresh
-    }
-
     /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has; how
     /// many went.
     pub fn drain(&mut self, lane: &Lane, buf: &Buf, at: u64, len: u64) -> u64 {
@@ -214,7 +170,6 @@ impl Drainer {
         }
         let slot = control.slots[(self.drained % PIECES as u64) as usize].load(Ordering::Relaxed);
         let n = len.min(SLOT as u64);
-        self.seen.touch(slot, n);
         // SAFETY: the slot lies inside the pool, and the sender has published it.
         let piece = unsafe { std::slice::from_raw_parts(lane.slot(slot), n as usize) };
         buf.write(at, piece);

@@ -6,10 +6,15 @@
 //! processors lie nobody tells a process in a virtual machine, and it changes while it runs (`kw_sys::nontemporal`). So each side
 //! looks how long its own copies take, and says so beside its counter; while both together are slow, [`CopyRate::fetches`], and
 //! now and then the area is tried again.
+//!
+//! The first touch of a page, in the pool or in the user's memory, costs several times its copy and says nothing about
+//! processors; nor does a copy during which the thread lost its core. So a slow copy counts only when this thread was not
+//! interrupted since the slow copy before.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kw_base::Tick;
+use kw_sys::threads;
 
 use super::costs;
 use super::segment::{Control, SLOT};
@@ -52,6 +57,8 @@ pub struct CopyRate {
     /// Fetches until the area is tried again.
     left: u32,
     patience: u32,
+    /// How often the thread that made the last slow copy was interrupted, until then.
+    interrupted: Option<u64>,
 }
 
 impl CopyRate {
@@ -68,6 +75,7 @@ impl CopyRate {
             looks: 0,
             left: 0,
             patience: PATIENCE.0,
+            interrupted: None,
         }
     }
 
@@ -89,12 +97,27 @@ impl CopyRate {
         if len < LONG {
             return;
         }
-        (self.unseen, self.looks) = (0, self.looks.saturating_add(1));
-        learn_shown(mine, begin, (self.clock)(), len);
+        self.unseen = 0;
+        let each = rate(begin, (self.clock)(), len);
+        if self.is_slow(each) && self.was_interrupted(threads::interruptions()) {
+            return;
+        }
+        self.looks = self.looks.saturating_add(1);
+        learn_shown(mine, each);
         self.judge(
             slower(ways.map(|way| &way.fill_rate)),
             slower(ways.map(|way| &way.drain_rate)),
         );
+    }
+
+    /// Whether a copy is so slow that it speaks for fetching.
+    fn is_slow(&self, each: u64) -> bool {
+        each * 4 > u64::from(self.fetch) * 3
+    }
+
+    /// Whether this thread may have been interrupted since the slow copy before; `times`: how often until now.
+    fn was_interrupted(&mut self, times: u64) -> bool {
+        self.interrupted.replace(times) != Some(times)
     }
 
     /// Chooses by what both sides show: the slower of the two directions in filling, and in draining.
@@ -120,7 +143,7 @@ impl CopyRate {
         if len < LONG_FETCH {
             return;
         }
-        self.fetch = learn(self.fetch, begin, (self.clock)(), len);
+        self.fetch = learn(self.fetch, rate(begin, (self.clock)(), len));
         if self.fetches {
             self.left = self.left.saturating_sub(1);
             if self.left == 0 {
@@ -150,15 +173,19 @@ fn slower(rates: [&AtomicU32; 2]) -> u32 {
     a.max(b)
 }
 
-fn learn_shown(rate: &AtomicU32, begin: Tick, end: Tick, len: u64) {
+fn learn_shown(shown: &AtomicU32, each: u64) {
     // SYNC: a rate is one number, and only its owner writes it.
-    let known = rate.load(Ordering::Relaxed);
-    rate.store(learn(known, begin, end, len), Ordering::Relaxed);
+    let known = shown.load(Ordering::Relaxed);
+    shown.store(learn(known, each), Ordering::Relaxed);
+}
+
+/// Nanoseconds for [`UNIT`] bytes.
+fn rate(begin: Tick, end: Tick, len: u64) -> u64 {
+    end.0.saturating_sub(begin.0) * UNIT / len
 }
 
 /// A rate after one more copy. No copy is quick by chance, so what is quicker by far counts at once.
-fn learn(known: u32, begin: Tick, end: Tick, len: u64) -> u32 {
-    let each = (end.0.saturating_sub(begin.0)) * UNIT / len;
+fn learn(known: u32, each: u64) -> u32 {
     if each > ABSURD {
         return known;
     }
@@ -228,8 +255,24 @@ mod tests {
     }
 
     #[test]
+    fn slow_copies_with_interruptions_between_them_prove_nothing() {
+        let mut copy_rate = CopyRate::new(clock);
+        assert!(copy_rate.is_slow(u64::from(SLOW)) && !copy_rate.is_slow(u64::from(QUICK)));
+        assert!(
+            copy_rate.was_interrupted(100),
+            "nobody knows what was before"
+        );
+        assert!(copy_rate.was_interrupted(108));
+        assert!(
+            !copy_rate.was_interrupted(108),
+            "all that was copied was touched before"
+        );
+        assert!(copy_rate.was_interrupted(109));
+    }
+
+    #[test]
     fn what_is_quicker_by_far_counts_at_once() {
-        let copy = |known, ns| learn(known, Tick(1000), Tick(1000 + ns), UNIT);
+        let copy = |known, ns| learn(known, rate(Tick(1000), Tick(1000 + ns), UNIT));
         assert_eq!(copy(0, 9000), 9000);
         assert_eq!(copy(9000, 1000), 1000);
         assert!((1000..4000).contains(&copy(1000, 9000)));

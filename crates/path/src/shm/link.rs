@@ -229,7 +229,7 @@ impl Link {
                 break;
             }
             done += n;
-            if let Some(begin) = begin.filter(|_| !self.filler.was_fresh()) {
+            if let Some(begin) = begin {
                 let (out, inn) = (lane.control(), self.inn.memory().control());
                 self.copy_rate.copied(begin, n, &out.fill_rate, [out, inn]);
             }
@@ -483,7 +483,7 @@ impl Link {
                 return false;
             }
             a.done += n;
-            if let Some(begin) = begin.filter(|_| !self.drainer.was_fresh()) {
+            if let Some(begin) = begin {
                 let (out, inn) = (self.out.memory().control(), lane.control());
                 self.copy_rate.copied(begin, n, &inn.drain_rate, [out, inn]);
             }

@@ -184,6 +184,19 @@ impl ShmPath {
         self.local(peer) != STRANGER
     }
 
+    /// Whether a rank of this host has not joined yet, and its card says nothing.
+    pub fn has_yet_to_join(&self, peer: Peer) -> bool {
+        let i = self.local(peer);
+        // SYNC: rank_info.
+        i != STRANGER
+            && self
+                .segment
+                .rank_info(i as usize)
+                .pid
+                .load(Ordering::Acquire)
+                == 0
+    }
+
     /// The first processor that a rank of this host may use; `None` before that rank has joined.
     pub fn cpu(&self, peer: Peer) -> Option<usize> {
         let i = self.local(peer);

@@ -13,7 +13,7 @@ use super::peers::Peers;
 use super::requests::{ReqKey, State};
 use super::{Failure, Memory, Outcome};
 use crate::wire::Kind;
-use kw_base::Peer;
+use kw_base::{ContextId, Peer};
 
 /// What one side knows of the other's end.
 #[derive(Clone, Copy, Default, Debug)]
@@ -33,8 +33,8 @@ pub enum Awaits {
     Nobody,
     /// This peer must send a message, or receive one.
     Peer(Peer),
-    /// Any peer may send the message.
-    Anyone,
+    /// Anybody who sends in this context may send the message.
+    Anyone(ContextId),
     /// It is one of the owner's ([`Machine::open`]).
     Owner,
 }
@@ -56,15 +56,14 @@ impl Peers {
         p.gone.clone().or_else(|| p.end.left.then(left))
     }
 
-    /// Why a peer is gone that has not left in order, if there is one.
-    pub fn why_gone(&self) -> Option<String> {
-        self.all.iter().find_map(|p| p.gone.clone())
+    /// Why a peer is gone that has not left in order.
+    pub fn why_gone(&self, peer: Peer) -> Option<&str> {
+        self[peer].gone.as_deref()
     }
 
-    /// One of the peers that have not left, as far as is known.
-    pub fn somebody(&self, me: Peer) -> Option<Peer> {
-        let mut all = (0..self.all.len() as u32).map(Peer);
-        all.find(|&p| p != me && !self[p].end.left)
+    /// Whether the peer has said that it is in MPI_Finalize, or is gone.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self[peer].end.left
     }
 
     /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.

@@ -4,7 +4,7 @@
 use super::departed::Awaits;
 use super::{Failure, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
-use kw_base::{Key, Peer, Slab};
+use kw_base::{ContextId, Key, Peer, Slab};
 
 /// Names a request.
 pub type ReqKey = Key;
@@ -129,12 +129,15 @@ impl<B: Memory> Requests<B> {
             return Awaits::Nobody;
         };
         match req.state {
-            State::Posted(_)
-            | State::Offered { cancelling: false }
+            State::Posted(want) => {
+                let anyone = Awaits::Anyone(ContextId(want.context));
+                req.peer.map_or(anyone, Awaits::Peer)
+            }
+            State::Offered { cancelling: false }
             | State::SendingSync {
                 sent: true,
                 acked: false,
-            } => req.peer.map_or(Awaits::Anyone, Awaits::Peer),
+            } => req.peer.map_or(Awaits::Nobody, Awaits::Peer),
             State::Open => Awaits::Owner,
             _ => Awaits::Nobody,
         }

@@ -3,7 +3,7 @@
 use super::Parent;
 use crate::calls::attr::{copy_all, delete_all};
 use crate::calls::coll::check::{self, Said};
-use crate::calls::comm::{forget, hints};
+use crate::calls::comm::{add_comm, forget, hints, same_hints};
 use crate::calls::p2p::running;
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, InfoH, RequestH};
@@ -32,6 +32,7 @@ pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<Comm
     let hints = guard.above.info_or_null(info).map(hints);
     drop(guard);
     let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
+    same_hints(&Parent::new(mpi, comm)?.circle, hints.as_deref())?;
     duplicate(mpi, comm, hints, newcomm)
 }
 
@@ -48,7 +49,7 @@ fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<Comm
 
 /// Puts a duplicate into the table and copies the attributes; without them there is no duplicate.
 pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> Res {
-    let new = mpi.lock().above.add_comm(made);
+    let new = add_comm(&mut mpi.lock(), made);
     let copied = copy_all(mpi, Owner::Comm(old), Owner::Comm(new));
     if copied.is_err() {
         // The copy function's code is what the caller must hear of; that of a delete function would hide it.

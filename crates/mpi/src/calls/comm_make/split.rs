@@ -2,7 +2,7 @@
 
 use super::Parent;
 use crate::calls::coll::check::{self, Said};
-use crate::calls::comm::hints;
+use crate::calls::comm::{hints, same_hints};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
 use crate::objects::comm::UNDEFINED;
@@ -126,6 +126,8 @@ pub fn comm_split_type(
         return Ok(());
     };
     made.info = hints(info.as_ref());
+    let circle = parent.circle.part(made.local.clone(), made.rank);
+    same_hints(&circle, made.info.as_deref())?;
     parent.give(made, newcomm)
 }
 

@@ -1,0 +1,121 @@
+//! Partitioned transfers between two ranks of one process, from seeds: parts become ready in any order, alone and in ranges, and
+//! now and then the sender waits. Every part arrives once, none before it is ready; and while the sender waits, all that are ready.
+
+mod simulated;
+
+use kw_base::{ContextId, Peer};
+use kw_engine::{Engine, Want};
+use kw_path::CostLine;
+use kw_path::sim::SimOptions;
+use kw_sys::buf::Buf;
+use simulated::ranks;
+
+const CONTEXT: ContextId = ContextId(4);
+
+/// Numbers that follow from a seed (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as usize % n
+    }
+}
+
+/// The sender's program waits: everything moves until nothing does.
+fn wait(engines: &mut [Engine]) {
+    for _ in 0..3000 {
+        engines[0].asked_in_vain();
+        engines.iter_mut().for_each(|e| {
+            e.progress();
+        });
+    }
+}
+
+/// Runs of parts in any order: `(first, last)`.
+fn order(dice: &mut Dice, parts: usize) -> Vec<(u32, u32)> {
+    let (mut runs, mut at) = (Vec::new(), 0);
+    while at < parts {
+        let last = (at + dice.below(4)).min(parts - 1);
+        runs.push((at as u32, last as u32));
+        at = last + 1;
+    }
+    for i in (1..runs.len()).rev() {
+        runs.swap(i, dice.below(i + 1));
+    }
+    runs
+}
+
+fn transfer(seed: u64) {
+    let mut dice = Dice(seed * 7919 + 1);
+    let mut options = SimOptions::default();
+    // rows of 13 KB
+    options.caps.stream = CostLine {
+        t0: 100.0,
+        tb: 0.25,
+    };
+    let (_net, mut engines) = ranks(2, seed, options, dice.below(2) == 0);
+    let parts = 1 + dice.below(100);
+    let bytes = [0, 8, 700, 5000, 20000][dice.below(5)];
+    let halves = 1 + dice.below(2);
+    let len = parts * bytes;
+    let (from, into) = (Buf::alloc(len), Buf::alloc(len));
+    let want = Want {
+        context: CONTEXT,
+        source: Some((0, Peer(0))),
+        tag: Some(3),
+    };
+    let send = engines[0].partitioned_send(Peer(1), (CONTEXT, 0, 3), &from, parts as u32);
+    let recv = engines[1].partitioned_recv(want, &into, (parts * halves) as u32);
+    for round in 0..3 {
+        let data: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256 + round) as u8).collect();
+        from.write(0, &data);
+        let ids = [
+            engines[0].start_partitioned(send),
+            engines[1].start_partitioned(recv),
+        ];
+        let mut ready = vec![false; parts];
+        for (low, high) in order(&mut dice, parts) {
+            engines[0].make_ready(send, low, high);
+            ready[low as usize..=high as usize].fill(true);
+            let waits = dice.below(8) == 0;
+            match waits {
+                true => wait(&mut engines),
+                false => _ = engines[dice.below(2)].progress(),
+            }
+            let arrived = |part: usize| engines[1].has_arrived(recv, part as u32);
+            // with more than 64 parts some travel together always
+            let alone = parts <= 64 && bytes % halves == 0;
+            for part in 0..parts * halves {
+                let (there, due) = (arrived(part), ready[part / halves]);
+                assert!(
+                    due || !there,
+                    "seed {seed}: part {part} came before it was ready"
+                );
+                assert!(
+                    there || !(due && waits && alone),
+                    "seed {seed}: part {part} did not come"
+                );
+            }
+        }
+        wait(&mut engines);
+        for (engine, id) in engines.iter_mut().zip(ids) {
+            let outcome = engine
+                .take(id)
+                .unwrap_or_else(|| panic!("seed {seed}: it never ends"));
+            assert_eq!(outcome.failure, None, "seed {seed}");
+        }
+        let mut got = vec![0; len];
+        into.read(0, &mut got);
+        assert!(got == data, "seed {seed}: other bytes came");
+    }
+}
+
+#[test]
+fn every_part_arrives_once_and_none_too_early() {
+    for seed in 1..60 {
+        transfer(seed);
+    }
+}

@@ -1,0 +1,20 @@
+//! Ranks of a job in one process, over the simulated network.
+
+use kw_base::knobs::{Id, Knobs};
+use kw_engine::{Engine, simulated};
+use kw_path::sim::{SimNet, SimOptions};
+
+/// `n` ranks; all that is random follows from the seed.
+pub fn ranks(n: u32, seed: u64, options: SimOptions, write: bool) -> (SimNet, Vec<Engine>) {
+    let (net, paths) = SimNet::new(n, seed, options);
+    let mut knobs = Knobs::defaults();
+    knobs
+        .set(Id::Write, if write { "yes" } else { "no" })
+        .unwrap();
+    knobs.set(Id::EagerShm, "512").unwrap();
+    knobs.set(Id::Paths, "self").unwrap();
+    let hosts = vec![0; n as usize];
+    let start = |path| simulated::engine(path, &hosts, knobs.clone()).unwrap();
+    let engines = paths.into_iter().map(start).collect();
+    (net, engines)
+}
