@@ -26,7 +26,10 @@ pub struct Inflow {
     marked: u32,
 }
 
-/// The sender has sent more than it may.
+/// No connection lives to number so many packets (RFC 9000, 12.3): who uses a higher number is broken.
+const LAST_NUMBER: u64 = (1 << 62) - 1;
+
+/// The sender has sent more than it may, or numbers packets beyond [`LAST_NUMBER`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooMuch;
 
@@ -57,7 +60,7 @@ impl Inflow {
         reader: &mut dyn FnMut(&[u8]),
     ) -> Result<(), TooMuch> {
         let end = offset.checked_add(body.len() as u64).ok_or(TooMuch)?;
-        if end > self.next + params.window {
+        if end > self.next + params.window || number > LAST_NUMBER {
             return Err(TooMuch);
         }
         self.note(now, number, body.len() as u64, params);

@@ -77,7 +77,7 @@ pub enum Fault {
     /// It acknowledges what was never sent.
     #[error("it acknowledged a packet that was never sent")]
     Acknowledged,
-    /// It sends more than the window allows.
+    /// It sends more than the window allows, or more packets than can be.
     #[error("it sent more than the window allows")]
     TooMuch,
 }
