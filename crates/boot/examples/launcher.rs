@@ -28,8 +28,8 @@ fn rank(end: &str) -> Result<(), String> {
     println!(
         "rank {rank} of {size}: {passed} cases passed under {name}, hosts {:?}, universe {:?}, appnum {:?}, sets {sets:?}",
         l.hosts(),
-        l.universe_size(),
-        l.appnum()
+        l.info().universe_size,
+        l.info().appnum
     );
     finish(l, end)
 }

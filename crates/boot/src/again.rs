@@ -4,7 +4,7 @@
 //!
 //! What ranks store stays with the launcher, so each time they meet they store it under new keys.
 
-use super::{BootError, Launcher, ProcessSet};
+use super::{BootError, JobInfo, Launcher, ProcessSet};
 use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
@@ -33,28 +33,12 @@ impl Again {
 }
 
 impl Launcher for Again {
-    fn rank(&self) -> u32 {
-        self.inner.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.inner.size()
+    fn info(&self) -> &JobInfo {
+        self.inner.info()
     }
 
     fn name(&self) -> &str {
         self.inner.name()
-    }
-
-    fn job(&self) -> &str {
-        self.inner.job()
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        self.inner.appnum()
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        self.inner.universe_size()
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {

@@ -161,7 +161,7 @@ fn all_know_the_same_hosts(l: &mut dyn Launcher) -> Result<(), String> {
 }
 
 fn numbers_are_sensible(l: &mut dyn Launcher) -> Result<(), String> {
-    let (universe, appnum) = (l.universe_size(), l.appnum());
+    let (universe, appnum) = (l.info().universe_size, l.info().appnum);
     if universe.is_some_and(|n| n < 1) || appnum.is_some_and(|n| n < 0) {
         return Err(format!("universe size {universe:?}, appnum {appnum:?}"));
     }

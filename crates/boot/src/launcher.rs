@@ -9,18 +9,22 @@ use std::os::fd::BorrowedFd;
 
 /// What a launcher offers a rank.
 pub trait Launcher: Send {
-    /// This process's rank in the job.
-    fn rank(&self) -> u32;
-    /// Processes in the job.
-    fn size(&self) -> u32;
+    /// Which process of which job this is.
+    fn info(&self) -> &JobInfo;
     /// Name of the launcher, for messages.
     fn name(&self) -> &str;
+    /// This process's rank in the job.
+    fn rank(&self) -> u32 {
+        self.info().rank
+    }
+    /// Processes in the job.
+    fn size(&self) -> u32 {
+        self.info().size
+    }
     /// A name of the job, unique on this host for as long as the job runs.
-    fn job(&self) -> &str;
-    /// Which application of a multi-program start this is (MPI_APPNUM), if the launcher says.
-    fn appnum(&self) -> Option<i32>;
-    /// MPI_UNIVERSE_SIZE, if the launcher says.
-    fn universe_size(&self) -> Option<i32>;
+    fn job(&self) -> &str {
+        &self.info().job
+    }
     /// Stores a value for all ranks; visible after the next fence. Any text, any length.
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError>;
     /// Waits until every rank has come here.
@@ -59,6 +63,21 @@ pub trait Launcher: Send {
     }
     /// Says that this rank has finalized and may exit at will.
     fn finalize(&mut self) -> Result<(), BootError>;
+}
+
+/// What a launcher says of a process at its start.
+#[derive(Clone, Debug, Default)]
+pub struct JobInfo {
+    /// Rank in the job.
+    pub rank: u32,
+    /// Processes in the job.
+    pub size: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Which application of a multi-program start this is (MPI_APPNUM), if the launcher says.
+    pub appnum: Option<i32>,
+    /// MPI_UNIVERSE_SIZE, if the launcher says.
+    pub universe_size: Option<i32>,
 }
 
 /// A named set of processes of the job.

@@ -37,7 +37,7 @@ pub use allowed::{Allowed, Wire};
 pub use detect::Env;
 pub use join::{Joined, Memory, join};
 pub use kw_start::pmi::Spawn;
-pub use launcher::{BootError, Launcher, ProcessSet};
+pub use launcher::{BootError, JobInfo, Launcher, ProcessSet};
 pub use talk::hold;
 
 /// The whole job, as a rank sees it at start.

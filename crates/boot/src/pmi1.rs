@@ -10,7 +10,7 @@ use super::launcher::no_more;
 use super::rendezvous::forged;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
-use super::{BootError, Launcher};
+use super::{BootError, JobInfo, Launcher};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{
     Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text,
@@ -22,11 +22,8 @@ pub struct Pmi1 {
     stream: File,
     lines: Lines,
     client: Client,
-    rank: u32,
-    size: u32,
-    kvs: String,
-    appnum: Option<i32>,
-    universe: Option<i32>,
+    /// The job's name is that of its space of keys.
+    info: JobInfo,
     maxes: Maxes,
     /// The key, if this launcher is ours.
     job_key: Option<[u8; 32]>,
@@ -53,11 +50,11 @@ impl Pmi1 {
             stream,
             lines: Lines::default(),
             client: Client::new(),
-            rank,
-            size,
-            kvs: String::new(),
-            appnum: None,
-            universe: None,
+            info: JobInfo {
+                rank,
+                size,
+                ..JobInfo::default()
+            },
             maxes: Maxes {
                 name: 256,
                 key: 64,
@@ -77,14 +74,14 @@ impl Pmi1 {
             self.maxes = m;
         }
         if let Answer::Name(name) = self.ask(&Ask::Name)? {
-            self.kvs = name;
+            self.info.job = name;
         }
         if let Answer::Number(n) = self.ask(&Ask::Appnum)? {
             // Slurm's answer for "unknown" is -1
-            self.appnum = n.filter(|n| *n >= 0);
+            self.info.appnum = n.filter(|n| *n >= 0);
         }
         if let Answer::Number(n) = self.ask(&Ask::Universe)? {
-            self.universe = n;
+            self.info.universe_size = n;
         }
         self.job_key = self.word(0, JOB_KEY)?.as_deref().and_then(text::unhex);
         Ok(())
@@ -93,7 +90,10 @@ impl Pmi1 {
     /// Ours leaves nobody behind, others may.
     pub fn end_with_launcher(&mut self) -> Result<(), BootError> {
         if self.job_key.is_none() {
-            self.watch = Some(Watch::start(self.stream.as_fd(), launcher_gone(self.rank))?);
+            self.watch = Some(Watch::start(
+                self.stream.as_fd(),
+                launcher_gone(self.info.rank),
+            )?);
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Pmi1 {
         said.ok_or_else(|| {
             BootError(format!(
                 "the connection of rank {} to rank 0 is broken: {}",
-                self.rank,
+                self.info.rank,
                 forged()
             ))
         })
@@ -146,13 +146,13 @@ impl Words for Pmi1 {
     }
 
     fn put_word(&mut self, key: String, value: String) -> Result<(), BootError> {
-        let kvs = self.kvs.clone();
+        let kvs = self.info.job.clone();
         self.ask(&Ask::Put { kvs, key, value }).map(|_| ())
     }
 
     fn word(&mut self, _from: u32, key: &str) -> Result<Option<String>, BootError> {
         let get = Ask::Get {
-            kvs: self.kvs.clone(),
+            kvs: self.info.job.clone(),
             key: key.to_string(),
         };
         match self.ask(&get)? {
@@ -163,12 +163,8 @@ impl Words for Pmi1 {
 }
 
 impl Launcher for Pmi1 {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
+    fn info(&self) -> &JobInfo {
+        &self.info
     }
 
     fn name(&self) -> &str {
@@ -176,18 +172,6 @@ impl Launcher for Pmi1 {
             Some(_) => "Kittiwake's mpiexec",
             None => "a PMI-1 launcher",
         }
-    }
-
-    fn job(&self) -> &str {
-        &self.kvs
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        self.appnum
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        self.universe
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
@@ -204,12 +188,12 @@ impl Launcher for Pmi1 {
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
         let text = self.word(0, MAPPING_KEY).ok()??;
-        mapping::parse(&text, self.size)
+        mapping::parse(&text, self.info.size)
     }
 
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
         let ask = Ask::Spawn {
-            kvs: self.kvs.clone(),
+            kvs: self.info.job.clone(),
             wanted: wanted.clone(),
         };
         match self.ask(&ask)? {

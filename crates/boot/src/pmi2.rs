@@ -9,7 +9,7 @@ use super::detect::{Env, Wire};
 use super::launcher::{aborted, no_more};
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
-use super::{BootError, Launcher};
+use super::{BootError, JobInfo, Launcher};
 use kw_start::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
 
 /// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`), ends excluded.
@@ -24,11 +24,7 @@ pub struct Pmi2 {
     frames: Frames,
     client: Client2,
     name: &'static str,
-    rank: u32,
-    size: u32,
-    job: String,
-    appnum: Option<i32>,
-    universe: Option<i32>,
+    info: JobInfo,
     /// Whether what the launcher says of hosts is true. Slurm's PMI-2 (22.05) gives every rank a host of its own when the user has
     /// said node by node where ranks go; names of hosts tell more then.
     maps: bool,
@@ -43,12 +39,13 @@ impl Pmi2 {
             frames: Frames::default(),
             client: Client2::new(),
             name,
-            rank: wire.rank,
-            size: wire.size,
-            job: env("PMI_JOBID").unwrap_or_default(),
+            info: JobInfo {
+                rank: wire.rank,
+                size: wire.size,
+                job: env("PMI_JOBID").unwrap_or_default(),
+                ..JobInfo::default()
+            },
             maps: env("SLURM_DISTRIBUTION").is_none_or(|d| !d.starts_with("arbitrary")),
-            appnum: None,
-            universe: None,
             watch: None,
         };
         pmi.greet()?;
@@ -57,7 +54,10 @@ impl Pmi2 {
 
     /// From now on this process ends when the launcher is gone.
     pub fn end_with_launcher(&mut self) -> Result<(), BootError> {
-        self.watch = Some(Watch::start(self.stream.as_fd(), launcher_gone(self.rank))?);
+        self.watch = Some(Watch::start(
+            self.stream.as_fd(),
+            launcher_gone(self.info.rank),
+        )?);
         Ok(())
     }
 
@@ -68,10 +68,10 @@ impl Pmi2 {
         self.client.handle_greeting(&line).map_err(strange)?;
         self.open_job()?;
         if let Answer2::Value(Some(name)) = self.ask(&Ask2::Name)? {
-            self.job = name;
+            self.info.job = name;
         }
         let universe = self.attribute(UNIVERSE)?;
-        self.universe = universe
+        self.info.universe_size = universe
             .and_then(|n| n.trim().parse().ok())
             .filter(|n| *n > 0);
         Ok(())
@@ -79,19 +79,19 @@ impl Pmi2 {
 
     fn open_job(&mut self) -> Result<(), BootError> {
         let ask = Ask2::Open {
-            job: self.job.clone(),
-            rank: self.rank,
+            job: self.info.job.clone(),
+            rank: self.info.rank,
         };
         let Answer2::Opened { rank, size, appnum } = self.ask(&ask)? else {
             return Ok(());
         };
-        if (rank, size) != (self.rank, self.size) {
+        if (rank, size) != (self.info.rank, self.info.size) {
             return Err(BootError(format!(
                 "the launcher says that this is rank {rank} of {size}, but its environment says rank {} of {} (PMI_RANK, PMI_SIZE)",
-                self.rank, self.size
+                self.info.rank, self.info.size
             )));
         }
-        self.appnum = appnum.and_then(|n| i32::try_from(n).ok());
+        self.info.appnum = appnum.and_then(|n| i32::try_from(n).ok());
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Words for Pmi2 {
 
     fn word(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
         let get = Ask2::Get {
-            job: self.job.clone(),
+            job: self.info.job.clone(),
             from,
             key: key.to_string(),
         };
@@ -155,28 +155,12 @@ impl Words for Pmi2 {
 }
 
 impl Launcher for Pmi2 {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
+    fn info(&self) -> &JobInfo {
+        &self.info
     }
 
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        self.appnum
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        self.universe
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
@@ -196,7 +180,7 @@ impl Launcher for Pmi2 {
             return None;
         }
         let text = self.attribute(MAPPING_KEY).ok()??;
-        mapping::parse(&text, self.size)
+        mapping::parse(&text, self.info.size)
     }
 
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
@@ -212,7 +196,7 @@ impl Launcher for Pmi2 {
 
     /// PMI-2 has no word for the status, and not every launcher prints the message.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let sentence = aborted(self.rank, status, message);
+        let sentence = aborted(self.info.rank, status, message);
         eprintln!("{sentence}");
         let text = self.client.ask(&Ask2::Abort(sentence)).map_err(strange)?;
         say(&self.stream, &text)

@@ -2,7 +2,7 @@
 
 use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;
-use super::{BootError, Launcher, ProcessSet};
+use super::{BootError, JobInfo, Launcher, ProcessSet};
 use kw_start::pmi::{Spawn, mapping, text};
 use kw_sys::pmix::{self, Closed, Fact};
 
@@ -10,8 +10,7 @@ use kw_sys::pmix::{self, Closed, Fact};
 #[derive(Debug)]
 pub struct Pmix {
     inner: pmix::Pmix,
-    job: String,
-    size: u32,
+    info: JobInfo,
     name: &'static str,
 }
 
@@ -37,16 +36,20 @@ impl Pmix {
             ))
         })?;
         inner.end_with_server().map_err(strange)?;
-        Ok(Pmix {
-            job: inner.space(),
-            inner,
+        let rank = inner.rank();
+        let small = |fact| i32::try_from(inner.fact(fact)?).ok();
+        let info = JobInfo {
+            rank,
             size,
+            job: inner.space(),
+            appnum: small(Fact::Appnum(rank)),
+            universe_size: small(Fact::UniverseSize).filter(|n| *n > 0),
+        };
+        Ok(Pmix {
+            inner,
+            info,
             name: launched.name(),
         })
-    }
-
-    fn small(&self, fact: Fact) -> Option<i32> {
-        i32::try_from(self.inner.fact(fact)?).ok()
     }
 }
 
@@ -71,28 +74,12 @@ fn placed(hosts: &[Vec<u32>], size: u32) -> Option<Vec<u64>> {
 }
 
 impl Launcher for Pmix {
-    fn rank(&self) -> u32 {
-        self.inner.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.size
+    fn info(&self) -> &JobInfo {
+        &self.info
     }
 
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        self.small(Fact::Appnum(self.inner.rank()))
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        self.small(Fact::UniverseSize).filter(|n| *n > 0)
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {
@@ -111,13 +98,13 @@ impl Launcher for Pmix {
     }
 
     fn hosts(&mut self) -> Option<Vec<u32>> {
-        if self.inner.fact(Fact::LocalSize) == Some(self.size.into()) {
-            return Some(vec![0; self.size as usize]);
+        if self.inner.fact(Fact::LocalSize) == Some(self.info.size.into()) {
+            return Some(vec![0; self.info.size as usize]);
         }
-        let listed = self.inner.hosts().and_then(|h| placed(&h, self.size));
+        let listed = self.inner.hosts().and_then(|h| placed(&h, self.info.size));
         let one_by_one = || {
             let host = |r| self.inner.fact(Fact::NodeId(r));
-            (0..self.size).map(host).collect::<Option<Vec<u64>>>()
+            (0..self.info.size).map(host).collect::<Option<Vec<u64>>>()
         };
         let hosts = match listed {
             Some(hosts) => hosts,
@@ -147,7 +134,7 @@ impl Launcher for Pmix {
     }
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let sentence = aborted(self.rank(), status, message);
+        let sentence = aborted(self.info.rank, status, message);
         // not every launcher prints what it is told
         eprintln!("{sentence}");
         self.inner.abort(status, &sentence).map_err(strange)

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::launcher::{aborted, no_more};
-use super::{BootError, Launcher};
+use super::{BootError, JobInfo, Launcher};
 use kw_start::pmi::{Spawn, text};
 
 /// The launcher of a process started by hand.
 #[derive(Debug)]
 pub struct Singleton {
-    job: String,
+    info: JobInfo,
     store: HashMap<String, String>,
 }
 
@@ -20,35 +20,23 @@ impl Singleton {
         kw_sys::random::fill(&mut tail)
             .map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))?;
         Ok(Singleton {
-            job: format!("kw-{}-{}", std::process::id(), text::hex(&tail)),
+            info: JobInfo {
+                size: 1,
+                job: format!("kw-{}-{}", std::process::id(), text::hex(&tail)),
+                ..JobInfo::default()
+            },
             store: HashMap::new(),
         })
     }
 }
 
 impl Launcher for Singleton {
-    fn rank(&self) -> u32 {
-        0
-    }
-
-    fn size(&self) -> u32 {
-        1
+    fn info(&self) -> &JobInfo {
+        &self.info
     }
 
     fn name(&self) -> &str {
         "no launcher"
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        None
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        None
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use super::detect::Wire;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
-use super::{BootError, Job, Joined, Launcher, Memory, Spawn};
+use super::{BootError, Job, JobInfo, Joined, Launcher, Memory, Spawn};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
@@ -103,7 +103,7 @@ fn pmi2_keeps_the_contract() {
             thread::spawn(move || job.serve(r, ours));
             thread::spawn(move || {
                 let mut l = Pmi2::open(wire(&theirs, r, 4), &|_| None, "a test").unwrap();
-                assert_eq!((l.job(), l.universe_size()), ("kw-two", Some(8)));
+                assert_eq!((l.job(), l.info().universe_size), ("kw-two", Some(8)));
                 assert_eq!(l.hosts(), Some(vec![0, 0, 1, 1]));
                 let passed = super::conformance::run(&mut l);
                 l.spawn(&nothing()).unwrap();
@@ -226,23 +226,12 @@ fn the_singleton_keeps_the_contract() {
 struct Foreign<'a>(&'a mut dyn Launcher, bool);
 
 impl Launcher for Foreign<'_> {
-    fn rank(&self) -> u32 {
-        self.0.rank()
+    fn info(&self) -> &JobInfo {
+        self.0.info()
     }
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
+
     fn name(&self) -> &str {
         "foreign"
-    }
-    fn job(&self) -> &str {
-        self.0.job()
-    }
-    fn appnum(&self) -> Option<i32> {
-        None
-    }
-    fn universe_size(&self) -> Option<i32> {
-        None
     }
     fn put(&mut self, key: &str, value: &str) -> Result<(), super::BootError> {
         self.0.put(key, value)

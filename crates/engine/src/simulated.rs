@@ -3,35 +3,21 @@
 use crate::engine::Engine;
 use crate::paths::Paths;
 use kw_base::knobs::Knobs;
-use kw_boot::{Agreed, BootError, Job, Launcher};
+use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher};
 use kw_path::sim::SimPath;
 use kw_start::Load;
 
 /// The launcher of a simulated rank: there is nothing to say, because nobody has an address.
 #[derive(Debug)]
-struct Nobody {
-    rank: u32,
-    size: u32,
-}
+struct Nobody(JobInfo);
 
 impl Launcher for Nobody {
-    fn rank(&self) -> u32 {
-        self.rank
+    fn info(&self) -> &JobInfo {
+        &self.0
     }
-    fn size(&self) -> u32 {
-        self.size
-    }
+
     fn name(&self) -> &str {
         "a test"
-    }
-    fn job(&self) -> &str {
-        "simulated"
-    }
-    fn appnum(&self) -> Option<i32> {
-        None
-    }
-    fn universe_size(&self) -> Option<i32> {
-        None
     }
     fn put(&mut self, _: &str, _: &str) -> Result<(), BootError> {
         Ok(())
@@ -64,6 +50,11 @@ pub fn engine(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, Boot
         agreed: Agreed::new(hosts.to_vec(), load, &knobs)?,
     };
     let paths = Paths::simulated(&job, path);
-    let launcher = Nobody { rank: me.0, size };
+    let launcher = Nobody(JobInfo {
+        rank: me.0,
+        size,
+        job: "simulated".into(),
+        ..JobInfo::default()
+    });
     Ok(Engine::over(paths, Box::new(launcher), job, knobs))
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::launcher::aborted;
 use super::pmi1::Pmi1;
 use super::watch::Watch;
-use super::{BootError, Env, Launcher};
+use super::{BootError, Env, JobInfo, Launcher};
 use kw_base::sync::thread;
 use kw_proto::handshake::{self, Identity, Verifier};
 use kw_start::pmi::ranks;
@@ -212,28 +212,12 @@ pub(super) struct Rendezvous {
 }
 
 impl Launcher for Rendezvous {
-    fn rank(&self) -> u32 {
-        self.inner.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.inner.size()
+    fn info(&self) -> &JobInfo {
+        self.inner.info()
     }
 
     fn name(&self) -> &str {
         "the rendezvous"
-    }
-
-    fn job(&self) -> &str {
-        self.inner.job()
-    }
-
-    fn appnum(&self) -> Option<i32> {
-        self.inner.appnum()
-    }
-
-    fn universe_size(&self) -> Option<i32> {
-        self.inner.universe_size()
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError> {

@@ -79,10 +79,8 @@ fn predefine(guard: &mut Guard<'_>) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
     };
-    let (appnum, universe) = (
-        engine.launcher().appnum(),
-        engine.launcher().universe_size(),
-    );
+    let info = engine.launcher().info();
+    let (appnum, universe) = (info.appnum, info.universe_size);
     let values = of_job(engine.hosts(), appnum, universe);
     guard.above.attributes.predefine(values);
     let last = guard.above.codes.last();
