@@ -5,7 +5,7 @@ use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
 use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::coll::check::{self, Block};
 use crate::calls::coll::form::{Form, Operation};
-use crate::calls::coll::operations::operations;
+use crate::calls::coll::operations::{exchanges, operations};
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
 use crate::calls::coll::short::Asked;
 use crate::error::{Class, Res, fail};
@@ -47,34 +47,14 @@ impl Operation for Along {
     }
 }
 
-operations! {
-    neighbor_allgather(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcount: i64, recvtype: TypeH
-    ) = Along::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    neighbor_allgatherv(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
-    ) = Along::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
-    neighbor_alltoall(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcount: i64, recvtype: TypeH
-    ) = Along::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    neighbor_alltoallv(
-        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
-        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
-    ) = Along::Alltoallv(
-        (sendbuf, sendcounts, sdispls, sendtype),
-        (recvbuf, recvcounts, rdispls, recvtype),
-    );
-    neighbor_alltoallw(
-        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
-        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
-    ) = Along::Alltoallw(
-        (sendbuf, sendcounts, sdispls, sendtypes),
-        (recvbuf, recvcounts, rdispls, recvtypes),
-    );
-}
+exchanges!(
+    Along,
+    neighbor_allgather,
+    neighbor_allgatherv,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw
+);
 
 /// The edges of this process, which all ranks' topologies describe alike.
 fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {

@@ -22,6 +22,44 @@ macro_rules! operations {
 }
 pub(super) use operations;
 
+/// Operations that are there twice with the same parameters: of all ranks, and along the edges of a
+/// virtual topology.
+macro_rules! exchanges {
+    ($call:ident, $allgather:ident, $allgatherv:ident, $alltoall:ident, $alltoallv:ident, $alltoallw:ident) => {
+        operations! {
+            $allgather(
+                sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+                recvbuf: Addr, recvcount: i64, recvtype: TypeH
+            ) = $call::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+            $allgatherv(
+                sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+                recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
+            ) = $call::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+            $alltoall(
+                sendbuf: Addr, sendcount: i64, sendtype: TypeH,
+                recvbuf: Addr, recvcount: i64, recvtype: TypeH
+            ) = $call::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+            $alltoallv(
+                sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
+                recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
+            ) = $call::Alltoallv(
+                (sendbuf, sendcounts, sdispls, sendtype),
+                (recvbuf, recvcounts, rdispls, recvtype),
+            );
+            $alltoallw(
+                sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
+                recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
+            ) = $call::Alltoallw(
+                (sendbuf, sendcounts, sdispls, sendtypes),
+                (recvbuf, recvcounts, rdispls, recvtypes),
+            );
+        }
+    };
+}
+pub(super) use exchanges;
+
+exchanges!(Call, allgather, allgatherv, alltoall, alltoallv, alltoallw);
+
 operations! {
     barrier() = Call::Barrier;
     bcast(buffer: Addr, count: i64, datatype: TypeH, root: i32) =
@@ -42,32 +80,6 @@ operations! {
         sendbuf: Addr, sendcounts: Ints, displs: Ints, sendtype: TypeH,
         recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
     ) = Call::Scatterv((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
-    allgather(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcount: i64, recvtype: TypeH
-    ) = Call::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    allgatherv(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
-    ) = Call::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
-    alltoall(
-        sendbuf: Addr, sendcount: i64, sendtype: TypeH,
-        recvbuf: Addr, recvcount: i64, recvtype: TypeH
-    ) = Call::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    alltoallv(
-        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
-        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
-    ) = Call::Alltoallv(
-        (sendbuf, sendcounts, sdispls, sendtype),
-        (recvbuf, recvcounts, rdispls, recvtype),
-    );
-    alltoallw(
-        sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
-        recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
-    ) = Call::Alltoallw(
-        (sendbuf, sendcounts, sdispls, sendtypes),
-        (recvbuf, recvcounts, rdispls, recvtypes),
-    );
     reduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH, root: i32) =
         Call::Reduce((sendbuf, recvbuf, count, datatype, op), root);
     allreduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH) =
