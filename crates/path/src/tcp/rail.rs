@@ -6,6 +6,7 @@
 use super::Tuning;
 use super::disconnect::End;
 use super::inflow::Inflow;
+use super::socket::Socket;
 use super::stripe::{Stripes, head_of, piece_of};
 use super::watcher::Token;
 use kw_base::Peer;

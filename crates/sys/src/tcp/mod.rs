@@ -326,14 +326,9 @@ impl Sock {
     }
 
     /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they
-    /// lie. A buffer in small pieces is packed first, a window at a time.
-    pub fn send_with(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
-        self.send_cut(head, buf, from, len, &Cuts::NONE)
-    }
-
-    /// As `send_with`, with pieces of memory between pieces of the buffer, where it lies in one:
-    /// the first `len` bytes, then again and again the mark and as many bytes as `cuts` says, as
-    /// long as one call allows.
+    /// lie; a buffer in small pieces is packed first, a window at a time. Where the buffer lies in
+    /// one piece, the mark and as many bytes as `cuts` says follow, again and again, as long as one
+    /// call allows.
     pub fn send_cut(
         &self,
         head: &[u8],

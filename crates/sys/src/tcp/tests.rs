@@ -21,7 +21,10 @@ fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
     let (a, b) = pair();
     let from = Buf::alloc(1000);
     from.write(0, &[5; 1000]);
-    assert_eq!(a.send_with(b"head", &from, 10, 900).unwrap(), 904);
+    assert_eq!(
+        a.send_cut(b"head", &from, 10, 900, &Cuts::NONE).unwrap(),
+        904
+    );
     let mut head = [0; 4];
     while b.recv(&mut head).unwrap() == Got::Nothing {}
     assert_eq!(&head, b"head");

@@ -5,6 +5,7 @@ use super::Link;
 use crate::contract::{Body, Inbound, Sent};
 use crate::tcp::Tuning;
 use crate::tcp::outbox::COPIED;
+use crate::tcp::socket::Socket;
 use kw_base::Peer;
 use kw_proto::wire::{HEADER_LEN, Header};
 use std::io;

@@ -1,5 +1,6 @@
 //! Fuzz target: streams of frames that anybody may have made.
 
+use super::tests::tuning;
 use super::*;
 use crate::contract::Landing;
 use crate::tcp::socket::fake::Fake;
@@ -55,17 +56,6 @@ impl Log {
         all.extend(self.landed.iter().map(landed));
         all.sort_by_key(|(head, body)| (head.encode(), body.clone()));
         all
-    }
-}
-
-fn tuning() -> Tuning {
-    Tuning {
-        read_buffer: 256,
-        read_first: 80,
-        read_head: 40,
-        large: 150,
-        piece: 64,
-        ..Tuning::default()
     }
 }
 

@@ -56,7 +56,7 @@ const SEGMENT: u64 = 100;
 /// Bytes of a piece.
 const PIECE: u64 = 64;
 
-fn tuning() -> Tuning {
+pub(super) fn tuning() -> Tuning {
     Tuning {
         read_buffer: 256,
         read_first: 80,
