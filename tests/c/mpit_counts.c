@@ -47,7 +47,7 @@ static void exact_counts(void) {
     MPI_T_pvar_handle shm_bytes = aggregate("shm_bytes"), tcp_bytes = aggregate("tcp_bytes"), udp_bytes = aggregate("udp_bytes");
     MPI_T_pvar_handle expected = counter("expected"), unexpected = counter("unexpected");
     MPI_T_pvar_handle other = counter("eager_sent");
-    Value v;
+    Value v, came;
 
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_T_pvar_stop(session, other));
@@ -58,7 +58,9 @@ static void exact_counts(void) {
     CHECK_EQ(value(shm_bytes) + value(tcp_bytes) + value(udp_bytes), 1600);
     CHECK((value(shm) != 0) + (value(tcp) != 0) + (value(udp) != 0) == 1);
     CHECK_EQ(value(own), 0);
-    CHECK_EQ(value(expected) + value(unexpected), 100);
+    /* Nobody sends to rank 0 before it does; what it sends next may be at rank 1 already. */
+    came = value(expected) + value(unexpected);
+    CHECK(came == 100 || (came == 101 && check_rank == 1));
     CHECK_EQ(value(other), 0);
 
     OK(MPI_T_pvar_stop(session, sent));
