@@ -58,9 +58,11 @@ static void exact_counts(void) {
     CHECK_EQ(value(shm_bytes) + value(tcp_bytes) + value(udp_bytes), 1600);
     CHECK((value(shm) != 0) + (value(tcp) != 0) + (value(udp) != 0) == 1);
     CHECK_EQ(value(own), 0);
-    /* Nobody sends to rank 0 before it does; what it sends next may be at rank 1 already. */
+    /* Nobody sends to rank 0 before it does. At rank 1 its first message may come before the counters start, and that after the last
+     * before they are read. */
     came = value(expected) + value(unexpected);
-    CHECK(came == 100 || (came == 101 && check_rank == 1));
+    if (check_rank == 0) CHECK_EQ(came, 100);
+    CHECK(came >= 99 && came <= 101);
     CHECK_EQ(value(other), 0);
 
     OK(MPI_T_pvar_stop(session, sent));
