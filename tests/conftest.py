@@ -9,9 +9,10 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, ROOT, SKIPPED
+from jobs import DIST, ROOT, SKIPPED, descendants
 
 LIMIT = 600  # seconds after which a test is ended; each wait in it has a limit of its own (WATCHDOG)
+BEFORE = pytest.StashKey()  # the processes that a test found
 PR_SET_CHILD_SUBREAPER = 36
 
 # Orphans of what a test starts become children of this process, which ends them.
@@ -20,30 +21,9 @@ ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def parents():
-    """The parent of every process that is no zombie."""
-    found = {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            state, parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:2]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found[int(entry.name)] = int(parent)
-    return found
-
-
-def descendants():
-    """Process ids of all that comes from this process."""
-    known, found, row = parents(), set(), {os.getpid()}
-    while row := {pid for pid, parent in known.items() if parent in row}:
-        found |= row
-    return found
-
-
 def end_all_but(known):
-    """Kills all descendants but these, and what they start meanwhile."""
-    while left := descendants() - known:
+    """Kills all that comes from this process, but these and what comes from them."""
+    while left := descendants(known):
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -58,15 +38,23 @@ def too_long(_number, _frame):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """A test ends, and what it has started ends with it; what fixtures have started before stays."""
-    before = descendants()
+    item.stash[BEFORE] = descendants()
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(LIMIT)
     try:
         return (yield)
     finally:
         signal.alarm(0)
-        end_all_but(before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """When its fixtures have had their turn, what a test has started ends; what they had started before it stays, and goes on."""
+    try:
+        return (yield)
+    finally:
+        if BEFORE in item.stash:
+            end_all_but(item.stash[BEFORE])
 
 
 def pytest_sessionfinish(session, exitstatus):
@@ -78,13 +66,14 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """program(SOURCE, FLAG...): the path of a program that the library's compiler has made of a file below the project; made once."""
+    """program(SOURCE, FLAG...): the path of a program that the library's compiler (or another) has made of a file below the project; made
+    once."""
     made = {}
 
-    def build(source, *flags):
+    def build(source, *flags, compiler=None):
         if (source, flags) not in made:
             path = tmp_path_factory.mktemp("program") / pathlib.Path(source).stem
-            compiler = DIST / "bin" / ("mpicxx" if source.endswith(".cc") else "mpicc")
+            compiler = compiler or DIST / "bin" / ("mpicxx" if source.endswith(".cc") else "mpicc")
             subprocess.run([compiler, "-o", path, ROOT / source, *flags], check=True)
             made[source, flags] = path
         return made[source, flags]

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import os
 import pathlib
-import struct
 import subprocess
 import time
 
@@ -27,6 +26,23 @@ def run(*words, env=None, timeout=WATCHDOG, **more):
 def told(p):
     """What a command has said, for the sentence of an assertion."""
     return f"{' '.join(p.args)}\nstatus {p.returncode}\nout {p.stdout[-3000:]!r}\nerr {p.stderr[-3000:]!r}"
+
+
+def mpiexec(*words, status=0, out=None, err=None, sentence=None, env=None, **more):
+    """Runs mpiexec; checks exit status, output (exact), a part of its errors, and that it says exactly one sentence, or none where all
+    is well."""
+    p = run(MPIEXEC, *words, env=env, **more)
+    assert status is None or p.returncode == status, f"status should be {status}: {told(p)}"
+    if out is not None:
+        assert p.stdout == out, f"output should be {out!r}: {told(p)}"
+    if err is not None:
+        assert err in p.stderr, f"errors should hold {err!r}: {told(p)}"
+    if sentence is not None:
+        lines = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
+        assert len(lines) == 1 and sentence in lines[0], f"one sentence should hold {sentence!r}: {told(p)}"
+    elif status == 0:
+        assert "mpiexec:" not in p.stderr or "-v" in words, f"nothing should be said: {told(p)}"
+    return p
 
 
 def lab(options, script, status=0, **env):
@@ -53,20 +69,19 @@ def hosts(number):
         p.communicate(timeout=WATCHDOG)  # the end of its input ends it
 
 
-def inside(namespace, *words):
-    """A command in a network namespace, with the process id that it would have without."""
-    return ["ip", "netns", "exec", namespace, *map(str, words)]
+@contextlib.contextmanager
+def network(name):
+    """For as long as it lasts, this thread and what it starts are in a network namespace."""
+    with open("/proc/thread-self/ns/net") as ours, open(f"/run/netns/{name}") as there:
+        enter(there)
+        try:
+            yield
+        finally:
+            enter(ours)
 
 
-def refuse(*calls):
-    """From here on these system calls, by their numbers, are refused to this process and its children (EPERM, by seccomp)."""
-    # load the number; one comparison for each call, which leads to the refusal behind them; else allowed
-    tests = [(0x15, len(calls) - i, 0, number) for i, number in enumerate(calls)]
-    words = [(0x20, 0, 0, 0), *tests, (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050001)]
-    rules = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *w) for w in words))
-    program = ctypes.create_string_buffer(struct.pack("=H6xQ", len(words), ctypes.addressof(rules)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+def enter(namespace):
+    assert ctypes.CDLL(None).setns(namespace.fileno(), 0) == 0, f"no way into {namespace.name}"
 
 
 def sh(script):
@@ -89,17 +104,35 @@ def processes():
     return [e for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and int(e.name) != os.getpid()]
 
 
-def living(tag):
-    """Processes, not zombies, whose command line holds this tag."""
-    found = []
-    for entry in processes():
+def parents():
+    """The parent of every process that is no zombie."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if tag.encode() in (entry / "cmdline").read_bytes():
-                if (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
-                    found.append(int(entry.name))
+            state, parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:2]
         except OSError:
-            pass
+            continue
+        if state not in "ZX":
+            found[int(entry.name)] = int(parent)
     return found
+
+
+def descendants(but=()):
+    """Process ids of all that comes from this process, but these and what comes from them."""
+    known, found, row = parents(), set(), {os.getpid()}
+    while row := {pid for pid, parent in known.items() if parent in row and pid not in but}:
+        found |= row
+    return found
+
+
+def living(tag):
+    """Processes, not zombies, but this one, whose command line holds this tag."""
+    def tagged(pid):
+        try:
+            return tag.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+    return [pid for pid in parents() if pid != os.getpid() and tagged(pid)]
 
 
 def wait_until(ready, what):
