@@ -7,7 +7,8 @@ import resource
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, refuse, run, told
+from jobs import MPIEXEC, WATCHDOG, run, told
+from seccomp import refuse
 from servers import Job
 
 
