@@ -1,40 +1,61 @@
-#!/bin/bash
-# run: programs of the standard ABI run unchanged on another library. A program built by MPICH's mpicc_abi runs on ours,
-# under our mpiexec and under MPICH's; one built by our mpicc runs on MPICH's library. The two mpi.h agree on every value.
-# MPICH=DIR names an installation; else one is put into build/mpich.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-dist=${DIST:-$PWD/dist}
-work=build/abi
-mkdir -p "$work"
-if [ -z "${MPICH:-}" ]; then
-    MPICH=$PWD/build/mpich
-    if [ ! -x "$MPICH/bin/mpicc_abi" ]; then
-        python3 -m venv "$MPICH"
-        "$MPICH/bin/python" -m pip install -q --disable-pip-version-check 'mpich==5.0.2'
-    fi
-fi
+"""Programs of the standard ABI run unchanged on another library. A program built by MPICH's mpicc_abi runs on ours, under our mpiexec and
+under MPICH's; one built by our mpicc runs on MPICH's library. The two mpi.h agree on every value. MPICH=DIR names an installation;
+else one is put into build/mpich."""
 
-is() { # is NAME EXPECTED COMMAND...
-    local name=$1 expected=$2 out
-    shift 2
-    out=$(timeout 60 "$@") || { echo "abi: $name failed" >&2; exit 1; }
-    [ "$out" = "$expected" ] || { echo "abi: $name says '$out', not '$expected'" >&2; exit 1; }
-}
+import os
+import pathlib
 
-"$MPICH/bin/mpicc_abi" -std=c99 -o "$work/theirs" tests/abi/swap.c
-"$dist/bin/mpicc" -std=c99 -o "$work/ours" tests/abi/swap.c
-on_ours=(env "LD_LIBRARY_PATH=$dist/lib")
-on_theirs=(env "LD_LIBRARY_PATH=$MPICH/lib")
+import pytest
 
-is "our program on our library" "4 ranks on Kittiwake" "$dist/bin/mpiexec" -n 4 "$work/ours"
-is "their program on our library" "4 ranks on Kittiwake" "${on_ours[@]}" "$dist/bin/mpiexec" -n 4 "$work/theirs"
-is "their program on our library, their mpiexec" "4 ranks on Kittiwake" "${on_ours[@]}" "$MPICH/bin/mpiexec" -n 4 "$work/theirs"
-is "our program on their library" "4 ranks on MPICH Ver" "${on_theirs[@]}" "$MPICH/bin/mpiexec" -n 4 "$work/ours"
-is "a program without a launcher" "1 ranks on Kittiwake" "${on_ours[@]}" "$work/theirs"
+from engines import package
+from jobs import DIST, MPIEXEC, ROOT, run, told
 
-PEER_MPI_ABI_INCLUDE=$MPICH/include ${CARGO:-cargo} test --quiet -p kw-abi --test header -- --include-ignored >"$work/header.log" 2>&1 || {
-    cat "$work/header.log"
-    exit 1
-}
-echo "abi: programs and values are the same as MPICH's"
+
+@pytest.fixture(scope="module")
+def mpich():
+    return pathlib.Path(os.environ.get("MPICH") or package("mpich"))
+
+
+@pytest.fixture
+def says(mpich):
+    """says(EXPECTED, LIBRARY, COMMAND...): a command with a library on its way prints this."""
+    def check(expected, library, *words):
+        p = run(*words, env={"LD_LIBRARY_PATH": str(library / "lib")} if library else {})
+        assert p.returncode == 0 and p.stdout.strip() == expected, told(p)
+    return check
+
+
+@pytest.fixture
+def ours(program):
+    return program("tests/abi/swap.c", "-std=c99")
+
+
+@pytest.fixture
+def theirs(program, mpich):
+    return program("tests/abi/swap.c", "-std=c99", compiler=mpich / "bin/mpicc_abi")
+
+
+def test_our_program_on_our_library(says, ours):
+    says("4 ranks on Kittiwake", None, MPIEXEC, "-n", 4, ours)
+
+
+def test_their_program_on_our_library(says, theirs):
+    says("4 ranks on Kittiwake", DIST, MPIEXEC, "-n", 4, theirs)
+
+
+def test_their_program_on_our_library_under_their_mpiexec(says, theirs, mpich):
+    says("4 ranks on Kittiwake", DIST, mpich / "bin/mpiexec", "-n", 4, theirs)
+
+
+def test_our_program_on_their_library(says, ours, mpich):
+    says("4 ranks on MPICH Ver", mpich, mpich / "bin/mpiexec", "-n", 4, ours)
+
+
+def test_a_program_without_a_launcher(says, theirs):
+    says("1 ranks on Kittiwake", DIST, theirs)
+
+
+def test_values_are_the_same():
+    words = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "-p", "kw-abi", "--test", "header", "--", "--include-ignored"]
+    p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{os.environ.get('MPICH') or package('mpich')}/include"})
+    assert p.returncode == 0, told(p)
