@@ -1,47 +1,14 @@
-#!/usr/bin/env python3
 """The measuring programs: every operation of bench/coll.c gives right data and a whole line in both modes, the other programs
 print what they should, and nonsense is refused. Nothing here depends on how fast anything is. (What reads the lines is tested
 in lab/tests.)"""
-import json
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+import json
+
+import pytest
+
+from jobs import MPIEXEC, run, told
 
 OPS = "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan".split()
-PASSED = 0
-
-
-def check(what, condition):
-    global PASSED
-    if not condition:
-        sys.exit(f"bench: {what}")
-    PASSED += 1
-
-
-def coll(program, ranks, *args):
-    command = [ROOT / "dist/bin/mpiexec", "-n", str(ranks), program, "--ms", "1", *args]
-    return subprocess.run(command, timeout=60, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def programs_measure(work):
-    program = work / "coll"
-    subprocess.run([ROOT / "dist/bin/mpicc", "-O2", "-Wall", "-o", program, ROOT / "bench/coll.c", "-lm"], check=True)
-    for ranks, mode in ((1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))):
-        done = coll(program, ranks, "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
-        check(f"coll {mode} on {ranks} ranks: {done.stderr}", sorted((l["op"], l["bytes"]) for l in lines) == sorted(expected))
-        for us in [l["us"] for l in lines] + [l["barrier_us"] for l in lines if "--apart" in mode]:
-            check(f"figures out of order: {us}", us["min"] <= us["low"] <= us["median"] <= us["high"])
-            check(f"too few batches: {us}", len(us["batches"]) >= 3 and min(us["batches"]) == us["min"])
-    for args in (["--ops", "brodcast"], ["--sizes", "7"], ["--turns", "0"], ["--speed"]):
-        done = coll(program, 2, *args)
-        check(f"coll took {args}", done.returncode != 0 and args[-1] in done.stderr)
-
-
 OVERLAPPING = "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter iscan raw".split()
 # program, ranks, arguments, how many lines, arguments that are refused
 OTHERS = [
@@ -63,27 +30,43 @@ OTHERS = [
 ]
 
 
-def others_measure(work):
-    for name, ranks, args, wanted, refused in OTHERS:
-        program = work / name
-        subprocess.run([ROOT / "dist/bin/mpicc", "-O2", "-Wall", "-o", program, ROOT / "bench" / f"{name}.c", "-lm"], check=True)
-        command = [ROOT / "dist/bin/mpiexec", "-n", str(ranks), program]
-        done = subprocess.run([*command, *args], timeout=120, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        check(f"{name} on {ranks} ranks printed {len(lines)} lines, not {wanted}: {done.stderr}", len(lines) == wanted and not done.returncode)
-        for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
-            check(f"{name}: figures out of order: {times}", times["min"] <= times["low"] <= times["median"] <= times["high"])
-        for bad in refused:
-            done = subprocess.run([*command, *bad], timeout=60, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            check(f"{name} took {bad}", done.returncode != 0 and f"{name}: " in done.stderr)
+@pytest.fixture
+def measure(program):
+    """measure(NAME, RANKS, ARGUMENT...): a program of bench/ that has run."""
+    return lambda name, ranks, *args: run(MPIEXEC, "-n", ranks, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as work:
-        programs_measure(Path(work))
-        others_measure(Path(work))
-    print(f"{PASSED} passed, 0 failed")
+def in_order(times):
+    assert times["min"] <= times["low"] <= times["median"] <= times["high"], f"figures out of order: {times}"
 
 
-if __name__ == "__main__":
-    main()
+@pytest.mark.parametrize("ranks, mode", [(1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))])
+def test_collective_operations(ranks, mode, measure):
+    p = measure("coll", ranks, "--ms", "1", "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
+    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
+    assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), told(p)
+    for us in [one["us"] for one in lines] + [one["barrier_us"] for one in lines if "--apart" in mode]:
+        in_order(us)
+        assert len(us["batches"]) >= 3 and min(us["batches"]) == us["min"], f"too few batches: {us}"
+
+
+@pytest.mark.parametrize("wrong", ["--ops brodcast", "--sizes 7", "--turns 0", "--speed"])
+def test_collective_operations_refuse(wrong, measure):
+    p = measure("coll", 2, "--ms", "1", *wrong.split())
+    assert p.returncode != 0 and wrong.split()[-1] in p.stderr, told(p)
+
+
+@pytest.mark.parametrize("name, ranks, args, wanted", [row[:4] for row in OTHERS])
+def test_a_program(name, ranks, args, wanted, measure):
+    p = measure(name, ranks, *args)
+    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    assert len(lines) == wanted and not p.returncode, told(p)
+    for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
+        in_order(times)
+
+
+@pytest.mark.parametrize("name, ranks, wrong", [(name, ranks, wrong) for name, ranks, _, _, refused in OTHERS for wrong in refused])
+def test_a_program_refuses(name, ranks, wrong, measure):
+    p = measure(name, ranks, *wrong)
+    assert p.returncode != 0 and f"{name}: " in p.stderr, told(p)
