@@ -70,6 +70,24 @@ def hosts(number):
 
 
 @contextlib.contextmanager
+def slurm(nodes=3):
+    """A cluster of Slurm that stays (tests/slurm/cluster): srun and the others find it. Skips where there is none; fails then if NEED_SLURM=1."""
+    p = subprocess.Popen([ROOT / "tests/slurm/cluster", "--nodes", str(nodes), "--", "sh", "-c", "echo $SLURM_CONF; cat"], text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    conf = p.stdout.readline().strip()
+    try:
+        if not conf:
+            why, lacking = p.stderr.read().strip(), p.wait(timeout=WATCHDOG) == SKIPPED
+            (pytest.skip if lacking and os.environ.get("NEED_SLURM") != "1" else pytest.fail)(why)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SLURM_CONF", conf)
+            patch.setenv("LD_LIBRARY_PATH", str(DIST / "lib"))
+            yield
+    finally:
+        p.communicate(timeout=WATCHDOG)  # the end of its input ends it
+
+
+@contextlib.contextmanager
 def network(name):
     """For as long as it lasts, this thread and what it starts are in a network namespace."""
     with open("/proc/thread-self/ns/net") as ours, open(f"/run/netns/{name}") as there:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from jobs import DIST, MPIEXEC, SKIPPED, WATCHDOG, told, wait_until
+from jobs import MPIEXEC, WATCHDOG, slurm, told, wait_until
 from jobs import run as command
 
 NODES = 3
@@ -20,19 +20,8 @@ both = pytest.mark.parametrize("mpi", ["pmi2", "pmix"])
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    words = [pathlib.Path(__file__).with_name("cluster"), "--nodes", str(NODES), "--", "sh", "-c", "echo $SLURM_CONF; cat"]
-    p = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    conf = p.stdout.readline().strip()
-    if not conf:
-        why = p.communicate()[1].strip()
-        if p.returncode == SKIPPED and os.environ.get("NEED_SLURM") != "1":
-            pytest.skip(why)
-        pytest.fail(why)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLURM_CONF", conf)
-        patch.setenv("LD_LIBRARY_PATH", str(DIST / "lib"))
+    with slurm(NODES):
         yield
-    p.communicate(timeout=WATCHDOG)  # the end of its input ends it
 
 
 @pytest.fixture(autouse=True)
