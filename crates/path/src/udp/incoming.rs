@@ -138,6 +138,7 @@ impl UdpPath {
             link.release(peer, inbound);
             if link.has_bye() && !link.told {
                 link.told = true;
+                tracing::debug!("udp to rank {peer} is left: it said goodbye");
                 inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
             }
             if !link.is_busy() {

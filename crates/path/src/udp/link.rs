@@ -12,6 +12,9 @@ use kw_proto::wire::{Header, Kind};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 
+/// So many packets sent again are worth a line, and then twice as many each time.
+const MANY: u64 = 64;
+
 /// A way to a peer: which of our sockets, and which of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
@@ -45,6 +48,8 @@ pub struct Link {
     held: Option<Vec<u8>>,
     /// The goodbye was told.
     pub told: bool,
+    /// It is said when so many packets have been sent again.
+    report: u64,
 }
 
 /// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than
@@ -76,6 +81,7 @@ impl Link {
             keepalive: Keepalive::new(now),
             held: None,
             told: false,
+            report: MANY,
         }
     }
 
@@ -200,6 +206,22 @@ impl Link {
             }
         }
         batch.len > 0
+    }
+
+    /// Says of a connection that loses much that it does; called now and then.
+    pub fn report(&mut self, peer: Peer) {
+        let t = self.conn.tally();
+        if t.again < self.report {
+            return;
+        }
+        while t.again >= self.report {
+            self.report *= 2;
+        }
+        let (packets, again) = (t.packets, t.again);
+        tracing::info!(
+            "udp to rank {peer} at {} loses much: {again} of {packets} packets were sent again",
+            self.way.to
+        );
     }
 
     /// When this connection wants to be looked at again.

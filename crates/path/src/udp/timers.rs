@@ -51,6 +51,7 @@ impl UdpPath {
         let Slot::Up(link) = &mut self.slots[peer.idx()] else {
             return None;
         };
+        link.report(peer);
         if link.has_bye() {
             // Its silence means nothing any more.
             link.keepalive.on_rank(now);
