@@ -7,8 +7,8 @@ use crate::contract::{Body, Inbound, Sent};
 use kw_base::{Peer, Tick};
 use kw_proto::reliable::keepalive::Keepalive;
 use kw_proto::reliable::setup::Welcome;
-use kw_proto::reliable::{Conn, OVERHEAD, Received};
-use kw_proto::wire::{Header, Kind};
+use kw_proto::reliable::{Conn, Fault, OVERHEAD, Received};
+use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 
@@ -29,6 +29,17 @@ pub struct Way {
 pub struct Batch {
     bytes: Vec<u8>,
     len: usize,
+}
+
+/// The other side breaks the protocol; the connection cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Broken {
+    /// In its frames.
+    #[error("it sent what is not a frame ({0}); check that all ranks load the same library")]
+    Frame(#[from] WireError),
+    /// In its packets.
+    #[error("{0}; check that all ranks load the same library")]
+    Packet(#[from] Fault),
 }
 
 /// A connection.
@@ -127,7 +138,7 @@ impl Link {
         datagram: &[u8],
         marked: bool,
         inbound: &mut I,
-    ) -> Result<Received, String> {
+    ) -> Result<Received, Broken> {
         let mut wrong = None;
         let reader = &mut self.reader;
         let got = self.conn.receive(now, datagram, marked, &mut |bytes| {
@@ -135,12 +146,10 @@ impl Link {
                 wrong = reader.take(peer, bytes, inbound).err();
             }
         });
-        if let Some(e) = wrong {
-            return Err(format!(
-                "it sent what is not a frame ({e}); check that all ranks load the same library"
-            ));
+        match wrong {
+            Some(e) => Err(e.into()),
+            None => Ok(got?),
         }
-        got.map_err(|e| format!("{e}; check that all ranks load the same library"))
     }
 
     /// Tells what has arrived there.

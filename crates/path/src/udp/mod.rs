@@ -344,7 +344,7 @@ impl Path for UdpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let known = address::Known::read(text).map_err(|why| down(peer, why))?;
+        let known = address::Known::read(text).map_err(|why| down(peer, why.to_string()))?;
         let addresses: Vec<_> = known.addresses().collect();
         if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
             *slot = Slot::Known(addresses);
