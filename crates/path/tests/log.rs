@@ -1,5 +1,6 @@
 //! What paths say to whoever asks for the log (`KW_LOG=debug`): links that come and go, and losses.
 
+use kw_base::sync::Mutex;
 use kw_base::{Peer, Tick};
 use kw_path::shm::Local;
 use kw_path::udp::{Config, UdpPath};
@@ -8,7 +9,7 @@ use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::unix::Conn;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber, span};

@@ -147,7 +147,7 @@ pub enum Asleep {
     /// The event thread, while the program computes: every time that it wakes, the computation
     /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
     /// the next call that a send has ended.
-    Serving,
+    Polling,
     /// The same, while an operation goes on whose next step may wait for the end of a send.
     Stepping,
 }
