@@ -1,7 +1,7 @@
-//! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
-//! [`crate::duty`].
+//! The event thread: polls while no thread of the program is inside MPI. What it does is the table in
+//! [`crate::async_progress`].
 
-use crate::duty::{Duty, Event};
+use crate::async_progress::{AsyncState, Event};
 use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, Role};
 use crate::polled::{Polled, Sleep};
@@ -41,25 +41,25 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             return;
         };
         inner.alarm = false;
-        match inner.duty {
-            Duty::Off => {
+        match inner.async_state {
+            AsyncState::Off => {
                 // Switched off: nobody waits for this thread any more.
                 inner.event_thread = None;
                 return;
             }
-            Duty::Idle => {
+            AsyncState::Idle => {
                 drop(inner);
                 sleeper.rest(None);
                 look.begin();
             }
-            Duty::Watching => watch(inner, &*sleeper, &mut look),
-            Duty::Serving => {
-                inner.habit.woken(look.cost);
+            AsyncState::Watching => watch(inner, &*sleeper, &mut look),
+            AsyncState::Polling => {
+                inner.predictor.woken(look.cost);
                 serve(core, inner, &*sleeper);
                 look.skip::<E>();
                 events::deliver(core, Safety::ThreadSafe);
             }
-            Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
+            AsyncState::Preempted => inner.async_state = inner.async_state.on(Event::Woken).0,
         }
     }
 }
@@ -92,10 +92,10 @@ fn watch<T, E: Polled>(
         inner.budget.refund(before + cost);
     }
     if due || event == Event::Quiet {
-        inner.habit.trust();
+        inner.predictor.trust();
     }
-    inner.duty = inner.duty.on(event).0;
-    if inner.duty == Duty::Watching {
+    inner.async_state = inner.async_state.on(event).0;
+    if inner.async_state == AsyncState::Watching {
         let pause = (inner.watch * look.factor).max(inner.budget.pause(now));
         inner.alarm = true;
         drop(inner);
@@ -141,7 +141,7 @@ impl Look {
     }
 }
 
-/// One stretch of duty: what there is to do, then a sleep.
+/// One stretch of polling: what there is to do, then a sleep.
 fn serve<T, E: Polled>(
     core: &Core<T, E>,
     mut inner: MutexGuard<'_, Inner<T, E>>,
@@ -151,17 +151,17 @@ fn serve<T, E: Polled>(
         inner.take_over();
         while progress(&mut inner, E::progress) {}
     } else {
-        sleeper.wake_up_on_duty();
+        sleeper.wake_up_polling();
         inner.awake();
         progress(&mut inner, E::progress_ready);
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
-        inner.duty = Duty::Idle;
+        inner.async_state = AsyncState::Idle;
         return inner.check();
     }
     inner.check();
-    if inner.can_sleep_on_duty(sleeper) {
+    if inner.can_sleep_polling(sleeper) {
         drop(inner);
         doze(core, sleeper);
     }
@@ -182,7 +182,7 @@ impl<T, E: Polled> Inner<T, E> {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
     }
 
-    /// The event thread has the duty from now on.
+    /// The event thread polls from now on.
     pub(crate) fn take_over(&mut self) {
         self.role = Role::Event;
         count(self, Counter::EventTakeovers, 1);
@@ -191,18 +191,18 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Arms everything for the event thread's sleep on duty, and drains once more. `false`: there is something to do first.
-    pub(crate) fn can_sleep_on_duty(&mut self, sleeper: &E::Sleeper) -> bool {
+    /// Arms everything for the event thread's sleep while it polls, and drains once more. `false`: there is something to do first.
+    pub(crate) fn can_sleep_polling(&mut self, sleeper: &E::Sleeper) -> bool {
         if let Some(e) = &mut self.engine {
             e.make_ready_to_sleep();
         }
-        sleeper.arm_for_duty();
+        sleeper.arm_for_polling();
         let moved = match self.role {
-            Role::Event => progress(self, E::progress_before_serving_asleep),
+            Role::Event => progress(self, E::progress_before_polling_asleep),
             _ => self
                 .engine
                 .as_mut()
-                .is_some_and(E::progress_before_serving_asleep),
+                .is_some_and(E::progress_before_polling_asleep),
         };
         let can = !moved && !self.has_news(Safety::ThreadSafe);
         if !can {

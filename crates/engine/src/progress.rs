@@ -80,9 +80,9 @@ impl Engine {
     }
 
     /// The event thread is about to sleep: every path wakes it from now on. Whether one of those moved that had to be looked at once more.
-    pub(crate) fn progress_before_serving_asleep(&mut self) -> bool {
+    pub(crate) fn progress_before_polling_asleep(&mut self) -> bool {
         self.paths.arm(match self.collectives.is_held_by_send() {
-            false => Asleep::Serving,
+            false => Asleep::Polling,
             true => Asleep::Stepping,
         });
         let mut port = Port::new(&mut self.machine);

@@ -8,7 +8,7 @@
 mod fake;
 mod places;
 
-use crate::duty::Duty;
+use crate::async_progress::AsyncState;
 use crate::engine::ReqId;
 use crate::lane::Lane;
 use crate::polled::{Polled, Sleep};
@@ -57,9 +57,9 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
         let mut inner = lane.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
-        inner.duty = Duty::Idle;
+        inner.async_state = AsyncState::Idle;
         if stays_away {
-            inner.habit.trust();
+            inner.predictor.trust();
         }
         drop(inner);
         Rank { lane, world, place }
@@ -119,7 +119,7 @@ fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 
 /// A program of one thread, request 0 of which a peer's message ends.
 fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
-    // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
+    // With two, nobody notices when whoever arms the wake set forgets that the sleeper may be up already.
     model(3, move || {
         let rank = Rank::<SOCKETS>::new(stays_away);
         let far = rank.clone();
@@ -136,7 +136,7 @@ fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.wait(0);
 }
 
-/// Isend, Test, compute, Wait: the event thread is displaced in the middle.
+/// Isend, Test, compute, Wait: the event thread is preempted in the middle.
 fn test_while_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.test();
@@ -162,7 +162,7 @@ fn loom_a_wait_after_a_hand_over_always_ends() {
 }
 
 #[test]
-fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
+fn loom_polling_is_handed_over_asleep_and_taken_back() {
     with_peer::<MEMORY>(true, test_while_computing);
     with_peer::<SOCKETS>(true, test_while_computing);
 }

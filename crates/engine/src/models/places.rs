@@ -1,5 +1,5 @@
 //! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex, an epoll set with the
-//! doorbell's socket in it, and the event thread's bed above that. The system calls are loom's locks; who sets what, and when,
+//! doorbell's socket in it, and the event thread's wake set above that. The system calls are loom's locks; who sets what, and when,
 //! is as in `sys/doorbell.rs`, `sys/epoll_set.rs` and `sleeper.rs`.
 
 use crate::polled::{Nap, Sleep};
@@ -19,7 +19,7 @@ pub struct Place<const SOCKETS: bool> {
     word: AtomicU32,
     futex: Mutex<()>,
     woken: Condvar,
-    /// The bed wakes for the nest.
+    /// The wake set wakes for the epoll set.
     watching: AtomicBool,
     sets: Mutex<Sets>,
     changed: Condvar,
@@ -27,11 +27,11 @@ pub struct Place<const SOCKETS: bool> {
 
 #[derive(Debug, Default)]
 struct Sets {
-    /// Something in the nest can be read.
+    /// Something in the epoll set can be read.
     ready: bool,
-    /// The bed wakes when the nest is ready, once.
+    /// The wake set wakes when the epoll set is ready, once.
     armed: bool,
-    /// The bed's own bell.
+    /// The wake set's own bell.
     rung: bool,
 }
 
@@ -75,7 +75,7 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         self.arm_as(Self::mode(nap));
     }
 
-    fn arm_for_duty(&self) {
+    fn arm_for_polling(&self) {
         self.arm_as(FD);
     }
 
@@ -107,7 +107,7 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         }
     }
 
-    fn wake_up_on_duty(&self) {
+    fn wake_up_polling(&self) {
         self.clear();
     }
 

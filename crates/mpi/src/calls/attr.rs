@@ -4,22 +4,23 @@
 
 use crate::error::{Class, Fault, Res, Scope, fail};
 use crate::handle::{CommH, TypeH, WinH};
-use crate::objects::attributes::{Copy, KEYVAL_INVALID, Keyval, Kind, Owner};
+use crate::objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
 use crate::state::Mpi;
 use kw_sys::args::Out;
+use kw_sys::callback::{AttrCopy, DeleteAttr};
 
 /// MPI_Comm_create_keyval
 pub fn comm_create_keyval(
     mpi: &Mpi,
-    comm_copy_attr_fn: usize,
-    comm_delete_attr_fn: usize,
+    comm_copy_attr_fn: AttrCopy,
+    comm_delete_attr_fn: Option<DeleteAttr>,
     comm_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Comm,
-        [comm_copy_attr_fn, comm_delete_attr_fn, extra_state],
+        (comm_copy_attr_fn, comm_delete_attr_fn, extra_state),
         comm_keyval,
     )
 }
@@ -27,15 +28,15 @@ pub fn comm_create_keyval(
 /// MPI_Type_create_keyval
 pub fn type_create_keyval(
     mpi: &Mpi,
-    type_copy_attr_fn: usize,
-    type_delete_attr_fn: usize,
+    type_copy_attr_fn: AttrCopy,
+    type_delete_attr_fn: Option<DeleteAttr>,
     type_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Type,
-        [type_copy_attr_fn, type_delete_attr_fn, extra_state],
+        (type_copy_attr_fn, type_delete_attr_fn, extra_state),
         type_keyval,
     )
 }
@@ -43,15 +44,15 @@ pub fn type_create_keyval(
 /// MPI_Win_create_keyval
 pub fn win_create_keyval(
     mpi: &Mpi,
-    win_copy_attr_fn: usize,
-    win_delete_attr_fn: usize,
+    win_copy_attr_fn: AttrCopy,
+    win_delete_attr_fn: Option<DeleteAttr>,
     win_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Win,
-        [win_copy_attr_fn, win_delete_attr_fn, extra_state],
+        (win_copy_attr_fn, win_delete_attr_fn, extra_state),
         win_keyval,
     )
 }
@@ -59,15 +60,20 @@ pub fn win_create_keyval(
 /// MPI_Keyval_create
 pub fn keyval_create(
     mpi: &Mpi,
-    copy_fn: usize,
-    delete_fn: usize,
+    copy_fn: AttrCopy,
+    delete_fn: Option<DeleteAttr>,
     keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
-    create(mpi, Kind::Comm, [copy_fn, delete_fn, extra_state], keyval)
+    create(mpi, Kind::Comm, (copy_fn, delete_fn, extra_state), keyval)
 }
 
-fn create(mpi: &Mpi, kind: Kind, [copy, delete, extra]: [usize; 3], keyval: Out<i32>) -> Res {
+fn create(
+    mpi: &Mpi,
+    kind: Kind,
+    (copy, delete, extra): (AttrCopy, Option<DeleteAttr>, usize),
+    keyval: Out<i32>,
+) -> Res {
     let mut guard = mpi.lock();
     keyval.set(guard.above.attributes.create(kind, copy, delete, extra));
     Ok(())
@@ -261,9 +267,9 @@ pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
     let all = mpi.lock().above.attributes.all(from);
     for (attribute, kind) in all {
         let copied = match kind.copy {
-            Copy::Never => None,
-            Copy::Same => Some(attribute.value),
-            Copy::Ask(f) => f
+            AttrCopy::Never => None,
+            AttrCopy::Same => Some(attribute.value),
+            AttrCopy::Ask(f) => f
                 .call(from.bits(), attribute.keyval, kind.extra, attribute.value)
                 .map_err(|code| refused(from, code, "copy"))?,
         };

@@ -52,8 +52,12 @@ impl Default for FileErrhandler {
 
 impl Tables {
     /// A handle for a user's function, with one reference.
-    pub fn add_errhandler(&mut self, kind: Kind, function: usize) -> Res<ErrhandlerH> {
-        let Some(function) = ErrorHandler::new(function) else {
+    pub fn add_errhandler(
+        &mut self,
+        kind: Kind,
+        function: Option<ErrorHandler>,
+    ) -> Res<ErrhandlerH> {
+        let Some(function) = function else {
             return fail(Class::Arg, "the error handler function is null");
         };
         let key = self.errhandlers.insert(Errhandler {

@@ -10,6 +10,7 @@ use kw_mpi::forms::{Blocking, Mode, Nonblocking, Persistent};
 use kw_mpi::handle::{CommH, GroupH, InfoH, OpH, RequestH, TypeH};
 use kw_sys::args::{Array, Ints, Out, OutInt, Status, StatusOut, Text, Width};
 use kw_sys::buf::{Addr, IN_PLACE};
+use kw_sys::callback::UserOp;
 use std::ffi::{CStr, c_void};
 
 /// MPI_INT
@@ -472,7 +473,8 @@ impl Rank {
     /// The operation [`compose`].
     pub fn affine(&self) -> OpH {
         let mut handle = OpH::NULL;
-        let function = compose_all as *const () as usize;
+        // SAFETY: a function of this type, of the program.
+        let function = unsafe { UserOp::new(compose_all as *const () as usize) };
         built::op_create(&self.mpi, function, 0, out(&mut handle)).expect("MPI_Op_create");
         handle
     }

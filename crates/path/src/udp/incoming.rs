@@ -46,7 +46,7 @@ impl UdpPath {
                     match link.receive(peer, now, datagram, came.marked, inbound) {
                         Ok(Received::Taken) => self.note(peer),
                         Ok(Received::Dropped) => self.tally.dropped += 1,
-                        Err(reason) => self.bury(peer, reason, inbound),
+                        Err(why) => self.bury(peer, why.to_string(), inbound),
                     }
                 }
                 // What a session that is over, or not begun, still has under way.
@@ -138,6 +138,7 @@ impl UdpPath {
             link.release(peer, inbound);
             if link.has_bye() && !link.told {
                 link.told = true;
+                tracing::debug!("udp to rank {peer} is left: it said goodbye");
                 inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
             }
             if !link.is_busy() {

@@ -287,6 +287,8 @@ impl UdpPath {
             datagram,
             ..self.tuning.params.clone()
         };
+        let (here, there) = (self.socks[way.sock].at(), way.to);
+        tracing::debug!("udp to rank {peer} is up: {here} to {there}, {datagram} bytes a datagram");
         let conn = Conn::new(params, self.me.0, session, now);
         self.slots[peer.idx()] = Slot::Up(Box::new(Link::new(conn, queue, way, welcome, now)));
         self.push(peer, now, false);
@@ -310,6 +312,10 @@ impl UdpPath {
             let t = link.conn.tally();
             self.tally.packets += t.packets;
             self.tally.again += t.again;
+            let (packets, again) = (t.packets, t.again);
+            tracing::debug!(
+                "udp to rank {peer} is down after {packets} packets, {again} of them again"
+            );
         }
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
@@ -338,7 +344,7 @@ impl Path for UdpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let known = address::Known::read(text).map_err(|why| down(peer, why))?;
+        let known = address::Known::read(text).map_err(|why| down(peer, why.to_string()))?;
         let addresses: Vec<_> = known.addresses().collect();
         if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
             *slot = Slot::Known(addresses);

@@ -313,12 +313,11 @@ fn required(place: Safety) -> i32 {
 mod tests {
     use super::*;
 
-    fn function(address: usize) -> Function {
-        Function {
-            // Never called.
-            call: ToolEvent::new(address).unwrap(),
-            data: 0,
-        }
+    extern "C-unwind" fn nothing(_: usize, _: usize, _: i32, _: usize) {}
+
+    fn function(data: usize) -> Function {
+        let call = ToolEvent::of(nothing);
+        Function { call, data }
     }
 
     #[test]
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(e.promise(), Safety::ThreadSafe);
         let at = |e: &Events, place| -> Vec<usize> {
             let calls = e.calls(Event::PeerLost, place);
-            calls.iter().map(|c| c.function.call.bits()).collect()
+            calls.iter().map(|c| c.function.data).collect()
         };
         assert_eq!(at(&e, Safety::None), [0x1000, 0x2000]);
         assert_eq!(at(&e, Safety::ThreadSafe), [0x3000, 0x2000]);

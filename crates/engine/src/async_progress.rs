@@ -1,18 +1,18 @@
-//! The event thread's duty as a table: when it sleeps, watches, and serves.
+//! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and polls.
 //!
-//! | duty | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
+//! | state | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 //! | `Off` | no event thread | – | – | – | – | – | – | – |
-//! | `Idle` | sleeps until kicked | kick, `Watching` | `Serving` | – | – | – | – | – |
-//! | `Watching` | looks now and then whether the program is inside MPI | – | `Serving` | – | `Serving` | – | `Idle` | `Idle` |
-//! | `Serving` | polls, and sleeps on the doorbell | – | – | `Displaced` | – | – | – | – |
-//! | `Displaced` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Serving` | – | – | – | – | – |
+//! | `Idle` | sleeps until kicked | kick, `Watching` | `Polling` | – | – | – | – | – |
+//! | `Watching` | looks now and then whether the program is inside MPI | – | `Polling` | – | `Polling` | – | `Idle` | `Idle` |
+//! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | – | – | – | – |
+//! | `Preempted` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Polling` | – | – | – | – | – |
 //!
-//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to stay away ([`Habit`]), and
+//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to stay away ([`ComputePredictor`]), and
 //! it has armed the doorbell for the event thread, which need not wake for that. `Entered`: a thread begins to poll. A tick is
 //! *Quiet* when no thread was in MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing
 //! goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that share cores: and did at
-//! the last tick). Who leaves a displaced event thread that still has to look at a set time need not kick it.
+//! the last tick). Who leaves a preempted event thread that still has to look at a set time need not kick it.
 //!
 //! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the event thread, and
 //! hand-overs to it by a thread that is back at once.
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// What the event thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Duty {
+pub enum AsyncState {
     /// There is none.
     Off,
     /// Sleeps until kicked.
@@ -30,9 +30,9 @@ pub enum Duty {
     /// Looks now and then: its sleeps end at a set time.
     Watching,
     /// Owns the poller's role.
-    Serving,
+    Polling,
     /// Asleep on the doorbell, but a thread in MPI took the role back.
-    Displaced,
+    Preempted,
 }
 
 /// What happens to it.
@@ -52,21 +52,21 @@ pub enum Event {
     Nothing,
     /// Tick: a thread waits.
     Waiter,
-    /// The event thread was woken and looks at its duty again.
+    /// The event thread was woken and looks at its state again.
     Woken,
 }
 
-impl Duty {
-    /// The next duty, and whether the event thread must be kicked out of its sleep.
-    pub fn on(self, event: Event) -> (Duty, bool) {
-        use Duty::*;
+impl AsyncState {
+    /// The next state, and whether the event thread must be kicked out of its sleep.
+    pub fn on(self, event: Event) -> (AsyncState, bool) {
+        use AsyncState::*;
         match (self, event) {
-            (Idle | Displaced, Event::Left) => (Watching, true),
-            (Idle | Watching | Displaced, Event::LeftAsBefore) => (Serving, false),
-            (Serving, Event::Entered) => (Displaced, false),
-            (Watching, Event::Quiet) => (Serving, false),
+            (Idle | Preempted, Event::Left) => (Watching, true),
+            (Idle | Watching | Preempted, Event::LeftAsBefore) => (Polling, false),
+            (Polling, Event::Entered) => (Preempted, false),
+            (Watching, Event::Quiet) => (Polling, false),
             (Watching, Event::Nothing | Event::Waiter) => (Idle, false),
-            (Displaced, Event::Woken) => (Idle, false),
+            (Preempted, Event::Woken) => (Idle, false),
             (same, _) => (same, false),
         }
     }
@@ -74,7 +74,7 @@ impl Duty {
     /// Whether a thread that leaves MPI with something going on must kick.
     #[inline]
     pub fn needs_kick(self) -> bool {
-        matches!(self, Duty::Idle | Duty::Displaced)
+        matches!(self, AsyncState::Idle | AsyncState::Preempted)
     }
 }
 
@@ -109,14 +109,14 @@ impl Budget {
 
 /// Whether the program stays away when it leaves MPI with something going on, judged by what it did before.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Habit {
+pub struct ComputePredictor {
     /// How often it may still come back at once.
     trust: u8,
-    /// When the event thread was given its duty in the belief that the program stays away, and what that has cost.
+    /// When the event thread was left to poll in the belief that the program stays away, and what that has cost.
     since: Option<(Tick, Duration)>,
 }
 
-impl Habit {
+impl ComputePredictor {
     /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a program that calls MPI all the time.
     pub const TRUST: u8 = 4;
 
@@ -127,7 +127,7 @@ impl Habit {
 
     /// It was seen to stay away, or is tried once more.
     pub fn trust(&mut self) {
-        self.trust = Habit::TRUST;
+        self.trust = ComputePredictor::TRUST;
     }
 
     /// It has left, and was believed; `cost`: what handing over took.
@@ -135,7 +135,7 @@ impl Habit {
         self.since = Some((now, cost));
     }
 
-    /// The event thread was woken in its sleep on duty, which cost so much.
+    /// The event thread was woken in its sleep while it polls, which cost so much.
     pub fn woken(&mut self, cost: Duration) {
         if let Some((_, spent)) = &mut self.since {
             *spent += cost;
@@ -162,12 +162,12 @@ impl Habit {
 mod tests {
     use super::*;
 
-    const DUTIES: [Duty; 5] = [
-        Duty::Off,
-        Duty::Idle,
-        Duty::Watching,
-        Duty::Serving,
-        Duty::Displaced,
+    const STATES: [AsyncState; 5] = [
+        AsyncState::Off,
+        AsyncState::Idle,
+        AsyncState::Watching,
+        AsyncState::Polling,
+        AsyncState::Preempted,
     ];
     const EVENTS: [Event; 8] = [
         Event::Left,
@@ -180,11 +180,11 @@ mod tests {
         Event::Woken,
     ];
 
-    /// Every event in every duty: what is written in the module's table, and nothing else.
+    /// Every event in every state: what is written in the module's table, and nothing else.
     #[test]
     fn table() {
         let mut changes = Vec::new();
-        for d in DUTIES {
+        for d in STATES {
             for e in EVENTS {
                 let (next, kick) = d.on(e);
                 assert_eq!(kick, next != d && e == Event::Left, "{d:?} {e:?}");
@@ -195,15 +195,15 @@ mod tests {
         }
         let expect = [
             "Idle Left Watching",
-            "Idle LeftAsBefore Serving",
-            "Watching LeftAsBefore Serving",
-            "Watching Quiet Serving",
+            "Idle LeftAsBefore Polling",
+            "Watching LeftAsBefore Polling",
+            "Watching Quiet Polling",
             "Watching Nothing Idle",
             "Watching Waiter Idle",
-            "Serving Entered Displaced",
-            "Displaced Left Watching",
-            "Displaced LeftAsBefore Serving",
-            "Displaced Woken Idle",
+            "Polling Entered Preempted",
+            "Preempted Left Watching",
+            "Preempted LeftAsBefore Polling",
+            "Preempted Woken Idle",
         ];
         assert_eq!(changes, expect);
     }
@@ -211,9 +211,12 @@ mod tests {
     /// A thread that leaves with something going on always finds, or makes, somebody who looks after it.
     #[test]
     fn nothing_is_left_alone() {
-        for d in DUTIES.into_iter().skip(1) {
+        for d in STATES.into_iter().skip(1) {
             let (next, _) = d.on(Event::Left);
-            assert!(matches!(next, Duty::Watching | Duty::Serving), "{d:?}");
+            assert!(
+                matches!(next, AsyncState::Watching | AsyncState::Polling),
+                "{d:?}"
+            );
         }
     }
 
@@ -221,26 +224,26 @@ mod tests {
     /// with its cost.
     #[test]
     fn trust_is_used_up_and_comes_back() {
-        let (mut habit, soon) = (Habit::default(), Duration::from_nanos(50));
+        let (mut predictor, soon) = (ComputePredictor::default(), Duration::from_nanos(50));
         let cost = Duration::from_nanos(3);
-        assert!(!habit.is_to_leave(), "nothing is known yet");
-        habit.trust();
-        for _ in 0..Habit::TRUST {
-            assert!(habit.is_to_leave());
-            habit.left(Tick(100), cost);
-            habit.woken(cost);
-            assert_eq!(habit.is_back(Tick(149), soon), Some(cost * 2));
-            assert_eq!(habit.is_back(Tick(149), soon), None, "for a wait");
-            habit.doubt();
+        assert!(!predictor.is_to_leave(), "nothing is known yet");
+        predictor.trust();
+        for _ in 0..ComputePredictor::TRUST {
+            assert!(predictor.is_to_leave());
+            predictor.left(Tick(100), cost);
+            predictor.woken(cost);
+            assert_eq!(predictor.is_back(Tick(149), soon), Some(cost * 2));
+            assert_eq!(predictor.is_back(Tick(149), soon), None, "for a wait");
+            predictor.doubt();
         }
-        assert!(!habit.is_to_leave());
-        habit.trust();
-        habit.left(Tick(200), cost);
-        assert_eq!(habit.is_back(Tick(249), soon), Some(cost));
-        habit.doubt();
-        habit.left(Tick(300), cost);
-        assert_eq!(habit.is_back(Tick(350), soon), None);
-        assert_eq!(habit.trust, Habit::TRUST);
+        assert!(!predictor.is_to_leave());
+        predictor.trust();
+        predictor.left(Tick(200), cost);
+        assert_eq!(predictor.is_back(Tick(249), soon), Some(cost));
+        predictor.doubt();
+        predictor.left(Tick(300), cost);
+        assert_eq!(predictor.is_back(Tick(350), soon), None);
+        assert_eq!(predictor.trust, ComputePredictor::TRUST);
     }
 
     /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in advance.
