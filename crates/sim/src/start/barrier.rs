@@ -41,7 +41,7 @@ struct Leaders<'a> {
 pub(super) fn run(world: &mut World) -> Result<Barrier, String> {
     let (setting, began) = (world.setting, world.ready_ns);
     let hosts = setting.hosts();
-    let table = Table::with("")?;
+    let table = Table::with("").map_err(|e| e.to_string())?;
     let list = (0..hosts).map(|h| Leader {
         steps: steps(&table, h, hosts),
         ..Leader::default()
