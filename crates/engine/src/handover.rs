@@ -20,7 +20,7 @@ pub(crate) enum Call<S> {
 }
 
 impl<S: Sleep> Call<S> {
-    /// Does it.
+    /// Calls the event thread.
     pub(crate) fn now(self) {
         match self {
             Call::HandOver(sleeper) => sleeper.hand_over(),

@@ -112,7 +112,7 @@ pub trait Polled: Debug + Send + 'static {
     fn notice_takeover(&mut self);
     /// What was noticed.
     fn noticed(&self) -> &Noticed;
-    /// The same, to take from.
+    /// What was noticed, to take from.
     fn noticed_mut(&mut self) -> &mut Noticed;
 }
 

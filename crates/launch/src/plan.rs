@@ -59,7 +59,7 @@ pub struct AppPlan {
     pub words: Vec<OsString>,
     /// Environment without what differs by rank.
     pub env: Env,
-    /// The same for other hosts.
+    /// Environment on other hosts, without what differs by rank.
     pub env_away: Env,
     /// Working directory, if not ours.
     pub dir: Option<PathBuf>,

@@ -124,7 +124,7 @@ pub enum Scope {
     Session(SessionH),
     /// The one that a call was given for the communicator it makes.
     NewComm(ErrhandlerH),
-    /// Likewise, for the session.
+    /// The one that a call was given for the session it makes.
     NewSession(ErrhandlerH),
 }
 

@@ -19,6 +19,9 @@ use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
 
+/// Where ranks share cores: with fewer of them the root talks to each by itself.
+const FLAT: u32 = 128;
+
 /// What a message is for: its tag, in the contexts for making communicators. User tags, which MPI_Comm_create_group and
 /// MPI_Intercomm_create give, are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,11 +112,12 @@ impl<'a> Circle<'a> {
         recv(self.mpi, self.member(from), what, bytes)
     }
 
-    /// Ranks below which the trees are flat. Where ranks share cores every level of a tree costs turns of the scheduler.
+    /// Ranks below which the trees are flat: [`FLAT`] where ranks share cores, since every level of a tree costs turns of
+    /// the scheduler there.
     fn flat(&self) -> u32 {
         let guard = self.mpi.lock();
         let shared = guard.engine.as_ref().is_some_and(|e| e.shares_cores());
-        if shared { 128 } else { 0 }
+        if shared { FLAT } else { 0 }
     }
 
     /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree, or a flat one).

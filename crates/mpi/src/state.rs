@@ -104,7 +104,7 @@ impl Tables {
         self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
     }
 
-    /// Likewise, to change.
+    /// The communicator of a handle, to change.
     #[inline(always)]
     pub(crate) fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
         match handle {

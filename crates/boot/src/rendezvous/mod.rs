@@ -8,7 +8,7 @@
 //! listens any more. Every line that is said then proves who said it ([`Verifier`]): one that does not is never obeyed, and breaks
 //! its connection. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
 
-mod door;
+mod acceptor;
 mod guest;
 mod host;
 

@@ -1,9 +1,9 @@
 //! Reliable, ordered bytes over datagrams: the machine under `path/udp`, without sockets, clock or memory of the user.
 //!
 //! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may be lost, repeated,
-//! damaged, reordered and delayed; what comes out is what went in, once and in order. How a datagram looks says [`packet`];
-//! how two ranks come to a connection says [`setup`]; whether the other one is still there says [`keepalive`]; the numbers and
-//! where they come from are [`Params`].
+//! damaged, reordered and delayed; what comes out is what went in, once and in order. The rooms:
+//! [`packet`] is the form of a datagram, [`setup`] how two ranks make a connection, [`keepalive`] whether the other one is
+//! still there, [`Params`] the numbers and where they come from.
 //!
 //! # Use
 //! The owner keeps the bytes that have not arrived, tells the machine how many there are ([`Conn::write`]), and asks it what
