@@ -1,8 +1,10 @@
-//! Lets ranks in at rank 0 while the job forms: who comes is heard in a thread of its own, and has to prove the secret.
+//! Lets ranks in at rank 0 while the job forms: who comes is heard in a thread of its own, and has
+//! to prove the secret.
 //!
-//! Strangers are bounded in number and time, as those of a running job: one that has not shown the secret within [`HELLO`],
-//! however it spreads its bytes, is hung up on, and when the room is full the oldest goes, first of those that have shown nothing. So
-//! whoever knows the secret finds room, whatever others hold open.
+//! Strangers are bounded in number and time, as those of a running job: one that has not shown the
+//! secret within [`HELLO`], however it spreads its bytes, is hung up on, and when the room is full
+//! the oldest goes, first of those that have shown nothing. So whoever knows the secret finds room,
+//! whatever others hold open.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -76,7 +78,8 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to `to`.
+    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to
+    /// `to`.
     pub fn new(listener: TcpListener, identity: Identity, size: u32, to: Sender<Seat>) -> Acceptor {
         Acceptor {
             listener,

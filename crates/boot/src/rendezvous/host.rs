@@ -1,4 +1,5 @@
-//! Rank 0 of a rendezvous: lets the others in (`acceptor`), and then serves them PMI-1, in threads of its own.
+//! Rank 0 of a rendezvous: lets the others in (`acceptor`), and then serves them PMI-1, in threads
+//! of its own.
 //!
 //! ```text
 //! Forming: accept --secret proven--> seated (a later one of the same rank takes the seat) --all seats taken--> Formed

@@ -1,4 +1,5 @@
-//! How two ranks come to a connection: the handshake of [`crate::handshake`], whose messages may be lost and repeated.
+//! How two ranks come to a connection: the handshake of [`crate::handshake`], whose messages may be
+//! lost and repeated.
 //!
 //! ```text
 //! Caller                                                              Listener
@@ -7,12 +8,14 @@
 //! Proof, to where the first challenge came from, again and again -->  proven: the owner welcomes, or waits
 //!        <--------------  Verdict (again for every repetition of the proof)
 //! ```
-//! The first challenge that proves the key decides between the addresses: it is the fastest. Hello and challenge are as
-//! long as the longest datagram that will be sent, so a way that does not carry such is found before it matters: every
-//! third hello is as short as every network must carry ([`SHORTEST`]).
+//! The first challenge that proves the key decides between the addresses: it is the fastest. Hello
+//! and challenge are as long as the longest datagram that will be sent, so a way that does not
+//! carry such is found before it matters: every third hello is as short as every network must carry
+//! ([`SHORTEST`]).
 //!
-//! When both ranks call each other, the call of the lower one counts: it does not listen while it calls. Whoever is lied to
-//! answers nothing: a datagram that proves nothing changes nothing, is counted, and that is all.
+//! When both ranks call each other, the call of the lower one counts: it does not listen while it
+//! calls. Whoever is lied to answers nothing: a datagram that proves nothing changes nothing, is
+//! counted, and that is all.
 
 use super::Session;
 use super::packet::{self, HEAD_LEN, Head, Kind};
@@ -22,7 +25,8 @@ use crate::handshake::{
 use kw_base::Tick;
 use std::time::Duration;
 
-/// Bytes of the longest datagram that every network must carry: 1280 (RFC 8200, 5) less the headers of IPv6 and UDP.
+/// Bytes of the longest datagram that every network must carry: 1280 (RFC 8200, 5) less the headers
+/// of IPv6 and UDP.
 pub const SHORTEST: usize = 1232;
 /// First pause before a message is repeated; it doubles.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -33,7 +37,8 @@ const SLOW: Duration = Duration::from_secs(120);
 /// Guests of one rank at a time: somebody may repeat old hellos.
 const GUESTS: usize = 4;
 
-/// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is less.
+/// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is
+/// less.
 fn datagram(kind: Kind, from: u32, size: u64, body: &[u8], padded: usize) -> Vec<u8> {
     let head = Head {
         kind,
@@ -256,7 +261,8 @@ impl Listener {
         }
     }
 
-    /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in case they are needed.
+    /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in
+    /// case they are needed.
     pub fn receive(&mut self, now: Tick, datagram: &[u8], nonce: Nonce) -> Caught {
         let Some(packet) = packet::open(datagram, 0) else {
             return Caught::Nothing(true);
@@ -448,7 +454,8 @@ mod tests {
             );
         }
         assert!(listener.guests.is_empty());
-        // An old hello, said again by somebody who has heard it, gets an answer that he can do nothing with.
+        // An old hello, said again by somebody who has heard it, gets an answer that he can do
+        // nothing with.
         let challenge = answer(listener.receive(at(0), &good, [8; 32]));
         let mut liar = Caller::new(&other_key, 1, 0, [1; 32], LONGEST);
         assert_eq!(liar.receive(&challenge), Heard::Nothing);
