@@ -1,4 +1,5 @@
-//! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function wants decides.
+//! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function
+//! wants decides.
 
 use kw_mpi::handle::*;
 use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};

@@ -1,7 +1,7 @@
 //! Declared counters: what `kwinfo`, MPI_T and the tests read to see who moved which bytes.
 //!
-//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol and those of a path are
-//! sums over that table, made when somebody reads them.
+//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol
+//! and those of a path are sums over that table, made when somebody reads them.
 
 use crate::knobs::Audience;
 use crate::rooms::Room;
@@ -216,7 +216,8 @@ impl Counters {
         self.recent[i] = self.recent[i].max(now);
     }
 
-    /// The largest value of a level since the last time this was asked; from here on it is at least `now`.
+    /// The largest value of a level since the last time this was asked; from here on it is at least
+    /// `now`.
     pub fn take_peak(&mut self, peak: Counter, now: u64) -> u64 {
         std::mem::replace(&mut self.recent[peak as usize], now).max(now)
     }

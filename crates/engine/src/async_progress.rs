@@ -1,4 +1,5 @@
-//! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and polls.
+//! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and
+//! polls.
 //!
 //! | state | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -8,14 +9,16 @@
 //! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | – | – | – | – |
 //! | `Preempted` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Polling` | – | – | – | – | – |
 //!
-//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to stay away ([`ComputePredictor`]), and
-//! it has armed the doorbell for the event thread, which need not wake for that. `Entered`: a thread begins to poll. A tick is
-//! *Quiet* when no thread was in MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing
-//! goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that share cores: and did at
-//! the last tick). Who leaves a preempted event thread that still has to look at a set time need not kick it.
+//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to
+//! stay away ([`ComputePredictor`]), and it has armed the doorbell for the event thread, which need
+//! not wake for that. `Entered`: a thread begins to poll. A tick is *Quiet* when no thread was in
+//! MPI since the last one and something goes on, *Lively* when one was, *Nothing* when nothing goes
+//! on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with ranks that
+//! share cores: and did at the last tick). Who leaves a preempted event thread that still has to
+//! look at a set time need not kick it.
 //!
-//! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the event thread, and
-//! hand-overs to it by a thread that is back at once.
+//! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the
+//! event thread, and hand-overs to it by a thread that is back at once.
 
 use kw_base::Tick;
 use std::time::Duration;
@@ -40,7 +43,8 @@ pub enum AsyncState {
 pub enum Event {
     /// A thread leaves MPI while something goes on.
     Left,
-    /// A thread leaves MPI while something goes on, will probably stay away, and has armed the doorbell for the event thread.
+    /// A thread leaves MPI while something goes on, will probably stay away, and has armed the
+    /// doorbell for the event thread.
     LeftAsBefore,
     /// A thread in MPI begins to poll.
     Entered,
@@ -78,7 +82,8 @@ impl AsyncState {
     }
 }
 
-/// What looks and hand-overs in vain may cost: one part in [`Budget::SHARE`] of the time that passes.
+/// What looks and hand-overs in vain may cost: one part in [`Budget::SHARE`] of the time that
+/// passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Budget {
     /// When all that was spent will be paid for.
@@ -88,7 +93,8 @@ pub struct Budget {
 impl Budget {
     /// The part of a processor's time that may be spent, as a divisor: 0.5 %.
     pub const SHARE: u32 = 200;
-    /// Time whose part may be spent in advance: some ten looks, so that who was quiet for long is answered at once.
+    /// Time whose part may be spent in advance: some ten looks, so that who was quiet for long is
+    /// answered at once.
     pub const ADVANCE: Duration = Duration::from_millis(40);
 
     /// So much was spent.
@@ -107,17 +113,20 @@ impl Budget {
     }
 }
 
-/// Whether the program stays away when it leaves MPI with something going on, judged by what it did before.
+/// Whether the program stays away when it leaves MPI with something going on, judged by what it did
+/// before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComputePredictor {
     /// How often it may still come back at once.
     trust: u8,
-    /// When the event thread was left to poll in the belief that the program stays away, and what that has cost.
+    /// When the event thread was left to poll in the belief that the program stays away, and what
+    /// that has cost.
     since: Option<(Tick, Duration)>,
 }
 
 impl ComputePredictor {
-    /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a program that calls MPI all the time.
+    /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a
+    /// program that calls MPI all the time.
     pub const TRUST: u8 = 4;
 
     /// Whether to believe that it stays away.
@@ -208,7 +217,8 @@ mod tests {
         assert_eq!(changes, expect);
     }
 
-    /// A thread that leaves with something going on always finds, or makes, somebody who looks after it.
+    /// A thread that leaves with something going on always finds, or makes, somebody who looks
+    /// after it.
     #[test]
     fn nothing_is_left_alone() {
         for d in STATES.into_iter().skip(1) {
@@ -220,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Who calls MPI all the time is believed a few times after a long stay outside, then no more; each time in vain is known
-    /// with its cost.
+    /// Who calls MPI all the time is believed a few times after a long stay outside, then no more;
+    /// each time in vain is known with its cost.
     #[test]
     fn trust_is_used_up_and_comes_back() {
         let (mut predictor, soon) = (ComputePredictor::default(), Duration::from_nanos(50));
@@ -246,7 +256,8 @@ mod tests {
         assert_eq!(predictor.trust, ComputePredictor::TRUST);
     }
 
-    /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in advance.
+    /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in
+    /// advance.
     #[test]
     fn looks_take_no_more_than_their_share() {
         let (start, cost) = (Tick(10_000_000_000), Duration::from_micros(20));

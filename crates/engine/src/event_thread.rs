@@ -1,5 +1,5 @@
-//! The event thread: polls while no thread of the program is inside MPI. What it does is the table in
-//! [`crate::async_progress`].
+//! The event thread: polls while no thread of the program is inside MPI. What it does is the table
+//! in [`crate::async_progress`].
 
 use crate::async_progress::{AsyncState, Event};
 use crate::events::{self, Safety};
@@ -14,13 +14,16 @@ use std::time::Duration;
 const STACK: usize = 256 << 10;
 /// Quiet ticks with nothing going on before the thread sleeps for good.
 const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
-/// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget may have them further apart.
+/// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget
+/// may have them further apart.
 const LIVELY_FACTOR: u32 = 64;
-/// What a wake-up takes from the computation beside it, as a fraction of the processor's time that it was seen to use: caches
-/// and the switch itself come on top (measured: 13 to 27 us lost for 13 to 18 us used).
+/// What a wake-up takes from the computation beside it, as a fraction of the processor's time that
+/// it was seen to use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13
+/// to 18 us used).
 const LOST_FOR_USED: (u32, u32) = (3, 2);
 
-/// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
+/// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other
+/// libraries).
 pub(crate) fn spawn<T: Send + 'static, E: Polled>(
     core: Arc<Core<T, E>>,
 ) -> Option<thread::JoinHandle<()>> {
@@ -129,8 +132,9 @@ impl Look {
         self.entries = inner.entries;
         self.nothing = if busy { 0 } else { self.nothing + 1 };
         self.factor = (self.factor * 2).clamp(1, LIVELY_FACTOR);
-        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share cores, every kick takes the processor from
-        // one; elsewhere it makes this thread look sooner.
+        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
+        // cores, every kick takes the processor from one; elsewhere it makes this thread look
+        // sooner.
         let calls = lively && inner.crowded;
         match (inner.is_waited_in(), busy, lively) {
             (true, ..) if !calls => Event::Waiter,
@@ -177,7 +181,8 @@ fn doze<T, E: Polled>(core: &Core<T, E>, sleeper: &E::Sleeper) {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will, however long it is on its way.
+    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will,
+    /// however long it is on its way.
     fn is_waited_in(&self) -> bool {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
     }
@@ -191,7 +196,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Arms everything for the event thread's sleep while it polls, and drains once more. `false`: there is something to do first.
+    /// Arms everything for the event thread's sleep while it polls, and drains once more. `false`:
+    /// there is something to do first.
     pub(crate) fn can_sleep_polling(&mut self, sleeper: &E::Sleeper) -> bool {
         if let Some(e) = &mut self.engine {
             e.make_ready_to_sleep();

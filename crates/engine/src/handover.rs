@@ -1,5 +1,5 @@
-//! Who looks after communication when the last thread of the program leaves MPI: the hand-over to the event thread, and back. The table is
-//! [`crate::async_progress`].
+//! Who looks after communication when the last thread of the program leaves MPI: the hand-over to
+//! the event thread, and back. The table is [`crate::async_progress`].
 
 use crate::async_progress::{AsyncState, Event};
 use crate::lane::{Guard, Inner, Role};
@@ -20,7 +20,7 @@ pub(crate) enum Call<S> {
 }
 
 impl<S: Sleep> Call<S> {
-    /// Does it.
+    /// Calls the event thread.
     pub(crate) fn now(self) {
         match self {
             Call::HandOver(sleeper) => sleeper.hand_over(),
@@ -90,7 +90,8 @@ impl<T, E: Polled> Inner<T, E> {
         self.predictor.is_to_leave() && self.async_state == AsyncState::Watching
     }
 
-    /// Leaves polling to the event thread in its sleep: what comes will wake it. `false`: it must be woken for that.
+    /// Leaves polling to the event thread in its sleep: what comes will wake it. `false`: it must
+    /// be woken for that.
     fn hand_over(&mut self) -> bool {
         let Some(sleeper) = self.sleeper.clone() else {
             return false;
@@ -118,7 +119,8 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane free: that is returned.
+    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane
+    /// free: that is returned.
     #[cold]
     pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();

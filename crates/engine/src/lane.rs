@@ -1,17 +1,21 @@
 //! The lane: whoever owns it may touch the machines.
 //!
-//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of threads that wait without
-//! polling, and the event thread's [`AsyncState`].
+//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of
+//! threads that wait without polling, and the event thread's [`AsyncState`].
 //!
-//! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps on the [`Sleeper`]; the
-//!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
-//! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
-//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`crate::async_progress`]).
+//! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps
+//!   on the [`Sleeper`]; the lane is free while it sleeps. Contract of sleeping: drain, arm, drain
+//!   again, sleep.
+//! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when
+//!   the role falls free.
+//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event
+//!   thread (see [`crate::async_progress`]).
 //!
-//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a thread is parked, unless
-//! one of those was called to take it and is on its way (it may be long: there may be more threads than processors). Until
-//! then only another thread of the program may take the role, for it passes the role on when its wait ends. The event
-//! thread would not, so it has the role only while nobody is parked.
+//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a
+//! thread is parked, unless one of those was called to take it and is on its way (it may be long:
+//! there may be more threads than processors). Until then only another thread of the program may
+//! take the role, for it passes the role on when its wait ends. The event thread would not, so it
+//! has the role only while nobody is parked.
 
 use crate::async_progress::{AsyncState, Budget, ComputePredictor};
 use crate::engine::Engine;
@@ -108,7 +112,8 @@ impl<T, E: Polled> Core<T, E> {
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        // A poisoned lane means that a panic of ours is about to end the job; what the machines hold is good enough for that.
+        // A poisoned lane means that a panic of ours is about to end the job; what the machines
+        // hold is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         g
@@ -169,7 +174,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of a failing process).
+    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of
+    /// a failing process).
     pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T, E>> {
         let until = kw_sys::clock::now() + patience;
         loop {
@@ -190,7 +196,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Has every waiting thread look again at what it waits for (something that no message brings has happened).
+    /// Has every waiting thread look again at what it waits for (something that no message brings
+    /// has happened).
     pub fn wake_all(&self) {
         let guard = self.lock();
         guard.waiters.iter().for_each(|w| w.thread.unpark());
@@ -343,7 +350,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way to do so.
+    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way
+    /// to do so.
     pub(crate) fn is_looked_after(&self) -> bool {
         match self.role {
             Role::Caller | Role::CallerAsleep => true,
@@ -367,7 +375,8 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more time than that.
+    /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more
+    /// time than that.
     #[inline(always)]
     pub fn leave(mut self) {
         if self.needs_attention() {

@@ -1,5 +1,6 @@
-//! What the lane, the event thread and the hand-over between them ask of what they guard and of where they sleep: the
-//! [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts in their places (`models`).
+//! What the lane, the event thread and the hand-over between them ask of what they guard and of
+//! where they sleep: the [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts
+//! in their places (`models`).
 
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
@@ -52,7 +53,8 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn ring(&self);
 }
 
-/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of these are.
+/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of
+/// these are.
 pub trait Polled: Debug + Send + 'static {
     /// Where its threads sleep.
     type Sleeper: Sleep;
@@ -112,7 +114,7 @@ pub trait Polled: Debug + Send + 'static {
     fn notice_takeover(&mut self);
     /// What was noticed.
     fn noticed(&self) -> &Noticed;
-    /// The same, to take from.
+    /// What was noticed, to take from.
     fn noticed_mut(&mut self) -> &mut Noticed;
 }
 

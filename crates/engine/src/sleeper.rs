@@ -1,8 +1,10 @@
-//! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in epoll when sockets can.
+//! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in
+//! epoll when sockets can.
 //!
-//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread
-//! sleeps by itself: idle until it is roused, while it polls until something comes. It does both in one place (a [`WakeSet`] in
-//! epoll), so that whoever leaves polling to it need not wake it for that.
+//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is
+//! armed. The event thread sleeps by itself: idle until it is roused, while it polls until
+//! something comes. It does both in one place (a [`WakeSet`] in epoll), so that whoever leaves
+//! polling to it need not wake it for that.
 
 use crate::polled::{Nap, Sleep};
 use kw_path::shm;
@@ -30,12 +32,14 @@ pub struct Sleeper {
     epoll_set: EpollSet,
     /// The event thread's place above the epoll set.
     wake_set: WakeSet,
-    /// Where a thread in MPI sleeps for a short nap: in the epoll set when there are sockets, otherwise in the doorbell's futex.
+    /// Where a thread in MPI sleeps for a short nap: in the epoll set when there are sockets,
+    /// otherwise in the doorbell's futex.
     short: Mode,
 }
 
 impl Sleeper {
-    /// Sleeps on a doorbell, on sockets if there are any, and on the ends of processes if they share memory.
+    /// Sleeps on a doorbell, on sockets if there are any, and on the ends of processes if they
+    /// share memory.
     pub(crate) fn new(
         bell: Bell,
         sockets: Option<OwnedFd>,
@@ -66,12 +70,14 @@ impl Sleeper {
 }
 
 impl Sleep for Sleeper {
-    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards. Somebody may be armed already.
+    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards.
+    /// Somebody may be armed already.
     fn arm(&self, nap: Nap) {
         self.bell.arm(self.mode(nap));
     }
 
-    /// The same for the event thread's sleep while it polls, by itself or by the thread that hands over to it.
+    /// The same for the event thread's sleep while it polls, by itself or by the thread that hands
+    /// over to it.
     fn arm_for_polling(&self) {
         self.bell.arm(Mode::Fd);
     }
@@ -84,7 +90,8 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
+    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last.
+    /// Then, with the lane: `wake_up`.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool {
         match (self.mode(nap), &self.bell) {
             (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
@@ -123,8 +130,9 @@ impl Sleep for Sleeper {
         self.wake_set.sleep(timeout);
     }
 
-    /// Its sleep while it polls, after `arm_for_polling`: until something comes, it is roused, or `timeout`; whether it was not the
-    /// last. Then, with the lane and if it still polls: `wake_up_polling`.
+    /// Its sleep while it polls, after `arm_for_polling`: until something comes, it is roused, or
+    /// `timeout`; whether it was not the last. Then, with the lane and if it still polls:
+    /// `wake_up_polling`.
     fn doze(&self, timeout: Duration) -> bool {
         match self.wake_set.watch(&self.epoll_set) {
             true => self.wake_set.sleep(Some(timeout)),

@@ -85,7 +85,7 @@ pub enum Need {
     Apart,
     /// One node, and its ranks have a board whose long shelves hold the data in not too many pieces.
     Board,
-    /// The same, and equal blocks.
+    /// A board, as for `Board`, and equal blocks.
     EvenBoard,
     /// Several nodes.
     Nodes,

@@ -1,9 +1,11 @@
-//! The lane, the event thread and the hand-over between them in every interleaving: the code itself, around an engine
-//! whose messages are flags ([`fake`]) and a place to sleep made of loom's locks ([`places`]).
+//! The lane, the event thread and the hand-over between them in every interleaving: the code
+//! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
+//! locks ([`places`]).
 //!
-//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane is let go somebody
-//! polls for the threads that are parked ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of
-//! the model, which loom reports, because no sleep here ends by time. Run with `make loom`.
+//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane
+//! is let go somebody polls for the threads that are parked
+//! ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of the model,
+//! which loom reports, because no sleep here ends by time. Run with `make loom`.
 
 mod fake;
 mod places;
@@ -50,7 +52,8 @@ fn request(n: usize) -> ReqId {
 }
 
 impl<const SOCKETS: bool> Rank<SOCKETS> {
-    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for that.
+    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for
+    /// that.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
         let lane: Lane<(), Fake<Place<SOCKETS>>> = Lane::new(());
         let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
@@ -119,7 +122,8 @@ fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 
 /// A program of one thread, request 0 of which a peer's message ends.
 fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
-    // With two, nobody notices when whoever arms the wake set forgets that the sleeper may be up already.
+    // With two, nobody notices when whoever arms the wake set forgets that the sleeper may be up
+    // already.
     model(3, move || {
         let rank = Rank::<SOCKETS>::new(stays_away);
         let far = rank.clone();

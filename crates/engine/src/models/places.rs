@@ -1,6 +1,7 @@
-//! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex, an epoll set with the
-//! doorbell's socket in it, and the event thread's wake set above that. The system calls are loom's locks; who sets what, and when,
-//! is as in `sys/doorbell.rs`, `sys/epoll_set.rs` and `sleeper.rs`.
+//! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex,
+//! an epoll set with the doorbell's socket in it, and the event thread's wake set above that. The
+//! system calls are loom's locks; who sets what, and when, is as in `sys/doorbell.rs`,
+//! `sys/epoll_set.rs` and `sleeper.rs`.
 
 use crate::polled::{Nap, Sleep};
 use kw_base::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -56,7 +57,8 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
     }
 
     fn arm_as(&self, mode: u32) {
-        // `Acquire`: loom's fences pass on only what a thread has acquired, which is less than the language promises.
+        // `Acquire`: loom's fences pass on only what a thread has acquired, which is less than the
+        // language promises.
         let _ = self
             .word
             .compare_exchange(AWAKE, mode, Ordering::SeqCst, Ordering::Acquire);
@@ -80,8 +82,9 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
     }
 
     fn disarm(&self) {
-        // `swap` for the code's `store`: what a ringer swapped away at the same time comes before this, for it took the
-        // announcement that this takes back. loom knows that only of two operations that both read and write.
+        // `swap` for the code's `store`: what a ringer swapped away at the same time comes before
+        // this, for it took the announcement that this takes back. loom knows that only of two
+        // operations that both read and write.
         self.word.swap(AWAKE, Ordering::Release);
     }
 

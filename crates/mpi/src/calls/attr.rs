@@ -1,4 +1,5 @@
-//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the same.
+//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the
+//! same.
 //!
 //! The user's copy and delete functions are called with the lane let go.
 
@@ -262,7 +263,8 @@ fn refused(owner: Owner, code: i32, what: &str) -> Box<Fault> {
     fault
 }
 
-/// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators and datatypes).
+/// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators
+/// and datatypes).
 pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
     let all = mpi.lock().above.attributes.all(from);
     for (attribute, kind) in all {
@@ -292,8 +294,9 @@ pub(crate) fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
     }
 }
 
-/// What finalisation does first: deletes the attributes of MPI_COMM_SELF, the last one set first (MPI 5.0, 11.2.4). Those
-/// of MPI_COMM_WORLD follow: the standard leaves them open, but programs give memory back there.
+/// What finalisation does first: deletes the attributes of MPI_COMM_SELF, the last one set first
+/// (MPI 5.0, 11.2.4). Those of MPI_COMM_WORLD follow: the standard leaves them open, but programs
+/// give memory back there.
 pub(crate) fn close_world(mpi: &Mpi) -> Res {
     delete_all(mpi, Owner::Comm(CommH::SELF))?;
     delete_all(mpi, Owner::Comm(CommH::WORLD))

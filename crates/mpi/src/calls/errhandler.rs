@@ -104,7 +104,8 @@ pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<Errh
     Ok(())
 }
 
-/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of files to come.
+/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of
+/// files to come.
 pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     check_file(file)?;

@@ -1,4 +1,5 @@
-//! What MPI 3.0 removed (MPI 5.0, chapter 17), under its names of MPI-1. Each is its successor but for its name.
+//! What MPI 3.0 removed (MPI 5.0, chapter 17), under its names of MPI-1. Each is its successor but
+//! for its name.
 //!
 //! MPI_LB and MPI_UB are pseudo datatypes (`Layout::lower_marker`), which every constructor takes.
 

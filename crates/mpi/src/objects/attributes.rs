@@ -1,8 +1,8 @@
 //! Attributes and keyvals, for communicators, datatypes and windows (MPI 5.0, 7.7).
 //!
-//! Attributes are kept beside the objects, by handle, since most objects have none and predefined ones may have some. A
-//! keyval that was freed lives on until the last attribute with it is deleted, and until then names it in every call but
-//! another free.
+//! Attributes are kept beside the objects, by handle, since most objects have none and predefined
+//! ones may have some. A keyval that was freed lives on until the last attribute with it is
+//! deleted, and until then names it in every call but another free.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH, WinH};
@@ -134,8 +134,8 @@ impl Attributes {
         (to_int(key) == keyval).then_some(key)
     }
 
-    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an attribute has it
-    /// (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
+    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an
+    /// attribute has it (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
     pub fn keyval(&self, keyval: i32, kind: Kind) -> Res<&Keyval> {
         let found = self.key(keyval).and_then(|k| self.keyvals.get(k));
         match found {
@@ -215,7 +215,8 @@ impl Attributes {
             .collect()
     }
 
-    /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE; `None` is not set.
+    /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE;
+    /// `None` is not set.
     pub fn predefine(&mut self, values: [Option<i32>; 7]) {
         // The addresses that callers have stay what they are when MPI starts again.
         let before = self.predefined.take().map(|p| p.ints);
@@ -235,8 +236,8 @@ impl Attributes {
         }
     }
 
-    /// The address of a predefined attribute of communicators: `None` when the keyval is not one, `Some(None)` when it is
-    /// not set.
+    /// The address of a predefined attribute of communicators: `None` when the keyval is not one,
+    /// `Some(None)` when it is not set.
     pub fn predefined(&self, keyval: i32) -> Option<Option<usize>> {
         if !(TAG_UB..=UNIVERSE_SIZE).contains(&keyval) {
             return None;
@@ -249,8 +250,8 @@ impl Attributes {
     }
 }
 
-/// The predefined attributes of communicators in a job, from MPI_TAG_UB to MPI_UNIVERSE_SIZE. The clock of one machine is
-/// the same for all its processes.
+/// The predefined attributes of communicators in a job, from MPI_TAG_UB to MPI_UNIVERSE_SIZE. The
+/// clock of one machine is the same for all its processes.
 pub fn of_job(hosts: &[u32], appnum: Option<i32>, universe: Option<i32>) -> [Option<i32>; 7] {
     let one_clock = hosts.windows(2).all(|w| w[0] == w[1]);
     [

@@ -139,7 +139,7 @@ pub struct Config {
     pub most: usize,
 }
 
-/// Who is about to sleep until a socket has something.
+/// Which thread is about to sleep until a socket has something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asleep {
     /// A thread that waits: whatever comes may be what it waits for.

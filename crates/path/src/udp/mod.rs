@@ -41,7 +41,7 @@
 //! | `open`, `tune` | the sockets; numbers that were measured |
 //! | `call` | a peer that is being called |
 //! | `link` (`queue`, `frames`) | a connection in use: what waits to be sent or to arrive; frames put into place as their bytes come |
-//! | `incoming` | datagrams to their connections, or to the desk of handshakes |
+//! | `incoming` | datagrams to their connections, or to the listener of handshakes |
 //! | `timers` | what is due by time |
 
 mod call;
@@ -62,7 +62,7 @@ use crate::peer_set::PeerSet;
 use call::Call;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Identity;
-use kw_proto::reliable::setup::{Caller, Desk, Welcome};
+use kw_proto::reliable::setup::{Caller, Listener, Welcome};
 use kw_proto::reliable::{Conn, Params, Session};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
@@ -107,7 +107,7 @@ pub struct UdpPath {
     scouts: Vec<Sock>,
     armed: Vec<bool>,
     address: String,
-    desk: Desk,
+    listener: Listener,
     slots: Vec<Slot>,
     /// Peers whose slot is `Up`.
     live: PeerSet,
@@ -277,7 +277,7 @@ impl UdpPath {
             Slot::Calling(call) => std::mem::take(&mut call.queue),
             _ => Queue::default(),
         };
-        self.desk.forget(peer.0);
+        self.listener.forget(peer.0);
         self.calling.remove(peer);
         if queue.end() > 0 {
             self.busy.insert(peer);

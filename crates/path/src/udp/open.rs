@@ -5,7 +5,7 @@ use super::{Slot, Tally, Tuning, UdpPath};
 use crate::peer_set::PeerSet;
 use crate::{CannotOpen, Cause, Lacking, Member, Ports, address};
 use kw_base::Tick;
-use kw_proto::reliable::setup::{Desk, SHORTEST};
+use kw_proto::reliable::setup::{Listener, SHORTEST};
 use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{LONGEST, Sock};
@@ -92,7 +92,7 @@ impl UdpPath {
         let identity = member.identity();
         Ok(UdpPath {
             me: member.me,
-            desk: Desk::new(identity.clone(), member.me.0, member.size, longest),
+            listener: Listener::new(identity.clone(), member.me.0, member.size, longest),
             identity,
             clock,
             poller,

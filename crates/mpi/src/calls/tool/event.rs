@@ -1,4 +1,5 @@
-//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to us.
+//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to
+//! us.
 
 use super::{by_name, give, memory, need, open, opened, say};
 use crate::error::{Fault, Res, ToolClass};
