@@ -74,6 +74,10 @@ impl Engine {
     pub(crate) fn reprice(&mut self, peer: Peer) {
         let choice = self.paths.choice(peer, &self.knobs);
         self.machine.peers.move_choice(peer, choice);
+        tracing::debug!(
+            "rank {peer} from now on: {}",
+            self.paths.why(peer, &self.knobs)
+        );
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.

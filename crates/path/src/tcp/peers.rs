@@ -21,6 +21,7 @@ use crate::address::Known;
 use crate::contract::{Body, Down, Inbound, Sent};
 use crate::peer_set::PeerSet;
 use kw_base::Peer;
+use kw_proto::p2p::prices::Network;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
 use std::io;
@@ -183,6 +184,11 @@ impl Peers {
         self.closed
     }
 
+    /// What is known of the way to a peer: nothing before there is a connection.
+    pub fn network(&self, peer: Peer) -> Network {
+        self.link(peer).map_or(Network::default(), Link::network)
+    }
+
     /// Sends a frame over the connection of a peer; `None`: there is none.
     #[inline]
     pub fn send(
@@ -330,7 +336,11 @@ impl Peers {
                     Slot::Up(link) => {
                         let (unacked, sock) = link.unacked();
                         unacked.reap_acks(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
-                        unacked.awaits_ack()
+                        let owes = unacked.awaits_ack();
+                        if link.learn_network() {
+                            inbound.on_repriced(peer);
+                        }
+                        owes
                     }
                     _ => false,
                 });

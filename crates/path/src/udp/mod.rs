@@ -57,11 +57,12 @@ pub use open::Config;
 pub use tune::Tuning;
 
 use crate::address;
-use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::contract::{Body, Down, Inbound, Lines, Path, Sent};
 use crate::peer_set::PeerSet;
 use call::Call;
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
 use kw_proto::handshake::Identity;
+use kw_proto::p2p::prices::{self, Network};
 use kw_proto::reliable::setup::{Caller, Listener, Welcome};
 use kw_proto::reliable::{Conn, Params, Session};
 use kw_proto::wire::{Header, Kind};
@@ -324,15 +325,8 @@ impl UdpPath {
 }
 
 impl Path for UdpPath {
-    fn caps(&self, _peer: Peer) -> Caps {
-        let line = |t0, tb| CostLine { t0, tb };
-        Caps {
-            name: "udp",
-            stream: line(4_500.0, 0.30),
-            copy: line(60.0, 0.06),
-            control: line(4_400.0, 0.0),
-            get: None,
-        }
+    fn lines(&self, _peer: Peer, host: &Calibration) -> Lines {
+        prices::udp(host, &Network::default())
     }
 
     fn address(&self) -> String {
