@@ -76,6 +76,17 @@ def test_the_first_line_of_a_file_is_not_printed(place):
     assert text.count(IGNORED) == 1 and "KW_COLL" in text, f"one sentence says so: {text}"
 
 
+def test_the_figures_of_the_caller_are_not_used(place):
+    cache = place.directory / "cache"
+    cache.mkdir(mode=0o777, exist_ok=True)
+    cache.chmod(0o777)
+    at = {"XDG_CACHE_HOME": str(cache), "KW_LOG": "debug"}
+    status, text = place.run(DIST / "bin/kwinfo", "--calibrate", **at)
+    assert status == 0 and "Kept in" in text, text
+    status, text = place.run(place.program, **at)
+    assert status == 0 and "starting values: a program that runs with more rights" in text, text
+
+
 def test_the_file_of_a_secret_is_not_read(place):
     at = {"KW_RENDEZVOUS": "localhost:1", "KW_SIZE": "1", "KW_RANK": "0", "KW_KEY_FILE": str(place.secret)}
     status, text = place.run(place.program, **at)

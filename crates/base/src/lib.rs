@@ -1,9 +1,11 @@
-//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs, counters and events.
+//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs, counters and events, and the
+//! figures of a host.
 //!
 //! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere else, so that
 //! loom can stand in for them.
 #![forbid(unsafe_code)]
 
+pub mod calibration;
 pub mod counters;
 pub mod events;
 pub mod ids;
@@ -14,6 +16,7 @@ pub mod slab;
 pub mod sync;
 pub mod tick;
 
+pub use calibration::Calibration;
 pub use ids::{ContextId, Peer};
 pub use slab::{Key, Slab};
 pub use tick::Tick;

@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use kw_base::Peer;
 use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
+use kw_base::{Calibration, Peer};
 use kw_coll::Table;
 use kw_coll::table::Site;
 use kw_start::{Cpus, Load, Quota, Record};
@@ -24,6 +24,7 @@ pub struct Agreed {
     rows: String,
     check: bool,
     site: Site,
+    calibration: Calibration,
 }
 
 impl Agreed {
@@ -36,7 +37,21 @@ impl Agreed {
             load,
             rows: rows(knobs)?,
             check: knobs.flag(Id::Check),
+            calibration: Calibration::START,
         })
+    }
+
+    /// The same with the figures that choices are priced with.
+    pub fn priced(self, calibration: Calibration) -> Agreed {
+        Agreed {
+            calibration,
+            ..self
+        }
+    }
+
+    /// The figures that all ranks price their choices with: those of rank 0's host.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
     }
 
     /// Ranks of the job.
@@ -81,7 +96,7 @@ fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
 }
 
 fn rows(knobs: &Knobs) -> Result<String, BootError> {
-    let file = |name: &str| std::fs::read_to_string(name).map_err(|e| e.to_string());
+    let file = |name: &str| std::fs::read_to_string(name);
     Table::expand(knobs.text(Id::Coll), file).map_err(|e| BootError(format!("KW_COLL: {e}")))
 }
 

@@ -70,7 +70,7 @@ pub fn join(
     let job = Job {
         me: Peer(me.0),
         key: key.ok_or_else(|| unequal(launcher))?,
-        agreed: Agreed::new(hosts, agreed.load, knobs)?,
+        agreed: Agreed::new(hosts, agreed.load, knobs)?.priced(agreed.calibration),
     };
     Ok(Joined { job, memory })
 }
@@ -106,6 +106,7 @@ fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<
             None => Some(fresh_key()?),
         },
         told,
+        calibration: kw_sys::calibration::known(knobs),
     })
 }
 

@@ -359,7 +359,7 @@ impl Engine {
         {
             Ok((way, choice)) => {
                 self.machine.set_choice(to, way, choice);
-                tracing::debug!("rank {to} by {way:?}: {choice:?}");
+                tracing::debug!("rank {to} by {way:?}: {}", self.paths.why(to, &self.knobs));
             }
             Err(down) => self.machine.on_gone(to, &down.to_string()),
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The value of a counter. What the lane alone knows ([`Counter::EventDuty`]) is zero here.
+    /// The value of a counter. What the lane alone knows ([`Counter::EventState`]) is zero here.
     pub fn counter(&self, c: Counter) -> u64 {
         match c {
             Counter::Refused => self.paths.strangers_refused(),
@@ -74,6 +74,10 @@ impl Engine {
     pub(crate) fn reprice(&mut self, peer: Peer) {
         let choice = self.paths.choice(peer, &self.knobs);
         self.machine.peers.move_choice(peer, choice);
+        tracing::debug!(
+            "rank {peer} from now on: {}",
+            self.paths.why(peer, &self.knobs)
+        );
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.

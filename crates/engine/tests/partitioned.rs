@@ -3,9 +3,9 @@
 
 mod simulated;
 
+use kw_base::calibration::Line;
 use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, Want};
-use kw_path::CostLine;
 use kw_path::sim::SimOptions;
 use kw_sys::buf::Buf;
 use simulated::ranks;
@@ -52,7 +52,7 @@ fn transfer(seed: u64) {
     let mut dice = Dice(seed * 7919 + 1);
     let mut options = SimOptions::default();
     // rows of 13 KB
-    options.caps.stream = CostLine {
+    options.lines.stream = Line {
         t0: 100.0,
         tb: 0.25,
     };

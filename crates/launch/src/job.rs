@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::crash::Crash;
+use crate::figures;
 use crate::output::{Sink, Splitter};
 use crate::plan::Plan;
 use crate::ranks::Ranks;
@@ -27,6 +28,7 @@ use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
 use kw_base::sync::Arc;
 use kw_start::pmi::{Effect, Server};
+use kw_sys::clock;
 use kw_sys::neighbours::Turn;
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
@@ -103,10 +105,15 @@ struct Rank {
 /// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as somebody listens.
 /// `turn` is given back when the ranks have their processors.
 pub fn run(plan: Plan, usable: usize, turn: Option<Turn>) -> Result<u8, Verdict> {
+    let (begin, ranks_here) = (clock::now(), !plan.here().is_empty());
     let mut job = start::launch(plan, usable)?;
     drop(turn);
     while !job.is_over() {
         job.turn()?;
     }
-    Ok(job.finish())
+    let status = job.finish();
+    if status == 0 && ranks_here {
+        figures::after_job(clock::now().since(begin));
+    }
+    Ok(status)
 }

@@ -25,8 +25,10 @@
 
 pub mod args;
 pub mod bind;
+pub mod choices;
 pub mod crash;
 pub mod elf;
+pub mod figures;
 pub mod helper;
 pub mod hosts;
 pub mod job;

@@ -1,6 +1,6 @@
 //! The seam between paths and the engine.
 
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -103,35 +103,21 @@ pub trait Inbound {
     fn on_stray(&mut self, peer: Peer) {
         let _ = peer;
     }
-    /// What the path costs to this peer ([`Path::caps`]) is not what it was.
+    /// What the path costs to this peer ([`Path::lines`]) is not what it was.
     fn on_repriced(&mut self, peer: Peer) {
         let _ = peer;
     }
 }
 
-/// Time to hand over `n` bytes by a protocol: `t0 + tb * n` nanoseconds.
-pub use kw_proto::p2p::table::Line as CostLine;
-
-/// What a path can do, and what it costs one way: constants measured on one machine, corrected
-/// while the path runs where they are wrong by a factor ([`Inbound::on_repriced`]).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Caps {
-    /// Short name.
-    pub name: &'static str,
-    /// One frame with its payload straight into a posted buffer.
-    pub stream: CostLine,
-    /// Copying an unexpected message out of its buffer once more.
-    pub copy: CostLine,
-    /// A frame without payload.
-    pub control: CostLine,
-    /// [`Path::get`], when the path has it.
-    pub get: Option<CostLine>,
-}
+/// What a path can do, and what it costs one way: by the figures of the host (`kw_proto::p2p::prices`),
+/// corrected while the path runs by what it sees itself ([`Inbound::on_repriced`]). It has a line
+/// for [`Path::get`] when the path can do that.
+pub use kw_proto::p2p::table::Lines;
 
 /// A way for frames between this rank and others.
 pub trait Path {
-    /// What it can do for this peer.
-    fn caps(&self, peer: Peer) -> Caps;
+    /// What it can do for this peer, and what that costs, by the figures of the host.
+    fn lines(&self, peer: Peer, host: &Calibration) -> Lines;
 
     /// What other ranks need to know to reach this one, as opaque text without white space (for the
     /// launcher's key-value space). Empty when nothing is needed.

@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
+use kw_proto::p2p::prices;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
-use crate::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
+use crate::{Body, Down, Inbound, Lines, Path, Sent};
 
 /// The longest payload that is copied into the queue.
 const COPIED: u64 = 512;
@@ -50,15 +51,8 @@ impl SelfPath {
 }
 
 impl Path for SelfPath {
-    fn caps(&self, _peer: Peer) -> Caps {
-        let free = CostLine { t0: 40.0, tb: 0.03 };
-        Caps {
-            name: "self",
-            stream: free,
-            copy: free,
-            control: CostLine { t0: 40.0, tb: 0.0 },
-            get: None,
-        }
+    fn lines(&self, _peer: Peer, _host: &Calibration) -> Lines {
+        prices::own()
     }
 
     fn address(&self) -> String {

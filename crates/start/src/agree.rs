@@ -42,7 +42,7 @@ pub struct Agree {
     list: List,
     state: State,
     /// At rank 0.
-    word: Option<Word>,
+    word: Option<Box<Word>>,
     /// Rank 0's own copy.
     verdict: Option<String>,
 }
@@ -75,7 +75,7 @@ impl Agree {
             span: 1,
             list: List::of(record),
             state: State::Opening,
-            word,
+            word: word.map(Box::new),
             verdict: None,
         };
         let puts = memory.into_iter().chain([agree.put_list()]);

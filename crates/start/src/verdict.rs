@@ -1,9 +1,11 @@
 //! What rank 0 makes of the records of all ranks, and tells them: that they agree, and on what; or a sentence that says who differs.
 //!
 //! ```text
-//! ok KEY HOSTS LOAD      KEY: the job's key, or -
+//! ok KEY HOSTS LOAD FIGURES
+//!                        KEY: the job's key, or -
 //!                        HOSTS: map or here (as the launcher told), or the map of hosts by name
 //!                        LOAD: runs of ranks on hosts with a processor for each rank (0) or not (1)
+//!                        FIGURES: what choices are priced with (`kw_base::calibration`)
 //! no SENTENCE
 //! ```
 
@@ -12,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::load::{Cpus, is_crowded};
 use super::record::{List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
+use kw_base::Calibration;
 use kw_base::knobs::ALL;
 
 /// What rank 0 decides.
@@ -25,6 +28,8 @@ pub struct Word {
     pub named: bool,
     /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
     pub here: bool,
+    /// The figures that choices are priced with.
+    pub calibration: Calibration,
 }
 
 /// Who is where.
@@ -47,6 +52,8 @@ pub struct Agreed {
     pub here: bool,
     /// Which ranks are on crowded hosts.
     pub load: Load,
+    /// What all price their choices with.
+    pub calibration: Calibration,
 }
 
 /// Which ranks are on hosts that are crowded (see `load`).
@@ -94,7 +101,8 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
         (_, true) => "here".into(),
         (_, false) => "map".into(),
     };
-    Ok(format!("ok {key} {by} {}", load(hosts, &cpus).write()))
+    let (load, figures) = (load(hosts, &cpus).write(), word.calibration.word());
+    Ok(format!("ok {key} {by} {load} {figures}"))
 }
 
 /// The host of each rank by its name, or by what the launcher told of a rank that gives no name.
@@ -124,7 +132,7 @@ pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, String> {
 
 fn parse(verdict: &str, size: u32) -> Option<Agreed> {
     let words: Vec<&str> = verdict.split(' ').collect();
-    let &["ok", key, by, load] = words.as_slice() else {
+    let &["ok", key, by, load, figures] = words.as_slice() else {
         return None;
     };
     let hosts = match by {
@@ -140,6 +148,7 @@ fn parse(verdict: &str, size: u32) -> Option<Agreed> {
         hosts,
         here: by == "here",
         load: Load(runs.iter().map(|(word, n)| (word == "1", n)).collect()),
+        calibration: Calibration::from_word(figures)?,
     })
 }
 
@@ -309,10 +318,12 @@ mod tests {
             told: Some(vec![0; 6]),
             named: false,
             here: true,
+            calibration: Calibration::measured(|f| 100_000 + f as u64),
         };
         let agreed = judge(&word, &records).unwrap();
         assert_eq!((agreed.key, agreed.hosts), (Some([9; 32]), Hosts::Told));
         assert!(agreed.here && agreed.load == Load::even(true, 6));
+        assert_eq!(agreed.calibration, word.calibration);
     }
 
     #[test]

@@ -32,6 +32,17 @@ pub fn waited() -> std::time::Duration {
     std::time::Duration::from_nanos(nanos.unwrap_or(0))
 }
 
+/// Has this thread run on that processor alone, if it may use it.
+pub fn stay_on(cpu: usize) {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    if cpu < CpuSet::MAX_CPU {
+        let mut there = CpuSet::new();
+        there.set(cpu);
+        // Where a sandbox refuses, it runs where the system likes.
+        let _ = sched_setaffinity(None, &there);
+    }
+}
+
 /// Moves this thread to a processor that it may use; it stays as free to be moved again as it was.
 /// Says whether it did.
 pub fn move_to(cpu: usize) -> bool {

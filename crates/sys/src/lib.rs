@@ -9,7 +9,7 @@
 //!    only when told to, and memory of the library's own lives as long as the last `Buf` into it. A [`region::Region`] of the
 //!    library's own memory checks its parts.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
-//!    [`mem`]); nothing has a name in a file system. Every descriptor is closed on exec.
+//!    [`mem`]); nothing but the file of [`calibration`] has a name in a file system. Every descriptor is closed on exec.
 //! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
 //!    order them. The crate zerocopy cannot name such memory: it wants bytes that nobody else writes.
 //! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lane); what may be used by several says so
@@ -19,6 +19,7 @@
 
 pub mod args;
 pub mod buf;
+pub mod calibration;
 pub mod callback;
 pub mod clock;
 pub mod contiguous;

@@ -7,10 +7,11 @@ pub use open::{Joined, join};
 pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 
+use crate::settings::mark;
 use crate::sleeper::{Bell, Sleeper};
 use kw_base::counters::Way;
 use kw_base::knobs::{Id, Knobs};
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
@@ -18,8 +19,8 @@ use kw_path::shm::board::Boards;
 use kw_path::sim::SimPath;
 use kw_path::tcp::{Asleep, TcpPath};
 use kw_path::udp::{self, UdpPath};
-use kw_path::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
-use kw_proto::p2p::table::{Choice, Lines};
+use kw_path::{Body, Down, Inbound, Path, Sent};
+use kw_proto::p2p::table::{Choice, Line, Lines, Reason, Room};
 use kw_proto::wire::Header;
 use kw_start::address_key;
 use kw_sys::buf::Buf;
@@ -48,6 +49,8 @@ enum Route {
 #[derive(Debug)]
 pub struct Paths {
     routes: Vec<Route>,
+    /// What paths are priced by.
+    host: Calibration,
     myself: SelfPath,
     shm: Option<ShmPath>,
     tcp: Option<TcpPath>,
@@ -71,6 +74,7 @@ impl Paths {
     fn new(job: &Job, sim: Option<SimPath>) -> Paths {
         Paths {
             routes: vec![Route::Unknown; job.size() as usize],
+            host: *job.agreed.calibration(),
             myself: SelfPath::new(job.me),
             shm: None,
             tcp: None,
@@ -264,26 +268,26 @@ impl Paths {
     }
 
     /// What the chosen path can do for a peer, and what it costs.
-    fn caps(&self, peer: Peer) -> Option<Caps> {
-        let route = self.routes[peer.idx()];
+    fn lines(&self, peer: Peer) -> Option<Lines> {
+        let (route, host) = (self.routes[peer.idx()], &self.host);
         Some(match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
-            (Route::Sim, Some(p), ..) => p.caps(peer),
-            (Route::Shm, _, Some(p), ..) => p.caps(peer),
-            (Route::Tcp, _, _, Some(p), _) => p.caps(peer),
-            (Route::Udp, .., Some(p)) => p.caps(peer),
+            (Route::Sim, Some(p), ..) => p.lines(peer, host),
+            (Route::Shm, _, Some(p), ..) => p.lines(peer, host),
+            (Route::Tcp, _, _, Some(p), _) => p.lines(peer, host),
+            (Route::Udp, .., Some(p)) => p.lines(peer, host),
             (Route::Unknown, ..) => return None,
-            _ => self.myself.caps(peer),
+            _ => self.myself.lines(peer, host),
         })
     }
 
     /// What a frame with its payload costs to a peer whose path is chosen.
-    pub fn stream_line(&self, peer: Peer) -> Option<CostLine> {
-        self.caps(peer).map(|caps| caps.stream)
+    pub fn stream_line(&self, peer: Peer) -> Option<Line> {
+        self.lines(peer).map(|lines| lines.stream)
     }
 
     /// How long a peer takes to fetch so many bytes of this rank.
     pub fn fetch_time(&self, peer: Peer, len: u64) -> Duration {
-        let line = self.caps(peer).and_then(|caps| caps.get);
+        let line = self.lines(peer).and_then(|lines| lines.get);
         line.map_or(Duration::ZERO, |line| {
             Duration::from_nanos(line.at(len) as u64)
         })
@@ -291,18 +295,33 @@ impl Paths {
 
     /// Where the protocols of a peer whose path is chosen cross.
     pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
-        let route = self.routes[peer.idx()];
-        let Some(caps) = self.caps(peer) else {
-            return UNROUTED;
+        self.priced(peer, knobs).map_or(UNROUTED, |(c, ..)| c)
+    }
+
+    /// The same for people, with what it follows from.
+    pub fn why(&self, peer: Peer, knobs: &Knobs) -> String {
+        let Some((choice, lines, reason)) = self.priced(peer, knobs) else {
+            return "no path yet".into();
         };
-        let eager = match route {
+        let (host, why) = (self.host.is_measured(), reason.sentence());
+        let figures = if host { "measured" } else { "starting values" };
+        format!("{choice:?} ({why}); {lines:?}; figures: {figures}")
+    }
+
+    fn priced(&self, peer: Peer, knobs: &Knobs) -> Option<(Choice, Lines, Reason)> {
+        let mut lines = self.lines(peer)?;
+        let eager = knobs.number(match self.routes[peer.idx()] {
             Route::Tcp => Id::EagerTcp,
             Route::Udp => Id::EagerUdp,
             _ => Id::EagerShm,
-        };
-        let mut lines = lines(&caps);
+        });
         lines.get = lines.get.filter(|_| knobs.flag(Id::SingleCopy));
-        Choice::from_lines(&lines, knobs.number(eager), knobs.flag(Id::Write))
+        let room = Room {
+            mark: mark(knobs),
+            peers: (self.routes.len() as u32).saturating_sub(1),
+        };
+        let choice = Choice::from_lines(&lines, room, eager, knobs.flag(Id::Write));
+        Some((choice, lines, choice.reason(room, eager)))
     }
 
     /// Sends a frame to a peer whose route is known.
@@ -493,14 +512,5 @@ fn nowhere(peer: Peer) -> Down {
         path: "none",
         peer,
         reason: "no path leads there (see KW_PATHS)".into(),
-    }
-}
-
-fn lines(caps: &Caps) -> Lines {
-    Lines {
-        stream: caps.stream,
-        copy: caps.copy,
-        control: caps.control,
-        get: caps.get,
     }
 }

@@ -8,6 +8,7 @@ use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
 use kw_coll::table::COLLS;
+use kw_launch::figures;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
 
@@ -36,6 +37,12 @@ struct Options {
     /// Every collective algorithm, with what it cannot do without
     #[arg(long)]
     algorithms: bool,
+    /// Measure this host (0.2 s), and keep the figures for the jobs that start here
+    #[arg(long)]
+    calibrate: bool,
+    /// What a job that starts here would choose for its messages, by which figures, and why
+    #[arg(long)]
+    choices: bool,
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
@@ -46,7 +53,13 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    listing::print("kwinfo", &tell(&options), ExitCode::SUCCESS)
+    let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
+    if options.calibrate {
+        let (told, kept) = figures::calibrate();
+        text += &told;
+        code = if kept { code } else { ExitCode::FAILURE };
+    }
+    listing::print("kwinfo", &(text + &tell(&options)), code)
 }
 
 /// What was asked for.
@@ -64,6 +77,7 @@ fn tell(options: &Options) -> String {
     section(options.events, || tuning::events().text());
     section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
+    section(options.choices, figures::choices);
     section(options.man, man);
     out
 }

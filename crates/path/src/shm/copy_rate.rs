@@ -13,12 +13,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kw_base::Tick;
+use kw_base::{Calibration, Tick};
 use kw_sys::threads;
 
-use super::costs;
 use super::segment::{Control, SLOT};
-use crate::CostLine;
 
 /// Rates are nanoseconds for so many bytes.
 const UNIT: u64 = 64 << 10;
@@ -44,7 +42,7 @@ pub struct CopyRate {
     /// How long this rank's fetches take.
     fetch: u32,
     fetches: bool,
-    /// [`CopyRate::line`] and [`CopyRate::fetches`] have changed since somebody asked.
+    /// [`CopyRate::slow`] and [`CopyRate::fetches`] have changed since somebody asked.
     changed: bool,
     /// What the way through the area takes: the slower of both copies, which go on at once; both of
     /// them where ranks share cores.
@@ -66,7 +64,7 @@ impl CopyRate {
     pub fn new(clock: fn() -> Tick) -> CopyRate {
         CopyRate {
             clock,
-            fetch: costs::GET.at(UNIT) as u32,
+            fetch: fetch_rate(&Calibration::START),
             fetches: false,
             changed: false,
             through: 0,
@@ -77,6 +75,11 @@ impl CopyRate {
             patience: PATIENCE.0,
             interrupted: None,
         }
+    }
+
+    /// What a fetch takes by the figures of the host, until this rank has fetched.
+    pub fn set_host(&mut self, host: &Calibration) {
+        self.fetch = fetch_rate(host);
     }
 
     /// Says whether ranks share cores.
@@ -152,19 +155,22 @@ impl CopyRate {
         }
     }
 
-    /// What a payload through the area costs, where that is known to be slow.
-    pub fn line(&self) -> Option<CostLine> {
-        self.fetches.then(|| CostLine {
-            t0: costs::STREAM.t0,
-            tb: f64::from(self.through) / UNIT as f64,
-        })
+    /// Nanoseconds that a byte takes through the area, where that is known to be slow.
+    pub fn slow(&self) -> Option<f64> {
+        self.fetches.then(|| f64::from(self.through) / UNIT as f64)
     }
 
-    /// Whether [`CopyRate::line`] has changed since this was asked.
+    /// Whether [`CopyRate::slow`] has changed since this was asked.
     #[inline]
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
+}
+
+/// What a fetch takes, where the host allows it.
+fn fetch_rate(host: &Calibration) -> u32 {
+    let line = host.fetch().or(Calibration::START.fetch());
+    line.map_or(0, |line| line.at(UNIT) as u32)
 }
 
 fn slower(rates: [&AtomicU32; 2]) -> u32 {
@@ -226,22 +232,22 @@ mod tests {
     fn payload_is_fetched_while_copies_are_slow() {
         let mut copy_rate = CopyRate::new(clock);
         copy(&mut copy_rate, QUICK);
-        assert!(copy_rate.line().is_none() && !copy_rate.take_changed());
+        assert!(copy_rate.slow().is_none() && !copy_rate.take_changed());
         copy(&mut copy_rate, SLOW);
         assert!(copy_rate.take_changed() && !copy_rate.take_changed());
-        let line = copy_rate.line().expect("copies are slow");
-        assert!(line.tb > costs::GET.tb * 1.5);
+        let slow = copy_rate.slow().expect("copies are slow");
+        assert!(slow > Calibration::START.fetch().unwrap().tb * 1.5);
         // Tried again, slow still: the next trial is later.
         fetch(&mut copy_rate, PATIENCE.0);
-        assert!(copy_rate.line().is_none() && copy_rate.take_changed());
+        assert!(copy_rate.slow().is_none() && copy_rate.take_changed());
         copy(&mut copy_rate, SLOW);
         fetch(&mut copy_rate, PATIENCE.0);
-        assert!(copy_rate.line().is_some());
+        assert!(copy_rate.slow().is_some());
         fetch(&mut copy_rate, PATIENCE.0);
-        assert!(copy_rate.line().is_none());
+        assert!(copy_rate.slow().is_none());
         // Quick at last.
         copy(&mut copy_rate, QUICK);
-        assert!(copy_rate.line().is_none());
+        assert!(copy_rate.slow().is_none());
     }
 
     #[test]
@@ -251,7 +257,7 @@ mod tests {
             ..CopyRate::new(clock)
         };
         copy_rate.judge(SLOW, SLOW);
-        assert!(copy_rate.line().is_none());
+        assert!(copy_rate.slow().is_none());
     }
 
     #[test]

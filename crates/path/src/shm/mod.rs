@@ -27,7 +27,6 @@
 pub mod board;
 mod bulk;
 mod copy_rate;
-pub mod costs;
 mod ended;
 mod join;
 mod link;
@@ -38,13 +37,14 @@ mod segment;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
+use kw_proto::p2p::prices;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
 use kw_sys::process_vm;
 
-use crate::{Body, Caps, Down, Inbound, Path, Refused, Sent};
+use crate::{Body, Down, Inbound, Lines, Path, Refused, Sent};
 use ended::Ended;
 pub use join::{Lead, Local, ShmError};
 use link::Link;
@@ -303,7 +303,10 @@ impl ShmPath {
 
     /// Where each rank has a core of its own, long payload goes round more memory than two of a core's
     /// own caches hold; but no more than [`POOLS`] for all ranks.
-    pub fn spread_out(&mut self, crowded: bool) {
+    pub fn spread_out(&mut self, crowded: bool, host: &Calibration) {
+        for link in &mut self.links {
+            link.copy_rate.set_host(host);
+        }
         let lap = match crowded {
             true => bulk::SHORT_LAP,
             false => self.long_lap(),
@@ -427,11 +430,14 @@ impl ShmPath {
 }
 
 impl Path for ShmPath {
-    fn caps(&self, peer: Peer) -> Caps {
+    fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
         let link = self.links.get(self.local(peer) as usize);
-        let caps = costs::caps(link.is_some_and(|l| l.direct != Some(false)));
-        let stream = link.and_then(|l| l.copy_rate.line()).unwrap_or(caps.stream);
-        Caps { stream, ..caps }
+        let direct = link.is_some_and(|l| l.direct != Some(false));
+        let mut lines = prices::shared_memory(host, direct);
+        if let Some(slow) = link.and_then(|l| l.copy_rate.slow()) {
+            lines.stream.tb = slow;
+        }
+        lines
     }
 
     fn address(&self) -> String {

@@ -23,9 +23,10 @@ mod rng;
 
 pub use rng::Rng;
 
-use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Refused, Sent};
+use crate::contract::{Body, Down, Inbound, Lines, Path, Refused, Sent};
+use kw_base::calibration::Line;
 use kw_base::sync::{Arc, Mutex, MutexGuard};
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
 use kw_proto::wire::Header;
 use kw_sys::buf::{Addr, Buf};
 use net::Net;
@@ -56,20 +57,19 @@ pub struct SimOptions {
     /// Virtual nanoseconds that pass with every poll.
     pub step: u64,
     /// Cost lines for the protocol table; `get` is cut according to [`SimOptions::get`].
-    pub caps: Caps,
+    pub lines: Lines,
 }
 
 impl Default for SimOptions {
     fn default() -> Self {
-        let line = |t0, tb| CostLine { t0, tb };
+        let line = |t0, tb| Line { t0, tb };
         SimOptions {
             delay: (0, 20_000),
             queued: 64,
             partial: 128,
             get: Reach::Absent,
             step: 500,
-            caps: Caps {
-                name: "sim",
+            lines: Lines {
                 stream: line(10_000.0, 0.25),
                 copy: line(50.0, 0.1),
                 control: line(10_000.0, 0.0),
@@ -101,12 +101,12 @@ impl SimNet {
     /// A job of `n` ranks: the net, and the path of each rank.
     #[allow(clippy::new_ret_no_self)]
     pub fn new(n: u32, seed: u64, options: SimOptions) -> (SimNet, Vec<SimPath>) {
-        let caps = caps_of(&options);
+        let lines = lines_of(&options);
         let net = Arc::new(Mutex::new(Net::new(n, seed, options)));
         let paths = (0..n)
             .map(|r| SimPath {
                 me: Peer(r),
-                caps,
+                lines,
                 net: net.clone(),
                 turn: Turn::default(),
             })
@@ -154,10 +154,10 @@ fn lock(net: &Mutex<Net>) -> MutexGuard<'_, Net> {
     net.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-fn caps_of(options: &SimOptions) -> Caps {
-    Caps {
-        get: options.caps.get.filter(|_| options.get != Reach::Absent),
-        ..options.caps
+fn lines_of(options: &SimOptions) -> Lines {
+    Lines {
+        get: options.lines.get.filter(|_| options.get != Reach::Absent),
+        ..options.lines
     }
 }
 
@@ -165,7 +165,7 @@ fn caps_of(options: &SimOptions) -> Caps {
 #[derive(Debug)]
 pub struct SimPath {
     me: Peer,
-    caps: Caps,
+    lines: Lines,
     net: Arc<Mutex<Net>>,
     turn: Turn,
 }
@@ -214,8 +214,8 @@ impl SimPath {
 }
 
 impl Path for SimPath {
-    fn caps(&self, _peer: Peer) -> Caps {
-        self.caps
+    fn lines(&self, _peer: Peer, _host: &Calibration) -> Lines {
+        self.lines
     }
 
     fn address(&self) -> String {

@@ -122,7 +122,10 @@ fn memory_is_reached_only_where_the_options_say() {
             ..SimOptions::calm()
         };
         let (_, mut paths) = SimNet::new(2, 1, options);
-        assert_eq!(paths[0].caps(Peer(1)).get.is_some(), reach != Reach::Absent);
+        assert_eq!(
+            paths[0].lines(Peer(1), &Calibration::START).get.is_some(),
+            reach != Reach::Absent
+        );
         let (src, dst) = (Buf::alloc(4), Buf::alloc(4));
         src.write(0, b"abcd");
         let address = src.addr().bits() as u64;

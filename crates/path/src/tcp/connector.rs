@@ -6,7 +6,7 @@
 
 use super::acceptor::{Acceptor, PendingAccept};
 use super::connection_limit::ConnectionLimit;
-use super::dial::Dialled;
+use super::dial::{Dialled, Unreachable};
 use super::link::Link;
 use super::net::Net;
 use super::peers::{Slot, down};
@@ -16,6 +16,7 @@ use super::watcher::Token;
 use crate::contract::{Body, Down, Inbound, Sent};
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::{Claim, Verdict};
+use kw_proto::p2p::prices::Network;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::Interest;
 use kw_sys::tcp::Sock;
@@ -220,6 +221,9 @@ impl Connector {
             Ok(()) => {
                 net.striping.leave_first(peer, &net.local, &mut net.peers);
                 net.flush(inbound);
+                if net.peers.network(peer) != Network::default() {
+                    inbound.on_repriced(peer);
+                }
             }
             Err(e) => {
                 let why = format!("the new connection could not be used ({e})");
@@ -386,7 +390,10 @@ impl Connector {
             let poller = net.watcher.poller();
             match dialing.dial.tick(now, identity, poller, sources) {
                 Ok(at) => next = next.min(at),
-                Err(reason) => net.bury(peer, reason, inbound),
+                Err(Unreachable) => {
+                    let reason = dialing.dial.sentence();
+                    net.bury(peer, reason, inbound);
+                }
             }
         }
         next

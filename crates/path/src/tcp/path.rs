@@ -3,22 +3,14 @@
 use super::TcpPath;
 use super::peers::down;
 use crate::address::Known;
-use crate::contract::{Body, Caps, CostLine, Down, Inbound, Path, Sent};
-use kw_base::{Peer, Tick};
+use crate::contract::{Body, Down, Inbound, Lines, Path, Sent};
+use kw_base::{Calibration, Peer, Tick};
+use kw_proto::p2p::prices;
 use kw_proto::wire::Header;
 
 impl Path for TcpPath {
-    /// Measured on loopback with `examples/tcp_pingpong.rs`; a real network is slower to start and
-    /// to move.
-    fn caps(&self, _peer: Peer) -> Caps {
-        let line = |t0, tb| CostLine { t0, tb };
-        Caps {
-            name: "tcp",
-            stream: line(4_200.0, 0.12),
-            copy: line(60.0, 0.06),
-            control: line(4_200.0, 0.0),
-            get: None,
-        }
+    fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
+        prices::tcp(host, &self.net.peers.network(peer))
     }
 
     fn address(&self) -> String {
@@ -30,7 +22,7 @@ impl Path for TcpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let told = Known::read(text).map_err(|why| down(peer, why))?;
+        let told = Known::read(text).map_err(|why| down(peer, why.to_string()))?;
         if !self.net.peers.learn(peer, told) {
             return Err(down(peer, "there is no such rank"));
         }

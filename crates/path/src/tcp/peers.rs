@@ -21,6 +21,7 @@ use crate::address::Known;
 use crate::contract::{Body, Down, Inbound, Sent};
 use crate::peer_set::PeerSet;
 use kw_base::Peer;
+use kw_proto::p2p::prices::Network;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
 use std::io;
@@ -117,7 +118,7 @@ impl Peers {
         }
     }
 
-    /// The same.
+    /// The link to a peer, to change.
     #[inline]
     pub fn link_mut(&mut self, peer: Peer) -> Option<&mut Link> {
         match self.slots.get_mut(peer.idx()) {
@@ -181,6 +182,11 @@ impl Peers {
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// What is known of the way to a peer: nothing before there is a connection.
+    pub fn network(&self, peer: Peer) -> Network {
+        self.link(peer).map_or(Network::default(), Link::network)
     }
 
     /// Sends a frame over the connection of a peer; `None`: there is none.
@@ -330,7 +336,11 @@ impl Peers {
                     Slot::Up(link) => {
                         let (unacked, sock) = link.unacked();
                         unacked.reap_acks(sock, tuning, |cookie| inbound.on_sent(peer, cookie));
-                        unacked.awaits_ack()
+                        let owes = unacked.awaits_ack();
+                        if link.learn_network() {
+                            inbound.on_repriced(peer);
+                        }
+                        owes
                     }
                     _ => false,
                 });

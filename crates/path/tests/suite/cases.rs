@@ -280,12 +280,19 @@ pub fn get_moves_memory_or_refuses<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     let there = filled(&bytes(1, 300_000));
     let here = Buf::alloc(300_100);
-    let caps = w.paths[1].caps(Peer(0));
+    let lines = w.paths[1].lines(Peer(0), &kw_base::Calibration::START);
     let address = there.addr().bits() as u64;
     match w.paths[1].get(Peer(0), address, &here, 100, 300_000) {
         Ok(()) => assert_eq!(there_and_here(&here, 100, 300_000), bytes(1, 300_000)),
-        Err(Refused::Unsupported) => assert!(caps.get.is_none()),
-        Err(Refused::Denied(_)) => assert!(w.paths[1].caps(Peer(0)).get.is_none()),
+        Err(Refused::Unsupported) => assert!(lines.get.is_none()),
+        Err(Refused::Denied(_)) => {
+            assert!(
+                w.paths[1]
+                    .lines(Peer(0), &kw_base::Calibration::START)
+                    .get
+                    .is_none()
+            )
+        }
     }
 }
 

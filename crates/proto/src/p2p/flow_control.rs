@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 /// and the allocator's share (`bench/flow_control`: 275 MB for a million of 8 bytes).
 const ENTRY: u64 = 272;
 /// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by [`weight`]): bytes.
-const WINDOW: u64 = 256 << 10;
+pub(super) const WINDOW: u64 = 256 << 10;
 
 /// What a message of `len` bytes costs the receiver if it comes early.
 #[inline]

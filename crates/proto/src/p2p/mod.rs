@@ -25,6 +25,7 @@ mod flow_control;
 mod machine;
 mod outbox;
 mod peers;
+pub mod prices;
 mod rendezvous;
 mod requests;
 pub mod table;

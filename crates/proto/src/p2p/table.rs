@@ -11,22 +11,13 @@
 //!
 //! No threshold is written here: the crossing points follow from the lines, are found once for each peer and again
 //! when its path names a line anew; [`Choice`] keeps them. A knob may set the largest eager message instead.
+//!
+//! A message is eager while that is cheaper than both rendezvous and get, or costs at most [`WORTH`] of its own time more:
+//! where the network is slow and the copy is not, a sender should not wait for its receiver. Memory bounds it as well
+//! ([`Room`]), because a message that is sent eagerly may come before its receive.
 
-/// `t0 + tb n` nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Line {
-    /// Nanoseconds for nothing.
-    pub t0: f64,
-    /// Nanoseconds a byte.
-    pub tb: f64,
-}
-
-impl Line {
-    /// Nanoseconds for `n` bytes.
-    pub fn at(&self, n: u64) -> f64 {
-        self.t0 + self.tb * n as f64
-    }
-}
+use super::flow_control::WINDOW;
+pub use kw_base::calibration::Line;
 
 /// The lines of one kind of path.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,8 +36,37 @@ pub struct Lines {
 /// seeds 001, section 4.4.1 measures both kinds apart).
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
-/// Largest message that may be sent eagerly whatever the lines say: bounds what one unexpected message costs in memory.
-pub const EAGER_CAP: u64 = 512 << 10;
+/// A handshake that wins less than this share of the message's time is not worth that the sender waits for it.
+pub const WORTH: f64 = 1.0 / 64.0;
+
+/// Largest message that may be sent eagerly where nothing bounds what a rank keeps (`KW_UNEXPECTED=0`), bytes.
+const EAGER_UNBOUNDED: u64 = 512 << 10;
+/// Largest one where something does, bytes: what others to the same peer wait for behind it, 16 ms at 1 Gb/s.
+const EAGER_MOST: u64 = 2 << 20;
+
+/// What early messages may take of a rank's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// What a rank keeps before it tells senders to hold, bytes; zero: whatever comes (`KW_UNEXPECTED`).
+    pub mark: u64,
+    /// Ranks that may send to it.
+    pub peers: u32,
+}
+
+impl Room {
+    /// Largest message that any peer may send eagerly, bytes. When each peer has one under way while it is told to hold, the
+    /// rank keeps at most a quarter more than its mark; but each may send as much as waits in a path's queue in any case
+    /// (256 KB, see [flow control](super)).
+    pub fn eager_most(&self) -> u64 {
+        match self.mark {
+            0 => EAGER_UNBOUNDED,
+            mark => {
+                let share = mark / 4 / u64::from(self.peers.max(1));
+                share.max(WINDOW.min(mark)).min(EAGER_MOST)
+            }
+        }
+    }
+}
 
 /// The protocols' crossing points for one peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,8 +99,9 @@ impl Choice {
     }
 
     /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be announced.
-    pub fn from_lines(lines: &Lines, eager_max: Option<u64>, write: bool) -> Choice {
-        let eager = |n: u64| lines.stream.at(n) + UNEXPECTED_SHARE * lines.copy.at(n);
+    pub fn from_lines(lines: &Lines, room: Room, eager_max: Option<u64>, write: bool) -> Choice {
+        let keeping = |n: u64| UNEXPECTED_SHARE * lines.copy.at(n);
+        let eager = |n: u64| lines.stream.at(n) + keeping(n);
         let rendezvous = |n: u64| 2.0 * lines.control.at(0) + lines.stream.at(n);
         let get = |n: u64| {
             lines
@@ -88,9 +109,11 @@ impl Choice {
                 .map_or(f64::INFINITY, |g| 2.0 * lines.control.at(0) + g.at(n))
         };
         let eager_max = eager_max.unwrap_or_else(|| {
-            crossing(|n| n > EAGER_CAP || eager(n) > rendezvous(n).min(get(n)))
-                .saturating_sub(1)
-                .min(EAGER_CAP)
+            let most = room.eager_most();
+            let dear = |n: u64| {
+                eager(n) > rendezvous(n).min(get(n)) && keeping(n) > WORTH * lines.stream.at(n)
+            };
+            crossing(dear).saturating_sub(1).min(most)
         });
         let get_min = match lines.get {
             Some(_) => crossing(|n| get(n) < rendezvous(n)).max(eager_max + 1),
@@ -111,6 +134,39 @@ impl Choice {
     }
 }
 
+/// What bounds eager messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// `KW_EAGER_SHM`, `KW_EAGER_TCP` or `KW_EAGER_UDP`.
+    Knob,
+    /// Memory for early messages.
+    Room,
+    /// The lines: for longer ones the copy of those that come early costs more than a handshake.
+    Lines,
+}
+
+impl Reason {
+    /// One sentence without its end.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Reason::Knob => "set by KW_EAGER_*",
+            Reason::Room => "the memory that KW_UNEXPECTED leaves each peer",
+            Reason::Lines => "copying a longer one that comes early costs more than a handshake",
+        }
+    }
+}
+
+impl Choice {
+    /// What bounds its eager messages, where it was made of this room and this knob.
+    pub fn reason(&self, room: Room, eager_max: Option<u64>) -> Reason {
+        match eager_max {
+            Some(_) => Reason::Knob,
+            None if self.eager_max >= room.eager_most() => Reason::Room,
+            None => Reason::Lines,
+        }
+    }
+}
+
 /// The smallest power-of-two-ish size (steps of an eighth) for which `past` holds; `u64::MAX / 2` when none does.
 fn crossing(past: impl Fn(u64) -> bool) -> u64 {
     for shift in 6..40 {
@@ -127,24 +183,28 @@ fn crossing(past: impl Fn(u64) -> bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const fn line(t0: f64, tb: f64) -> Line {
         Line { t0, tb }
     }
 
-    #[test]
-    fn a_slow_control_frame_makes_larger_messages_eager() {
-        let at = |control| {
-            let lines = Lines {
-                stream: line(1000.0, 0.3),
-                copy: line(50.0, 0.05),
-                control: line(control, 0.0),
-                get: None,
-            };
-            Choice::from_lines(&lines, None, true).eager_max
-        };
-        assert!(at(100.0) < at(1000.0));
-        assert!(at(5000.0) <= EAGER_CAP);
+    const ROOM: Room = Room {
+        mark: 32 << 20,
+        peers: 4,
+    };
+
+    fn network(control: f64, byte: f64, copy: f64) -> Lines {
+        Lines {
+            stream: line(4200.0, byte),
+            copy: line(60.0, copy),
+            control: line(control, 0.0),
+            get: None,
+        }
+    }
+
+    fn eager(lines: &Lines, room: Room) -> u64 {
+        Choice::from_lines(lines, room, None, true).eager_max
     }
 
     #[test]
@@ -155,8 +215,69 @@ mod tests {
             control: line(150.0, 0.0),
             get: Some(line(300.0, 0.08)),
         };
-        let c = Choice::from_lines(&lines, Some(1000), true);
+        let c = Choice::from_lines(&lines, ROOM, Some(1000), true);
         assert_eq!(c.eager_max, 1000);
         assert!(c.get_min > 1000);
+        let beyond = Choice::from_lines(&lines, ROOM, Some(1 << 30), true);
+        assert_eq!(beyond.eager_max, 1 << 30, "a knob goes before the room");
+    }
+
+    #[test]
+    fn where_the_copy_is_cheap_beside_the_wire_only_memory_bounds_eager_messages() {
+        let gigabit = network(50_000.0, 8.0, 0.06);
+        assert_eq!(eager(&gigabit, ROOM), ROOM.eager_most());
+        assert_eq!(ROOM.eager_most(), 2 << 20);
+        let loopback = network(4_200.0, 0.12, 0.06);
+        assert!(eager(&loopback, ROOM) < ROOM.eager_most());
+    }
+
+    #[test]
+    fn early_messages_of_all_peers_pass_the_mark_by_a_quarter_or_by_what_waits_in_queues() {
+        for peers in [0, 1, 3, 16, 128, 10_000] {
+            for mark in [1, 4 << 10, 1 << 20, 32 << 20, 1 << 40] {
+                let most = Room { mark, peers }.eager_most();
+                let all = most * u64::from(peers);
+                let queues = WINDOW.min(mark) * u64::from(peers);
+                assert!(
+                    all <= (mark / 4).max(queues),
+                    "{peers} peers, mark {mark}: {most}"
+                );
+                assert!(most <= EAGER_MOST && most > 0);
+            }
+        }
+        let unbounded = Room { mark: 0, peers: 9 };
+        assert_eq!(unbounded.eager_most(), EAGER_UNBOUNDED);
+    }
+
+    proptest! {
+        #[test]
+        fn eager_messages_grow_with_the_handshake_and_shrink_with_the_copy(
+            control in 10.0..1e6f64, byte in 0.005..100.0f64, copy in 0.001..10.0f64,
+            more in 1.0..50.0f64, mark in 1u64..1 << 32, peers in 1u32..1000, fetch in proptest::option::of(100.0..1e5f64),
+        ) {
+            let room = Room { mark, peers };
+            let with = |control, byte, copy| Lines {
+                get: fetch.map(|t0| line(t0, 0.07)),
+                ..network(control, byte, copy)
+            };
+            let now = eager(&with(control, byte, copy), room);
+            prop_assert!(now <= room.eager_most());
+            prop_assert!(eager(&with(control * more, byte, copy), room) >= now);
+            prop_assert!(eager(&with(control, byte, copy * more), room) <= now);
+            let wider = Room { mark: mark * 2, peers };
+            prop_assert!(eager(&with(control, byte, copy), wider) >= now);
+            let crowd = Room { mark, peers: peers * 2 };
+            prop_assert!(eager(&with(control, byte, copy), crowd) <= now);
+            let c = Choice::from_lines(&with(control, byte, copy), room, None, true);
+            prop_assert!(c.get_min > c.eager_max && c.announce_min > c.eager_max);
+        }
+
+        #[test]
+        fn on_a_slower_wire_no_message_ceases_to_be_eager(
+            control in 10.0..1e6f64, byte in 0.005..100.0f64, copy in 0.001..10.0f64, more in 1.0..50.0f64,
+        ) {
+            let now = eager(&network(control, byte, copy), ROOM);
+            prop_assert!(eager(&network(control, byte * more, copy), ROOM) >= now);
+        }
     }
 }

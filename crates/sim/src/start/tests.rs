@@ -70,6 +70,7 @@ fn word(told: Option<Vec<u32>>) -> Word {
         told,
         named: false,
         here: false,
+        calibration: Default::default(),
     }
 }
 
@@ -188,9 +189,11 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
         "",
         "ok",
         "ok - map",
-        "ok - map 0:9",
-        "ok 77 map 0:3",
-        "ok - x 0:3",
+        "ok - map 0:3",
+        "ok - map 0:9 -",
+        "ok 77 map 0:3 -",
+        "ok - x 0:3 -",
+        "ok - map 0:3 1.2",
     ] {
         let mut agree = Agree::new((1, 3), &on("a"), None, None);
         for _ in 0..4 {

@@ -184,6 +184,7 @@ impl World {
             told: told.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
             named: false,
             here: s.hosts() == 1,
+            calibration: Default::default(),
         });
         let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
         let agree = Agree::new((rank, s.ranks), &record, word, memory);

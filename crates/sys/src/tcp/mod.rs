@@ -107,6 +107,15 @@ fn leave_unpaced(fd: &OwnedFd) {
     let _ = sockopt::set_tcp_congestion(fd, "reno");
 }
 
+/// What the system has measured of the way to the other side of a connection (TCP_INFO).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measured {
+    /// The shortest time until something was acknowledged.
+    pub round_trip: Duration,
+    /// Bytes a second that were acknowledged last, where the network and not the sender was what limited them.
+    pub rate: Option<u64>,
+}
+
 impl Sock {
     /// Listens on an address; port zero lets the system choose. A port that is named may have
     /// connections of an earlier job that the kernel still remembers, but no other listener.
@@ -288,6 +297,36 @@ impl Sock {
         let again = info.tcpi_retransmits >= 2;
         let silent = if again { info.tcpi_last_ack_recv } else { 0 };
         Some(Duration::from_millis(silent.into()))
+    }
+
+    /// What the system has measured of the way to the other side.
+    pub fn measured(&self) -> Option<Measured> {
+        // As `struct tcp_info` of <linux/tcp.h>, of which libc declares only the beginning.
+        const LIMITED: usize = 7;
+        const SMOOTHED: usize = 68;
+        const LEAST: usize = 148;
+        const RATE: usize = 160;
+        let mut info = [0u8; 168];
+        let mut len = info.len() as libc::socklen_t;
+        let (fd, level) = (self.fd.as_raw_fd(), libc::IPPROTO_TCP);
+        // SAFETY: the pointer and length are those of `info`; the kernel writes no more than that.
+        let done = unsafe {
+            let info = info.as_mut_ptr().cast();
+            libc::getsockopt(fd, level, libc::TCP_INFO, info, &raw mut len)
+        };
+        if done != 0 {
+            return None;
+        }
+        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| info[at + i]));
+        // An older kernel writes less, and leaves zeros.
+        let round_trip = [word(LEAST), word(SMOOTHED)];
+        let round_trip = round_trip.into_iter().find(|t| *t != 0)?;
+        let rate: [u8; 8] = std::array::from_fn(|i| info[RATE + i]);
+        let rate = u64::from_ne_bytes(rate);
+        Some(Measured {
+            round_trip: Duration::from_micros(round_trip.into()),
+            rate: (rate != 0 && info[LIMITED] & 1 == 0).then_some(rate),
+        })
     }
 
     fn set_int(&self, level: libc::c_int, name: libc::c_int, value: u32) -> io::Result<()> {

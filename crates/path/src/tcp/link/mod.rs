@@ -9,6 +9,7 @@ use super::stripe::Stripes;
 use super::unacked::Unacked;
 use crate::contract::Inbound;
 use kw_base::Peer;
+use kw_proto::p2p::prices::Network;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::Sock;
 use std::io;
@@ -16,9 +17,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 mod coalesce;
+mod network;
 mod sending;
 
 use coalesce::Coalescer;
+use network::NetworkMeter;
 
 /// What the poller tells of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +47,8 @@ pub struct Link {
     /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may
     /// hold what it likes.
     near: bool,
+    /// What the system has measured of the way, where it leaves the machine.
+    network: NetworkMeter,
     /// What the poller watches.
     watch: Watch,
     /// When it was used last, in uses of all connections.
@@ -68,18 +73,33 @@ impl Link {
             tuning.segment
         };
         stream.open(segment, tuning);
-        Link {
+        let mut link = Link {
             way: sock.here().ok().zip(sock.there().ok()),
             sock,
             stream,
             coalescer: Coalescer::default(),
             outgoing: BulkDetector::default(),
+            network: NetworkMeter::new(near),
             near,
             watch: Watch::Nothing,
             used: 0,
             parting: false,
             silent: false,
-        }
+        };
+        link.learn_network();
+        link
+    }
+
+    /// What is known of the way.
+    pub fn network(&self) -> Network {
+        self.network.known()
+    }
+
+    /// Asks the system what it has measured, when that is due. Whether something new is known.
+    #[inline]
+    pub fn learn_network(&mut self) -> bool {
+        let sent = self.stream.unacked().sent();
+        self.network.is_due(sent) && self.network.learn(sent, self.sock.measured())
     }
 
     /// The link that it carries.
@@ -88,7 +108,7 @@ impl Link {
         &self.stream
     }
 
-    /// The same.
+    /// The link that it carries, to change.
     #[inline]
     pub fn stream_mut(&mut self) -> &mut Stream {
         &mut self.stream

@@ -1,0 +1,119 @@
+//! What a job that starts here would choose for its messages, and why: `kwinfo --choices`. The same functions choose in a
+//! rank; there `KW_LOG=debug` says for each peer what was chosen with the round trip and the rate of its connection.
+
+use crate::listing::Listing;
+use kw_base::Calibration;
+use kw_base::knobs::{Id, Knobs};
+use kw_proto::p2p::prices::{self, Network};
+use kw_proto::p2p::table::{Choice, Lines, Room};
+
+/// Sizes of jobs that are shown.
+const RANKS: [u32; 3] = [2, 16, 128];
+/// Networks that are shown: their names, microseconds of a round trip, and gigabits a second.
+const NETWORKS: [(&str, f64, f64); 3] = [
+    ("tcp, 1 Gb/s, 100 us", 100.0, 1.0),
+    ("tcp, 10 Gb/s, 40 us", 40.0, 10.0),
+    ("tcp, 100 Gb/s, 15 us", 15.0, 100.0),
+];
+
+/// A path, what it costs, and the knob that sets its largest eager message.
+struct Shown {
+    path: &'static str,
+    lines: Lines,
+    knob: Id,
+}
+
+fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
+    let row = |path, lines, knob| Shown { path, lines, knob };
+    let near = Network::default();
+    let mut all = vec![
+        row(
+            "shm",
+            prices::shared_memory(c, knobs.flag(Id::SingleCopy)),
+            Id::EagerShm,
+        ),
+        row("tcp within a host", prices::tcp(c, &near), Id::EagerTcp),
+        row("udp", prices::udp(c, &near), Id::EagerUdp),
+    ];
+    let networks = NETWORKS.into_iter().map(|(path, micros, gigabits)| {
+        let network = Network {
+            round_trip: micros * 1e3,
+            byte: 8.0 / gigabits,
+        };
+        row(path, prices::tcp(c, &network), Id::EagerTcp)
+    });
+    all.extend(networks);
+    all
+}
+
+/// The choices for messages, by these figures and knobs.
+pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
+    let mark = knobs.number(Id::Unexpected).unwrap_or(0);
+    let row = |s: Shown| {
+        let of = |ranks: u32| {
+            let room = Room {
+                mark,
+                peers: ranks - 1,
+            };
+            let knob = knobs.number(s.knob);
+            let choice = Choice::from_lines(&s.lines, room, knob, knobs.flag(Id::Write));
+            (choice, choice.reason(room, knob))
+        };
+        let all = RANKS.map(of);
+        let eager = all.map(|(choice, _)| bytes(choice.eager_max)).join(" / ");
+        let fetched = match all[0].0.get_min {
+            n if n > 1 << 40 => "-".into(),
+            n => bytes(n),
+        };
+        let mut why: Vec<&str> = all.iter().map(|(_, why)| why.sentence()).collect();
+        why.dedup();
+        let why = why.join("; with more ranks: ");
+        vec![s.path.into(), eager, fetched, why]
+    };
+    Listing {
+        head: vec![
+            "Path",
+            "Eager up to (2 / 16 / 128 ranks)",
+            "Fetched from",
+            "Why",
+        ],
+        rows: shown(c, knobs).into_iter().map(row).collect(),
+    }
+}
+
+fn bytes(n: u64) -> String {
+    match n {
+        0..10_240 => format!("{n}"),
+        10_240..10_485_760 => format!("{}K", n >> 10),
+        _ => format!("{}M", n >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eager(knobs: &Knobs) -> Vec<String> {
+        let list = messages(&Calibration::START, knobs);
+        list.rows.iter().map(|row| row[1].clone()).collect()
+    }
+
+    #[test]
+    fn a_knob_is_shown_as_the_reason() {
+        let mut knobs = Knobs::defaults();
+        let before = eager(&knobs);
+        knobs.set(Id::EagerTcp, "8M").unwrap();
+        let after = eager(&knobs);
+        assert_eq!(before[0], after[0], "shared memory has a knob of its own");
+        assert_eq!(after[1], "8192K / 8192K / 8192K");
+        let list = messages(&Calibration::START, &knobs);
+        assert!(list.rows[1][3].contains("KW_EAGER"), "{:?}", list.rows[1]);
+    }
+
+    #[test]
+    fn a_slow_network_is_bounded_by_memory_alone() {
+        let list = messages(&Calibration::START, &Knobs::defaults());
+        let slow = list.rows.iter().find(|row| row[0].contains("1 Gb/s"));
+        assert!(slow.is_some_and(|row| row[3].contains("KW_UNEXPECTED")));
+    }
+}

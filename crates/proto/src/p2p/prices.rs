@@ -1,0 +1,118 @@
+//! What each kind of path costs, by the figures that were measured of the host: the one place where a figure becomes a line.
+//!
+//! | part of a line | from |
+//! | --- | --- |
+//! | a frame between two ranks of a host | a cache line between their processors |
+//! | a byte through shared memory | what a shared area moves |
+//! | a byte fetched | process_vm_readv |
+//! | copying an early message once more | a copy within the caches for shared memory, memory for it besides for what networks carry |
+//! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
+//! | a byte over a network | the rate that the system saw |
+//!
+//! What a path's own code adds is a constant here: it was measured on the machine of `docs/measurements/2026-11-21-shm-path.md`,
+//! and is the smaller part wherever the rest is not.
+
+use super::table::{Line, Lines};
+use kw_base::Calibration;
+use kw_base::calibration::Figure;
+
+/// What the ring adds to a frame beside the cache line that moves, nanoseconds.
+const RING: f64 = 25.0;
+/// The same of a frame that carries payload.
+const RING_PAYLOAD: f64 = 45.0;
+/// What an early message costs beside its copy: its entries in tables and queues, nanoseconds.
+const KEEP: f64 = 60.0;
+/// A frame over TCP: system calls of both sides, and the loopback interface. Nanoseconds.
+const TCP_FRAME: f64 = 4_200.0;
+/// A byte over TCP within a host: two copies by the kernel. Nanoseconds.
+const TCP_BYTE: f64 = 0.12;
+/// The same over UDP.
+const UDP_FRAME: f64 = 4_500.0;
+/// The same over UDP, without payload.
+const UDP_CONTROL: f64 = 4_400.0;
+/// The same over UDP.
+const UDP_BYTE: f64 = 0.30;
+/// A frame to oneself, and a byte of it, nanoseconds.
+const OWN: Line = Line { t0: 40.0, tb: 0.03 };
+
+/// What is known of the network to a peer.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Network {
+    /// Nanoseconds until the other host has answered; zero within a host.
+    pub round_trip: f64,
+    /// Nanoseconds a byte; zero as long as nobody knows.
+    pub byte: f64,
+}
+
+const fn line(t0: f64, tb: f64) -> Line {
+    Line { t0, tb }
+}
+
+/// To oneself.
+pub fn own() -> Lines {
+    Lines {
+        stream: OWN,
+        copy: OWN,
+        control: line(OWN.t0, 0.0),
+        get: None,
+    }
+}
+
+/// Between two ranks that share memory; `direct`: one may read the other's.
+pub fn shared_memory(c: &Calibration, direct: bool) -> Lines {
+    let frame = c.line_between();
+    Lines {
+        stream: line(frame + RING_PAYLOAD, c.stream_between()),
+        copy: line(KEEP, c.get_or_start(Figure::CopyNear)),
+        control: line(frame + RING, 0.0),
+        get: c.fetch().filter(|_| direct),
+    }
+}
+
+/// Over TCP.
+pub fn tcp(c: &Calibration, network: &Network) -> Lines {
+    over(c, network, [TCP_FRAME, TCP_FRAME, TCP_BYTE])
+}
+
+/// Over UDP.
+pub fn udp(c: &Calibration, network: &Network) -> Lines {
+    over(c, network, [UDP_FRAME, UDP_CONTROL, UDP_BYTE])
+}
+
+fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) -> Lines {
+    let way = network.round_trip.max(0.0) / 2.0;
+    Lines {
+        // The way itself is the same for every protocol: it counts where somebody waits for an answer.
+        stream: line(frame, byte.max(network.byte)),
+        copy: line(KEEP, c.get_or_start(Figure::Keep)),
+        control: line(control + way, 0.0),
+        get: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starting_values_are_those_of_the_machine_that_was_measured() {
+        let lines = shared_memory(&Calibration::START, true);
+        assert_eq!((lines.stream.t0, lines.control.t0), (90.0, 70.0));
+        assert!((lines.stream.tb - 0.022).abs() < 1e-6);
+        let get = lines.get.unwrap();
+        assert!((get.t0 - 1300.0).abs() < 1e-6 && (get.tb - 0.068).abs() < 1e-6);
+        assert!(shared_memory(&Calibration::START, false).get.is_none());
+    }
+
+    #[test]
+    fn a_network_adds_half_of_its_round_trip() {
+        let far = Network {
+            round_trip: 100_000.0,
+            byte: 8.0,
+        };
+        let at = |n: &Network| tcp(&Calibration::START, n);
+        let (near, far) = (at(&Network::default()), at(&far));
+        assert_eq!(far.control.t0 - near.control.t0, 50_000.0);
+        assert_eq!((near.stream.tb, far.stream.tb), (TCP_BYTE, 8.0));
+    }
+}

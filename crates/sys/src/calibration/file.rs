@@ -1,0 +1,193 @@
+//! The file of a host's figures: where it is, reading it, replacing it.
+
+use kw_base::Calibration;
+use kw_base::calibration::Subject;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A file of figures is shorter, bytes.
+const LONGEST: u64 = 4096;
+
+/// Why the file cannot be used: one sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn refused(what: &str, path: &Path, why: impl fmt::Display) -> Refusal {
+    Refusal(format!("cannot {what} {}: {why}", path.display()))
+}
+
+/// Where the file of this host is, whether or not it is there.
+pub fn path() -> Result<PathBuf, Refusal> {
+    if crate::environment::is_untrusted() {
+        let why =
+            "a program that runs with more rights than whoever started it uses no file of his";
+        return Err(Refusal(why.into()));
+    }
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let home = || variable("HOME").map(|home| home.join(".cache"));
+    let cache = variable("XDG_CACHE_HOME").filter(|p| p.is_absolute());
+    let cache = cache.or_else(home).filter(|p| p.is_absolute());
+    let why = "neither XDG_CACHE_HOME nor HOME names a directory";
+    let cache = cache.ok_or_else(|| Refusal(why.into()))?;
+    let plain = |c: char| {
+        if c.is_alphanumeric() || "-._".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let host: String = crate::host::name().chars().map(plain).collect();
+    Ok(cache.join(format!("kittiwake/calibration-{host}")))
+}
+
+/// Reads a file that was measured of this subject.
+pub fn load(path: &Path, subject: &Subject) -> Result<Calibration, Refusal> {
+    let text = read(path).map_err(|e| refused("read", path, e))?;
+    Calibration::parse(&text, subject).map_err(|why| refused("believe", path, why))
+}
+
+/// A pipe that somebody put there holds nobody up.
+fn read(path: &Path) -> io::Result<String> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = file.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Replaces the file as a whole, or leaves it as it is.
+pub fn store(path: &Path, text: &str) -> Result<(), Refusal> {
+    let failed = |e: io::Error| refused("write", path, e);
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(refused("write", path, "it has no directory"));
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    // Processes that measure at once, on whatever host, have each its own.
+    let own = format!(".{}.{:x}", name.to_string_lossy(), crate::clock::now().0);
+    let own = directory.join(format!("{own}.{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o644).open(&own);
+    let written = made.and_then(|file| fill(file, text, &own, path));
+    written.map_err(|e| {
+        let _ = fs::remove_file(&own);
+        failed(e)
+    })
+}
+
+fn fill(mut file: File, text: &str, own: &Path, path: &Path) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    drop(file);
+    fs::rename(own, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject() -> Subject {
+        Subject {
+            build: "1".into(),
+            host: "h".into(),
+            processors: "2".into(),
+        }
+    }
+
+    /// A directory that is gone afterwards.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            let name = format!("kw-calibration-{name}-{}", std::process::id());
+            Place(std::env::temp_dir().join(name))
+        }
+
+        fn file(&self) -> PathBuf {
+            self.0.join("kittiwake/calibration-h")
+        }
+
+        fn names(&self) -> Vec<String> {
+            let all = fs::read_dir(self.0.join("kittiwake")).unwrap().flatten();
+            all.map(|e| e.file_name().to_string_lossy().into())
+                .collect()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn some() -> Calibration {
+        Calibration::measured(|f| 200_000 + f as u64)
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
+        let place = Place::new("replaced");
+        let path = place.file();
+        assert!(load(&path, &subject()).is_err());
+        store(&path, "torn").unwrap();
+        let why = load(&path, &subject()).unwrap_err().to_string();
+        assert!(
+            why.starts_with("cannot believe") && why.contains("calibration-h"),
+            "{why}"
+        );
+        store(&path, &some().text(&subject())).unwrap();
+        assert_eq!(load(&path, &subject()), Ok(some()));
+        assert_eq!(place.names(), ["calibration-h"]);
+    }
+
+    #[test]
+    fn who_measure_at_once_all_leave_a_whole_file() {
+        let place = Place::new("at-once");
+        let write = |_| {
+            let path = place.file();
+            kw_base::sync::thread::spawn(move || {
+                for _ in 0..50 {
+                    store(&path, &some().text(&subject())).unwrap();
+                    assert_eq!(load(&path, &subject()), Ok(some()));
+                }
+            })
+        };
+        let writers: Vec<_> = (0..4).map(write).collect();
+        writers.into_iter().for_each(|w| w.join().unwrap());
+        assert_eq!(place.names(), ["calibration-h"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_and_leaves_nothing() {
+        let place = Place::new("unwritable");
+        fs::create_dir_all(&place.0).unwrap();
+        fs::write(
+            place.0.join("kittiwake"),
+            "a file where the directory should be",
+        )
+        .unwrap();
+        let why = store(&place.file(), "text").unwrap_err().to_string();
+        assert!(why.starts_with("cannot write"), "{why}");
+        let there: Vec<_> = fs::read_dir(&place.0).unwrap().flatten().collect();
+        assert_eq!(there.len(), 1);
+        // A directory in its place stays, and what was to replace it goes.
+        let other = Place::new("directory");
+        fs::create_dir_all(other.file()).unwrap();
+        assert!(store(&other.file(), "text").is_err());
+        assert_eq!(other.names(), ["calibration-h"]);
+        assert!(load(&other.file(), &subject()).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! Measuring a host: copies, and what passes between two of its processors at each distance that there is.
+//!
+//! Each figure has a share of the time, is measured in short batches, and is the best of them (of sleeps the lower quartile):
+//! what disturbs a batch makes it longer. Where other programs had the processors all that time, a figure is absurd, and its
+//! starting value holds.
+
+use crate::buf::Buf;
+use crate::region::Region;
+use crate::{clock, cpus, futex, nontemporal, process_vm, threads, topology};
+use kw_base::calibration::{Calibration, Figure};
+use kw_base::sync::Arc;
+use kw_base::sync::atomic::{AtomicU32, Ordering};
+use kw_base::sync::thread;
+use std::time::Duration;
+
+/// Time that a figure may take; all of them stay below 200 ms.
+const SHARE: Duration = Duration::from_millis(8);
+/// Stack of the other thread, bytes.
+const STACK: usize = 256 << 10;
+/// Bytes of a copy within the caches of a core.
+const NEAR: usize = 64 << 10;
+/// Bytes of the memory that long messages are copied to: more than the caches of most cores.
+const FAR: usize = 16 << 20;
+/// Bytes of one of these messages.
+const FAR_STEP: u64 = 1 << 20;
+/// Bytes of the area that two processors share, and of a slot of it: as in the path over shared memory.
+const AREA: usize = 2 << 20;
+/// See above.
+const SLOT: u64 = 16 << 10;
+/// Slots that may be filled and not drained.
+const AHEAD: u32 = 8;
+/// Rounds of a batch.
+const ROUNDS: u32 = 50;
+/// Looks at a word before others may run.
+const LOOKS: u32 = 20_000;
+
+/// What passes between two processors: picoseconds, and picoseconds for 1024 bytes.
+#[derive(Clone, Copy, Default)]
+struct Between {
+    line: u64,
+    stream: u64,
+}
+
+/// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two processors.
+pub fn measure() -> Calibration {
+    let apart = threads::spawn("kw-calibrate", STACK, measure_here);
+    let figures = apart.ok().and_then(|thread| thread.join().ok());
+    figures.unwrap_or(Calibration::START)
+}
+
+/// On a thread whose processor may be chosen.
+fn measure_here() -> Calibration {
+    let pairs = pairs();
+    let first = pairs.iter().flatten().next().map(|(a, _)| *a);
+    if let Some(cpu) = first {
+        cpus::stay_on(cpu);
+    }
+    let (near, kept) = (copy_near(), keep());
+    let between = pairs.map(|pair| {
+        pair.and_then(|(_, other)| between(other))
+            .unwrap_or_default()
+    });
+    let wake = pairs
+        .iter()
+        .flatten()
+        .next_back()
+        .and_then(|(_, other)| wake(*other));
+    let (call, rate) = fetch().unwrap_or_default();
+    Calibration::measured(|figure| match figure {
+        Figure::CopyNear => near,
+        Figure::Keep => kept,
+        Figure::LineCore => between[0].line,
+        Figure::LinePackage => between[1].line,
+        Figure::LineHost => between[2].line,
+        Figure::StreamCore => between[0].stream,
+        Figure::StreamPackage => between[1].stream,
+        Figure::StreamHost => between[2].stream,
+        Figure::FetchCall => call,
+        Figure::FetchRate => rate,
+        Figure::Wake => wake.unwrap_or(0),
+    })
+}
+
+/// The first processor that this process may use, and another one on the same core, on the same package, on another one.
+fn pairs() -> [Option<(usize, usize)>; 3] {
+    let allowed = cpus::allowed();
+    let tree = topology::Tree::read();
+    let Some((&first, others)) = allowed.split_first() else {
+        return [None; 3];
+    };
+    let mut pairs = [None; 3];
+    let at = tree.place(first);
+    for &other in others {
+        let distance = match (at, tree.place(other)) {
+            (Some(a), Some(b)) if a == b => 0,
+            (Some((a, _)), Some((b, _))) if a != b => 2,
+            _ => 1,
+        };
+        pairs[distance].get_or_insert((first, other));
+    }
+    pairs
+}
+
+/// Picoseconds of the shortest batch; a batch says how many times it did what is measured.
+fn best(mut batch: impl FnMut() -> u64) -> u64 {
+    let end = clock::now() + SHARE;
+    let mut least = u64::MAX;
+    loop {
+        let begin = clock::now();
+        let times = batch();
+        let now = clock::now();
+        least = least.min((now.0 - begin.0) * 1000 / times.max(1));
+        if now >= end {
+            return least.max(1);
+        }
+    }
+}
+
+/// Picoseconds for 1024 bytes, of those for so many.
+fn per_kb(picos: u64, bytes: u64) -> u64 {
+    (picos * 1024 / bytes).max(1)
+}
+
+/// Memory that has been touched.
+fn touched(len: usize) -> Option<(Buf, Region)> {
+    let buf = Buf::try_alloc(len)?;
+    let region = buf.region()?;
+    let page = vec![1; 4096];
+    for at in (0..len as u64).step_by(page.len()) {
+        buf.write(at, &page);
+    }
+    Some((buf, region))
+}
+
+fn copy_near() -> u64 {
+    let (Some((_from, a)), Some((_to, b))) = (touched(NEAR), touched(NEAR)) else {
+        return 0;
+    };
+    let picos = best(|| {
+        for _ in 0..8 {
+            a.copy_to(b);
+        }
+        8
+    });
+    per_kb(picos, NEAR as u64)
+}
+
+/// Memory for messages is asked for and given back, and copied to a memory whose pieces are in no cache when their turn comes.
+fn keep() -> u64 {
+    let Some((_all, all)) = touched(FAR) else {
+        return 0;
+    };
+    let mut at = 0;
+    let picos = best(|| {
+        let kept = Buf::try_alloc(FAR_STEP as usize);
+        if let Some(kept) = kept.as_ref().and_then(Buf::region) {
+            kept.copy_to(all.part(at, FAR_STEP));
+        }
+        at = (at + FAR_STEP) % all.len();
+        1
+    });
+    per_kb(picos, FAR_STEP)
+}
+
+/// A word in a cache line of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Word(AtomicU32);
+
+impl Word {
+    fn get(&self) -> u32 {
+        // SYNC: what the other thread wrote before it set the word.
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn set(&self, value: u32) {
+        // SYNC: what this thread wrote before.
+        self.0.store(value, Ordering::Release);
+    }
+
+    /// Looks until the word is good.
+    fn until(&self, good: impl Fn(u32) -> bool) -> u32 {
+        let mut looks = 0u32;
+        loop {
+            let value = self.get();
+            if good(value) {
+                return value;
+            }
+            looks += 1;
+            if looks.is_multiple_of(LOOKS) {
+                thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// What two threads share.
+#[derive(Default)]
+struct Shared {
+    mine: Word,
+    theirs: Word,
+}
+
+/// The word that ends the other thread.
+const OVER: u32 = u32::MAX;
+
+/// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`: there is no such thread.
+fn beside<T>(
+    cpu: usize,
+    other: impl FnOnce(&Shared) + Send + 'static,
+    body: impl FnOnce(&Shared) -> T,
+) -> Option<T> {
+    let shared = Arc::new(Shared::default());
+    let theirs = shared.clone();
+    let thread = threads::spawn("kw-calibrate", STACK, move || {
+        cpus::stay_on(cpu);
+        other(&theirs);
+    });
+    let thread = thread.ok()?;
+    let result = body(&shared);
+    shared.mine.set(OVER);
+    futex::wake(&shared.mine.0);
+    thread.join().ok()?;
+    Some(result)
+}
+
+fn between(cpu: usize) -> Option<Between> {
+    Some(Between {
+        line: line(cpu)?,
+        stream: stream(cpu)?,
+    })
+}
+
+/// One way of a word that goes to another processor and back.
+fn line(cpu: usize) -> Option<u64> {
+    let answer = |shared: &Shared| {
+        let mut seen = 0;
+        while seen != OVER {
+            seen = shared.mine.until(|v| v != seen);
+            shared.theirs.set(seen);
+        }
+    };
+    beside(cpu, answer, |shared| {
+        let mut turn = 0;
+        best(|| {
+            for _ in 0..ROUNDS {
+                turn += 1;
+                shared.mine.set(turn);
+                shared.theirs.until(|v| v == turn);
+            }
+            2 * u64::from(ROUNDS)
+        })
+    })
+}
+
+/// What one processor copies into a shared area while another one copies it out.
+fn stream(cpu: usize) -> Option<u64> {
+    let area = touched(AREA)?;
+    let slots = AREA as u64 / SLOT;
+    let slot =
+        move |region: Region, number: u32| region.part(u64::from(number) % slots * SLOT, SLOT);
+    let whole = area.1;
+    let drain = move |shared: &Shared| {
+        let Some((_to, to)) = touched(NEAR * 8) else {
+            shared.theirs.set(OVER);
+            return;
+        };
+        let own = to.len() / SLOT;
+        for done in 0.. {
+            if shared.mine.until(|filled| filled > done) == OVER {
+                return;
+            }
+            nontemporal::fetch(
+                slot(whole, done),
+                to.part(u64::from(done) % own * SLOT, SLOT),
+            );
+            shared.theirs.set(done + 1);
+        }
+    };
+    let fill = |shared: &Shared| {
+        let (_from, from) = touched(NEAR * 8)?;
+        let own = from.len() / SLOT;
+        let mut filled = 0;
+        let picos = best(|| {
+            for _ in 0..32 {
+                shared
+                    .theirs
+                    .until(|done| filled < done.saturating_add(AHEAD));
+                from.part(u64::from(filled) % own * SLOT, SLOT)
+                    .copy_to(slot(whole, filled));
+                filled += 1;
+                shared.mine.set(filled);
+            }
+            shared.theirs.until(|done| done >= filled);
+            32
+        });
+        Some(per_kb(picos, SLOT))
+    };
+    beside(cpu, drain, fill)?
+}
+
+/// A call of process_vm_readv and what each kilobyte adds, where the system allows it.
+fn fetch() -> Option<(u64, u64)> {
+    const SHORT: u64 = 4 << 10;
+    const LONG: u64 = 256 << 10;
+    let ((_from, from), (to, _)) = (touched(LONG as usize)?, touched(LONG as usize)?);
+    let address = from.addr().bits() as u64;
+    let pid = process_vm::pid();
+    process_vm::fetch(pid, address, &to, 0, SHORT).ok()?;
+    let time = |len| {
+        best(|| {
+            // It was allowed a moment ago; where it is refused now, the figure is brought into its range.
+            let _ = process_vm::fetch(pid, address, &to, 0, len);
+            1
+        })
+    };
+    let (short, long) = (time(SHORT), time(LONG));
+    let rate = per_kb(long.saturating_sub(short), LONG - SHORT);
+    Some((short.saturating_sub(rate * (SHORT >> 10)).max(1), rate))
+}
+
+/// From a wake-up until a thread that slept on another processor runs.
+fn wake(cpu: usize) -> Option<u64> {
+    let sleep = |shared: &Shared| {
+        let mut seen = 0;
+        while seen != OVER {
+            shared.theirs.set(seen);
+            let word = &shared.mine;
+            while word.get() == seen {
+                futex::wait(&word.0, seen, None);
+            }
+            seen = word.get();
+        }
+    };
+    let times = beside(cpu, sleep, |shared| {
+        let end = clock::now() + SHARE;
+        let mut times = Vec::new();
+        while clock::now() < end && (times.len() as u32) < 100 {
+            let turn = times.len() as u32 + 1;
+            // Long enough for it to fall asleep.
+            let asleep = clock::now() + Duration::from_micros(50);
+            while clock::now() < asleep {
+                std::hint::spin_loop();
+            }
+            let begin = clock::now();
+            shared.mine.set(turn);
+            futex::wake(&shared.mine.0);
+            shared.theirs.until(|v| v == turn);
+            times.push((clock::now().0 - begin.0) * 1000);
+        }
+        times
+    });
+    let mut times = times?;
+    times.sort_unstable();
+    times.get(times.len() / 4).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measured_host_has_figures_that_are_believed() {
+        let figures = measure();
+        assert!(figures.is_measured());
+        assert_eq!(Calibration::from_word(&figures.word()), Some(figures));
+        assert!(figures.value(Figure::CopyNear) > 0 && figures.value(Figure::Keep) > 0);
+    }
+}

@@ -1,0 +1,57 @@
+//! The figures of this host: measuring them, and the file that keeps them.
+//!
+//! The file is the one thing of ours that has a name in a file system: `calibration-HOST` in `kittiwake/` in
+//! `$XDG_CACHE_HOME`, or in `~/.cache`. It is replaced as a whole by a rename, so readers see all of it or the one before;
+//! one that is torn, foreign, of another version or another machine is not believed. A program that runs with more rights
+//! than whoever started it neither reads nor writes it.
+
+mod file;
+mod measure;
+
+pub use file::{Refusal, path};
+pub use measure::measure;
+
+use kw_base::Calibration;
+use kw_base::calibration::Subject;
+use kw_base::knobs::{Id, Knobs};
+
+/// The figures that the knobs allow to be used: those of the host's file, or the starting values.
+pub fn known(knobs: &Knobs) -> Calibration {
+    if !knobs.flag(Id::Calibrate) {
+        return Calibration::START;
+    }
+    load().unwrap_or_else(|why| {
+        tracing::debug!("choices are priced with starting values: {why}");
+        Calibration::START
+    })
+}
+
+/// Reads the host's file.
+pub fn load() -> Result<Calibration, Refusal> {
+    file::load(&path()?, &subject())
+}
+
+/// Writes the host's file; says where it is.
+pub fn store(figures: &Calibration) -> Result<std::path::PathBuf, Refusal> {
+    let path = path()?;
+    file::store(&path, &figures.text(&subject()))?;
+    Ok(path)
+}
+
+/// For whom figures that are measured here hold.
+fn subject() -> Subject {
+    Subject {
+        build: format!("{} {}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH),
+        host: crate::host::name(),
+        processors: processors(),
+    }
+}
+
+/// How many processors the machine has, and of what kind.
+fn processors() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = |line: &&str| line.starts_with("model name") || line.starts_with("CPU part");
+    let kind = text.lines().find(named).and_then(|l| l.split_once(':'));
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    format!("{} {}", online.trim(), kind.map_or("", |(_, k)| k.trim()))
+}
