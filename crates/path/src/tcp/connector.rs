@@ -20,6 +20,7 @@ use kw_proto::p2p::prices::Network;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::Interest;
 use kw_sys::tcp::Sock;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Connections that are being given up at once.
@@ -32,8 +33,18 @@ const SOON: Duration = Duration::from_millis(2);
 pub struct Connector {
     acceptor: Acceptor,
     limit: ConnectionLimit,
-    /// Connections that this rank made, and what became of the other addresses.
-    made: Vec<(Peer, String)>,
+    made: Vec<Made>,
+}
+
+/// A connection that this rank made, the last one to its peer.
+#[derive(Debug)]
+pub struct Made {
+    /// To whom.
+    pub peer: Peer,
+    /// Our address and the peer's; it may have been closed since.
+    pub ends: (IpAddr, IpAddr),
+    /// What became of the peer's other addresses; empty when it has none.
+    pub others: String,
 }
 
 impl Connector {
@@ -51,8 +62,8 @@ impl Connector {
         &self.acceptor
     }
 
-    /// Connections that this rank made, and what became of the other addresses.
-    pub fn made(&self) -> &[(Peer, String)] {
+    /// Connections that this rank made.
+    pub fn made(&self) -> &[Made] {
         &self.made
     }
 
@@ -150,8 +161,11 @@ impl Connector {
             Dialled::Waiting => false,
             Dialled::Connected(sock, claim, others) => {
                 let stream = std::mem::take(&mut dialing.stream);
-                self.made.retain(|(p, _)| *p != peer);
-                self.made.push((peer, others));
+                self.made.retain(|m| m.peer != peer);
+                if let (Ok(here), Ok(there)) = (sock.here(), sock.there()) {
+                    let ends = (here.ip(), there.ip());
+                    self.made.push(Made { peer, ends, others });
+                }
                 self.connected(net, peer, (sock, stream, claim), inbound);
                 true
             }

@@ -249,19 +249,17 @@ impl TcpPath {
         self.net.striping.counts()
     }
 
-    /// Which addresses the connections use that this rank made and that are still there, and what
-    /// became of the others.
+    /// Which addresses the connections used that this rank made (a peer may have closed its own
+    /// since, because it has finished), and what became of the others.
     pub fn network(&self) -> Vec<String> {
-        let lines = self.connector.made().iter().filter_map(|(peer, others)| {
-            let (here, there) = self.net.peers.link(*peer)?.addresses()?;
+        let lines = self.connector.made().iter().map(|made| {
+            let (peer, (here, there)) = (made.peer, made.ends);
             let device = self.net.local.interface(here);
-            let others = match others.is_empty() {
+            let others = match made.others.is_empty() {
                 true => String::new(),
-                false => format!("; not {others}"),
+                false => format!("; not {}", made.others),
             };
-            Some(format!(
-                "tcp to rank {peer}: {here} ({device}) to {there}{others}"
-            ))
+            format!("tcp to rank {peer}: {here} ({device}) to {there}{others}")
         });
         let rails = self.net.striping.rails();
         lines.chain(rails.network(&self.net.local)).collect()

@@ -49,6 +49,34 @@ fn a_goodbye_is_clean_and_flushes_what_was_queued() {
     assert_eq!(la.down.len(), 1, "told once");
 }
 
+#[test]
+fn the_network_of_a_peer_that_has_finished_is_told() {
+    let [mut a, mut b] = pair();
+    let (mut la, mut lb) = (Log::default(), Log::default());
+    send(&mut a, 1, 5, &filled(&[1])).unwrap();
+    until("the message", || {
+        a.poll(now(), &mut la);
+        b.poll(now(), &mut lb);
+        !lb.came.is_empty()
+    });
+    b.close();
+    until("goodbye", || {
+        b.poll(now(), &mut lb);
+        a.poll(now(), &mut la);
+        !la.down.is_empty()
+    });
+    drop(b);
+    until("the end of the connection", || {
+        a.poll(now(), &mut la);
+        a.connections() == 0
+    });
+    let lines = a.network();
+    assert!(
+        matches!(&lines[..], [one] if one.contains("tcp to rank 1: 127.0.0.1")),
+        "{lines:?}"
+    );
+}
+
 /// Unused port of the loopback interface.
 fn closed_port() -> String {
     let l = TcpListener::bind("127.0.0.1:0").unwrap();
