@@ -88,6 +88,14 @@ fn own_path() -> Result<String, Verdict> {
     Ok(path.to_string_lossy().into_owned())
 }
 
+fn cannot_start(host: &str, command: &[String], why: &dyn std::fmt::Display) -> Verdict {
+    let command = command.join(" ");
+    Verdict::new(
+        1,
+        format!("host {host} cannot be reached: '{command}' cannot be started: {why}"),
+    )
+}
+
 impl Remote {
     /// Starts the command that reaches a host; on this machine that is the helper itself, with our
     /// own limit of open `files`.
@@ -104,19 +112,11 @@ impl Remote {
             true => vec![own_path()?, "--helper".to_string()],
             false => reaching(plan, name),
         };
-        let failed = |e: &dyn std::fmt::Display| {
-            let command = match shared_out {
-                true => &words,
-                false => &plan.reach.command,
-            };
-            Verdict::new(
-                1,
-                format!(
-                    "host {name} cannot be reached: '{}' cannot be started: {e}",
-                    command.join(" ")
-                ),
-            )
+        let command = match shared_out {
+            true => &words,
+            false => &plan.reach.command,
         };
+        let failed = |e: &dyn std::fmt::Display| cannot_start(name, command, e);
         let pipes = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(&e));
         let [(in_r, in_w), (out_r, out_w), (err_r, err_w)] = [pipes()?, pipes()?, pipes()?];
         for fd in [&in_w, &out_r, &err_r] {

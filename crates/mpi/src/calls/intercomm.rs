@@ -5,7 +5,7 @@ use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
-use crate::internal::{Bridge, Purpose};
+use crate::internal::{Bridge, Circle, Purpose};
 use crate::objects::errhandler::Kind;
 use crate::objects::group::Held;
 use crate::objects::{Comm, Group};
@@ -38,31 +38,8 @@ pub fn intercomm_create(
     })?;
     let local = parent.circle.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
-    let mut way: Res<Way> = Ok((BOOTSTRAP, 0, (0, Peer(0))));
-    let mut word = [0u8; 2];
-    if local.rank == 0 {
-        way = way_to(mpi, peer_comm, remote_leader, me);
-        word = [
-            way.is_ok() as u8,
-            way.as_ref().is_ok_and(|w| me < w.2.1) as u8,
-        ];
-    }
-    local.bcast(&mut word)?;
-    let (context, mine, other) = way?;
-    if word[0] == 0 {
-        return fail(
-            Class::Comm,
-            "the local leader's peer_comm or remote_leader is invalid",
-        );
-    }
-    let bridge = Bridge {
-        local,
-        context,
-        purpose: Purpose::User(tag),
-        mine,
-        other,
-        first: word[1] == 1,
-    };
+    let way = || way_to(mpi, peer_comm, remote_leader, me);
+    let bridge = meet(local, Purpose::User(tag), way, (Class::Comm, "peer_comm"))?;
     let remote = from_words(&bridge.swap_any(&to_words(&parent.circle.group))?);
     check_disjoint(&parent.circle.group, &remote)?;
     let context = bridge.agree()?;
@@ -70,6 +47,40 @@ pub fn intercomm_create(
     let rank = parent.circle.rank;
     let made = Comm::new(context, local, Some(Arc::new(remote)), rank);
     parent.give(parent.heir(made), newintercomm)
+}
+
+/// The leader finds a way to the other one, and tells the other processes of its group whether there is
+/// one, and which group is the first; `what`: the argument that is wrong otherwise, beside its own.
+fn meet<'a>(
+    local: Circle<'a>,
+    purpose: Purpose,
+    way: impl FnOnce() -> Res<Way>,
+    (class, what): (Class, &str),
+) -> Res<Bridge<'a>> {
+    let mine = local.group.peer(0);
+    let way = match local.rank {
+        0 => way(),
+        // The leader's alone is used.
+        _ => Ok((BOOTSTRAP, 0, (0, Peer(0)))),
+    };
+    let found = way.as_ref().ok().filter(|_| local.rank == 0);
+    let mut word = [found.is_some(), found.is_some_and(|w| mine < w.2.1)].map(u8::from);
+    local.bcast(&mut word)?;
+    let (context, mine, other) = way?;
+    if word[0] == 0 {
+        return fail(
+            class,
+            format!("the local leader's {what} or remote_leader is invalid"),
+        );
+    }
+    Ok(Bridge {
+        local,
+        context,
+        purpose,
+        mine,
+        other,
+        first: word[1] == 1,
+    })
 }
 
 /// Leaders talk through the peer communicator, apart from all its other messages.
@@ -131,32 +142,18 @@ pub fn intercomm_create_from_groups(
     same_hints(&circle, hints.as_deref())?;
     let rank = circle.rank;
     let local = circle.led_by(local_leader as u32);
-    let mine = local.group.peer(0);
-    let mut other = Ok(Peer(0));
-    let mut word = [0u8; 2];
-    if local.rank == 0 {
-        other = theirs.and_then(|theirs| leader_of(&theirs, remote_leader, &ours));
-        word = [
-            other.is_ok() as u8,
-            other.as_ref().is_ok_and(|o| mine < *o) as u8,
-        ];
-    }
-    local.bcast(&mut word)?;
-    let other = other?;
-    if word[0] == 0 {
-        return fail(
-            Class::Group,
-            "the local leader's remote_group or remote_leader is invalid",
-        );
-    }
-    let bridge = Bridge {
-        local,
-        context: ContextId(BOOTSTRAP.0 | 1),
-        purpose: Purpose::User(tag),
-        mine: mine.0,
-        other: (other.0, other),
-        first: word[1] == 1,
+    let mine = local.group.peer(0).0;
+    let way = || {
+        let theirs = theirs?;
+        let other = leader_of(&theirs, remote_leader, &ours)?;
+        Ok((ContextId(BOOTSTRAP.0 | 1), mine, (other.0, other)))
     };
+    let bridge = meet(
+        local,
+        Purpose::User(tag),
+        way,
+        (Class::Group, "remote_group"),
+    )?;
     let theirs = from_words(&bridge.swap_any(&to_words(&ours))?);
     let mut made = Comm::new(bridge.agree()?, ours, Some(Arc::new(theirs)), rank);
     made.errhandler = errhandler;

@@ -134,11 +134,6 @@ impl Caller {
         self.again
     }
 
-    /// Whether an address has answered.
-    pub fn is_answered(&self) -> bool {
-        matches!(self.stage, Stage::Answered(..))
-    }
-
     /// Looks at a datagram of the rank that is called.
     pub fn receive(&mut self, datagram: &[u8]) -> Heard {
         let Some(packet) = packet::open(datagram, 0) else {
