@@ -171,7 +171,7 @@ static void unexpected(void) {
 
 static void queues(void) {
     MPI_T_pvar_handle posted = level("receives_posted"), active = level("requests_active");
-    MPI_T_pvar_handle duty;
+    MPI_T_pvar_handle event;
     MPI_Request req[4];
     Value before = value(posted);
     int i, buf[4], state = -1, index, count;
@@ -181,9 +181,9 @@ static void queues(void) {
     for (i = 0; i < 4; i++) MPI_Cancel(&req[i]);
     MPI_Waitall(4, req, MPI_STATUSES_IGNORE);
     CHECK_EQ(value(posted), before);
-    OK(MPI_T_pvar_get_index("event_duty", MPI_T_PVAR_CLASS_STATE, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &duty, &count));
-    OK(MPI_T_pvar_read(session, duty, &state));
+    OK(MPI_T_pvar_get_index("event_state", MPI_T_PVAR_CLASS_STATE, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &event, &count));
+    OK(MPI_T_pvar_read(session, event, &state));
     CHECK(state >= 0 && state < 5);
 }
 

@@ -1,5 +1,5 @@
 // program CALL FILE: what an 8-byte call costs in instructions; makes many of one kind, on two ranks. Rank 0 is watched
-// (tests/instructions/run), which makes it so slow that rank 1 has always done its part before: no call of rank 0 waits for long, and
+// (test_instructions.py), which makes it so slow that rank 1 has always done its part before: no call of rank 0 waits for long, and
 // the cheapest of them does not wait at all. Messages that rank 0 receives wait in the ring: it learns outside of MPI, by a
 // file, that they are there.
 #include <mpi.h>

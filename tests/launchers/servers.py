@@ -1,21 +1,17 @@
 """A launcher of our own making, for what no good launcher does: it speaks PMI-1 to the ranks that it starts, and can stop in the middle of
-a line, talk nonsense, die, give two jobs the same name. `python3 tests/launchers/servers.py` runs its tests."""
+a line, talk nonsense, die, give two jobs the same name."""
 
 import os
-import pathlib
 import re
 import socket
 import subprocess
-import sys
 import threading
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from engines import DIST, ROOT  # noqa: E402
+from jobs import DIST, WATCHDOG
 
-OUT = ROOT / "build/tests/launchers"
-RANK = OUT / "rank"
-WATCHDOG = 60
+
+class Half(bytes):
+    """Nothing follows these bytes."""
 
 
 class Job:
@@ -92,77 +88,3 @@ class Job:
     def ends(self):
         """Output, errors and status of every rank."""
         return [(*p.communicate(timeout=WATCHDOG), p.returncode) for p in self.ranks]
-
-
-def met(job):
-    text = "".join(out for out, _, _ in job.ends())
-    seen = sorted(re.findall(r"^rank (\d+) of (\d+) sum (\d+) local (\d+)", text, re.M))
-    n = job.size
-    assert seen == [(str(r), str(n), str(n * (n - 1) // 2), str(n)) for r in range(n)], job.ends()
-
-
-def a_good_server_is_served():
-    met(Job(3, RANK))
-
-
-def two_jobs_may_have_the_same_name():
-    jobs = [Job(3, RANK, name="twin") for _ in range(4)]
-    for job in jobs:
-        met(job)
-
-
-def spoiled(what, sentence, spoil):
-    """Every rank of a spoiled job ends, with one sentence and a bad status."""
-    for out, err, status in Job(3, RANK, spoil=spoil).ends():
-        assert status != 0 and " of 3 " not in out and "panicked" not in err, (what, out, err, status)
-        assert re.search(sentence, err) and err.count("\n") <= 2, (what, err)
-
-
-def half(command):
-    """Half of an answer, and the end."""
-    def spoil(rank, cmd, good):
-        return Half(good[:9].encode()) if cmd == command else good
-    return spoil
-
-
-class Half(bytes):
-    """Nothing follows these bytes."""
-
-
-def whatever_a_server_says_there_is_a_sentence():
-    gone = "the launcher is gone|its launcher is gone"
-    for command in ("init", "get_maxes", "get_my_kvsname", "put", "barrier_in", "get", "finalize"):
-        def at(answer, command=command):
-            return lambda rank, cmd, good: answer(good) if cmd == command else good
-        if command != "finalize":
-            spoiled(f"dies at {command}", gone, at(lambda good: None))
-        if command in ("init", "get_maxes"):
-            spoiled(f"half a line at {command}", gone, half(command))
-            spoiled(f"nonsense at {command}", "cannot be understood", at(lambda good: b"\xff\x00\xfe nonsense\n"))
-            spoiled(f"another answer at {command}", "cannot be understood", at(lambda good: "cmd=barrier_out rc=0"))
-
-
-def a_server_that_dies_later_ends_the_job():
-    job = Job(2, RANK, "wait")
-    for p in job.ranks:
-        assert " is up" in p.stdout.readline()
-    job.hang_up()
-    for _, err, status in job.ends():
-        assert status != 0 and "its launcher is gone" in err, (err, status)
-
-
-TESTS = [a_good_server_is_served, two_jobs_may_have_the_same_name, whatever_a_server_says_there_is_a_sentence,
-         a_server_that_dies_later_ends_the_job]
-
-
-def main():
-    OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run([DIST / "bin/mpicc", "-o", RANK, HERE / "rank.c"], check=True)
-    for t in TESTS:
-        t()
-        print(f"ok     {t.__name__}", flush=True)
-    print(f"{len(TESTS)} tests with servers of our own passed")
-
-
-if __name__ == "__main__":
-    main()

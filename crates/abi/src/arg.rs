@@ -1,8 +1,13 @@
-//! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function wants decides.
+//! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function
+//! wants decides.
 
 use kw_mpi::handle::*;
 use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};
 use kw_sys::buf::Addr;
+use kw_sys::callback::{
+    AttrCopy, DeleteAttr, ErrorHandler, GrequestCancel, GrequestFree, GrequestQuery, ToolEvent,
+    ToolEventDropped, ToolEventFree, UserOp, UserOpCount,
+};
 use std::ffi::{c_char, c_int, c_void};
 
 /// A value that is made from a C argument of type `C`.
@@ -45,6 +50,7 @@ args! {
     [] i64 => i64: |x| x;
     [] usize => usize: |x| x;
     [] usize => Texts: |x| Texts::new(x);
+    [] usize => AttrCopy: |x| AttrCopy::new(x);
     [T: Copy] *mut T => Out<T>: |x| Out::new(x);
     [T: Copy] *mut T => Array<T>: |x| Array::new(x);
     [T: Copy] *const T => Array<T>: |x| Array::new(x);
@@ -64,6 +70,12 @@ args! {
     [T] *mut T => usize: |x| x as usize;
     [T] *const T => usize: |x| x as usize;
 }
+
+macro_rules! functions {
+    ($($t:ident)*) => { args! { $([] usize => Option<$t>: |x| $t::new(x);)* } };
+}
+
+functions! { UserOp UserOpCount DeleteAttr ErrorHandler GrequestQuery GrequestFree GrequestCancel ToolEvent ToolEventFree ToolEventDropped }
 
 macro_rules! tool_handles {
     ($($t:ident)*) => {

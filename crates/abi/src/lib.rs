@@ -1,9 +1,10 @@
 //! The C library: `libmpi_abi.so.1`, the standard ABI of MPI 5.0.
 //!
-//! [`shells`] is generated: one shell for each function, under its MPI_ and its PMPI_ name. [`shell`] is what each does
-//! around the call into `kw_mpi`; [`arg`] turns C arguments into safe values; [`report`] invokes error handlers;
-//! [`plain`] holds the functions that answer a value instead of an error code, [`fortran`] those
-//! between the languages. The only process global is in [`shell`].
+//! [`shells`] is generated: one shell for each function, under its MPI_ and its PMPI_ name.
+//! [`shell`] is what each does around the call into `kw_mpi`; [`arg`] turns C arguments into safe
+//! values; [`report`] invokes error handlers; [`plain`] holds the functions that answer a value
+//! instead of an error code, [`fortran`] those between the languages. The only process global is in
+//! [`shell`].
 
 pub mod arg;
 pub mod fortran;

@@ -1,4 +1,5 @@
-//! Functions that answer a value instead of an error code: clocks, address arithmetic, handles as `int`.
+//! Functions that answer a value instead of an error code: clocks, address arithmetic, handles as
+//! `int`.
 //!
 //! They may be called at any time, by any thread, and never fail.
 #![allow(non_snake_case)]

@@ -1,12 +1,14 @@
-//! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI 5.0, 9.3).
+//! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI
+//! 5.0, 9.3).
 
 use kw_mpi::error::CLASSES;
 use kw_mpi::error::ToolClass;
 use kw_mpi::{Class, Fault, Handler, Mpi, Scope};
 use std::ffi::c_int;
 
-/// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers the code for the caller.
-/// A handler of the user's may not return: C++ programs throw exceptions there. Nothing is held meanwhile.
+/// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers
+/// the code for the caller. A handler of the user's may not return: C++ programs throw exceptions
+/// there. Nothing is held meanwhile.
 #[cold]
 #[inline(never)]
 pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
@@ -33,8 +35,9 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
     }
 }
 
-/// A function that needs MPI was called before initialisation or after finalisation: the sentence, and the end of this
-/// process (the initial error handler is MPI_ERRORS_ARE_FATAL; there are no peers to tell).
+/// A function that needs MPI was called before initialisation or after finalisation: the sentence,
+/// and the end of this process (the initial error handler is MPI_ERRORS_ARE_FATAL; there are no
+/// peers to tell).
 #[cold]
 #[inline(never)]
 pub fn outside(name: &str) -> c_int {
@@ -49,7 +52,8 @@ pub fn outside(name: &str) -> c_int {
     kw_sys::host::leave(Class::Other as c_int)
 }
 
-/// A call in a child of fork: the sentence, and the end of the child. What standard streams hold is its parent's.
+/// A call in a child of fork: the sentence, and the end of the child. What standard streams hold is
+/// its parent's.
 fn forked(name: &str) -> ! {
     eprintln!(
         "process {} on {}: {name} was called in a child that a process of the job made with fork(), but only that process may \
@@ -92,7 +96,8 @@ fn exit_code(code: c_int) -> c_int {
     if (1..256).contains(&code) { code } else { 1 }
 }
 
-/// Which rank and where is said by whoever prints it: the launcher, or `end_job` when there is none.
+/// Which rank and where is said by whoever prints it: the launcher, or `end_job` when there is
+/// none.
 fn sentence(name: &str, fault: &Fault) -> String {
     let class = CLASSES.iter().find(|c| c.0 == fault.code);
     let class = class.map_or_else(|| format!("code {}", fault.code), |c| c.1.into());

@@ -1,8 +1,8 @@
 //! What every shell does around its call: is MPI initialised, did it fail.
 //!
-//! The good way through is inlined and costs two loads and two branches; everything else is cold. An exception that a
-//! function of the program throws (an error handler, a reduction) unwinds through the shell to whoever called it; a panic of
-//! ours ends the job there.
+//! The good way through is inlined and costs two loads and two branches; everything else is cold.
+//! An exception that a function of the program throws (an error handler, a reduction) unwinds
+//! through the shell to whoever called it; a panic of ours ends the job there.
 
 use crate::report;
 use kw_base::sync::OnceLock;
@@ -73,7 +73,8 @@ fn guarded(
     }
 }
 
-/// Ends the job when a panic of ours passes. An exception of the program's own is no panic of this library, and goes on.
+/// Ends the job when a panic of ours passes. An exception of the program's own is no panic of this
+/// library, and goes on.
 struct Watch {
     mpi: &'static Mpi,
     name: &'static str,

@@ -1,7 +1,8 @@
 //! The generated shells (`kw_apigen::shells`, run by the build script).
 //!
 //! # Safety
-//! Every one of them is called from C under the promises of MPI 5.0, 2.3 and 3.7: see `kw_sys::args`.
+//! Every one of them is called from C under the promises of MPI 5.0, 2.3 and 3.7: see
+//! `kw_sys::args`.
 #![allow(
     missing_docs,
     non_snake_case,

@@ -1,7 +1,8 @@
-//! Handles that name nothing are errors of every function that takes one, never a crash and never success.
+//! Handles that name nothing are errors of every function that takes one, never a crash and never
+//! success.
 //!
-//! The C program is generated from the description: each function is called with all its handles garbage, and then with
-//! one handle garbage and the others valid.
+//! The C program is generated from the description: each function is called with all its handles
+//! garbage, and then with one handle garbage and the others valid.
 
 mod common;
 
@@ -17,8 +18,8 @@ const NOT_HERE: &[&str] = &[
     "MPI_Session_init",
 ];
 
-/// A freed communicator, one of each kind of the tool interface, a window, a pointer and small numbers that no predefined
-/// handle has.
+/// A freed communicator, one of each kind of the tool interface, a window, a pointer and small
+/// numbers that no predefined handle has.
 const GARBAGE: &[&str] = &[
     "0x0100000500000063",
     "0x0c00000000000063",

@@ -73,7 +73,7 @@ fn values(test: &str, include: Option<&Path>) -> String {
     common::output(&mut Command::new(exe))
 }
 
-/// `tests/abi/run` runs it.
+/// `tests/abi` runs it.
 #[test]
 #[ignore = "wants another library with the same ABI: PEER_MPI_ABI_INCLUDE"]
 fn the_values_are_those_of_another_library_with_the_same_abi() {

@@ -1,4 +1,5 @@
-//! A tool may replace any MPI_X and call PMPI_X (MPI 5.0, 15.2), preloaded or linked before the library.
+//! A tool may replace any MPI_X and call PMPI_X (MPI 5.0, 15.2), preloaded or linked before the
+//! library.
 
 mod common;
 

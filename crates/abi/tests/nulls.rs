@@ -1,8 +1,9 @@
 //! A null pointer is an error of every function that must have a place there, and never a crash.
 //!
-//! The C program is generated from the description: each built function is called with one pointer null and the other
-//! arguments valid, for each of its pointers. Every function has a process of its own, so that one that crashes or hangs
-//! hides no other. Message buffers are left out: null is MPI_BOTTOM.
+//! The C program is generated from the description: each built function is called with one pointer
+//! null and the other arguments valid, for each of its pointers. Every function has a process of
+//! its own, so that one that crashes or hangs hides no other. Message buffers are left out: null is
+//! MPI_BOTTOM.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Calls before initialisation: a sentence and the end of the process, never a crash (MPI 5.0, 11.4.1).
+//! Calls before initialisation: a sentence and the end of the process, never a crash (MPI 5.0,
+//! 11.4.1).
 
 mod common;
 

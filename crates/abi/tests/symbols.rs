@@ -1,4 +1,5 @@
-//! The library exports all of MPI under both names, has the ABI's soname, and never calls itself by MPI_ names.
+//! The library exports all of MPI under both names, has the ABI's soname, and never calls itself by
+//! MPI_ names.
 
 mod common;
 
@@ -48,7 +49,8 @@ fn the_soname_is_the_abis() {
 
 #[test]
 fn the_library_never_calls_mpi_by_name() {
-    // A relocation against an MPI symbol would let a tool that replaces MPI_X catch the library's own calls.
+    // A relocation against an MPI symbol would let a tool that replaces MPI_X catch the library's
+    // own calls.
     let text = tool("readelf", &["-rW"]);
     let own: Vec<&str> = text.lines().filter(|l| l.contains("MPI_")).collect();
     assert!(own.is_empty(), "{own:#?}");

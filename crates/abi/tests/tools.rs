@@ -1,4 +1,5 @@
-//! Every function of the tool interface, outside its life and with no place for any result: the right class, no crash.
+//! Every function of the tool interface, outside its life and with no place for any result: the
+//! right class, no crash.
 //!
 //! The C program is generated from the description.
 

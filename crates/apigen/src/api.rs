@@ -124,7 +124,8 @@ impl Param {
 }
 
 impl Function {
-    /// Whether the requests that its chapter gives are for communication, access to files or windows.
+    /// Whether the requests that its chapter gives are for communication, access to files or
+    /// windows.
     pub fn chapter_has_operations(&self) -> bool {
         self.chapter != "external"
     }

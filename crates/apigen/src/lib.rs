@@ -1,5 +1,6 @@
-//! Reads `api/`, the project's description of MPI 5.0, and writes what follows from it: the C header, the C shells of
-//! `kw-abi`, the list of functions that `kw-mpi` has built, the coverage table and the man pages.
+//! Reads `api/`, the project's description of MPI 5.0, and writes what follows from it: the C
+//! header, the C shells of `kw-abi`, the list of functions that `kw-mpi` has built, the coverage
+//! table and the man pages.
 //!
 //! # What is written by hand, and what is not
 //!

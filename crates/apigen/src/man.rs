@@ -1,4 +1,5 @@
-//! Writes the man pages (section 3): what the function does, its parameters, what can go wrong, an example.
+//! Writes the man pages (section 3): what the function does, its parameters, what can go wrong, an
+//! example.
 
 use crate::roff::{program, text};
 use crate::words::{Summary, Text, Who, Words};

@@ -1,4 +1,5 @@
-//! Writes the C shells of `kw-abi`: for each function that answers an error code, `MPI_X` and `PMPI_X`.
+//! Writes the C shells of `kw-abi`: for each function that answers an error code, `MPI_X` and
+//! `PMPI_X`.
 //!
 //! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle
 //! types of `kw_mpi`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
@@ -84,8 +85,8 @@ fn runner(f: &Function) -> &'static str {
     }
 }
 
-/// Whose error handler is asked: that of the first communicator, window, file or session among the arguments, or the one that a
-/// new communicator or session is to have (MPI 5.0, 7.4.2 and 11.3.1).
+/// Whose error handler is asked: that of the first communicator, window, file or session among the
+/// arguments, or the one that a new communicator or session is to have (MPI 5.0, 7.4.2 and 11.3.1).
 fn scope(f: &Function) -> String {
     for p in f.fixed_params() {
         for (c, variant) in [

@@ -1,4 +1,5 @@
-//! What the manual pages say, as values, and the reader of its tables and texts (format: `api/README.md`).
+//! What the manual pages say, as values, and the reader of its tables and texts (format:
+//! `api/README.md`).
 
 use crate::api::table;
 use crate::{Error, Param};

@@ -1,7 +1,7 @@
 //! Declared counters: what `kwinfo`, MPI_T and the tests read to see who moved which bytes.
 //!
-//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol and those of a path are
-//! sums over that table, made when somebody reads them.
+//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol
+//! and those of a path are sums over that table, made when somebody reads them.
 
 use crate::knobs::Audience;
 use crate::rooms::Room;
@@ -60,8 +60,8 @@ macro_rules! counters {
     };
 }
 
-/// What the event thread may be doing, as `core::duty` has it.
-const DUTIES: &[&str] = &["off", "idle", "watching", "serving", "displaced"];
+/// What the event thread may be doing, as `engine::async_progress` has it.
+const ASYNC_STATES: &[&str] = &["off", "idle", "watching", "polling", "preempted"];
 
 counters! {
     EagerSent = "eager_sent", "messages", "Messages sent by the eager protocol.", Protocols, Count, User;
@@ -106,7 +106,7 @@ counters! {
     EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.", Progress, Count, User;
     EventLooks = "event_looks", "times", "Times the event thread woke to look whether the program stays away.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
-    EventDuty = "event_duty", "state", "What the event thread does now.", Progress, State(DUTIES), Developer;
+    EventState = "event_state", "state", "What the event thread does now.", Progress, State(ASYNC_STATES), Developer;
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
     PollsYielded = "polls_yielded", "calls", "Calls that looked in vain once more (MPI_Test, MPI_Iprobe, ...) and let others run on their processor.", Progress, Count, User;
@@ -216,7 +216,8 @@ impl Counters {
         self.recent[i] = self.recent[i].max(now);
     }
 
-    /// The largest value of a level since the last time this was asked; from here on it is at least `now`.
+    /// The largest value of a level since the last time this was asked; from here on it is at least
+    /// `now`.
     pub fn take_peak(&mut self, peak: Counter, now: u64) -> u64 {
         std::mem::replace(&mut self.recent[peak as usize], now).max(now)
     }

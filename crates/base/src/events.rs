@@ -1,7 +1,8 @@
 //! Declared events: what a tool can be called back for through MPI_T.
 //!
-//! An event is noticed by whoever owns the lane, only when somebody has asked for its kind, and only in places that are
-//! rare or slow already; it is handed to the tool after the lane was let go.
+//! An event is noticed by whoever owns the lane, only when somebody has asked for its kind, and
+//! only in places that are rare or slow already; it is handed to the tool after the lane was let
+//! go.
 
 use crate::rooms::Room;
 

@@ -1,5 +1,5 @@
-//! What knobs, counters and events belong to: the groups in which `kwinfo`, the documentation and the categories of MPI_T
-//! show them.
+//! What knobs, counters and events belong to: the groups in which `kwinfo`, the documentation and
+//! the categories of MPI_T show them.
 
 macro_rules! rooms {
     ($($id:ident = $name:literal, $help:literal;)*) => {

@@ -155,7 +155,8 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Puts an entry back under the key it was just removed with; nothing may have been inserted in between.
+    /// Puts an entry back under the key it was just removed with; nothing may have been inserted in
+    /// between.
     ///
     /// # Panics
     /// When something was (a fault of our own).

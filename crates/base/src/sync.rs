@@ -33,7 +33,8 @@ pub mod parking {
     pub use std::thread::{Thread, current, park};
 }
 
-/// As of `std`: loom's own `unpark` forgets itself, and frees a thread that waits for something else.
+/// As of `std`: loom's own `unpark` forgets itself, and frees a thread that waits for something
+/// else.
 #[cfg(loom)]
 pub mod parking {
     use super::{Arc, Condvar, Mutex};

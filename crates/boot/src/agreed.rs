@@ -96,7 +96,7 @@ fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
 }
 
 fn rows(knobs: &Knobs) -> Result<String, BootError> {
-    let file = |name: &str| std::fs::read_to_string(name).map_err(|e| e.to_string());
+    let file = |name: &str| std::fs::read_to_string(name);
     Table::expand(knobs.text(Id::Coll), file).map_err(|e| BootError(format!("KW_COLL: {e}")))
 }
 

@@ -1,15 +1,15 @@
 //! What every launcher must do for its ranks, as cases that all ranks of one job run together.
 //!
-//! Unit tests run them over servers of our own (`tests`), `examples/launcher.rs` under any launcher. A case says in one
-//! sentence what was wrong.
+//! Unit tests run them over servers of our own (`tests`), `examples/launcher.rs` under any
+//! launcher. A case says in one sentence what was wrong.
 
 use super::Launcher;
 
 /// A case: all ranks call it, in the same order.
 pub type Case = fn(&mut dyn Launcher) -> Result<(), String>;
 
-/// All cases by name. Abort and finalize end a job, and spawn starts one; they are tested by whoever
-/// started it.
+/// All cases by name. Abort and finalize end a job, and spawn starts one; they are tested by
+/// whoever started it.
 pub const CASES: &[(&str, Case)] = &[
     ("everybody is in the same job", everybody_is_in_the_same_job),
     ("what is put is got", what_is_put_is_got),
@@ -108,7 +108,8 @@ fn nothing_is_under_an_unknown_key(l: &mut dyn Launcher) -> Result<(), String> {
 }
 
 fn keys_may_have_every_character(l: &mut dyn Launcher) -> Result<(), String> {
-    // not more than twenty at once: encoded, they have to fit the shortest limit there is (64 bytes)
+    // not more than twenty at once: encoded, they have to fit the shortest limit there is (64
+    // bytes)
     let all: Vec<char> = (0..=255u8).map(char::from).collect();
     let me = l.rank();
     let key = |r: u32, part: &[char]| format!("{r}{}", part.iter().collect::<String>());

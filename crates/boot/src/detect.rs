@@ -1,7 +1,9 @@
-//! Who started this process? Reads only environment variables, given as a function, so that tests can lie.
+//! Who started this process? Reads only environment variables, given as a function, so that tests
+//! can lie.
 //!
-//! A launcher we can talk to wins. Without one, traces of a launcher that started more than one process stop us: a job must
-//! never run as N times rank 0 of 1. Traces of a job of one process, or of an enclosing batch script, are ignored.
+//! A launcher we can talk to wins. Without one, traces of a launcher that started more than one
+//! process stop us: a job must never run as N times rank 0 of 1. Traces of a job of one process, or
+//! of an enclosing batch script, are ignored.
 //!
 //! | what is there | what we do |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! The seam between a rank and whoever started it: one trait, and what passes through it.
 //!
-//! Implemented by PMI-1 and PMI-2 (`pmi1`, `pmi2`), PMIx (`pmix`), the rendezvous, and by the singleton. What all of them must do
-//! is written down as a suite (`conformance`), which unit tests run over servers of our own, and
-//! `examples/launcher.rs` under any launcher there is.
+//! Implemented by PMI-1 and PMI-2 (`pmi1`, `pmi2`), PMIx (`pmix`), the rendezvous, and by the
+//! singleton. What all of them must do is written down as a suite (`conformance`), which unit tests
+//! run over servers of our own, and `examples/launcher.rs` under any launcher there is.
 
 use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
@@ -29,16 +29,18 @@ pub trait Launcher: Send {
     fn put(&mut self, key: &str, value: &str) -> Result<(), BootError>;
     /// Waits until every rank has come here.
     fn fence(&mut self) -> Result<(), BootError>;
-    /// Reads the value that rank `from` has put under a key before the last fence. Keys are the job's: two ranks never use the same.
+    /// Reads the value that rank `from` has put under a key before the last fence. Keys are the
+    /// job's: two ranks never use the same.
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError>;
-    /// The ranks of each host, as far as the launcher knows (`None`: it does not say). `hosts[r]` is the number of the
-    /// host of rank `r`.
+    /// The ranks of each host, as far as the launcher knows (`None`: it does not say). `hosts[r]`
+    /// is the number of the host of rank `r`.
     fn hosts(&mut self) -> Option<Vec<u32>>;
     /// The named sets of processes that the launcher made, beside those of every job.
     fn process_sets(&mut self) -> Vec<ProcessSet> {
         Vec::new()
     }
-    /// Starts processes that form a job of their own. A launcher that cannot says so; this rank may go on.
+    /// Starts processes that form a job of their own. A launcher that cannot says so; this rank may
+    /// go on.
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
         Err(no_more(self.name(), wanted, "it has no way to say so"))
     }
@@ -46,12 +48,13 @@ pub trait Launcher: Send {
     fn key(&self) -> Option<[u8; 32]> {
         None
     }
-    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call of this trait means
-    /// that the launcher is gone, and the rank should end.
+    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call
+    /// of this trait means that the launcher is gone, and the rank should end.
     fn wire(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// Ends the whole job with this status; the launcher prints the message. The caller then exits by itself.
+    /// Ends the whole job with this status; the launcher prints the message. The caller then exits
+    /// by itself.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
     /// Whether a process that has said [`Launcher::finalize`] may begin a new conversation.
     fn takes_back(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Who started this rank, which rank it is, and what the job agreed on.
 //!
-//! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A rank
-//! that [`connect`] refuses must stop with the sentence it was given. The sockets of the rendezvous
-//! and the descriptors to launchers live here; paths between ranks are above, in `kw-path` and
-//! `kw-engine`.
+//! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A
+//! rank that [`connect`] refuses must stop with the sentence it was given. The sockets of the
+//! rendezvous and the descriptors to launchers live here; paths between ranks are above, in
+//! `kw-path` and `kw-engine`.
 #![forbid(unsafe_code)]
 
 mod again;
@@ -71,7 +71,8 @@ impl Job {
         self.agreed.hosts()
     }
 
-    /// Whether this host has more ranks than processors for them, so that spinning takes time from others.
+    /// Whether this host has more ranks than processors for them, so that spinning takes time from
+    /// others.
     pub fn crowded(&self) -> bool {
         self.agreed.is_crowded(self.me)
     }
@@ -89,8 +90,8 @@ pub fn expected_size(env: Env) -> Option<u32> {
     }
 }
 
-/// Finds the launcher that started this process: one that speaks over a descriptor goes before a rendezvous. An error is a
-/// sentence for the user; the process must then stop.
+/// Finds the launcher that started this process: one that speaks over a descriptor goes before a
+/// rendezvous. An error is a sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     let launcher = find(env)?;
     let (rank, size) = (launcher.rank(), launcher.size());

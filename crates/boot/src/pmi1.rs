@@ -1,6 +1,8 @@
-//! A rank's conversation with a PMI-1 launcher (Kittiwake's mpiexec, Hydra) over an inherited descriptor.
+//! A rank's conversation with a PMI-1 launcher (Kittiwake's mpiexec, Hydra) over an inherited
+//! descriptor.
 //!
-//! Every call asks one question and blocks for its answer. Used at start and end only, by one thread at a time.
+//! Every call asks one question and blocks for its answer. Used at start and end only, by one
+//! thread at a time.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,13 +36,14 @@ pub struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// Opens the conversation over an inherited descriptor, which stays open: a process that has left its job may come
-    /// back.
+    /// Opens the conversation over an inherited descriptor, which stays open: a process that has
+    /// left its job may come back.
     pub fn open(wire: Wire) -> Result<Pmi1, BootError> {
         Pmi1::over(adopt(wire)?, (wire.rank, wire.size), None)
     }
 
-    /// Opens the conversation: greets, and asks for what every rank needs. With `proofs` every line proves who said it.
+    /// Opens the conversation: greets, and asks for what every rank needs. With `proofs` every line
+    /// proves who said it.
     pub fn over(
         stream: File,
         (rank, size): (u32, u32),

@@ -1,6 +1,8 @@
-//! A rank's conversation with a PMI-2 launcher (Slurm with `--mpi=pmi2`, Hydra) over an inherited descriptor.
+//! A rank's conversation with a PMI-2 launcher (Slurm with `--mpi=pmi2`, Hydra) over an inherited
+//! descriptor.
 //!
-//! Every call asks one question and blocks for its answer. Used at start and end only, by one thread at a time.
+//! Every call asks one question and blocks for its answer. Used at start and end only, by one
+//! thread at a time.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +14,8 @@ use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, JobInfo, Launcher};
 use kw_start::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
 
-/// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`), ends excluded.
+/// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`),
+/// ends excluded.
 const ROOM: (usize, usize) = (63, 1000);
 /// The attribute that is MPI_UNIVERSE_SIZE.
 const UNIVERSE: &str = "universeSize";
@@ -25,14 +28,16 @@ pub struct Pmi2 {
     client: Client2,
     name: &'static str,
     info: JobInfo,
-    /// Whether what the launcher says of hosts is true. Slurm's PMI-2 (22.05) gives every rank a host of its own when the user has
-    /// said node by node where ranks go; names of hosts tell more then.
+    /// Whether what the launcher says of hosts is true. Slurm's PMI-2 (22.05) gives every rank a
+    /// host of its own when the user has said node by node where ranks go; names of hosts tell more
+    /// then.
     maps: bool,
     watch: Option<Watch>,
 }
 
 impl Pmi2 {
-    /// Opens the conversation, and asks for what every rank needs. The environment knows the job's name.
+    /// Opens the conversation, and asks for what every rank needs. The environment knows the job's
+    /// name.
     pub fn open(wire: Wire, env: Env, name: &'static str) -> Result<Pmi2, BootError> {
         let mut pmi = Pmi2 {
             stream: adopt(wire)?,

@@ -1,4 +1,5 @@
-//! A rank's conversation with a PMIx server (PRRTE, Open MPI's mpirun, Slurm with `--mpi=pmix`), through the system's library.
+//! A rank's conversation with a PMIx server (PRRTE, Open MPI's mpirun, Slurm with `--mpi=pmix`),
+//! through the system's library.
 
 use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;

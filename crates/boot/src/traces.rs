@@ -1,4 +1,5 @@
-//! What launchers leave in the environment of the processes that they start, and what to say to their users.
+//! What launchers leave in the environment of the processes that they start, and what to say to
+//! their users.
 
 use super::BootError;
 use super::detect::Env;
@@ -99,7 +100,8 @@ impl Launched {
         self.name
     }
 
-    /// The sentence for somebody whose program cannot run under this launcher; `why` comes before what would work.
+    /// The sentence for somebody whose program cannot run under this launcher; `why` comes before
+    /// what would work.
     pub fn refuse(&self, why: &str) -> BootError {
         let count = self.size.map_or("N".to_string(), |n| n.to_string());
         BootError(format!(

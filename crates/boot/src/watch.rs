@@ -1,4 +1,5 @@
-//! A thread that ends this process when whoever started it is gone, and with it who would end the rest of the job.
+//! A thread that ends this process when whoever started it is gone, and with it who would end the
+//! rest of the job.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_sys::threads;
 
-/// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes first.
+/// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes
+/// first.
 const KILL: Duration = Duration::from_millis(300);
 
 /// Bytes of stack of the thread.
@@ -21,7 +23,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on the process ends with `sentence` and status 1 when the other end of the connection is closed.
+    /// From now on the process ends with `sentence` and status 1 when the other end of the
+    /// connection is closed.
     pub(super) fn start(connection: BorrowedFd, sentence: String) -> Result<Watch, BootError> {
         let watched = connection
             .try_clone_to_owned()

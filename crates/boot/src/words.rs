@@ -1,5 +1,6 @@
-//! Values of any length and content over launchers that store short words (see [`kw_start::pmi::text`]), and answers read from a
-//! descriptor: what PMI-1 and PMI-2 have in common.
+//! Values of any length and content over launchers that store short words (see
+//! [`kw_start::pmi::text`]), and answers read from a descriptor: what PMI-1 and PMI-2 have in
+//! common.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

@@ -33,8 +33,8 @@ impl<'a> Cut<'a> {
         Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
     }
 
-    /// For so many blocks, `len` units together, of which every piece has a share each: [`Cut::share`] units, or, of blocks that
-    /// are not alike, as many as its length is of all data, rounded up.
+    /// For `blocks` blocks with `len` units together. Every piece has a share of each block: [`Cut::share`] units where blocks
+    /// are alike; otherwise the block's part of all data, rounded up.
     pub fn blocks(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, blocks: u64) -> Cut<'a> {
         if let Some(cut) = Cut::short(ask, s, len) {
             return cut;

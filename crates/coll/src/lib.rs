@@ -189,7 +189,7 @@ pub struct Schedule {
     pub shelf: Shelf,
     /// Units of a short shelf that it may use from the first whole line on; the same on all ranks of the node.
     pub short: u64,
-    /// Likewise of a long shelf.
+    /// Units of a long shelf that it may use; the same on all ranks of the node.
     pub long: u64,
     /// Messages are best fetched from the sender's memory by the receiver, where it may.
     pub fetched: bool,

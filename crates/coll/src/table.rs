@@ -2,6 +2,7 @@
 
 use super::Ask;
 use super::algorithms::{ALL, Algorithm};
+use std::io;
 
 macro_rules! colls {
     ($($id:ident = $name:literal;)*) => {
@@ -72,19 +73,82 @@ pub struct Table {
     rows: Vec<Vec<Row>>,
 }
 
+/// Rows that cannot be read, of a user (`KW_COLL`) or of a communicator's hint.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// A row.
+    #[error("line {line}: {why}")]
+    Row {
+        /// Its line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: WrongRow,
+    },
+    /// A row of a file.
+    #[error("{file}: {why}")]
+    InFile {
+        /// The file.
+        file: String,
+        /// Which row, and what is wrong with it.
+        why: Box<Unreadable>,
+    },
+    /// A file that the system does not give.
+    #[error("{file}: {why}")]
+    File {
+        /// The file.
+        file: String,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+/// What is wrong with a row.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WrongRow {
+    /// The number of its words.
+    #[error("has {0} words, wants 7: {1}")]
+    Words(usize, String),
+    /// The collective.
+    #[error("no collective is called {0}")]
+    Collective(String),
+    /// The algorithm.
+    #[error("no algorithm of that collective is called {0}")]
+    Algorithm(String),
+    /// One of two words, or both.
+    #[error("{column} is {word}, wants any, {no} or {yes}")]
+    Either {
+        /// The column.
+        column: &'static str,
+        /// What stands there.
+        word: String,
+        /// The first that may.
+        no: &'static str,
+        /// The second.
+        yes: &'static str,
+    },
+    /// A limit.
+    #[error("{0} is no number")]
+    Number(String),
+}
+
 /// Rows, one a line; those of a file for `@FILE`.
-fn expanded(rows: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
+fn expanded(rows: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<String, Unreadable> {
     let expand = |row: &str| match row.trim().strip_prefix('@') {
         None => Ok(row.to_string()),
         Some(file) => {
-            let named = |e| format!("{file}: {e}");
-            let text = read(file).map_err(named)?;
+            let name = || file.to_string();
+            let text = read(file).map_err(|why| Unreadable::File { file: name(), why })?;
             // Read alone first, so that a fault is told by the file's own line.
-            Table::parse(&text).map_err(named)?;
-            Ok(text)
+            match Table::parse(&text) {
+                Ok(_) => Ok(text),
+                Err(why) => Err(Unreadable::InFile {
+                    file: name(),
+                    why: Box::new(why),
+                }),
+            }
         }
     };
-    let rows: Result<Vec<String>, String> = rows.split(';').map(expand).collect();
+    let rows: Result<Vec<String>, Unreadable> = rows.split(';').map(expand).collect();
     Ok(rows?.join("\n"))
 }
 
@@ -97,7 +161,7 @@ impl Default for Table {
 
 impl Table {
     /// The built-in table behind `rows`, which are separated by semicolons.
-    pub fn with(rows: &str) -> Result<Table, String> {
+    pub fn with(rows: &str) -> Result<Table, Unreadable> {
         Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
     }
 
@@ -105,8 +169,8 @@ impl Table {
     /// [`Table::with`] can read what comes of it.
     pub fn expand(
         rows: &str,
-        read: impl Fn(&str) -> Result<String, String>,
-    ) -> Result<String, String> {
+        read: impl Fn(&str) -> io::Result<String>,
+    ) -> Result<String, Unreadable> {
         let rows = expanded(rows, read)?;
         Table::parse(&rows)?;
         Ok(rows)
@@ -115,22 +179,25 @@ impl Table {
     /// As [`Table::with`], of what [`Table::expand`] gives.
     pub fn with_files(
         rows: &str,
-        read: impl Fn(&str) -> Result<String, String>,
-    ) -> Result<Table, String> {
+        read: impl Fn(&str) -> io::Result<String>,
+    ) -> Result<Table, Unreadable> {
         let rows = expanded(rows, read)?;
         Table::parse(&format!("{rows}\n{BUILT_IN}"))
     }
 
     /// Reads a table; says line and fault when it cannot.
-    pub fn parse(text: &str) -> Result<Table, String> {
+    pub fn parse(text: &str) -> Result<Table, Unreadable> {
         let mut rows = vec![Vec::new(); COLLS.len() * PLACES];
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
             if line.is_empty() {
                 continue;
             }
-            let (coll, places, row) =
-                parse_row(line).map_err(|e| format!("line {}: {e}", number + 1))?;
+            let line = parse_row(line).map_err(|why| Unreadable::Row {
+                line: number + 1,
+                why,
+            });
+            let (coll, places, row) = line?;
             for place in places {
                 rows[coll as usize * PLACES + place].push(row);
             }
@@ -139,7 +206,7 @@ impl Table {
     }
 
     /// Rows alone, separated by semicolons, with nothing behind them (a communicator's hint).
-    pub fn only(rows: &str) -> Result<Table, String> {
+    pub fn only(rows: &str) -> Result<Table, Unreadable> {
         Table::parse(&rows.replace(';', "\n"))
     }
 
@@ -181,20 +248,20 @@ pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
 }
 
 /// Collective, places and row.
-fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), String> {
+fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[coll, bytes, procs, nodes, path, load, name] = words.as_slice() else {
-        return Err(format!("has {} words, wants 7: {line}", words.len()));
+        return Err(WrongRow::Words(words.len(), line.to_string()));
     };
     let &(coll, _) = COLLS
         .iter()
         .find(|c| c.1 == coll)
-        .ok_or_else(|| format!("no collective is called {coll}"))?;
+        .ok_or_else(|| WrongRow::Collective(coll.to_string()))?;
     let (name, fan) = name.split_once('/').unwrap_or((name, "4"));
     let algorithm = ALL
         .iter()
         .find(|a| a.coll == coll && a.name == name)
-        .ok_or_else(|| format!("no algorithm of that collective is called {name}"))?;
+        .ok_or_else(|| WrongRow::Algorithm(name.to_string()))?;
     let row = Row {
         max_bytes: limit(bytes, u64::MAX)?,
         max_procs: limit(procs, u32::MAX as u64)? as u32,
@@ -215,20 +282,30 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), String> {
 }
 
 /// What a word allows: both for `any`, else whether it is the second of the two.
-fn either(column: &str, word: &str, no: &str, yes: &str) -> Result<&'static [bool], String> {
+fn either(
+    column: &'static str,
+    word: &str,
+    no: &'static str,
+    yes: &'static str,
+) -> Result<&'static [bool], WrongRow> {
     match word {
         "any" => Ok(&[false, true]),
         _ if word == no => Ok(&[false]),
         _ if word == yes => Ok(&[true]),
-        _ => Err(format!("{column} is {word}, wants any, {no} or {yes}")),
+        _ => Err(WrongRow::Either {
+            column,
+            word: word.to_string(),
+            no,
+            yes,
+        }),
     }
 }
 
-fn limit(word: &str, none: u64) -> Result<u64, String> {
+fn limit(word: &str, none: u64) -> Result<u64, WrongRow> {
     if word == "-" {
         Ok(none)
     } else {
-        word.parse().map_err(|_| format!("{word} is no number"))
+        word.parse().map_err(|_| WrongRow::Number(word.to_string()))
     }
 }
 
@@ -286,10 +363,10 @@ mod tests {
         let read = |file: &str| match file {
             "mine" => Ok("# mine\nbcast - - any any any linear\n".to_string()),
             "bad" => Ok("# bad\nbcast -\n".to_string()),
-            _ => Err("no such file".to_string()),
+            _ => Err(io::Error::other("no such file")),
         };
         let first = |rows| {
-            let table = Table::with_files(rows, read)?;
+            let table = Table::with_files(rows, read).map_err(|e| e.to_string())?;
             let ask = Ask::new(0, 9);
             Ok::<_, String>(
                 table
@@ -315,16 +392,19 @@ mod tests {
         assert!(
             Table::parse("bcast - - any any any nosuch")
                 .unwrap_err()
+                .to_string()
                 .starts_with("line 1: no algorithm")
         );
         assert!(
             Table::parse("# x\nbcast - - any any any")
                 .unwrap_err()
+                .to_string()
                 .starts_with("line 2: has 6 words")
         );
         assert!(
             Table::parse("bcast 1k - any any any linear")
                 .unwrap_err()
+                .to_string()
                 .contains("1k is no number")
         );
     }

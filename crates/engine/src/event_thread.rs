@@ -1,7 +1,7 @@
-//! The event thread: serves communication while no thread of the program is inside MPI. Its duty is the table in
-//! [`crate::duty`].
+//! The event thread: polls while no thread of the program is inside MPI. What it does is the table
+//! in [`crate::async_progress`].
 
-use crate::duty::{Duty, Event};
+use crate::async_progress::{AsyncState, Event};
 use crate::events::{self, Safety};
 use crate::lane::{Core, Inner, Role};
 use crate::polled::{Polled, Sleep};
@@ -14,13 +14,16 @@ use std::time::Duration;
 const STACK: usize = 256 << 10;
 /// Quiet ticks with nothing going on before the thread sleeps for good.
 const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
-/// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget may have them further apart.
+/// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget
+/// may have them further apart.
 const LIVELY_FACTOR: u32 = 64;
-/// What a wake-up takes from the computation beside it, as a fraction of the processor's time that it was seen to use: caches
-/// and the switch itself come on top (measured: 13 to 27 us lost for 13 to 18 us used).
+/// What a wake-up takes from the computation beside it, as a fraction of the processor's time that
+/// it was seen to use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13
+/// to 18 us used).
 const LOST_FOR_USED: (u32, u32) = (3, 2);
 
-/// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other libraries).
+/// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other
+/// libraries).
 pub(crate) fn spawn<T: Send + 'static, E: Polled>(
     core: Arc<Core<T, E>>,
 ) -> Option<thread::JoinHandle<()>> {
@@ -41,25 +44,25 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             return;
         };
         inner.alarm = false;
-        match inner.duty {
-            Duty::Off => {
+        match inner.async_state {
+            AsyncState::Off => {
                 // Switched off: nobody waits for this thread any more.
                 inner.event_thread = None;
                 return;
             }
-            Duty::Idle => {
+            AsyncState::Idle => {
                 drop(inner);
                 sleeper.rest(None);
                 look.begin();
             }
-            Duty::Watching => watch(inner, &*sleeper, &mut look),
-            Duty::Serving => {
-                inner.habit.woken(look.cost);
+            AsyncState::Watching => watch(inner, &*sleeper, &mut look),
+            AsyncState::Polling => {
+                inner.predictor.woken(look.cost);
                 serve(core, inner, &*sleeper);
                 look.skip::<E>();
                 events::deliver(core, Safety::ThreadSafe);
             }
-            Duty::Displaced => inner.duty = inner.duty.on(Event::Woken).0,
+            AsyncState::Preempted => inner.async_state = inner.async_state.on(Event::Woken).0,
         }
     }
 }
@@ -92,10 +95,10 @@ fn watch<T, E: Polled>(
         inner.budget.refund(before + cost);
     }
     if due || event == Event::Quiet {
-        inner.habit.trust();
+        inner.predictor.trust();
     }
-    inner.duty = inner.duty.on(event).0;
-    if inner.duty == Duty::Watching {
+    inner.async_state = inner.async_state.on(event).0;
+    if inner.async_state == AsyncState::Watching {
         let pause = (inner.watch * look.factor).max(inner.budget.pause(now));
         inner.alarm = true;
         drop(inner);
@@ -129,8 +132,9 @@ impl Look {
         self.entries = inner.entries;
         self.nothing = if busy { 0 } else { self.nothing + 1 };
         self.factor = (self.factor * 2).clamp(1, LIVELY_FACTOR);
-        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share cores, every kick takes the processor from
-        // one; elsewhere it makes this thread look sooner.
+        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
+        // cores, every kick takes the processor from one; elsewhere it makes this thread look
+        // sooner.
         let calls = lively && inner.crowded;
         match (inner.is_waited_in(), busy, lively) {
             (true, ..) if !calls => Event::Waiter,
@@ -141,7 +145,7 @@ impl Look {
     }
 }
 
-/// One stretch of duty: what there is to do, then a sleep.
+/// One stretch of polling: what there is to do, then a sleep.
 fn serve<T, E: Polled>(
     core: &Core<T, E>,
     mut inner: MutexGuard<'_, Inner<T, E>>,
@@ -151,17 +155,17 @@ fn serve<T, E: Polled>(
         inner.take_over();
         while progress(&mut inner, E::progress) {}
     } else {
-        sleeper.wake_up_on_duty();
+        sleeper.wake_up_polling();
         inner.awake();
         progress(&mut inner, E::progress_ready);
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
-        inner.duty = Duty::Idle;
+        inner.async_state = AsyncState::Idle;
         return inner.check();
     }
     inner.check();
-    if inner.can_sleep_on_duty(sleeper) {
+    if inner.can_sleep_polling(sleeper) {
         drop(inner);
         doze(core, sleeper);
     }
@@ -177,12 +181,13 @@ fn doze<T, E: Polled>(core: &Core<T, E>, sleeper: &E::Sleeper) {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will, however long it is on its way.
+    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will,
+    /// however long it is on its way.
     fn is_waited_in(&self) -> bool {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
     }
 
-    /// The event thread has the duty from now on.
+    /// The event thread polls from now on.
     pub(crate) fn take_over(&mut self) {
         self.role = Role::Event;
         count(self, Counter::EventTakeovers, 1);
@@ -191,18 +196,19 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Arms everything for the event thread's sleep on duty, and drains once more. `false`: there is something to do first.
-    pub(crate) fn can_sleep_on_duty(&mut self, sleeper: &E::Sleeper) -> bool {
+    /// Arms everything for the event thread's sleep while it polls, and drains once more. `false`:
+    /// there is something to do first.
+    pub(crate) fn can_sleep_polling(&mut self, sleeper: &E::Sleeper) -> bool {
         if let Some(e) = &mut self.engine {
             e.make_ready_to_sleep();
         }
-        sleeper.arm_for_duty();
+        sleeper.arm_for_polling();
         let moved = match self.role {
-            Role::Event => progress(self, E::progress_before_serving_asleep),
+            Role::Event => progress(self, E::progress_before_polling_asleep),
             _ => self
                 .engine
                 .as_mut()
-                .is_some_and(E::progress_before_serving_asleep),
+                .is_some_and(E::progress_before_polling_asleep),
         };
         let can = !moved && !self.has_news(Safety::ThreadSafe);
         if !can {

@@ -1,9 +1,10 @@
 //! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
 //!
-//! The owner of the lane notices ([`Noticed`]); whoever lets go of the lane, or the event thread, hands out. The layer
-//! above knows the tools and calls them: it gave us a function for that, which runs without the lane, in one thread at a
-//! time. What the place allows the tool to do is its [`Safety`]; where the tools need more freedom than a place gives,
-//! the events wait for a better one.
+//! The owner of the lane notices ([`Noticed`]); whoever lets go of the lane, or the event thread,
+//! hands out. The layer above knows the tools and calls them: it gave us a function for that, which
+//! runs without the lane, in one thread at a time. What the place allows the tool to do is its
+//! [`Safety`]; where the tools need more freedom than a place gives, the events wait for a better
+//! one.
 
 use crate::engine::Engine;
 use crate::lane::{Core, Inner, Lane};
@@ -22,7 +23,8 @@ pub enum Safety {
     /// Nothing: a thread of the program leaves MPI.
     #[default]
     None,
-    /// No calls of MPI but those that read events: a thread of the program is about to sleep inside MPI.
+    /// No calls of MPI but those that read events: a thread of the program is about to sleep inside
+    /// MPI.
     Restricted,
     /// As well, any thread: the event thread.
     ThreadSafe,
@@ -88,8 +90,8 @@ impl<T, E: Polled> Default for Tools<T, E> {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// From now on these kinds of events are noticed, and handed out with `hand_out` to tools that all promise at least
-    /// `promise`.
+    /// From now on these kinds of events are noticed, and handed out with `hand_out` to tools that
+    /// all promise at least `promise`.
     pub fn set_tools(&mut self, wanted: Wanted, promise: Safety, hand_out: HandOut<T, E>) {
         self.tools.wanted = wanted;
         self.tools.promise = promise;

@@ -1,7 +1,7 @@
-//! Who looks after communication when the last thread of the program leaves MPI: the hand-over to the event thread, and back. The table is
-//! [`crate::duty`].
+//! Who looks after communication when the last thread of the program leaves MPI: the hand-over to
+//! the event thread, and back. The table is [`crate::async_progress`].
 
-use crate::duty::{Duty, Event};
+use crate::async_progress::{AsyncState, Event};
 use crate::lane::{Guard, Inner, Role};
 use crate::polled::{Polled, Sleep};
 use kw_base::Tick;
@@ -20,7 +20,7 @@ pub(crate) enum Call<S> {
 }
 
 impl<S: Sleep> Call<S> {
-    /// Does it.
+    /// Calls the event thread.
     pub(crate) fn now(self) {
         match self {
             Call::HandOver(sleeper) => sleeper.hand_over(),
@@ -38,7 +38,7 @@ impl<T, E: Polled> Inner<T, E> {
 
     /// Has the event thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
-        self.duty = Duty::Off;
+        self.async_state = AsyncState::Off;
         if let Some(call) = self.call(Call::Rouse) {
             call.now();
         }
@@ -48,10 +48,10 @@ impl<T, E: Polled> Inner<T, E> {
     #[cold]
     pub(crate) fn displace(&mut self) {
         let now = E::now();
-        if let Some(cost) = self.habit.is_back(now, self.watch) {
+        if let Some(cost) = self.predictor.is_back(now, self.watch) {
             self.spend_in_vain(now, cost);
         }
-        self.duty = self.duty.on(Event::Entered).0;
+        self.async_state = self.async_state.on(Event::Entered).0;
         self.role = Role::Free;
         if let Some(s) = &self.sleeper {
             s.disarm();
@@ -68,7 +68,7 @@ impl<T, E: Polled> Inner<T, E> {
                 self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                         && e.ended() != self.told
-                    || (self.duty.needs_kick() || self.tries_to_leave())
+                    || (self.async_state.needs_kick() || self.tries_to_leave())
                         && self.role == Role::Free
                         && e.busy()
                     || !e.noticed().is_empty() && !self.tools.busy
@@ -80,43 +80,47 @@ impl<T, E: Polled> Inner<T, E> {
     fn spend_in_vain(&mut self, now: Tick, cost: Duration) {
         self.budget.spend(now, cost);
         if !self.budget.pause(now).is_zero() {
-            self.habit.doubt();
+            self.predictor.doubt();
         }
     }
 
     /// Whether a thread that leaves hands over although the event thread watches.
     #[inline]
     fn tries_to_leave(&self) -> bool {
-        self.habit.is_to_leave() && self.duty == Duty::Watching
+        self.predictor.is_to_leave() && self.async_state == AsyncState::Watching
     }
 
-    /// Gives the event thread its duty in its sleep: what comes will wake it. `false`: it must be woken to take the duty.
+    /// Leaves polling to the event thread in its sleep: what comes will wake it. `false`: it must
+    /// be woken for that.
     fn hand_over(&mut self) -> bool {
         let Some(sleeper) = self.sleeper.clone() else {
             return false;
         };
-        let (next, _) = self.duty.on(Event::LeftAsBefore);
-        let may = self.habit.is_to_leave() && next == Duty::Serving && self.event_thread.is_some();
+        let (next, _) = self.async_state.on(Event::LeftAsBefore);
+        let may = self.predictor.is_to_leave()
+            && next == AsyncState::Polling
+            && self.event_thread.is_some();
         if !may {
             return false;
         }
         let before = E::now();
-        let can = self.can_sleep_on_duty(&sleeper);
+        let can = self.can_sleep_polling(&sleeper);
         let now = E::now();
         let cost = now.since(before);
         if !can {
             self.spend_in_vain(now, cost);
             return false;
         }
-        self.duty = next;
+        self.async_state = next;
         self.take_over();
-        self.habit.left(now, cost * BOTH_WAYS);
+        self.predictor.left(now, cost * BOTH_WAYS);
         true
     }
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane free: that is returned.
+    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane
+    /// free: that is returned.
     #[cold]
     pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();
@@ -140,8 +144,8 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         if inner.hand_over() {
             return inner.call(Call::HandOver);
         }
-        let (next, kick) = inner.duty.on(Event::Left);
-        inner.duty = next;
+        let (next, kick) = inner.async_state.on(Event::Left);
+        inner.async_state = next;
         if !kick || inner.alarm {
             return None;
         }
@@ -150,7 +154,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         inner.event_thread = crate::event_thread::spawn(core);
         if inner.event_thread.is_none() {
-            inner.duty = Duty::Off;
+            inner.async_state = AsyncState::Off;
         }
         None
     }
@@ -167,6 +171,6 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         // A panic of the event thread was printed by it; there is nothing left to tell.
         let _ = self.apart(|| t.join());
-        self.duty = Duty::Off;
+        self.async_state = AsyncState::Off;
     }
 }

@@ -1,19 +1,23 @@
 //! The lane: whoever owns it may touch the machines.
 //!
-//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of threads that wait without
-//! polling, and the event thread's [`Duty`].
+//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of
+//! threads that wait without polling, and the event thread's [`AsyncState`].
 //!
-//! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps on the [`Sleeper`]; the
-//!   lane is free while it sleeps. Contract of sleeping: drain, arm, drain again, sleep.
-//! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when the role falls free.
-//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event thread (see [`crate::duty`]).
+//! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps
+//!   on the [`Sleeper`]; the lane is free while it sleeps. Contract of sleeping: drain, arm, drain
+//!   again, sleep.
+//! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when
+//!   the role falls free.
+//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event
+//!   thread (see [`crate::async_progress`]).
 //!
-//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a thread is parked, unless
-//! one of those was called to take it and is on its way (it may be long: there may be more threads than processors). Until
-//! then only another thread of the program may take the role, for it passes the role on when its wait ends. The event
-//! thread would not, so it has the role only while nobody is parked.
+//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a
+//! thread is parked, unless one of those was called to take it and is on its way (it may be long:
+//! there may be more threads than processors). Until then only another thread of the program may
+//! take the role, for it passes the role on when its wait ends. The event thread would not, so it
+//! has the role only while nobody is parked.
 
-use crate::duty::{Budget, Duty, Habit};
+use crate::async_progress::{AsyncState, Budget, ComputePredictor};
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
 use crate::poll_backoff::PollBackoff;
@@ -50,7 +54,7 @@ pub struct Inner<T, E: Polled = Engine> {
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
-    pub(crate) duty: Duty,
+    pub(crate) async_state: AsyncState,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
     pub(crate) waiters: Vec<Waiter>,
@@ -65,7 +69,7 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// Whether the program stays away when it leaves.
-    pub(crate) habit: Habit,
+    pub(crate) predictor: ComputePredictor,
     /// What finding that out may cost.
     pub(crate) budget: Budget,
     /// The event thread sleeps, and wakes to look at a set time.
@@ -108,7 +112,8 @@ impl<T, E: Polled> Core<T, E> {
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        // A poisoned lane means that a panic of ours is about to end the job; what the machines hold is good enough for that.
+        // A poisoned lane means that a panic of ours is about to end the job; what the machines
+        // hold is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         g
@@ -122,7 +127,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             engine: None,
             above,
             role: Role::Free,
-            duty: Duty::Off,
+            async_state: AsyncState::Off,
             entries: 0,
             waiters: Vec::new(),
             next_waiter: 0,
@@ -132,7 +137,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             polls: PollBackoff::default(),
             watch: Duration::ZERO,
             sleeper: None,
-            habit: Habit::default(),
+            predictor: ComputePredictor::default(),
             budget: Budget::default(),
             alarm: false,
             event_thread: None,
@@ -152,7 +157,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
     pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
         held.entries += 1;
-        if held.duty == Duty::Serving {
+        if held.async_state == AsyncState::Polling {
             held.displace();
         }
         Guard {
@@ -169,7 +174,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of a failing process).
+    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of
+    /// a failing process).
     pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T, E>> {
         let until = kw_sys::clock::now() + patience;
         loop {
@@ -190,7 +196,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Has every waiting thread look again at what it waits for (something that no message brings has happened).
+    /// Has every waiting thread look again at what it waits for (something that no message brings
+    /// has happened).
     pub fn wake_all(&self) {
         let guard = self.lock();
         guard.waiters.iter().for_each(|w| w.thread.unpark());
@@ -210,10 +217,10 @@ impl<T> Inner<T, Engine> {
         };
         self.crowded = engine.job().crowded();
         self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
-        self.duty = if crate::settings::wants_event_thread(engine.knobs()) {
-            Duty::Idle
+        self.async_state = if crate::settings::wants_event_thread(engine.knobs()) {
+            AsyncState::Idle
         } else {
-            Duty::Off
+            AsyncState::Off
         };
         self.told = 0;
         self.closing = false;
@@ -238,9 +245,9 @@ impl<T> Inner<T, Engine> {
         engine.set_knob(position, text)?;
         let wanted = crate::settings::wants_event_thread(engine.knobs());
         self.read_times();
-        match (wanted, self.duty) {
-            (true, Duty::Off) if !self.closing => self.duty = Duty::Idle,
-            (false, duty) if duty != Duty::Off => self.dismiss(),
+        match (wanted, self.async_state) {
+            (true, AsyncState::Off) if !self.closing => self.async_state = AsyncState::Idle,
+            (false, state) if state != AsyncState::Off => self.dismiss(),
             _ => {}
         }
         Ok(())
@@ -249,7 +256,7 @@ impl<T> Inner<T, Engine> {
     /// The value of a counter; zero before the start and after the end.
     pub fn counter(&self, c: Counter) -> u64 {
         match (c, &self.engine) {
-            (Counter::EventDuty, _) => self.duty as u64,
+            (Counter::EventState, _) => self.async_state as u64,
             (_, Some(engine)) => engine.counter(c),
             (_, None) => 0,
         }
@@ -343,7 +350,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way to do so.
+    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way
+    /// to do so.
     pub(crate) fn is_looked_after(&self) -> bool {
         match self.role {
             Role::Caller | Role::CallerAsleep => true,
@@ -367,7 +375,8 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more time than that.
+    /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more
+    /// time than that.
     #[inline(always)]
     pub fn leave(mut self) {
         if self.needs_attention() {

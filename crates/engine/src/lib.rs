@@ -4,9 +4,9 @@
 //! polls for everybody; the event thread does so when nobody waits. See `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
 
+mod async_progress;
 mod collective;
 mod departed;
-mod duty;
 mod engine;
 mod event_thread;
 mod events;

@@ -1,14 +1,17 @@
-//! What a call does that has looked for something, found nothing and returns (MPI_Test, MPI_Iprobe, ...): a program that calls it again and
-//! again polls, and must not keep the processor from whoever brings what it looks for.
+//! What a call does that has looked for something, found nothing and returns (MPI_Test, MPI_Iprobe,
+//! ...): a program that calls it again and again polls, and must not keep the processor from
+//! whoever brings what it looks for.
 //!
-//! A *row* is looks in vain with no other call in between; whatever moves ends it, and so does a program that computes between two
-//! looks. Where ranks share processors a row that goes on lets others run now and then; when it has lasted as long as a
-//! blocking call polls, it also sleeps on the doorbell, for as long in all as it was awake: a program that had something else to do
-//! after all loses half of its time at most, and what comes ends a sleep at once. Where each rank has a processor a row costs
-//! a count; now and then it asks the system whether this thread had to wait for its processor, and while it does another program runs
-//! there, and the row does the same.
+//! A *row* is looks in vain with no other call in between; whatever moves ends it, and so does a
+//! program that computes between two looks. Where ranks share processors a row that goes on lets
+//! others run now and then; when it has lasted as long as a blocking call polls, it also sleeps on
+//! the doorbell, for as long in all as it was awake: a program that had something else to do after
+//! all loses half of its time at most, and what comes ends a sleep at once. Where each rank has a
+//! processor a row costs a count; now and then it asks the system whether this thread had to wait
+//! for its processor, and while it does another program runs there, and the row does the same.
 //!
-//! A row that has lasted as long as a wait is doubted ([`crate::departed`]): whom it depends on is asked whether it has left.
+//! A row that has lasted as long as a wait is doubted ([`crate::departed`]): whom it depends on is
+//! asked whether it has left.
 //!
 //! Called with the lane held, in the thread of the program that looks.
 
@@ -27,18 +30,21 @@ use std::time::Duration;
 const ROW_SHARED: u32 = 4;
 /// Likewise where each rank has a processor.
 const ROW_ALONE: u32 = 1024;
-/// A program that takes longer for a look, on average, computes between them. (`MPI_Test` takes 0.1 us, a loop of Python 1 us.)
+/// A program that takes longer for a look, on average, computes between them. (`MPI_Test` takes 0.1
+/// us, a loop of Python 1 us.)
 const AWAY: Duration = Duration::from_micros(1);
 /// A row lets others run so often: a change of processes costs a tenth of that.
 const YIELD_EVERY: Duration = Duration::from_micros(10);
-/// Shortest and longest sleep: the system's timers are no finer, and the program may look for what no message brings.
+/// Shortest and longest sleep: the system's timers are no finer, and the program may look for what
+/// no message brings.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 /// How often the system is asked about other programs.
 const ASK_EVERY: Duration = Duration::from_millis(10);
-/// Another program runs on our processor when this thread waited for it for more than this part of the time.
+/// Another program runs on our processor when this thread waited for it for more than this part of
+/// the time.
 const PART_TAKEN: u32 = 10;
-/// What a pause between two looks takes off the time of looks in vain: the system has paused the program, or the program computes. It
-/// computes if the looks between two pauses are shorter.
+/// What a pause between two looks takes off the time of looks in vain: the system has paused the
+/// program, or the program computes. It computes if the looks between two pauses are shorter.
 const GAP: Duration = Duration::from_micros(500);
 /// How often a row is doubted that has lasted.
 const DOUBT_EVERY: Duration = Duration::from_millis(10);
@@ -97,7 +103,8 @@ impl Default for PollBackoff {
 /// Whether another program runs on the processor of the thread that looks.
 #[derive(Debug, Default)]
 struct Rival {
-    /// When the system was asked last, and how long the thread had waited for a processor until then.
+    /// When the system was asked last, and how long the thread had waited for a processor until
+    /// then.
     asked: Option<(Tick, Duration)>,
     is_there: bool,
 }
@@ -214,9 +221,10 @@ impl<T> Inner<T> {
 }
 
 impl<T: Send + 'static> Guard<'_, T> {
-    /// Looks with `find`; progresses and looks again when it finds nothing; lets others run when it has found nothing many times. For
-    /// calls that return without what they looked for. Where that has gone on for long `doubt` asks whether what is looked for can still
-    /// come ([`Engine::doubt`]), and ends it otherwise.
+    /// Looks with `find`; progresses and looks again when it finds nothing; lets others run when it
+    /// has found nothing many times. For calls that return without what they looked for. Where that
+    /// has gone on for long `doubt` asks whether what is looked for can still come
+    /// ([`Engine::doubt`]), and ends it otherwise.
     #[inline]
     pub fn poll<R>(
         &mut self,
@@ -327,8 +335,8 @@ mod tests {
 
     const SPIN: Duration = Duration::from_micros(60);
 
-    /// A program whose looks all find nothing, each of which takes it `look`, for so many of them: how long it was awake, how often it
-    /// let others run, how long it slept.
+    /// A program whose looks all find nothing, each of which takes it `look`, for so many of them:
+    /// how long it was awake, how often it let others run, how long it slept.
     fn poll(look: Duration, looks: u32, crowded: bool) -> (Duration, u32, Duration) {
         let mut polls = PollBackoff::default();
         polls.set_step(crowded);

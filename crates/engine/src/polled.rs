@@ -1,5 +1,6 @@
-//! What the lane, the event thread and the hand-over between them ask of what they guard and of where they sleep: the
-//! [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts in their places (`models`).
+//! What the lane, the event thread and the hand-over between them ask of what they guard and of
+//! where they sleep: the [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts
+//! in their places (`models`).
 
 use crate::collective::Watch;
 use crate::engine::{Engine, ReqId};
@@ -28,23 +29,23 @@ pub enum Nap {
 pub trait Sleep: Debug + Send + Sync + 'static {
     /// A thread in MPI announces that it is about to sleep.
     fn arm(&self, nap: Nap);
-    /// The same for the event thread's sleep on duty.
-    fn arm_for_duty(&self);
+    /// The same for the event thread's sleep while it polls.
+    fn arm_for_polling(&self);
     /// Takes the announcement back.
     fn disarm(&self);
     /// A thread in MPI sleeps, armed for this nap; whether something else than the time ended that.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
     /// That thread is awake after this nap; with the lane.
     fn wake_up(&self, nap: Nap);
-    /// The event thread is awake after its sleep on duty; with the lane.
-    fn wake_up_on_duty(&self);
-    /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
+    /// The event thread is awake after its sleep while it polls; with the lane.
+    fn wake_up_polling(&self);
+    /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self);
     /// What comes is no longer the event thread's; with the lane.
     fn take_back(&self);
-    /// The event thread sleeps off duty.
+    /// The event thread sleeps, idle or watching.
     fn rest(&self, timeout: Option<Duration>);
-    /// The event thread sleeps on duty, armed; as `sleep`.
+    /// The event thread sleeps while it polls, armed; as `sleep`.
     fn doze(&self, timeout: Duration) -> bool;
     /// Wakes the event thread, wherever it sleeps.
     fn rouse(&self);
@@ -52,7 +53,8 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn ring(&self);
 }
 
-/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of these are.
+/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of
+/// these are.
 pub trait Polled: Debug + Send + 'static {
     /// Where its threads sleep.
     type Sleeper: Sleep;
@@ -73,7 +75,7 @@ pub trait Polled: Debug + Send + 'static {
     /// `progress` of the event thread after a sleep.
     fn progress_ready(&mut self) -> bool;
     /// The second drain of the event thread.
-    fn progress_before_serving_asleep(&mut self) -> bool;
+    fn progress_before_polling_asleep(&mut self) -> bool;
     /// A thread is about to sleep; before it is armed.
     fn make_ready_to_sleep(&mut self);
     /// What reaches this board shall end the sleep.
@@ -112,7 +114,7 @@ pub trait Polled: Debug + Send + 'static {
     fn notice_takeover(&mut self);
     /// What was noticed.
     fn noticed(&self) -> &Noticed;
-    /// The same, to take from.
+    /// What was noticed, to take from.
     fn noticed_mut(&mut self) -> &mut Noticed;
 }
 
@@ -151,8 +153,8 @@ impl Polled for Engine {
         Engine::progress_ready(self)
     }
 
-    fn progress_before_serving_asleep(&mut self) -> bool {
-        Engine::progress_before_serving_asleep(self)
+    fn progress_before_polling_asleep(&mut self) -> bool {
+        Engine::progress_before_polling_asleep(self)
     }
 
     fn make_ready_to_sleep(&mut self) {

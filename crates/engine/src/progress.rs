@@ -1,5 +1,5 @@
-//! How an engine goes on: it polls its paths, carries out what the protocol machine wants, and lets collectives and partitioned
-//! transfers go on with what has come.
+//! How an engine goes on: it polls its paths, carries out what the protocol machine wants, and lets
+//! collectives and partitioned transfers go on with what has come.
 
 use crate::engine::Engine;
 use crate::paths::{NO_REQUEST, Port};
@@ -11,10 +11,12 @@ use kw_proto::wire::Kind;
 use kw_sys::buf::Buf;
 use std::time::Duration;
 
-/// How long a program waits for something, and nothing comes, before peers that were told to hold may send more.
+/// How long a program waits for something, and nothing comes, before peers that were told to hold
+/// may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A thread that waits for a message to be fetched polls so long at most; what takes longer is worth a wake-up.
+/// A thread that waits for a message to be fetched polls so long at most; what takes longer is
+/// worth a wake-up.
 const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
 /// The payload of a message that was offered: its place among other frames is of no account.
@@ -31,7 +33,8 @@ impl Engine {
             || self.paths.pending()
     }
 
-    /// Whether something is left to send, in a path or because its receiver wants no more of it yet.
+    /// Whether something is left to send, in a path or because its receiver wants no more of it
+    /// yet.
     pub fn pending(&self) -> bool {
         self.paths.pending() || self.machine.keeps_back()
     }
@@ -54,8 +57,8 @@ impl Engine {
         self.after_poll(frames, moved)
     }
 
-    /// This rank is about to sleep, in one thread: what its runs wait for on boards shall wake it. Before the doorbell is
-    /// armed.
+    /// This rank is about to sleep, in one thread: what its runs wait for on boards shall wake it.
+    /// Before the doorbell is armed.
     pub(crate) fn make_ready_to_sleep(&mut self) {
         self.collectives.make_ready_to_sleep();
     }
@@ -65,7 +68,8 @@ impl Engine {
         self.collectives.desks.awake();
     }
 
-    /// The second drain of the contract of sleeping: looks at everything, and has every path wake us from now on.
+    /// The second drain of the contract of sleeping: looks at everything, and has every path wake
+    /// us from now on.
     pub(crate) fn progress_before_sleep(&mut self) -> bool {
         self.paths.arm(Asleep::Waiting);
         self.progress()
@@ -79,10 +83,11 @@ impl Engine {
         self.after_poll(frames, moved)
     }
 
-    /// The event thread is about to sleep: every path wakes it from now on. Whether one of those moved that had to be looked at once more.
-    pub(crate) fn progress_before_serving_asleep(&mut self) -> bool {
+    /// The event thread is about to sleep: every path wakes it from now on. Whether one of those
+    /// moved that had to be looked at once more.
+    pub(crate) fn progress_before_polling_asleep(&mut self) -> bool {
         self.paths.arm(match self.collectives.is_held_by_send() {
-            false => Asleep::Serving,
+            false => Asleep::Polling,
             true => Asleep::Stepping,
         });
         let mut port = Port::new(&mut self.machine);
@@ -113,8 +118,8 @@ impl Engine {
         moved
     }
 
-    /// What waits goes on with what has come while something was sent, until nothing more comes. Not while a collective is
-    /// driven.
+    /// What waits goes on with what has come while something was sent, until nothing more comes.
+    /// Not while a collective is driven.
     #[inline]
     pub(crate) fn settle(&mut self) {
         while std::mem::take(&mut self.unsettled) {
@@ -123,8 +128,8 @@ impl Engine {
         }
     }
 
-    /// After a send: looks at what comes, where much was sent without a look, or a look is to be gone on with. Not for
-    /// use inside progress.
+    /// After a send: looks at what comes, where much was sent without a look, or a look is to be
+    /// gone on with. Not for use inside progress.
     #[inline(always)]
     pub fn look_after_sending(&mut self) {
         if self.machine.flow_control.owes_a_look() || self.unsettled {
@@ -146,8 +151,9 @@ impl Engine {
         any
     }
 
-    /// The program waits, or has asked in vain whether something has ended. Where nothing has come for [`PATIENCE`],
-    /// peers that were told to hold may send more: the program may be waiting for what depends on it.
+    /// The program waits, or has asked in vain whether something has ended. Where nothing has come
+    /// for [`PATIENCE`], peers that were told to hold may send more: the program may be waiting for
+    /// what depends on it.
     #[inline]
     pub fn asked_in_vain(&mut self) {
         self.take_rows_apart();
@@ -181,7 +187,8 @@ impl Engine {
         self.paths.until_end_told().unwrap_or(Duration::MAX)
     }
 
-    /// The program has waited for long: ends what depends on ranks of this host whose process has ended.
+    /// The program has waited for long: ends what depends on ranks of this host whose process has
+    /// ended.
     pub(crate) fn look_for_ended(&mut self) {
         let mut port = Port::new(&mut self.machine);
         if self.paths.poll_ended(&mut port) {
@@ -190,7 +197,8 @@ impl Engine {
         }
     }
 
-    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for that, a wake-up would cost as much.
+    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for
+    /// that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
         let fetch = self.machine.being_fetched();
         fetch.map_or(Duration::ZERO, |(peer, len)| {
@@ -212,7 +220,8 @@ impl Engine {
             std::mem::swap(&mut self.machine.out.actions, &mut self.actions);
             let mut batch = std::mem::take(&mut self.actions);
             if batch.len() > 1 {
-                // What is short goes first: an answer would else wait until the connection has taken a whole message.
+                // What is short goes first: an answer would else wait until the connection has
+                // taken a whole message.
                 batch.sort_by_key(is_data);
             }
             for action in batch.drain(..) {

@@ -1,5 +1,5 @@
-//! Where the ranks of the job run, as far as this rank knows: the hosts of all, the processors of those that share its
-//! memory. For placing virtual topologies (`kw_types::comm::reorder`).
+//! Where the ranks of the job run, as far as this rank knows: the hosts of all, the processors of
+//! those that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
 
 use crate::engine::Engine;
 use kw_base::Peer;
@@ -8,8 +8,8 @@ use kw_sys::topology::Tree;
 use kw_types::comm::reorder::Seat;
 
 impl Engine {
-    /// The first processor of a rank of this host, as its card says. A rank joins before it leaves MPI_Init; until it has, we wait, so
-    /// that all read the same.
+    /// The first processor of a rank of this host, as its card says. A rank joins before it leaves
+    /// MPI_Init; until it has, we wait, so that all read the same.
     fn cpu(&mut self, peer: Peer) -> Option<usize> {
         while self.paths.has_yet_to_join(peer) {
             self.progress();
@@ -18,8 +18,8 @@ impl Engine {
         self.paths.cpu(peer)
     }
 
-    /// The seats of these ranks, in their order. The machine's tree is read only when ranks of this host begin at different
-    /// processors.
+    /// The seats of these ranks, in their order. The machine's tree is read only when ranks of this
+    /// host begin at different processors.
     pub fn seats(&mut self, peers: &[Peer]) -> Vec<Seat> {
         let cpus: Vec<Option<usize>> = peers.iter().map(|&p| self.cpu(p)).collect();
         let mut known = cpus.iter().flatten();

@@ -13,7 +13,7 @@ use std::time::Duration;
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The value of a counter. What the lane alone knows ([`Counter::EventDuty`]) is zero here.
+    /// The value of a counter. What the lane alone knows ([`Counter::EventState`]) is zero here.
     pub fn counter(&self, c: Counter) -> u64 {
         match c {
             Counter::Refused => self.paths.strangers_refused(),

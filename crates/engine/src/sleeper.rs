@@ -1,8 +1,10 @@
-//! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in epoll when sockets can.
+//! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in
+//! epoll when sockets can.
 //!
-//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is armed. The event thread
-//! sleeps by itself: off duty until it is roused, on duty until something comes. It does both in one place (a [`WakeSet`] in
-//! epoll), so that whoever gives it the duty need not wake it for that.
+//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is
+//! armed. The event thread sleeps by itself: idle until it is roused, while it polls until
+//! something comes. It does both in one place (a [`WakeSet`] in epoll), so that whoever leaves
+//! polling to it need not wake it for that.
 
 use crate::polled::{Nap, Sleep};
 use kw_path::shm;
@@ -27,15 +29,17 @@ pub(crate) enum Bell {
 pub struct Sleeper {
     bell: Bell,
     /// Doorbell, sockets if there are any, and processes of this host that may end.
-    nest: EpollSet,
-    /// The event thread's place above the nest.
-    bed: WakeSet,
-    /// Where a thread in MPI sleeps for a short nap: in the nest when there are sockets, otherwise in the doorbell's futex.
+    epoll_set: EpollSet,
+    /// The event thread's place above the epoll set.
+    wake_set: WakeSet,
+    /// Where a thread in MPI sleeps for a short nap: in the epoll set when there are sockets,
+    /// otherwise in the doorbell's futex.
     short: Mode,
 }
 
 impl Sleeper {
-    /// Sleeps on a doorbell, on sockets if there are any, and on the ends of processes if they share memory.
+    /// Sleeps on a doorbell, on sockets if there are any, and on the ends of processes if they
+    /// share memory.
     pub(crate) fn new(
         bell: Bell,
         sockets: Option<OwnedFd>,
@@ -46,12 +50,12 @@ impl Sleeper {
             None => Mode::Futex,
         };
         let others: Vec<OwnedFd> = sockets.into_iter().chain(ends).collect();
-        let nest = bell.nest(&others)?;
-        let bed = WakeSet::new(&nest)?;
+        let epoll_set = bell.epoll_set(&others)?;
+        let wake_set = WakeSet::new(&epoll_set)?;
         Ok(Sleeper {
             bell,
-            nest,
-            bed,
+            epoll_set,
+            wake_set,
             short,
         })
     }
@@ -66,13 +70,15 @@ impl Sleeper {
 }
 
 impl Sleep for Sleeper {
-    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards. Somebody may be armed already.
+    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards.
+    /// Somebody may be armed already.
     fn arm(&self, nap: Nap) {
         self.bell.arm(self.mode(nap));
     }
 
-    /// The same for the event thread's sleep on duty, by itself or by the thread that hands over to it.
-    fn arm_for_duty(&self) {
+    /// The same for the event thread's sleep while it polls, by itself or by the thread that hands
+    /// over to it.
+    fn arm_for_polling(&self) {
         self.bell.arm(Mode::Fd);
     }
 
@@ -84,12 +90,13 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last. Then, with the lane: `wake_up`.
+    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last.
+    /// Then, with the lane: `wake_up`.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool {
         match (self.mode(nap), &self.bell) {
             (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
             (Mode::Futex, Bell::Shared(b)) => b.sleep(Some(timeout)),
-            (Mode::Fd, _) => self.nest.sleep(timeout),
+            (Mode::Fd, _) => self.epoll_set.sleep(timeout),
         }
     }
 
@@ -101,40 +108,41 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// The same for the event thread after its sleep on duty.
-    fn wake_up_on_duty(&self) {
+    /// The same for the event thread after its sleep while it polls.
+    fn wake_up_polling(&self) {
         self.bell.clear();
     }
 
-    /// Hands what comes to the event thread, which sleeps, after `arm_for_duty`.
+    /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self) {
-        if !self.bed.watch(&self.nest) {
-            self.bed.ring();
+        if !self.wake_set.watch(&self.epoll_set) {
+            self.wake_set.ring();
         }
     }
 
     /// What comes is no longer the event thread's. With the lane held.
     fn take_back(&self) {
-        self.bed.unwatch(&self.nest);
+        self.wake_set.unwatch(&self.epoll_set);
     }
 
-    /// The event thread's sleep off duty: until it is roused, or `timeout`.
+    /// The event thread's sleep, idle or watching: until it is roused, or `timeout`.
     fn rest(&self, timeout: Option<Duration>) {
-        self.bed.sleep(timeout);
+        self.wake_set.sleep(timeout);
     }
 
-    /// Its sleep on duty, after `arm_for_duty`: until something comes, it is roused, or `timeout`; whether it was not the
-    /// last. Then, with the lane and if it is still on duty: `wake_up_on_duty`.
+    /// Its sleep while it polls, after `arm_for_polling`: until something comes, it is roused, or
+    /// `timeout`; whether it was not the last. Then, with the lane and if it still polls:
+    /// `wake_up_polling`.
     fn doze(&self, timeout: Duration) -> bool {
-        match self.bed.watch(&self.nest) {
-            true => self.bed.sleep(Some(timeout)),
-            false => self.nest.sleep(timeout),
+        match self.wake_set.watch(&self.epoll_set) {
+            true => self.wake_set.sleep(Some(timeout)),
+            false => self.epoll_set.sleep(timeout),
         }
     }
 
     /// Wakes the event thread, wherever it sleeps.
     fn rouse(&self) {
-        self.bed.ring();
+        self.wake_set.ring();
     }
 
     /// Wakes the thread that sleeps, if one does.
@@ -159,10 +167,10 @@ impl Bell {
         }
     }
 
-    fn nest(&self, others: &[OwnedFd]) -> io::Result<EpollSet> {
+    fn epoll_set(&self, others: &[OwnedFd]) -> io::Result<EpollSet> {
         match self {
-            Bell::Own(b) => nest(b, others),
-            Bell::Shared(b) => nest(b, others),
+            Bell::Own(b) => epoll_set(b, others),
+            Bell::Shared(b) => epoll_set(b, others),
         }
     }
 
@@ -174,7 +182,10 @@ impl Bell {
     }
 }
 
-fn nest<K: AsRef<DoorbellSlot>>(bell: &Doorbell<K>, others: &[OwnedFd]) -> io::Result<EpollSet> {
+fn epoll_set<K: AsRef<DoorbellSlot>>(
+    bell: &Doorbell<K>,
+    others: &[OwnedFd],
+) -> io::Result<EpollSet> {
     let mut all = vec![bell.fd()?];
     all.extend(others.iter().map(AsFd::as_fd));
     EpollSet::new(&all)

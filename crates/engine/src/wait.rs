@@ -1,6 +1,7 @@
 //! How a thread waits: it polls for everybody, or parks while another one does.
 //!
-//! Who polls does so for a short while, then sleeps. Contract of sleeping: drain, arm, drain again, sleep. The lane is free meanwhile.
+//! Who polls does so for a short while, then sleeps. Contract of sleeping: drain, arm, drain again,
+//! sleep. The lane is free meanwhile.
 
 use crate::collective::Watch;
 use crate::departed::DOUBT;
@@ -25,7 +26,8 @@ const ROUNDS_OF_ONE: u32 = 32;
 const ROUNDS_FOR_OTHERS: u32 = 8;
 /// A wait that has slept and is not over polls for this part of the time before it sleeps again.
 const AFTER_SLEEP: u32 = 4;
-/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at once is seen at once.
+/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at
+/// once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
 
 /// What a thread waits for, so that exactly it is woken.
@@ -66,7 +68,8 @@ impl Waiter {
 }
 
 impl<T: Send + 'static, E: Polled> Lane<T, E> {
-    /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while sleeping.
+    /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while
+    /// sleeping.
     #[inline]
     pub fn wait<'a>(
         &'a self,
@@ -110,7 +113,8 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have fallen free.
+    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have
+    /// fallen free.
     fn park(
         &self,
         guard: &mut Guard<'_, T, E>,
@@ -244,8 +248,8 @@ impl Wait<'_> {
         false
     }
 
-    /// Lets others in that want the lane, doubts a wait that lasts, sleeps when it has polled for long enough. Says whether the wait is
-    /// over.
+    /// Lets others in that want the lane, doubts a wait that lasts, sleeps when it has polled for
+    /// long enough. Says whether the wait is over.
     fn read_clock<T: Send + 'static, E: Polled>(
         &mut self,
         guard: &mut Guard<'_, T, E>,
@@ -309,8 +313,8 @@ impl Wait<'_> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks after the waits of
-    /// threads that are parked, too.
+    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks
+    /// after the waits of threads that are parked, too.
     #[cold]
     fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
         let inner = &mut **self;
@@ -374,8 +378,9 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
     ready(guard)
 }
 
-/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that ended late says nothing: the machine stood
-/// still, and what came afterwards may have come before its end was seen.
+/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that
+/// ended late says nothing: the machine stood still, and what came afterwards may have come before
+/// its end was seen.
 pub(crate) fn lasts_in_full<E: Polled>(
     longest: Duration,
     sleep: impl FnOnce(Duration) -> bool,

@@ -1,5 +1,5 @@
-//! Sixteen engines in one process over the simulated network: every rank sends to every other, in virtual time, from one
-//! seed, with queued sends, payload in pieces, refused fetches.
+//! Sixteen engines in one process over the simulated network: every rank sends to every other, in
+//! virtual time, from one seed, with queued sends, payload in pieces, refused fetches.
 
 mod simulated;
 

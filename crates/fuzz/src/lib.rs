@@ -1,9 +1,10 @@
 //! What the fuzz targets share: inputs that are nearly right, and how many of them are tried.
 //!
-//! A target is a test whose name begins with `fuzz_`, beside what it feeds. It takes good inputs (its seeds, which it makes
-//! itself), has them damaged, and says what must hold whatever came of that. `cargo test` tries [`SMOKE`] inputs of each;
-//! `make fuzz` sets `PROPTEST_CASES` and tries more. An input that fails is made smaller, printed, and its seed added to a
-//! file `*.proptest-regressions` beside the target, which is committed and tried first from then on.
+//! A target is a test whose name begins with `fuzz_`, beside what it feeds. It takes good inputs
+//! (its seeds, which it makes itself), has them damaged, and says what must hold whatever came of
+//! that. `cargo test` tries [`SMOKE`] inputs of each; `make fuzz` sets `PROPTEST_CASES` and tries
+//! more. An input that fails is made smaller, printed, and its seed added to a file
+//! `*.proptest-regressions` beside the target, which is committed and tried first from then on.
 #![forbid(unsafe_code)]
 
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! Which processors each rank gets: an equal, contiguous share of what this process may use.
 //!
-//! Nothing is bound when there are more ranks than processors (or than the control groups' quota allows to run at once):
-//! the system's scheduler does that better. Processors that ranks of other jobs are bound to are left to them; where too few
-//! are left, nothing is bound either.
+//! Nothing is bound when there are more ranks than processors (or than the control groups' quota
+//! allows to run at once): the system's scheduler does that better. Processors that ranks of other
+//! jobs are bound to are left to them; where too few are left, nothing is bound either.
 
 use std::path::Path;
 
@@ -12,8 +12,9 @@ use crate::verdict::Verdict;
 /// Processors of this machine that we may use, grouped by core, neighbours together.
 pub type Cores = Vec<Vec<usize>>;
 
-/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many processors' worth of time we may use,
-/// `taken` are those that other jobs are bound to: whoever asks for cores gets some of them where there are no others.
+/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many
+/// processors' worth of time we may use, `taken` are those that other jobs are bound to: whoever
+/// asks for cores gets some of them where there are no others.
 pub fn bind(
     how: Binding,
     n: usize,

@@ -1,4 +1,5 @@
-//! What a rank of ours says when a signal kills it ([`kw_sys::crash`]), and that with the names of functions, for people.
+//! What a rank of ours says when a signal kills it ([`kw_sys::crash`]), and that with the names of
+//! functions, for people.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

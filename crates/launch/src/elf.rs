@@ -1,4 +1,5 @@
-//! What the file of a program says: which MPI library it was linked with, and where its addresses begin.
+//! What the file of a program says: which MPI library it was linked with, and where its addresses
+//! begin.
 
 use std::fs::File;
 use std::path::Path;
@@ -19,7 +20,8 @@ pub struct OtherMpi {
     pub whose: &'static str,
 }
 
-/// The MPI library, not ours, that a program is linked with. `None` too where that cannot be seen: in a script, in a static program.
+/// The MPI library, not ours, that a program is linked with. `None` too where that cannot be seen:
+/// in a script, in a static program.
 pub fn other_mpi(program: &Path) -> Option<OtherMpi> {
     let needed = needed(program)?;
     if needed.iter().any(|n| n.starts_with(OURS)) {

@@ -1,8 +1,8 @@
-//! The helper on another host: started there by mpiexec's ssh, it starts the ranks of that host, passes on what they say, and
-//! ends with the connection, taking them with it.
+//! The helper on another host: started there by mpiexec's ssh, it starts the ranks of that host,
+//! passes on what they say, and ends with the connection, taking them with it.
 //!
-//! It reads [`Order`]s from its standard input and writes [`Report`]s to its standard output, in one thread. A guard
-//! (see [`kw_sys::process::guard`]) does the same for a helper that is killed.
+//! It reads [`Order`]s from its standard input and writes [`Report`]s to its standard output, in
+//! one thread. A guard (see [`kw_sys::process::guard`]) does the same for a helper that is killed.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -161,7 +161,8 @@ impl Helper {
         Ok(())
     }
 
-    /// Takes output from the ranks, or leaves it in their pipes, as mpiexec and the connection can bear it.
+    /// Takes output from the ranks, or leaves it in their pipes, as mpiexec and the connection can
+    /// bear it.
     fn steer(&mut self) {
         let most = if self.flowing { BACKLOG } else { BACKLOG / 2 };
         let on = self.wanted && self.unsent.len() < most;
@@ -374,7 +375,8 @@ impl Helper {
         let _ = self.push();
     }
 
-    /// The job is over on this host. What it has left here ends, unless mpiexec said that all was well.
+    /// The job is over on this host. What it has left here ends, unless mpiexec said that all was
+    /// well.
     fn end(mut self, over: Over) {
         if matches!(over, Over::Alone) || self.ranks.alive() {
             self.kill();

@@ -1,8 +1,9 @@
 //! Which hosts a job runs on, and which of them gets which rank.
 //!
-//! Hosts come from `--hosts a,b:2` or from a file with a host a line (`a`, `a:2`, `a slots=2`, `#` begins a comment); the number
-//! is that of its slots, 1 if none is given. Every host gets its slots; if ranks are left then, every host gets as many again.
-//! A host's ranks follow each other (`slot`), or ranks go to hosts in turn (`node`).
+//! Hosts come from `--hosts a,b:2` or from a file with a host a line (`a`, `a:2`, `a slots=2`, `#`
+//! begins a comment); the number is that of its slots, 1 if none is given. Every host gets its
+//! slots; if ranks are left then, every host gets as many again. A host's ranks follow each other
+//! (`slot`), or ranks go to hosts in turn (`node`).
 
 use std::path::Path;
 
@@ -167,7 +168,8 @@ fn in_turn(mut counts: Vec<u32>) -> Vec<usize> {
     out
 }
 
-/// Whether a name is that of this machine, so that ranks there need no helper. No resolver is asked.
+/// Whether a name is that of this machine, so that ranks there need no helper. No resolver is
+/// asked.
 pub fn is_here(name: &str, own: &str, addresses: &[std::net::IpAddr]) -> bool {
     let short = |n: &str| n.split('.').next().unwrap_or("").to_string();
     name == "localhost"

@@ -1,5 +1,6 @@
-//! `mpiexec --rendezvous NAME:PORT`: this process becomes one rank of a job whose other ranks are started elsewhere, each by a
-//! command of its own. What the options say goes to the library as variables.
+//! `mpiexec --rendezvous NAME:PORT`: this process becomes one rank of a job whose other ranks are
+//! started elsewhere, each by a command of its own. What the options say goes to the library as
+//! variables.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;

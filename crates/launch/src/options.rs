@@ -1,4 +1,5 @@
-//! The options of `mpiexec`, once: parser, `--help`, manual page and completions are made from this table.
+//! The options of `mpiexec`, once: parser, `--help`, manual page and completions are made from this
+//! table.
 
 /// Names an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

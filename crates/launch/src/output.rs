@@ -1,8 +1,10 @@
-//! What ranks print: whole lines out of their pipes, labelled on request, written by a thread for each of our two outputs.
+//! What ranks print: whole lines out of their pipes, labelled on request, written by a thread for
+//! each of our two outputs.
 //!
-//! A line is passed on when its end has come (newline or carriage return), so that lines of two ranks never mix. What has
-//! no end is passed on when its rank stays silent for a moment, or when it grows long. The writers are threads, so that a
-//! reader who stops reading stops neither the ranks' start nor our signals; nobody waits for them but the poller.
+//! A line is passed on when its end has come (newline or carriage return), so that lines of two
+//! ranks never mix. What has no end is passed on when its rank stays silent for a moment, or when
+//! it grows long. The writers are threads, so that a reader who stops reading stops neither the
+//! ranks' start nor our signals; nobody waits for them but the poller.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -70,7 +72,8 @@ impl Splitter {
     }
 }
 
-/// A queue that a thread writes out. The thread may be blocked in a write for ever: it is left behind when the process ends.
+/// A queue that a thread writes out. The thread may be blocked in a write for ever: it is left
+/// behind when the process ends.
 #[derive(Debug)]
 pub struct Sink {
     shared: Arc<Shared>,
@@ -100,7 +103,8 @@ impl Shared {
 }
 
 impl Sink {
-    /// A sink that writes to `to`, and rings `bell` (an eventfd) when, after [`Sink::close`], all is written.
+    /// A sink that writes to `to`, and rings `bell` (an eventfd) when, after [`Sink::close`], all
+    /// is written.
     pub fn new<W: Write + Send + 'static>(to: W, bell: Arc<OwnedFd>) -> Sink {
         let shared = Arc::new(Shared::default());
         let theirs = shared.clone();

@@ -1,5 +1,5 @@
-//! From a request to what is to be started: hosts chosen, programs found and checked, environments made, one entry a rank.
-//! What a helper starts on another host is found and checked there.
+//! From a request to what is to be started: hosts chosen, programs found and checked, environments
+//! made, one entry a rank. What a helper starts on another host is found and checked there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,8 @@ const FOREIGN: &[&str] = &[
     "MPIEXEC_MARK",
 ];
 
-/// Variables of a session on this machine, which mean nothing on another host; passed there only when they are named.
+/// Variables of a session on this machine, which mean nothing on another host; passed there only
+/// when they are named.
 const OF_THIS_MACHINE: &[&str] = &[
     "HOSTNAME",
     "SSH_",
@@ -59,7 +60,7 @@ pub struct AppPlan {
     pub words: Vec<OsString>,
     /// Environment without what differs by rank.
     pub env: Env,
-    /// The same for other hosts.
+    /// Environment on other hosts, without what differs by rank.
     pub env_away: Env,
     /// Working directory, if not ours.
     pub dir: Option<PathBuf>,
@@ -74,7 +75,8 @@ pub struct Machine {
     pub name: String,
     /// Whether it is this one, and its ranks are ours to start.
     pub here: bool,
-    /// Whether it stands for some ranks of this one, which a helper here starts ([`Plan::share_out`]).
+    /// Whether it stands for some ranks of this one, which a helper here starts
+    /// ([`Plan::share_out`]).
     pub shared_out: bool,
 }
 
@@ -132,8 +134,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Gives the ranks of this machine to helpers on it, `each` to one, because a single process cannot open the files for
-    /// all. They stay ranks of one host.
+    /// Gives the ranks of this machine to helpers on it, `each` to one, because a single process
+    /// cannot open the files for all. They stay ranks of one host.
     pub fn share_out(&mut self, each: usize) {
         for ranks in self.here().chunks(each) {
             let whole = &self.machines[self.ranks[ranks[0]].machine];
@@ -371,8 +373,8 @@ fn away_only(env: &Env, named: &[OsString]) -> Env {
     env.iter().filter(|(n, _)| goes(n)).cloned().collect()
 }
 
-/// The program a word names: a path (from `here`, or from the working directory asked for), a name on `path`, or a file in
-/// `here`.
+/// The program a word names: a path (from `here`, or from the working directory asked for), a name
+/// on `path`, or a file in `here`.
 pub fn find(
     word: &OsStr,
     dir: Option<&Path>,

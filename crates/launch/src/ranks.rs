@@ -1,5 +1,5 @@
-//! The processes of ranks on this machine: starting them, hearing them, ending them. `mpiexec` has one of these for its own
-//! machine, its helper on another host has one for that.
+//! The processes of ranks on this machine: starting them, hearing them, ending them. `mpiexec` has
+//! one of these for its own machine, its helper on another host has one for that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -20,7 +20,8 @@ use kw_sys::process::Start;
 
 /// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
 const RANK_FILES: usize = 3;
-/// Those that starting one takes for a moment: its ends of the three, its input, and what says whether it could be executed.
+/// Those that starting one takes for a moment: its ends of the three, its input, and what says
+/// whether it could be executed.
 const START_FILES: usize = 6;
 
 /// An environment.
@@ -162,7 +163,8 @@ impl Ranks {
         self.files
     }
 
-    /// How many ranks can be started with the files that we may still open. A helper costs as many files as a rank.
+    /// How many ranks can be started with the files that we may still open. A helper costs as many
+    /// files as a rank.
     pub fn room(&self) -> usize {
         kw_sys::process::spare_files().saturating_sub(START_FILES) / RANK_FILES
     }
@@ -342,7 +344,8 @@ impl Ranks {
     }
 }
 
-/// What marks the processes of a job on one machine: a job may have several helpers on it, under several names.
+/// What marks the processes of a job on one machine: a job may have several helpers on it, under
+/// several names.
 pub fn mark(job: &str, machine: u32) -> String {
     format!("{job}.{machine}")
 }

@@ -1,11 +1,12 @@
-//! Another host, as mpiexec sees it: the command that reaches it (ssh), and the conversation with our helper there, over that
-//! command's standard input and output ([`kw_start::helper`]).
+//! Another host, as mpiexec sees it: the command that reaches it (ssh), and the conversation with
+//! our helper there, over that command's standard input and output ([`kw_start::helper`]).
 //!
 //! ```text
 //! Starting --Ready--> Ready --End is said--> Parting --the connection ends--> Gone
 //!    \-------the connection ends: lost-/------------------------------------->
 //! ```
-//! A helper that has not answered for [`SILENT`] is taken for lost: a host that vanishes says nothing.
+//! A helper that has not answered for [`SILENT`] is taken for lost: a host that vanishes says
+//! nothing.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -88,7 +89,8 @@ fn own_path() -> Result<String, Verdict> {
 }
 
 impl Remote {
-    /// Starts the command that reaches a host; on this machine that is the helper itself, with our own limit of open `files`.
+    /// Starts the command that reaches a host; on this machine that is the helper itself, with our
+    /// own limit of open `files`.
     pub fn start(
         plan: &Plan,
         machine: usize,
@@ -290,7 +292,8 @@ impl Remote {
         }
     }
 
-    /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too long.
+    /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too
+    /// long.
     pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), String> {
         if self.asked.is_some_and(|at| now.since(at) >= SILENT) {
             return Err(format!("it has not answered for {} s", SILENT.as_secs()));

@@ -1,12 +1,13 @@
 //! An allocation of Slurm that we run in: its nodes are the hosts, and `srun` reaches them.
 //!
-//! Slurm says both in the environment (`salloc`, `sbatch`): `SLURM_JOB_NODELIST` as `n[1-3,7],m2`, and for each node how many tasks
-//! were asked for, or how many processors there are, as `2(x3),1`.
+//! Slurm says both in the environment (`salloc`, `sbatch`): `SLURM_JOB_NODELIST` as `n[1-3,7],m2`,
+//! and for each node how many tasks were asked for, or how many processors there are, as `2(x3),1`.
 
 use crate::hosts::Host;
 use crate::verdict::Verdict;
 
-/// What puts a helper on a node: one task beside whatever runs there, free to bind ranks itself, its output passed at once.
+/// What puts a helper on a node: one task beside whatever runs there, free to bind ranks itself,
+/// its output passed at once.
 pub const SRUN: &str = "srun --quiet --overlap --mpi=none --unbuffered --cpu-bind=none --nodes=1 --ntasks=1 --nodelist";
 
 /// Most nodes of a list.
@@ -15,8 +16,8 @@ const MOST: usize = 100_000;
 /// Reads a variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The nodes of the allocation, each with its slots; none outside of one, or in a step of several tasks, each of which runs what
-/// it was given by itself.
+/// The nodes of the allocation, each with its slots; none outside of one, or in a step of several
+/// tasks, each of which runs what it was given by itself.
 pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
     let Some(text) = env("SLURM_JOB_NODELIST").filter(|_| env("SLURM_JOB_ID").is_some()) else {
         return Ok(None);

@@ -1,8 +1,9 @@
 //! Standard input for rank 0.
 //!
-//! A file or a pipe is given to rank 0 as it is, so nothing is read that rank 0 does not read. A terminal cannot be: rank 0
-//! is not in its foreground group. Then what is typed is relayed through a pipe, for as long as we are in the foreground.
-//! A rank 0 on another host is sent what is there to read, one piece after the other.
+//! A file or a pipe is given to rank 0 as it is, so nothing is read that rank 0 does not read. A
+//! terminal cannot be: rank 0 is not in its foreground group. Then what is typed is relayed through
+//! a pipe, for as long as we are in the foreground. A rank 0 on another host is sent what is there
+//! to read, one piece after the other.
 
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,8 +68,8 @@ impl Relay {
         ready && (!std::io::stdin().is_terminal() || in_foreground())
     }
 
-    /// Our standard input is readable: passes on what it holds. What another host is to be sent is returned, nothing in it
-    /// at the end.
+    /// Our standard input is readable: passes on what it holds. What another host is to be sent is
+    /// returned, nothing in it at the end.
     pub fn on_input(&mut self) -> Option<Vec<u8>> {
         let mut some = [0u8; 32768];
         let read = match rustix::io::read(rustix::stdio::stdin(), &mut some) {

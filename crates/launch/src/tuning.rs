@@ -1,6 +1,8 @@
-//! Knobs, counters and events as rows of text: what `kwinfo` prints of them, and the page `docs/tuning.md`.
+//! Knobs, counters and events as rows of text: what `kwinfo` prints of them, and the page
+//! `docs/tuning.md`.
 //!
-//! The page is `tuning.md` beside this file with the tables filled in; a test holds the two together.
+//! The page is `tuning.md` beside this file with the tables filled in; a test holds the two
+//! together.
 
 use crate::listing::Listing;
 use kw_base::counters::{self, Class};

@@ -88,7 +88,8 @@ pub fn exited(who: Who, status: i32, open: bool) -> Verdict {
     )
 }
 
-/// A rank called MPI_Abort, or met an error that ends the job; so did these others, with the same words.
+/// A rank called MPI_Abort, or met an error that ends the job; so did these others, with the same
+/// words.
 pub fn aborted(who: Who, others: &[u32], status: i32, message: &str) -> Verdict {
     let why = match message.trim() {
         "" => String::new(),
@@ -121,8 +122,8 @@ pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
     )
 }
 
-/// What is said of processes that the ranks of a host have left behind. Programs may start what is to outlive them; more often
-/// it was forgotten.
+/// What is said of processes that the ranks of a host have left behind. Programs may start what is
+/// to outlive them; more often it was forgotten.
 pub fn who_stays(host: &str, left: &[i32]) -> String {
     let pids: Vec<String> = left.iter().map(i32::to_string).collect();
     let pids = pids.join(", ");

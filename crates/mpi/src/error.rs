@@ -112,7 +112,8 @@ classes! {
 /// Whose error handler is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// The object that the function's first handle argument names, or MPI_COMM_SELF's handler (MPI 5.0, 9.3).
+    /// The object that the function's first handle argument names, or MPI_COMM_SELF's handler (MPI
+    /// 5.0, 9.3).
     Call,
     /// This communicator's.
     Comm(CommH),
@@ -124,7 +125,7 @@ pub enum Scope {
     Session(SessionH),
     /// The one that a call was given for the communicator it makes.
     NewComm(ErrhandlerH),
-    /// Likewise, for the session.
+    /// The one that a call was given for the session it makes.
     NewSession(ErrhandlerH),
 }
 
@@ -155,7 +156,8 @@ pub struct Fault {
     pub text: String,
     /// Whose handler.
     pub scope: Scope,
-    /// The caller asks for the handler (MPI_Comm_call_errhandler), and gets MPI_SUCCESS when it returns.
+    /// The caller asks for the handler (MPI_Comm_call_errhandler), and gets MPI_SUCCESS when it
+    /// returns.
     pub asked_for: bool,
 }
 

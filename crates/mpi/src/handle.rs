@@ -1,8 +1,9 @@
 //! Handles: what the caller holds.
 //!
-//! A handle is 64 bits wide. Values below 4096 are the ABI's predefined ones. Ours carry
-//! `kind << 56 | generation << 32 | index`, so that a freed, foreign or garbage handle is found out at look-up.
-//! The `int` form for Fortran (MPI 5.0, 20.4) is the predefined value itself, or `1 << 30 | generation(4 bits) << 26 | index(26 bits)`.
+//! A handle is 64 bits wide. Values below 4096 are the ABI's predefined ones. Ours carry `kind <<
+//! 56 | generation << 32 | index`, so that a freed, foreign or garbage handle is found out at
+//! look-up. The `int` form for Fortran (MPI 5.0, 20.4) is the predefined value itself, or `1 << 30
+//! | generation(4 bits) << 26 | index(26 bits)`.
 
 use kw_base::Key;
 
@@ -109,8 +110,9 @@ impl MessageH {
     pub const NO_PROC: MessageH = MessageH(0x129);
 }
 
-/// What may be wrong with a handle that names nothing, as a clause for its sentence; `gone` is how one of ours comes to that.
-/// MPICH's constants are 32 bits wide with the kind of the object above the 26th, which none of ours are.
+/// What may be wrong with a handle that names nothing, as a clause for its sentence; `gone` is how
+/// one of ours comes to that. MPICH's constants are 32 bits wide with the kind of the object above
+/// the 26th, which none of ours are.
 pub fn amiss(handle: usize, gone: &str) -> String {
     match handle >> 32 == 0 && handle >> 26 != 0 {
         true => "(a constant of MPICH: this program was compiled with MPICH's mpi.h; compile it with Kittiwake's mpicc)".into(),

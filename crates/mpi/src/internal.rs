@@ -1,8 +1,10 @@
-//! Small messages among the members of a group, for making communicators: blocking, on contexts of their own.
+//! Small messages among the members of a group, for making communicators: blocking, on contexts of
+//! their own.
 //!
-//! A [`Circle`] is a group whose members talk; tag and context keep its messages apart from all others. Members are told
-//! apart by their ranks in a group that does not change from call to call, so that a message which runs ahead is never
-//! taken for another's. Whoever calls these must have let go of the lane.
+//! A [`Circle`] is a group whose members talk; tag and context keep its messages apart from all
+//! others. Members are told apart by their ranks in a group that does not change from call to call,
+//! so that a message which runs ahead is never taken for another's. Whoever calls these must have
+//! let go of the lane.
 
 mod compare;
 mod route;
@@ -19,8 +21,11 @@ use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
 
-/// What a message is for: its tag, in the contexts for making communicators. User tags, which MPI_Comm_create_group and
-/// MPI_Intercomm_create give, are not negative.
+/// Where ranks share cores: with fewer of them the root talks to each by itself.
+const FLAT: u32 = 128;
+
+/// What a message is for: its tag, in the contexts for making communicators. User tags, which
+/// MPI_Comm_create_group and MPI_Intercomm_create give, are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// Within one group.
@@ -109,11 +114,12 @@ impl<'a> Circle<'a> {
         recv(self.mpi, self.member(from), what, bytes)
     }
 
-    /// Ranks below which the trees are flat. Where ranks share cores every level of a tree costs turns of the scheduler.
+    /// Ranks below which the trees are flat: [`FLAT`] where ranks share cores, since every level of
+    /// a tree costs turns of the scheduler there.
     fn flat(&self) -> u32 {
         let guard = self.mpi.lock();
         let shared = guard.engine.as_ref().is_some_and(|e| e.shares_cores());
-        if shared { 128 } else { 0 }
+        if shared { FLAT } else { 0 }
     }
 
     /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree, or a flat one).
@@ -165,7 +171,8 @@ impl<'a> Circle<'a> {
         Ok(got)
     }
 
-    /// The bytes of all members in the order of ranks at rank 0; nothing elsewhere. All give the same number of bytes.
+    /// The bytes of all members in the order of ranks at rank 0; nothing elsewhere. All give the
+    /// same number of bytes.
     fn gather(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let (rank, size, each) = (self.rank, self.size(), mine.len());
         if size <= self.flat() {
@@ -206,7 +213,8 @@ impl<'a> Circle<'a> {
         Ok(verdict[0] == 1)
     }
 
-    /// All members must say the same of `what`: otherwise an error for all of them, which names two that differ.
+    /// All members must say the same of `what`: otherwise an error for all of them, which names two
+    /// that differ.
     pub(crate) fn alike(&self, what: &str, mine: &str) -> Res {
         // FNV-1a
         let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
@@ -249,12 +257,14 @@ impl<'a> Circle<'a> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// A word with which this process could lead a new communicator, to be told with something else.
+    /// A word with which this process could lead a new communicator, to be told with something
+    /// else.
     pub(crate) fn offer(&self) -> u32 {
         propose(self.mpi)
     }
 
-    /// The context id of a new communicator of this group, every member of which has made an offer and knows the leader's.
+    /// The context id of a new communicator of this group, every member of which has made an offer
+    /// and knows the leader's.
     pub(crate) fn accept(&self, own: u32, leaders: u32) -> Res<ContextId> {
         let theirs = Proposal::from_bits(leaders);
         let stands = leaders != u32::MAX && theirs.fresh;
@@ -308,8 +318,8 @@ pub(crate) struct Bridge<'a> {
 }
 
 impl Bridge<'_> {
-    /// Both sides give bytes that only their leader needs to know; all members of both get those of the other side.
-    /// `theirs` says how many come.
+    /// Both sides give bytes that only their leader needs to know; all members of both get those of
+    /// the other side. `theirs` says how many come.
     pub(crate) fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
         let mut got = vec![0; theirs];
         if self.local.rank == 0 {

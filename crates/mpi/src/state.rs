@@ -35,8 +35,8 @@ pub struct Mpi {
     forked: AtomicBool,
 }
 
-/// Tables of objects that handles name. Each room adds the tables of its own objects, and implements the look-ups beside
-/// the object (`objects/*.rs`).
+/// Tables of objects that handles name. Each room adds the tables of its own objects, and
+/// implements the look-ups beside the object (`objects/*.rs`).
 #[derive(Debug, Default)]
 pub struct Tables {
     /// Datatypes.
@@ -104,7 +104,7 @@ impl Tables {
         self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
     }
 
-    /// Likewise, to change.
+    /// The communicator of a handle, to change.
     #[inline(always)]
     pub(crate) fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
         match handle {
@@ -158,7 +158,8 @@ impl Mpi {
         mpi
     }
 
-    /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the lane.
+    /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the
+    /// lane.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Acquire)
@@ -169,9 +170,10 @@ impl Mpi {
         self.active.store(yes, Ordering::Release);
     }
 
-    /// A child that was forked begins. It has its parent's memory and connections, but is no process of the job: what it sent
-    /// would come from its parent, and its parent would wait for what it took. For it MPI is over. Takes no lock: a
-    /// thread that is not there any more may hold it.
+    /// A child that was forked begins. It has its parent's memory and connections, but is no
+    /// process of the job: what it sent would come from its parent, and its parent would wait for
+    /// what it took. For it MPI is over. Takes no lock: a thread that is not there any more may
+    /// hold it.
     pub fn over_in_child(&self) {
         if self.active.swap(false, Ordering::AcqRel) {
             self.forked.store(true, Ordering::Release);

@@ -15,7 +15,7 @@ const LOCAL_ONLY: &[&str] = &[
 /// Chooses the addresses to listen on. `text` is a comma separated list: `auto`, names of
 /// interfaces, addresses, networks (`10.77.0.0/24`). What begins with `!` is left out; a list of
 /// nothing else leaves it out of `auto`.
-pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, String> {
+pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, Misnamed> {
     let words = || text.split(',').map(str::trim).filter(|w| !w.is_empty());
     let mut left = all.to_vec();
     for word in words().filter_map(|w| w.strip_prefix('!')) {
@@ -29,7 +29,7 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
     let mut chosen = Vec::new();
     let mut named = words().filter(|w| !w.starts_with('!')).peekable();
     match (named.peek(), words().next()) {
-        (None, None) => return Err("KW_INTERFACES is empty; leave it out or say auto".to_string()),
+        (None, None) => return Err(Misnamed::Empty),
         (None, Some(_)) => chosen = auto(),
         (Some(_), _) => {}
     }
@@ -40,10 +40,10 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
             _ => chosen.extend(Word::read(word)?.of(&left)),
         }
         if chosen.len() == before {
-            return Err(format!(
-                "KW_INTERFACES names '{word}', but this host has {}",
-                names(&left)
-            ));
+            return Err(Misnamed::Absent {
+                word: word.to_string(),
+                here: names(&left),
+            });
         }
     }
     // `auto` falls back to loopback, which may be left out or not be there
@@ -51,12 +51,44 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
         chosen.retain(|a| left.iter().any(|i| i.addr == *a));
     }
     match chosen.is_empty() {
-        true => Err(format!(
-            "KW_INTERFACES is '{text}', which leaves out all that this host has: {}",
-            names(all)
-        )),
+        true => Err(Misnamed::NothingLeft {
+            text: text.to_string(),
+            here: names(all),
+        }),
         false => Ok(tidy(chosen)),
     }
+}
+
+/// What is wrong with `KW_INTERFACES`.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Misnamed {
+    /// It names nothing.
+    #[error("KW_INTERFACES is empty; leave it out or say auto")]
+    Empty,
+    /// A word with a slash.
+    #[error(
+        "KW_INTERFACES names '{0}', which is no network; it takes one as 10.77.0.0/24 or fd77::/64"
+    )]
+    NoNetwork(String),
+    /// A word of digits.
+    #[error("KW_INTERFACES names '{0}', which is neither an address nor an interface")]
+    NoName(String),
+    /// What this host has not.
+    #[error("KW_INTERFACES names '{word}', but this host has {here}")]
+    Absent {
+        /// The word.
+        word: String,
+        /// Interfaces and addresses of this host.
+        here: String,
+    },
+    /// All is left out.
+    #[error("KW_INTERFACES is '{text}', which leaves out all that this host has: {here}")]
+    NothingLeft {
+        /// The setting.
+        text: String,
+        /// Interfaces and addresses of this host.
+        here: String,
+    },
 }
 
 /// What a word of `KW_INTERFACES` means.
@@ -68,7 +100,7 @@ enum Word<'a> {
 }
 
 impl Word<'_> {
-    fn read(word: &str) -> Result<Word<'_>, String> {
+    fn read(word: &str) -> Result<Word<'_>, Misnamed> {
         if let Ok(addr) = word.parse() {
             return Ok(Word::Address(addr));
         }
@@ -76,16 +108,12 @@ impl Word<'_> {
             let network = addr.parse::<IpAddr>().ok().zip(bits.parse::<u8>().ok());
             return match network {
                 Some((a, n)) if n <= if a.is_ipv4() { 32 } else { 128 } => Ok(Word::Network(a, n)),
-                _ => Err(format!(
-                    "KW_INTERFACES names '{word}', which is no network; it takes one as 10.77.0.0/24 or fd77::/64"
-                )),
+                _ => Err(Misnamed::NoNetwork(word.to_string())),
             };
         }
         let digits = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
         match word.is_empty() || word.chars().all(digits) {
-            true => Err(format!(
-                "KW_INTERFACES names '{word}', which is neither an address nor an interface"
-            )),
+            true => Err(Misnamed::NoName(word.to_string())),
             false => Ok(Word::Name(word)),
         }
     }
@@ -222,7 +250,7 @@ pub struct Known {
 
 impl Known {
     /// Reads such a text.
-    pub fn read(text: &str) -> Result<Known, String> {
+    pub fn read(text: &str) -> Result<Known, NoAddress> {
         let (host, list) = text.split_once('=').unwrap_or(("", text));
         let at = list.split(',').take(MOST).map(read_word);
         Ok(Known {
@@ -253,12 +281,16 @@ impl Known {
     }
 }
 
+/// A peer's word for where it listens, which is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("its address '{0}' is not an IP address with a port")]
+pub struct NoAddress(String);
+
 /// Reads one address, with the number of its interface.
-fn read_word(word: &str) -> Result<(SocketAddr, u8), String> {
+fn read_word(word: &str) -> Result<(SocketAddr, u8), NoAddress> {
     let (word, number) = word.split_once('#').unwrap_or((word, "0"));
     let address = word.parse();
-    let address =
-        address.map_err(|_| format!("its address '{word}' is not an IP address with a port"))?;
+    let address = address.map_err(|_| NoAddress(word.to_string()))?;
     Ok((address, number.parse().unwrap_or(0)))
 }
 
@@ -302,7 +334,7 @@ mod tests {
     fn a_list_names_interfaces_or_addresses_and_errors_say_what_there_is() {
         let chosen = choose("eth1, 127.0.0.1", false, &host()).unwrap();
         assert_eq!(to_words(&chosen), ["127.0.0.1", "2001:db8::5"]);
-        let e = choose("ib0", false, &host()).unwrap_err();
+        let e = choose("ib0", false, &host()).unwrap_err().to_string();
         assert!(e.contains("'ib0'") && e.contains("eth0 (10.0.0.5)"), "{e}");
     }
 
@@ -340,7 +372,7 @@ mod tests {
             ("!0.0.0.0/0,!::/0", "leaves out all that this host has: lo"),
             (" ,", "is empty"),
         ] {
-            let e = choose(text, false, &host()).unwrap_err();
+            let e = choose(text, false, &host()).unwrap_err().to_string();
             assert!(e.contains(what), "{text}: {e}");
         }
     }

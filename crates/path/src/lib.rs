@@ -6,6 +6,7 @@
 //! (`tests/conformance.rs`).
 
 mod address;
+mod cannot_open;
 pub mod contract;
 mod member;
 mod peer_set;
@@ -16,8 +17,10 @@ pub mod sim;
 pub mod tcp;
 pub mod udp;
 
+pub use address::Misnamed;
+pub use cannot_open::{CannotOpen, Cause, Lacking, NoPort};
 pub use contract::*;
-pub use member::{CannotOpen, Member};
+pub use member::Member;
 pub use ports::Ports;
 pub use selfpath::SelfPath;
 pub use shm::ShmPath;

@@ -1,6 +1,6 @@
 //! What every path over a network must know before it opens, and what it makes of that.
 
-use crate::{Ports, address};
+use crate::{Cause, Ports, address};
 use kw_base::Peer;
 use kw_proto::handshake::Identity;
 use kw_sys::netif::{self, Interface};
@@ -32,20 +32,12 @@ impl Member {
     }
 
     /// All interfaces of this host, and the addresses to listen on.
-    pub(crate) fn addresses(&self) -> Result<(Vec<Interface>, Vec<IpAddr>), String> {
-        let all =
-            netif::interfaces().map_err(|e| format!("the interfaces cannot be listed ({e})"))?;
+    pub(crate) fn addresses(&self) -> Result<(Vec<Interface>, Vec<IpAddr>), Cause> {
+        let all = netif::interfaces().map_err(|why| Cause::Io {
+            what: "the interfaces cannot be listed",
+            why,
+        })?;
         let chosen = address::choose(&self.interfaces, self.single_host, &all)?;
         Ok((all, chosen))
     }
-}
-
-/// Why a path could not open.
-#[derive(Debug, thiserror::Error)]
-#[error("path {path} cannot open: {why}")]
-pub struct CannotOpen {
-    /// Name of the path.
-    pub path: &'static str,
-    /// One sentence.
-    pub why: String,
 }

@@ -1,5 +1,6 @@
 //! Which ports a rank listens on (`KW_PORTS`): the same for every path over a network.
 
+use crate::NoPort;
 use std::io::{self, ErrorKind};
 
 /// Any port, or the first free one of a range that the ranks of a host share.
@@ -15,23 +16,24 @@ pub struct Ports {
 
 impl Ports {
     /// What `open` makes of the first port that nobody has; it is given zero where the system
-    /// chooses. The error is a sentence.
-    pub fn open<T>(&self, mut open: impl FnMut(u16) -> io::Result<T>) -> Result<T, String> {
+    /// chooses.
+    pub fn open<T>(&self, mut open: impl FnMut(u16) -> io::Result<T>) -> Result<T, NoPort> {
         let Some((first, last)) = self.range else {
-            return open(0).map_err(|e| e.to_string());
+            return open(0).map_err(NoPort::Any);
         };
         let count = u32::from(last.saturating_sub(first)) + 1;
         for i in 0..count {
             let port = first + ((self.index % count + i) % count) as u16;
             match open(port) {
                 Err(e) if e.kind() == ErrorKind::AddrInUse => {}
-                done => return done.map_err(|e| format!("port {port}: {e}")),
+                done => return done.map_err(|e| NoPort::Refused(port, e)),
             }
         }
-        Err(format!(
-            "all ports of KW_PORTS, {first}-{last}, are taken, and each of the job's {} ranks on this host needs one; give a longer range",
-            self.ranks
-        ))
+        Err(NoPort::Taken {
+            first,
+            last,
+            ranks: self.ranks,
+        })
     }
 }
 
@@ -45,10 +47,11 @@ mod tests {
             ranks: 4,
             index,
         };
-        ports.open(|port| match taken.contains(&port) {
+        let free = ports.open(|port| match taken.contains(&port) {
             true => Err(ErrorKind::AddrInUse.into()),
             false => Ok(port),
-        })
+        });
+        free.map_err(|why| why.to_string())
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Messages as pure state machines: no sockets, no clock, no threads, no memory of the user, no unsafe.
+//! Messages as pure state machines: no sockets, no clock, no threads, no memory of the user, no
+//! unsafe.
 #![forbid(unsafe_code)]
 
 pub mod handshake;

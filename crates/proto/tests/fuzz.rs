@@ -84,7 +84,8 @@ proptest! {
         prop_assert_eq!(reread.map(|p| (p.head, p.body.to_vec())), Some((read.head, read.body.to_vec())));
     }
 
-    /// Whoever knows a session's seed can say nothing that a connection does not survive, or end with a fault.
+    /// Whoever knows a session's seed can say nothing that a connection does not survive, or end
+    /// with a fault.
     #[test]
     fn fuzz_connection(all in prop::collection::vec(damaged(datagrams()), 1..6)) {
         let (mut conn, mut came) = (conn(), 0);

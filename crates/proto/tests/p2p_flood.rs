@@ -1,4 +1,5 @@
-//! Receivers that keep too much tell their senders to hold, and never where the program may need what is held.
+//! Receivers that keep too much tell their senders to hold, and never where the program may need
+//! what is held.
 
 mod net;
 

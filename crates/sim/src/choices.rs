@@ -1,5 +1,5 @@
-//! Which algorithm the table chooses when, what that costs by the fitted models, and where another choice
-//! would be quicker.
+//! Which algorithm the table chooses when, what that costs by the fitted models, and where another
+//! choice would be quicker.
 
 use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
@@ -107,8 +107,8 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
     all
 }
 
-/// How many choices the models can judge, and those that they cannot, because what is chosen was not measured there: collective, path and
-/// number. Collectives with one algorithm are not counted.
+/// How many choices the models can judge, and those that they cannot, because what is chosen was
+/// not measured there: collective, path and number. Collectives with one algorithm are not counted.
 pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
     let rivals = |coll: &str| ALL.iter().filter(|a| name(a.coll) == coll).count() > 1;
     let (mut judged, mut left): (usize, Vec<(String, usize)>) = (0, Vec::new());
@@ -124,8 +124,9 @@ pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usiz
     (judged, left)
 }
 
-/// Where the models say that another algorithm, or the two collectives of a substitution, would be quicker by more than a
-/// tenth, even if both predictions are as wrong as their fits were on average.
+/// Where the models say that another algorithm, or the two collectives of a substitution, would be
+/// quicker by more than a tenth, even if both predictions are as wrong as their fits were on
+/// average.
 pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
     let mut found = Vec::new();
     for choice in choices(table, models) {

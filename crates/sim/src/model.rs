@@ -1,11 +1,14 @@
-//! What collectives cost: the linear model of *Performance Analysis of Message-Passing Libraries on High-Speed Clusters*
-//! (section 3), fitted to measurements, one set of parameters for each algorithm and process count, or two where a cache ends.
+//! What collectives cost: the linear model of *Performance Analysis of Message-Passing Libraries on
+//! High-Speed Clusters* (section 3), fitted to measurements, one set of parameters for each
+//! algorithm and process count, or two where a cache ends.
 //!
-//! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte, and `ti` what messages of
-//! middle size pay on top (the intercept of the regression of `T(n) - t0` on `n`).
+//! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte,
+//! and `ti` what messages of middle size pay on top (the intercept of the regression of `T(n) - t0`
+//! on `n`).
 //!
-//! `measured.tsv` is written by `kwlab tune`, never by hand. Nothing here runs while a program communicates: the selection table is made
-//! from these figures beforehand, and `kwsim choices` judges it by them.
+//! `measured.tsv` is written by `kwlab tune`, never by hand. Nothing here runs while a program
+//! communicates: the selection table is made from these figures beforehand, and `kwsim choices`
+//! judges it by them.
 
 use kw_coll::Coll;
 use kw_coll::table::COLLS;
@@ -50,11 +53,13 @@ pub struct Measured {
     pub shared: bool,
     /// Processes.
     pub procs: u32,
-    /// The model holds from so many bytes on, up to where another one of the same algorithm takes over.
+    /// The model holds from so many bytes on, up to where another one of the same algorithm takes
+    /// over.
     pub from: u64,
     /// The fitted model.
     pub cost: Cost,
-    /// Mean absolute relative error of the fit at the measured sizes, and scatter of the measurements.
+    /// Mean absolute relative error of the fit at the measured sizes, and scatter of the
+    /// measurements.
     pub error: f64,
 }
 
@@ -98,8 +103,8 @@ impl Measurements {
         &self.rows
     }
 
-    /// The algorithms of a collective that were measured in such circumstances, with their predicted microseconds and the
-    /// relative error of the fit, quickest first.
+    /// The algorithms of a collective that were measured in such circumstances, with their
+    /// predicted microseconds and the relative error of the fit, quickest first.
     pub fn candidates(&self, coll: Coll, place: Place, bytes: u64) -> Vec<(&str, f64, f64)> {
         let fits = |r: &&Measured| {
             let here = Place {
@@ -153,9 +158,10 @@ impl Measurements {
     }
 }
 
-/// The substitutions of the paper's section 5.3: a collective, and two others that do the same one after the other.
-/// The second and fourth column say how many bytes (as the table counts them) of the two are as much as `n` of the first:
-/// `n` times `mul` divided by `div`, where 0 stands for the number of processes.
+/// The substitutions of the paper's section 5.3: a collective, and two others that do the same one
+/// after the other. The second and fourth column say how many bytes (as the table counts them) of
+/// the two are as much as `n` of the first: `n` times `mul` divided by `div`, where 0 stands for
+/// the number of processes.
 pub const SUBSTITUTES: &[(Coll, [(Coll, u32, u32); 2])] = &[
     (
         Coll::Bcast,

@@ -1,5 +1,6 @@
-//! What `kwsim start` says: how much the ranks of a large job say to their launcher until all know the job, and how long that takes in
-//! virtual time; then the first barrier. The machines are those of real ranks ([`kw_start`]).
+//! What `kwsim start` says: how much the ranks of a large job say to their launcher until all know
+//! the job, and how long that takes in virtual time; then the first barrier. The machines are those
+//! of real ranks ([`kw_start`]).
 
 use crate::start::{self as sim, Figures, Knows, Setting, Shape};
 use kw_launch::listing::Listing;

@@ -1,8 +1,9 @@
 //! What `mpiexec` and its helper on another host say to each other, as bytes.
 //!
-//! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Whatever a login script may print before
-//! is skipped: the first report stands behind [`MAGIC`]. After that a message is a length (4 bytes, little endian), a kind
-//! (1 byte) and a body; numbers have 4 bytes, texts and bytes a length before them.
+//! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Whatever a
+//! login script may print before is skipped: the first report stands behind [`MAGIC`]. After that a
+//! message is a length (4 bytes, little endian), a kind (1 byte) and a body; numbers have 4 bytes,
+//! texts and bytes a length before them.
 //!
 //! ```text
 //! mpiexec                              helper
@@ -12,7 +13,8 @@
 //!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
 //!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
 //! ```
-//! PMI-1 passes through both as it is, and with it the job's key, which therefore stands in no argument and in no file.
+//! PMI-1 passes through both as it is, and with it the job's key, which therefore stands in no
+//! argument and in no file.
 
 use thiserror::Error;
 

@@ -1,4 +1,5 @@
-//! What a rank says to its launcher until it knows the job and can be found: as machines that own nothing but their state.
+//! What a rank says to its launcher until it knows the job and can be found: as machines that own
+//! nothing but their state.
 //!
 //! ```text
 //! Agree:   [first of a host: put where its memory is, or that later] put own record, fence, records up a tree of ranks,
@@ -10,13 +11,16 @@
 //! then:    the address of a peer is got when the first message goes to it ([`address_key`])
 //! ```
 //!
-//! Why on first use and not a table for everybody: a table of `n` addresses at `n` ranks is `n * n` addresses in all, most of which
-//! nobody ever needs, because collectives speak with about `log2 n` others. A launcher that has a daemon on each host (Slurm, PRRTE,
-//! Hydra) answers a get from the host itself, so that a tree of connections of our own would only repeat what its fence does. So a
-//! rank's own messages are: `O(log n)` at start, and one for each
-//! peer that it is the first to speak to. What that costs with many ranks is counted by the crate `sim`, which runs these machines.
+//! Why on first use and not a table for everybody: a table of `n` addresses at `n` ranks is `n * n`
+//! addresses in all, most of which nobody ever needs, because collectives speak with about `log2 n`
+//! others. A launcher that has a daemon on each host (Slurm, PRRTE, Hydra) answers a get from the
+//! host itself, so that a tree of connections of our own would only repeat what its fence does. So
+//! a rank's own messages are: `O(log n)` at start, and one for each peer that it is the first to
+//! speak to. What that costs with many ranks is counted by the crate `sim`, which runs these
+//! machines.
 //!
-//! The crate `boot` carries out what they ask over a launcher (`boot/talk.rs`); the crate `sim` does it in virtual time.
+//! The crate `boot` carries out what they ask over a launcher (`boot/talk.rs`); the crate `sim`
+//! does it in virtual time.
 #![forbid(unsafe_code)]
 
 mod agree;
@@ -76,7 +80,8 @@ pub enum Turn<T> {
 pub trait Talk {
     /// What it was for.
     type Out;
-    /// Takes the answer to the last question ([`Heard::Done`] before the first). The error is a sentence: somebody stored nonsense.
+    /// Takes the answer to the last question ([`Heard::Done`] before the first). The error is a
+    /// sentence: somebody stored nonsense.
     fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, String>;
 }
 
@@ -85,8 +90,9 @@ pub fn address_key(path: &str, rank: u32) -> String {
     format!("kw_{path}_{rank}")
 }
 
-/// Under which key the first rank of a host says where its memory is: while all agree (`early`), when it is the first by what the
-/// launcher says, or afterwards. Two keys, because names may say otherwise, and no key is stored twice.
+/// Under which key the first rank of a host says where its memory is: while all agree (`early`),
+/// when it is the first by what the launcher says, or afterwards. Two keys, because names may say
+/// otherwise, and no key is stored twice.
 pub fn memory_key(lead: u32, early: bool) -> String {
     match early {
         true => format!("kw_mem_{lead}"),

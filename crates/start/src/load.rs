@@ -1,8 +1,9 @@
 //! Whether the ranks of a host have a processor each.
 //!
-//! They have when every rank can be given a processor of its own among those that it may run on (a matching; by Hall's theorem,
-//! no set of ranks may use fewer processors than it has members), and when no limit on their time is below their number: the quota
-//! of a control group counts for the ranks in it, `KW_CPUS` for all ranks of the host.
+//! They have when every rank can be given a processor of its own among those that it may run on (a
+//! matching; by Hall's theorem, no set of ranks may use fewer processors than it has members), and
+//! when no limit on their time is below their number: the quota of a control group counts for the
+//! ranks in it, `KW_CPUS` for all ranks of the host.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -94,7 +95,8 @@ fn parse_set(text: &str) -> Option<Vec<u32>> {
     Some(set)
 }
 
-/// Whether these ranks of one host, so many of each kind, are more than their processors: then waiting means letting others run.
+/// Whether these ranks of one host, so many of each kind, are more than their processors: then
+/// waiting means letting others run.
 pub fn is_crowded(kinds: &[(&Cpus, u32)]) -> bool {
     let ranks: u64 = kinds.iter().map(|(_, n)| u64::from(*n)).sum();
     let mut groups: HashMap<u64, (u64, u32)> = HashMap::new();
@@ -120,7 +122,8 @@ struct Seats<'a> {
 }
 
 impl<'a> Seats<'a> {
-    /// Whether all find a processor. Who is bound to few is seated first; an empty set is one that nobody knows.
+    /// Whether all find a processor. Who is bound to few is seated first; an empty set is one that
+    /// nobody knows.
     fn seat_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
         let mut kinds: Vec<_> = kinds.iter().filter(|(c, _)| !c.set.is_empty()).collect();
         kinds.sort_by_key(|(c, _)| c.set.len());
@@ -133,7 +136,8 @@ impl<'a> Seats<'a> {
                 .all(|(kind, (_, n))| (0..*n).all(|_| self.seat(kind, &mut HashSet::new())))
     }
 
-    /// Seats one more of this kind: on a free processor, or on one whose rank finds another (an augmenting path).
+    /// Seats one more of this kind: on a free processor, or on one whose rank finds another (an
+    /// augmenting path).
     fn seat(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
         let set = self.sets[kind];
         if let Some(free) = set.iter().find(|c| !self.on.contains_key(c)) {

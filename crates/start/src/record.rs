@@ -1,12 +1,14 @@
 //! What a rank says of itself when the job meets, and many ranks' records as a list.
 //!
-//! A list has three columns, each in runs of equal items over ranks in a row (`item:ranks,item,...`): hosts, processors, knobs.
-//! Ranks of a host are mostly neighbours and knobs mostly the same everywhere, so lists are short.
+//! A list has three columns, each in runs of equal items over ranks in a row
+//! (`item:ranks,item,...`): hosts, processors, knobs. Ranks of a host are mostly neighbours and
+//! knobs mostly the same everywhere, so lists are short.
 
 use super::load::Cpus;
 use crate::pmi::text;
 
-/// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its hash.
+/// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its
+/// hash.
 const LONGEST: usize = 64;
 /// The host is as the launcher says.
 pub(super) const TOLD: &str = "-";

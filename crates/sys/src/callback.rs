@@ -1,10 +1,11 @@
 //! Functions that the user of MPI gave us as C pointers: calling them, as safe values.
 //!
 //! A function pointer reaches us as a number (`usize`), through the parameter of an MPI function
-//! whose C type says what it points at. That is the promise every wrapper here rests on: **the
-//! number is the address of a function of the type which the wrapper names, and it stays callable
-//! as long as the object it was registered with lives.** Each wrapper's `new` answers `None` for
-//! the null pointer and for the ABI's sentinels (`MPI_COMM_DUP_FN` and its like, below 4096).
+//! whose C type says what it points at. That is the promise every wrapper here rests on, and the
+//! shell that makes one gives: **the number is the address of a function of the type which the
+//! wrapper names, and it stays callable as long as the object it was registered with lives.** Each
+//! wrapper's `new` answers `None` for the null pointer and for the ABI's sentinels
+//! (`MPI_COMM_DUP_FN` and its like, below 4096).
 //!
 //! The caller lets go of the lane first: a callback may call MPI. It may also throw an exception of
 //! another language, which unwinds through the callers here up to the program's own frame
@@ -25,7 +26,11 @@ macro_rules! callbacks {
 
         impl $id {
             /// The function at this address; `None` for null and for the constants of the ABI.
-            pub fn new(address: usize) -> Option<$id> {
+            ///
+            /// # Safety
+            /// Any other address is that of a function of this type, which stays callable as long
+            /// as the object lives that it is registered with.
+            pub unsafe fn new(address: usize) -> Option<$id> {
                 (address >= FIRST_ADDRESS).then_some($id(address))
             }
 
@@ -35,8 +40,7 @@ macro_rules! callbacks {
             }
 
             fn pointer(self) -> $ty {
-                // SAFETY: the address was given as a pointer to a function of this type (see the
-                // head of the file), and is not null.
+                // SAFETY: `new` was promised a function of this type, and it is not null.
                 unsafe { std::mem::transmute::<usize, $ty>(self.0) }
             }
         }
@@ -90,6 +94,39 @@ callbacks! {
     ToolEventFree: RawEventFree;
     /// A tool hears that events were dropped.
     ToolEventDropped: RawEventDropped;
+}
+
+/// What becomes of an attribute when its object is copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttrCopy {
+    /// The new object does not have it (`MPI_COMM_NULL_COPY_FN` and its like).
+    Never,
+    /// It has the same (`MPI_COMM_DUP_FN` and its like).
+    Same,
+    /// This function says.
+    Ask(CopyAttr),
+}
+
+impl AttrCopy {
+    /// What a parameter says that takes a copy function.
+    ///
+    /// # Safety
+    /// As of [`CopyAttr::new`].
+    pub unsafe fn new(address: usize) -> AttrCopy {
+        // SAFETY: the caller's promise.
+        match unsafe { CopyAttr::new(address) } {
+            Some(f) => AttrCopy::Ask(f),
+            None if address == 0 => AttrCopy::Never,
+            None => AttrCopy::Same,
+        }
+    }
+}
+
+impl ToolEvent {
+    /// A function of our own.
+    pub fn of(function: extern "C-unwind" fn(usize, usize, c_int, usize)) -> ToolEvent {
+        ToolEvent(function as *const () as usize)
+    }
 }
 
 /// Calls `f`, which calls a function of the user where an exception would unwind through what must
@@ -301,13 +338,15 @@ mod tests {
 
     #[test]
     fn constants_of_the_abi_are_no_functions() {
-        assert_eq!(CopyAttr::new(0), None);
-        assert_eq!(CopyAttr::new(1), None);
+        // SAFETY: neither is an address.
+        let both = unsafe { [0, 1].map(|bits| (CopyAttr::new(bits), AttrCopy::new(bits))) };
+        assert_eq!(both, [(None, AttrCopy::Never), (None, AttrCopy::Same)]);
     }
 
     #[test]
     fn a_copy_function_says_value_refusal_or_error() {
-        let f = CopyAttr::new(double_it as *const () as usize).unwrap();
+        // SAFETY: a function of this type.
+        let f = unsafe { CopyAttr::new(double_it as *const () as usize) }.unwrap();
         assert_eq!(f.call(0x101, 1, 1, 21), Ok(Some(42)));
         assert_eq!(f.call(0x101, 1, 0, 21), Ok(None));
         assert_eq!(f.call(0x101, 1, 0, 99), Err(13));

@@ -37,27 +37,27 @@ impl EpollSet {
 }
 
 /// Where a thread sleeps that others may have wake up for a [`EpollSet`], without waking it first:
-/// `watch` says, from any thread, that the next thing that happens in the nest is to end its sleep.
-/// Whoever sleeps in the nest itself meanwhile is woken as ever.
+/// `watch` says, from any thread, that the next thing that happens in the set is to end its sleep.
+/// Whoever sleeps in the set itself meanwhile is woken as ever.
 #[derive(Debug)]
 pub struct WakeSet {
     epoll: OwnedFd,
     bell: OwnedFd,
-    /// The nest would end the sleep.
+    /// The set would end the sleep.
     watching: AtomicBool,
 }
 
-/// Numbers of the two in a bed's epoll set.
-const NEST: u64 = 0;
+/// Numbers of the two in a wake set's epoll set.
+const SET: u64 = 0;
 const BELL: u64 = 1;
 
 impl WakeSet {
-    /// Above this nest, which it does not watch yet.
-    pub fn new(nest: &EpollSet) -> io::Result<WakeSet> {
+    /// Above this set, which it does not watch yet.
+    pub fn new(set: &EpollSet) -> io::Result<WakeSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let never = epoll::EventFlags::ONESHOT;
-        epoll::add(&epoll, &nest.epoll, epoll::EventData::new_u64(NEST), never)?;
+        epoll::add(&epoll, &set.epoll, epoll::EventData::new_u64(SET), never)?;
         let always = epoll::EventFlags::IN;
         epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), always)?;
         Ok(WakeSet {
@@ -67,39 +67,39 @@ impl WakeSet {
         })
     }
 
-    /// The next thing that happens in the nest, or has happened and not been looked at, ends the
-    /// sleep. Who finds it watched already may find the sleeper on its way out of bed, so the
+    /// The next thing that happens in the set, or has happened and not been looked at, ends the
+    /// sleep. Who finds it watched already may find the sleeper on its way out of its sleep, so the
     /// sleeper looks for work before it sleeps again. `false`: the system refuses.
-    pub fn watch(&self, nest: &EpollSet) -> bool {
-        self.watching.swap(true, Ordering::AcqRel) || self.set(nest, epoll::EventFlags::IN)
+    pub fn watch(&self, set: &EpollSet) -> bool {
+        self.watching.swap(true, Ordering::AcqRel) || self.ask(set, epoll::EventFlags::IN)
     }
 
-    /// Nothing that happens in the nest ends the sleep any more. Not at the same time as another
+    /// Nothing that happens in the set ends the sleep any more. Not at the same time as another
     /// `unwatch` or a `watch` that counts.
-    pub fn unwatch(&self, nest: &EpollSet) {
+    pub fn unwatch(&self, set: &EpollSet) {
         if self.watching.load(Ordering::Relaxed) && self.watching.swap(false, Ordering::AcqRel) {
-            self.set(nest, epoll::EventFlags::empty());
+            self.ask(set, epoll::EventFlags::empty());
         }
     }
 
-    fn set(&self, nest: &EpollSet, what: epoll::EventFlags) -> bool {
+    fn ask(&self, set: &EpollSet, what: epoll::EventFlags) -> bool {
         let what = what | epoll::EventFlags::ONESHOT;
-        let number = epoll::EventData::new_u64(NEST);
-        let done = epoll::modify(&self.epoll, &nest.epoll, number, what).is_ok();
+        let number = epoll::EventData::new_u64(SET);
+        let done = epoll::modify(&self.epoll, &set.epoll, number, what).is_ok();
         if !done {
             self.watching.store(false, Ordering::Release);
         }
         done
     }
 
-    /// Sleeps until something happens in the nest that was asked for, until rung, or until
+    /// Sleeps until something happens in the set that was asked for, until rung, or until
     /// `timeout`; whether it was not the last.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let mut list = [NO_EVENT; 2];
         let events = ended_by(&self.epoll, &mut list, timeout);
         for event in events {
             match event.data.u64() {
-                NEST => drop(self.watching.swap(false, Ordering::AcqRel)),
+                SET => drop(self.watching.swap(false, Ordering::AcqRel)),
                 // What is left in it would only end the next sleep.
                 _ => drop(rustix::io::read(&self.bell, &mut [0; 8])),
             }
@@ -136,26 +136,26 @@ mod tests {
     #[test]
     fn a_bed_is_woken_by_its_nest_once_and_only_when_asked() {
         let (r, w) = rustix::pipe::pipe().unwrap();
-        let nest = EpollSet::new(&[&r]).unwrap();
-        let bed = WakeSet::new(&nest).unwrap();
-        let slept_through = |bed: &WakeSet| {
+        let set = EpollSet::new(&[&r]).unwrap();
+        let wake_set = WakeSet::new(&set).unwrap();
+        let slept_through = |wake_set: &WakeSet| {
             let now = Some(Duration::ZERO);
-            happened(&bed.epoll, &mut [NO_EVENT; 2], now)
+            happened(&wake_set.epoll, &mut [NO_EVENT; 2], now)
                 .unwrap()
                 .is_empty()
         };
-        assert!(!nest.sleep(Duration::ZERO));
+        assert!(!set.sleep(Duration::ZERO));
         rustix::io::write(&w, b"x").unwrap();
-        assert!(nest.sleep(Duration::ZERO) && !bed.sleep(Some(Duration::ZERO)));
-        assert!(slept_through(&bed), "nobody asked");
-        assert!(bed.watch(&nest), "what lies there already counts");
-        assert!(bed.sleep(None));
-        assert!(slept_through(&bed), "once");
-        assert!(bed.watch(&nest));
-        bed.unwatch(&nest);
-        assert!(slept_through(&bed), "not any more");
-        bed.ring();
-        bed.sleep(None);
-        assert!(slept_through(&bed), "a ring is heard once");
+        assert!(set.sleep(Duration::ZERO) && !wake_set.sleep(Some(Duration::ZERO)));
+        assert!(slept_through(&wake_set), "nobody asked");
+        assert!(wake_set.watch(&set), "what lies there already counts");
+        assert!(wake_set.sleep(None));
+        assert!(slept_through(&wake_set), "once");
+        assert!(wake_set.watch(&set));
+        wake_set.unwatch(&set);
+        assert!(slept_through(&wake_set), "not any more");
+        wake_set.ring();
+        wake_set.sleep(None);
+        assert!(slept_through(&wake_set), "a ring is heard once");
     }
 }

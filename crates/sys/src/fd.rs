@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// A copy of a descriptor that was inherited under a known number; neither survives an exec from now on. The number stays
-/// open, so that it can be taken again. Fails when nothing is open under the number.
+/// A copy of a descriptor that was inherited under a known number; neither survives an exec from
+/// now on. The number stays open, so that it can be taken again. Fails when nothing is open under
+/// the number.
 pub fn adopt(number: RawFd) -> io::Result<File> {
     if number < 3 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -40,7 +41,8 @@ pub fn is_hung_up(fd: impl AsFd) -> bool {
     matches!(poll(&mut fds, Some(&at_once)), Ok(1..))
 }
 
-/// Blocks until the other end of a connection is closed or broken; what can be read stays where it is.
+/// Blocks until the other end of a connection is closed or broken; what can be read stays where it
+/// is.
 pub fn wait_for_hang_up(fd: impl AsFd) {
     loop {
         let mut fds = [PollFd::new(&fd, PollFlags::RDHUP)];
@@ -51,7 +53,8 @@ pub fn wait_for_hang_up(fd: impl AsFd) {
     }
 }
 
-/// Has the kernel ask an idle TCP connection whether the other host is there; it breaks after twelve seconds without an answer.
+/// Has the kernel ask an idle TCP connection whether the other host is there; it breaks after
+/// twelve seconds without an answer.
 pub fn keep_alive(fd: BorrowedFd) -> io::Result<()> {
     sockopt::set_socket_keepalive(fd, true)?;
     sockopt::set_tcp_keepidle(fd, Duration::from_secs(3))?;

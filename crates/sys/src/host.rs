@@ -30,30 +30,33 @@ pub fn leave_at_once(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Ends the process without running exit handlers (they may call MPI, or wait for threads that hold it). What the program has
-/// printed and C's standard streams still hold is written before, then `last` is done.
+/// Ends the process without running exit handlers (they may call MPI, or wait for threads that hold
+/// it). What the program has printed and C's standard streams still hold is written before, then
+/// `last` is done.
 ///
-/// Comes to the end whatever the program was doing: a stream may be locked by a thread that waits for input, or be a pipe
-/// that nobody reads; this thread may have been interrupted by a signal while it held a lock. A thread of its own writes, and
-/// is not waited for longer than a second; whatever else takes time is cut off after five.
+/// Comes to the end whatever the program was doing: a stream may be locked by a thread that waits
+/// for input, or be a pipe that nobody reads; this thread may have been interrupted by a signal
+/// while it held a lock. A thread of its own writes, and is not waited for longer than a second;
+/// whatever else takes time is cut off after five.
 pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
     write_before_end(code);
     last();
     leave_at_once(code)
 }
 
-/// Writes what C's standard streams hold; the process is about to end, and does so in [`LEAVING`] seconds, with `code`, if
-/// that does not come to an end.
+/// Writes what C's standard streams hold; the process is about to end, and does so in [`LEAVING`]
+/// seconds, with `code`, if that does not come to an end.
 pub fn write_before_end(code: i32) {
     end_within_limit(code);
     write_streams();
 }
 
-/// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there is no limit.
+/// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there
+/// is no limit.
 fn end_within_limit(code: i32) {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = end_now;
-    // SAFETY: structures of plain data, filled before they are used; the handler has the type that SA_SIGINFO wants, and
-    // calls nothing that a handler may not.
+    // SAFETY: structures of plain data, filled before they are used; the handler has the type that
+    // SA_SIGINFO wants, and calls nothing that a handler may not.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -77,8 +80,9 @@ fn end_within_limit(code: i32) {
 }
 
 extern "C" fn end_now(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: the kernel gives the handler the value that the timer was made with; an alarm of somebody else has another or
-    // none, and ends the process with a status that is not zero all the same.
+    // SAFETY: the kernel gives the handler the value that the timer was made with; an alarm of
+    // somebody else has another or none, and ends the process with a status that is not zero all
+    // the same.
     unsafe {
         let code = (*info).si_value().sival_ptr as usize as i32;
         libc::_exit(if code == 0 { 1 } else { code })

@@ -1,8 +1,10 @@
-//! What the library says on standard error: events of the crate `tracing`, one line each, as many as `KW_LOG` wants.
+//! What the library says on standard error: events of the crate `tracing`, one line each, as many
+//! as `KW_LOG` wants.
 //!
-//! Any room says something by `tracing::info!` and its like. What nobody wants to hear costs a load and a comparison where it
-//! would be said, so none is on the way of a short message. Who listens is a global of the process, because `tracing`'s is:
-//! installed by whoever starts MPI there, so that many ranks in one process (tests) say nothing.
+//! Any room says something by `tracing::info!` and its like. What nobody wants to hear costs a load
+//! and a comparison where it would be said, so none is on the way of a short message. Who listens
+//! is a global of the process, because `tracing`'s is: installed by whoever starts MPI there, so
+//! that many ranks in one process (tests) say nothing.
 
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
@@ -79,7 +81,8 @@ impl Subscriber for Lines {
         let mut line = Line(format!("{who}:"));
         event.record(&mut line);
         line.0.push('\n');
-        // One write, so that the lines of several ranks do not mix. Nobody can be told that it failed.
+        // One write, so that the lines of several ranks do not mix. Nobody can be told that it
+        // failed.
         let _ = std::io::stderr().write_all(line.0.as_bytes());
     }
 

@@ -55,7 +55,8 @@ pub enum Watched {
     No,
 }
 
-/// Processes whose end is noticed. Ready for reading, in another epoll set, when one of them has ended.
+/// Processes whose end is noticed. Ready for reading, in another epoll set, when one of them has
+/// ended.
 #[derive(Debug)]
 pub struct Ends {
     epoll: OwnedFd,

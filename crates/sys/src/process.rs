@@ -51,7 +51,8 @@ pub fn start(s: Start) -> io::Result<u32> {
     if let Some(dir) = s.dir {
         command.current_dir(dir);
     }
-    // SAFETY: the closure runs between fork and exec and makes system calls only; it allocates nothing.
+    // SAFETY: the closure runs between fork and exec and makes system calls only; it allocates
+    // nothing.
     unsafe {
         command.pre_exec(move || prepare(keep, mask.as_ref(), files, parent));
     }
@@ -121,7 +122,8 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Kills every process whose environment carries `tag` (`NAME=value`), as far as we may, until none is left.
+/// Kills every process whose environment carries `tag` (`NAME=value`), as far as we may, until none
+/// is left.
 pub fn sweep(tag: &str) {
     for _ in 0..20 {
         let found = tagged(tag);
@@ -160,7 +162,8 @@ fn tagged(tag: &str) -> Vec<rustix::process::Pid> {
 
 /// Calls `f` in every child that a fork of this process makes, before anything else there.
 pub fn in_children(f: extern "C" fn()) {
-    // SAFETY: a function that stays; it runs where only the calling thread is left, and must take no lock.
+    // SAFETY: a function that stays; it runs where only the calling thread is left, and must take
+    // no lock.
     unsafe {
         libc::pthread_atfork(None, None, Some(f));
     }
@@ -185,7 +188,8 @@ pub struct Guard {
 /// Starts the guard. Must be called while the process has one thread. `tag` is as in [`sweep`].
 pub fn guard(tag: &str) -> io::Result<Guard> {
     let (theirs, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // SAFETY: the caller promises that this is the only thread, so the child may do what any process may.
+    // SAFETY: the caller promises that this is the only thread, so the child may do what any
+    // process may.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -203,7 +207,8 @@ pub fn guard(tag: &str) -> io::Result<Guard> {
 /// The guard's whole life.
 fn watch(line: OwnedFd, tag: &str) -> ! {
     let number = line.as_raw_fd();
-    // SAFETY: plain system calls; the descriptors closed here belong to objects this process never touches again.
+    // SAFETY: plain system calls; the descriptors closed here belong to objects this process never
+    // touches again.
     unsafe {
         let name = CString::new("kw-guard").unwrap_or_default();
         libc::setsid();

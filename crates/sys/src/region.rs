@@ -81,7 +81,7 @@ impl Region {
         self.at as *const u8
     }
 
-    /// The same, for writing.
+    /// Its first byte, for writing.
     #[inline]
     pub(crate) fn bytes_mut(self) -> *mut u8 {
         self.at as *mut u8

@@ -1,8 +1,9 @@
-//! What a process has printed comes out when SIGTERM ends it: so a launcher ends the ranks of a job of which one has failed.
+//! What a process has printed comes out when SIGTERM ends it: so a launcher ends the ranks of a job
+//! of which one has failed.
 //!
-//! Only where SIGTERM does what it does by itself: a program's own handler stays. The handler has a thread write what C's
-//! standard streams hold, for a second at most, and then lets the signal end the process. A child that was forked has its
-//! parent's text in its streams and writes nothing.
+//! Only where SIGTERM does what it does by itself: a program's own handler stays. The handler has a
+//! thread write what C's standard streams hold, for a second at most, and then lets the signal end
+//! the process. A child that was forked has its parent's text in its streams and writes nothing.
 
 use std::ffi::c_int;
 
@@ -29,7 +30,8 @@ fn handler() -> usize {
 }
 
 fn replace(before: usize, after: usize) {
-    // SAFETY: both structures are plain data; the handler has the signature of one without SA_SIGINFO.
+    // SAFETY: both structures are plain data; the handler has the signature of one without
+    // SA_SIGINFO.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGTERM, std::ptr::null(), &mut now) == 0
@@ -43,7 +45,8 @@ fn replace(before: usize, after: usize) {
     }
 }
 
-/// The signal is blocked while its handler runs, so that what is raised here ends the process when the handler returns.
+/// The signal is blocked while its handler runs, so that what is raised here ends the process when
+/// the handler returns.
 extern "C" fn on_signal(signal: c_int) {
     if OWNER.load(Ordering::Acquire) == std::process::id() {
         host::write_before_end(128 + signal);

@@ -1,11 +1,13 @@
-//! Threads of the library's own. The program's signals are not theirs: a signal that the program's threads all block must
-//! wait until one of them takes it, and a handler must run on a thread that the program made. So every thread here starts
-//! with all signals blocked but those that are the thread's own fault.
+//! Threads of the library's own. The program's signals are not theirs: a signal that the program's
+//! threads all block must wait until one of them takes it, and a handler must run on a thread that
+//! the program made. So every thread here starts with all signals blocked but those that are the
+//! thread's own fault.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Signals that an instruction causes: they come to the thread that executes it, and blocked ones kill without a word.
+/// Signals that an instruction causes: they come to the thread that executes it, and blocked ones
+/// kill without a word.
 const OWN: [i32; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -27,7 +29,8 @@ pub fn spawn<T: Send + 'static>(
 
 /// Calls `body`; threads that start meanwhile take no signal.
 pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: local signal sets; the first is filled before it is used, the second by the first call.
+    // SAFETY: local signal sets; the first is filled before it is used, the second by the first
+    // call.
     let before = unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -43,7 +46,8 @@ pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether the program has threads beside the calling one. The library's own count for nothing: their names begin with `kw-`.
+/// Whether the program has threads beside the calling one. The library's own count for nothing:
+/// their names begin with `kw-`.
 pub fn are_others() -> bool {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
         return true;
@@ -55,7 +59,8 @@ pub fn are_others() -> bool {
     })
 }
 
-/// How often the calling thread was interrupted so far: by page faults, or because its core was given to another (`getrusage`).
+/// How often the calling thread was interrupted so far: by page faults, or because its core was
+/// given to another (`getrusage`).
 pub fn interruptions() -> u64 {
     // SAFETY: the call fills a local struct of which all bytes may be zero.
     let used = unsafe {

@@ -30,7 +30,7 @@ const CE: u8 = 3;
 pub struct Sock {
     socket: UdpSocket,
     at: SocketAddr,
-    /// Datagrams of one call; one when the kernel or the device cuts no trains.
+    /// Datagrams of one call; 1 where the kernel or the device does not segment (GSO).
     most: Cell<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Sock {
             match self.send_train(to, bytes, size) {
                 Ok(()) => return true,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
-                // A device that does not sum, or a kernel before 4.18, cuts no trains (udp(7)).
+                // A device that does not sum, or a kernel before 4.18, does not segment (udp(7)).
                 Err(e) if train && matches!(e.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
                     self.most.set(1);
                 }

@@ -1,4 +1,5 @@
-//! `apigen header | coverage | man DIR | shells`: writes what follows from `api/`. Runs from the root of the repository.
+//! `apigen header | coverage | man DIR | shells`: writes what follows from `api/`. Runs from the
+//! root of the repository.
 #![forbid(unsafe_code)]
 
 use kw_apigen::{Api, Built, Error, Words, coverage, coverage_text, header, man_pages, shells};

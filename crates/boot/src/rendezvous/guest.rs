@@ -1,5 +1,5 @@
-//! A rank that goes to the rendezvous: finds rank 0, whose name may not be known yet and who may not listen yet, proves the secret,
-//! and waits until all have come.
+//! A rank that goes to the rendezvous: finds rank 0, whose name may not be known yet and who may
+//! not listen yet, proves the secret, and waits until all have come.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,7 +16,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const ANSWER: Duration = Duration::from_secs(2);
 /// For the whole handshake.
 const HELLO: Duration = Duration::from_secs(5);
-/// Rank 0 names those who are missing when its own time is over; it began to wait at another moment than we did.
+/// Rank 0 names those who are missing when its own time is over; it began to wait at another moment
+/// than we did.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// A connection to rank 0, and what proves the lines on it.

@@ -1,4 +1,5 @@
-//! Rank 0 of a rendezvous: lets the others in (`door`), and then serves them PMI-1, in threads of its own.
+//! Rank 0 of a rendezvous: lets the others in (`acceptor`), and then serves them PMI-1, in threads
+//! of its own.
 //!
 //! ```text
 //! Forming: accept --secret proven--> seated (a later one of the same rank takes the seat) --all seats taken--> Formed
@@ -14,14 +15,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::super::BootError;
-use super::door::{Door, Seat};
+use super::acceptor::{Acceptor, Seat};
 use super::{Heard, Meeting, forged};
 use kw_base::sync::{Arc, thread};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{Effect, Lines, Server, Stage, mapping, text};
 use kw_sys::threads::with_signals_blocked;
 
-/// Between two looks at the door.
+/// Between two looks at the acceptor.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same where more wait outside than one look lets in.
 const CROWDED: Duration = Duration::from_millis(1);
@@ -89,9 +90,9 @@ fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Seat>, B
     let listener = listen(meeting)?;
     let mut seats: Vec<Option<Seat>> = (0..meeting.size).map(|_| None).collect();
     let (to, from) = channel();
-    let mut door = Door::new(listener, meeting.identity(key), meeting.size, to);
+    let mut acceptor = Acceptor::new(listener, meeting.identity(key), meeting.size, to);
     loop {
-        let pause = if door.look() { CROWDED } else { LOOK };
+        let pause = if acceptor.look() { CROWDED } else { LOOK };
         match from.recv_timeout(pause) {
             Ok(seat) => sit(&mut seats, seat, meeting),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}

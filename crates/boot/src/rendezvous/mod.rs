@@ -1,14 +1,17 @@
-//! Processes that somebody else started one by one (a container scheduler) find each other: rank 0 listens where all can reach
-//! it and serves PMI-1 (see `host`), the others connect (`guest`). Both sides prove that they know the same secret first.
+//! Processes that somebody else started one by one (a container scheduler) find each other: rank 0
+//! listens where all can reach it and serves PMI-1 (see `host`), the others connect (`guest`). Both
+//! sides prove that they know the same secret first.
 //!
-//! The knobs `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and `KW_RENDEZVOUS_WAIT` say where, who and with which
-//! secret (`kw_base::knobs`). The name of rank 0 may become known late.
+//! The knobs `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and
+//! `KW_RENDEZVOUS_WAIT` say where, who and with which secret (`kw_base::knobs`). The name of rank 0
+//! may become known late.
 //!
-//! A process that is started anew before all have come takes the place of the one before. When the job has formed nobody
-//! listens any more. Every line that is said then proves who said it ([`Verifier`]): one that does not is never obeyed, and breaks
-//! its connection. The job's own key is made from the secret and the job's name, which is new every time, and is never sent.
+//! A process that is started anew before all have come takes the place of the one before. When the
+//! job has formed nobody listens any more. Every line that is said then proves who said it
+//! ([`Verifier`]): one that does not is never obeyed, and breaks its connection. The job's own key
+//! is made from the secret and the job's name, which is new every time, and is never sent.
 
-mod door;
+mod acceptor;
 mod guest;
 mod host;
 

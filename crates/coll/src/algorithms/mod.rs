@@ -85,7 +85,7 @@ pub enum Need {
     Apart,
     /// One node, and its ranks have a board whose long shelves hold the data in not too many pieces.
     Board,
-    /// The same, and equal blocks.
+    /// A board, as for `Board`, and equal blocks.
     EvenBoard,
     /// Several nodes.
     Nodes,
@@ -151,288 +151,81 @@ pub struct Algorithm {
     pub emit: fn(&Ask, &mut Schedule),
 }
 
-const fn row(
-    coll: Coll,
-    name: &'static str,
-    need: Need,
-    emit: fn(&Ask, &mut Schedule),
-) -> Algorithm {
-    Algorithm {
-        coll,
-        name,
-        need,
-        emit,
-    }
+macro_rules! algorithms {
+    ($($coll:ident, $name:literal, $need:ident, $emit:path;)*) => {
+        /// Every algorithm.
+        pub const ALL: &[Algorithm] = &[$(Algorithm {
+            coll: Coll::$coll,
+            name: $name,
+            need: Need::$need,
+            emit: $emit,
+        },)*];
+    };
 }
 
-/// Every algorithm.
-pub const ALL: &[Algorithm] = &[
-    row(
-        Coll::Barrier,
-        "board_tree",
-        Need::Board,
-        barrier_board_tree::emit,
-    ),
-    row(Coll::Barrier, "board", Need::Board, barrier_board::emit),
-    row(
-        Coll::Barrier,
-        "dissemination",
-        Need::Nothing,
-        barrier_dissemination::emit,
-    ),
-    row(Coll::Barrier, "nodes", Need::Nodes, barrier_nodes::emit),
-    row(Coll::Barrier, "tree", Need::Nothing, barrier_tree::emit),
-    row(
-        Coll::Bcast,
-        "board_tree",
-        Need::Board,
-        bcast_board_tree::emit,
-    ),
-    row(Coll::Bcast, "board", Need::Board, bcast_board::emit),
-    row(Coll::Bcast, "binomial", Need::Nothing, bcast_binomial::emit),
-    row(Coll::Bcast, "chain", Need::Nothing, bcast_chain::emit),
-    row(Coll::Bcast, "nodes", Need::Nodes, bcast_nodes::emit),
-    row(
-        Coll::Bcast,
-        "nodes_chain",
-        Need::Nodes,
-        bcast_nodes_chain::emit,
-    ),
-    row(Coll::Bcast, "linear", Need::Nothing, bcast_linear::emit),
-    row(
-        Coll::Bcast,
-        "scatter_doubling",
-        Need::Nothing,
-        bcast_scatter_doubling::emit,
-    ),
-    row(
-        Coll::Bcast,
-        "scatter_ring",
-        Need::Nothing,
-        bcast_scatter_ring::emit,
-    ),
-    row(Coll::Gather, "binomial", Need::Even, gather_binomial::emit),
-    row(Coll::Gather, "linear", Need::Nothing, gather_linear::emit),
-    row(
-        Coll::Scatter,
-        "binomial",
-        Need::Even,
-        scatter_binomial::emit,
-    ),
-    row(Coll::Scatter, "linear", Need::Nothing, scatter_linear::emit),
-    row(
-        Coll::Allgather,
-        "board",
-        Need::EvenBoard,
-        allgather_board::emit,
-    ),
-    row(Coll::Allgather, "bruck", Need::Even, allgather_bruck::emit),
-    row(
-        Coll::Allgather,
-        "doubling",
-        Need::EvenPowerOfTwo,
-        allgather_doubling::emit,
-    ),
-    row(
-        Coll::Allgather,
-        "gather_bcast",
-        Need::Even,
-        allgather_gather_bcast::emit,
-    ),
-    row(
-        Coll::Allgather,
-        "neighbour",
-        Need::Pairs,
-        allgather_neighbour::emit,
-    ),
-    row(
-        Coll::Allgather,
-        "nodes",
-        Need::NodesEven,
-        allgather_nodes::emit,
-    ),
-    row(Coll::Allgather, "ring", Need::Nothing, allgather_ring::emit),
-    row(
-        Coll::Allgather,
-        "spread",
-        Need::Nothing,
-        allgather_spread::emit,
-    ),
-    row(
-        Coll::Allgather,
-        "fetch",
-        Need::Nothing,
-        allgather_fetch::emit,
-    ),
-    row(
-        Coll::Alltoall,
-        "board",
-        Need::EvenBoard,
-        alltoall_board::emit,
-    ),
-    row(
-        Coll::Alltoall,
-        "bruck",
-        Need::EvenApart,
-        alltoall_bruck::emit,
-    ),
-    row(
-        Coll::Alltoall,
-        "in_place",
-        Need::InPlace,
-        alltoall_in_place::emit,
-    ),
-    row(
-        Coll::Alltoall,
-        "nodes",
-        Need::NodesEvenApart,
-        alltoall_nodes::emit,
-    ),
-    row(
-        Coll::Alltoall,
-        "pairwise",
-        Need::Apart,
-        alltoall_pairwise::emit,
-    ),
-    row(Coll::Alltoall, "spread", Need::Apart, alltoall_spread::emit),
-    row(Coll::Alltoall, "fetch", Need::Apart, alltoall_fetch::emit),
-    row(
-        Coll::Reduce,
-        "board_tree",
-        Need::Board,
-        reduce_board_tree::emit,
-    ),
-    row(
-        Coll::Reduce,
-        "board_parts",
-        Need::Board,
-        reduce_board_parts::emit,
-    ),
-    row(Coll::Reduce, "board", Need::Board, reduce_board::emit),
-    row(
-        Coll::Reduce,
-        "binomial",
-        Need::Nothing,
-        reduce_binomial::emit,
-    ),
-    row(Coll::Reduce, "chain", Need::Nothing, reduce_chain::emit),
-    row(Coll::Reduce, "nodes", Need::NodesFold, reduce_nodes::emit),
-    row(Coll::Reduce, "linear", Need::Nothing, reduce_linear::emit),
-    row(
-        Coll::Reduce,
-        "rabenseifner",
-        Need::Commutes,
-        reduce_rabenseifner::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "board_tree",
-        Need::Board,
-        allreduce_board_tree::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "board_parts",
-        Need::Board,
-        allreduce_board_parts::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "board_root",
-        Need::Board,
-        allreduce_board_root::emit,
-    ),
-    row(Coll::Allreduce, "board", Need::Board, allreduce_board::emit),
-    row(
-        Coll::Allreduce,
-        "doubling",
-        Need::Nothing,
-        allreduce_doubling::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "nodes",
-        Need::NodesFold,
-        allreduce_nodes::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "nodes_split",
-        Need::NodesFold,
-        allreduce_nodes_split::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "linear",
-        Need::Nothing,
-        allreduce_linear::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "rabenseifner",
-        Need::Commutes,
-        allreduce_rabenseifner::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "reduce_bcast",
-        Need::Nothing,
-        allreduce_reduce_bcast::emit,
-    ),
-    row(
-        Coll::Allreduce,
-        "ring",
-        Need::Commutes,
-        allreduce_ring::emit,
-    ),
-    row(
-        Coll::ReduceScatter,
-        "board",
-        Need::Board,
-        reduce_scatter_board::emit,
-    ),
-    row(
-        Coll::ReduceScatter,
-        "halving",
-        Need::Commutes,
-        reduce_scatter_halving::emit,
-    ),
-    row(
-        Coll::ReduceScatter,
-        "pairwise",
-        Need::Commutes,
-        reduce_scatter_pairwise::emit,
-    ),
-    row(
-        Coll::ReduceScatter,
-        "reduce_scatterv",
-        Need::Nothing,
-        reduce_scatter_reduce_scatterv::emit,
-    ),
-    row(Coll::Scan, "chain", Need::Nothing, scan_chain::emit),
-    row(Coll::Scan, "doubling", Need::Nothing, scan_doubling::emit),
-    row(
-        Coll::Exscan,
-        "chain",
-        Need::Nothing,
-        scan_chain::emit_exclusive,
-    ),
-    row(
-        Coll::Exscan,
-        "doubling",
-        Need::Nothing,
-        exscan_doubling::emit,
-    ),
-    row(
-        Coll::NeighborAllgather,
-        "spread",
-        Need::Nothing,
-        neighbor_spread::emit_allgather,
-    ),
-    row(
-        Coll::NeighborAlltoall,
-        "spread",
-        Need::Nothing,
-        neighbor_spread::emit_alltoall,
-    ),
-];
+// The collective, the algorithm's name in the table, what it needs, and what emits it.
+algorithms! {
+    Barrier, "board_tree", Board, barrier_board_tree::emit;
+    Barrier, "board", Board, barrier_board::emit;
+    Barrier, "dissemination", Nothing, barrier_dissemination::emit;
+    Barrier, "nodes", Nodes, barrier_nodes::emit;
+    Barrier, "tree", Nothing, barrier_tree::emit;
+    Bcast, "board_tree", Board, bcast_board_tree::emit;
+    Bcast, "board", Board, bcast_board::emit;
+    Bcast, "binomial", Nothing, bcast_binomial::emit;
+    Bcast, "chain", Nothing, bcast_chain::emit;
+    Bcast, "nodes", Nodes, bcast_nodes::emit;
+    Bcast, "nodes_chain", Nodes, bcast_nodes_chain::emit;
+    Bcast, "linear", Nothing, bcast_linear::emit;
+    Bcast, "scatter_doubling", Nothing, bcast_scatter_doubling::emit;
+    Bcast, "scatter_ring", Nothing, bcast_scatter_ring::emit;
+    Gather, "binomial", Even, gather_binomial::emit;
+    Gather, "linear", Nothing, gather_linear::emit;
+    Scatter, "binomial", Even, scatter_binomial::emit;
+    Scatter, "linear", Nothing, scatter_linear::emit;
+    Allgather, "board", EvenBoard, allgather_board::emit;
+    Allgather, "bruck", Even, allgather_bruck::emit;
+    Allgather, "doubling", EvenPowerOfTwo, allgather_doubling::emit;
+    Allgather, "gather_bcast", Even, allgather_gather_bcast::emit;
+    Allgather, "neighbour", Pairs, allgather_neighbour::emit;
+    Allgather, "nodes", NodesEven, allgather_nodes::emit;
+    Allgather, "ring", Nothing, allgather_ring::emit;
+    Allgather, "spread", Nothing, allgather_spread::emit;
+    Allgather, "fetch", Nothing, allgather_fetch::emit;
+    Alltoall, "board", EvenBoard, alltoall_board::emit;
+    Alltoall, "bruck", EvenApart, alltoall_bruck::emit;
+    Alltoall, "in_place", InPlace, alltoall_in_place::emit;
+    Alltoall, "nodes", NodesEvenApart, alltoall_nodes::emit;
+    Alltoall, "pairwise", Apart, alltoall_pairwise::emit;
+    Alltoall, "spread", Apart, alltoall_spread::emit;
+    Alltoall, "fetch", Apart, alltoall_fetch::emit;
+    Reduce, "board_tree", Board, reduce_board_tree::emit;
+    Reduce, "board_parts", Board, reduce_board_parts::emit;
+    Reduce, "board", Board, reduce_board::emit;
+    Reduce, "binomial", Nothing, reduce_binomial::emit;
+    Reduce, "chain", Nothing, reduce_chain::emit;
+    Reduce, "nodes", NodesFold, reduce_nodes::emit;
+    Reduce, "linear", Nothing, reduce_linear::emit;
+    Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit;
+    Allreduce, "board_tree", Board, allreduce_board_tree::emit;
+    Allreduce, "board_parts", Board, allreduce_board_parts::emit;
+    Allreduce, "board_root", Board, allreduce_board_root::emit;
+    Allreduce, "board", Board, allreduce_board::emit;
+    Allreduce, "doubling", Nothing, allreduce_doubling::emit;
+    Allreduce, "nodes", NodesFold, allreduce_nodes::emit;
+    Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit;
+    Allreduce, "linear", Nothing, allreduce_linear::emit;
+    Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit;
+    Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit;
+    Allreduce, "ring", Commutes, allreduce_ring::emit;
+    ReduceScatter, "board", Board, reduce_scatter_board::emit;
+    ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit;
+    ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit;
+    ReduceScatter, "reduce_scatterv", Nothing, reduce_scatter_reduce_scatterv::emit;
+    Scan, "chain", Nothing, scan_chain::emit;
+    Scan, "doubling", Nothing, scan_doubling::emit;
+    Exscan, "chain", Nothing, scan_chain::emit_exclusive;
+    Exscan, "doubling", Nothing, exscan_doubling::emit;
+    NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather;
+    NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall;
+}

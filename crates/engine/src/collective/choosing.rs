@@ -1,5 +1,6 @@
-//! Which algorithm runs a call. All ranks of a communicator must choose the same, so this is made of what the job agreed on, and sees
-//! nothing else: the call, the rows of the communicator's hint, and itself.
+//! Which algorithm runs a call. All ranks of a communicator must choose the same, so this is made
+//! of what the job agreed on, and sees nothing else: the call, the rows of the communicator's hint,
+//! and itself.
 
 use kw_boot::Agreed;
 use kw_coll::algorithms::Algorithm;

@@ -1,10 +1,12 @@
-//! Who has which part of the rings of a board. All ranks of a communicator run the same collectives in the same order, so all
-//! divide their rings alike, without a word.
+//! Who has which part of the rings of a board. All ranks of a communicator run the same collectives
+//! in the same order, so all divide their rings alike, without a word.
 //!
-//! Parts are given out one after the other. One that would end beyond the lap begins at the front again, unless it would meet the
-//! part before, which nobody need have begun when the next is given out. None is longer than a third of the ring, so before
-//! the end of the ring that is always possible. A lap is long enough for lines to leave the caches before they come again, and
-//! short enough for all ranks' laps to lie in the cache that they share: with many ranks only the part before is spared.
+//! Parts are given out one after the other. One that would end beyond the lap begins at the front
+//! again, unless it would meet the part before, which nobody need have begun when the next is given
+//! out. None is longer than a third of the ring, so before the end of the ring that is always
+//! possible. A lap is long enough for lines to leave the caches before they come again, and short
+//! enough for all ranks' laps to lie in the cache that they share: with many ranks only the part
+//! before is spared.
 
 use std::collections::VecDeque;
 
@@ -37,14 +39,16 @@ impl Ring {
         self.reach / 3 / ALIGN * ALIGN
     }
 
-    /// A part of `bytes` for collective `number`: where it begins, and the last collective that had some of it before.
+    /// A part of `bytes` for collective `number`: where it begins, and the last collective that had
+    /// some of it before.
     pub(super) fn take(&mut self, number: u64, bytes: u64) -> (u64, Option<u64>) {
         let bytes = bytes.max(1).next_multiple_of(ALIGN);
         assert!(bytes <= self.most(), "{bytes} bytes of a ring");
         let mut before = None;
         let room = self.parts.back().map_or(0, |p| p.1);
         if self.next + bytes > self.lap && bytes <= room {
-            // Nobody gets what is left at the end now; whoever had it had it before those whose parts come next.
+            // Nobody gets what is left at the end now; whoever had it had it before those whose
+            // parts come next.
             before = self.forget(self.next, self.reach);
             self.next = 0;
         }

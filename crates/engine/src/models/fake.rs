@@ -119,7 +119,7 @@ impl<P: Sleep> Polled for Fake<P> {
         self.progress()
     }
 
-    fn progress_before_serving_asleep(&mut self) -> bool {
+    fn progress_before_polling_asleep(&mut self) -> bool {
         self.progress()
     }
 

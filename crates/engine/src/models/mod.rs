@@ -1,14 +1,16 @@
-//! The lane, the event thread and the hand-over between them in every interleaving: the code itself, around an engine
-//! whose messages are flags ([`fake`]) and a place to sleep made of loom's locks ([`places`]).
+//! The lane, the event thread and the hand-over between them in every interleaving: the code
+//! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
+//! locks ([`places`]).
 //!
-//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane is let go somebody
-//! polls for the threads that are parked ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of
-//! the model, which loom reports, because no sleep here ends by time. Run with `make loom`.
+//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane
+//! is let go somebody polls for the threads that are parked
+//! ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of the model,
+//! which loom reports, because no sleep here ends by time. Run with `make loom`.
 
 mod fake;
 mod places;
 
-use crate::duty::Duty;
+use crate::async_progress::AsyncState;
 use crate::engine::ReqId;
 use crate::lane::Lane;
 use crate::polled::{Polled, Sleep};
@@ -50,16 +52,17 @@ fn request(n: usize) -> ReqId {
 }
 
 impl<const SOCKETS: bool> Rank<SOCKETS> {
-    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for that.
+    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for
+    /// that.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
         let lane: Lane<(), Fake<Place<SOCKETS>>> = Lane::new(());
         let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
         let mut inner = lane.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
-        inner.duty = Duty::Idle;
+        inner.async_state = AsyncState::Idle;
         if stays_away {
-            inner.habit.trust();
+            inner.predictor.trust();
         }
         drop(inner);
         Rank { lane, world, place }
@@ -119,7 +122,8 @@ fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 
 /// A program of one thread, request 0 of which a peer's message ends.
 fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
-    // With two, nobody notices when whoever arms the bed forgets that the sleeper may be up already.
+    // With two, nobody notices when whoever arms the wake set forgets that the sleeper may be up
+    // already.
     model(3, move || {
         let rank = Rank::<SOCKETS>::new(stays_away);
         let far = rank.clone();
@@ -136,7 +140,7 @@ fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.wait(0);
 }
 
-/// Isend, Test, compute, Wait: the event thread is displaced in the middle.
+/// Isend, Test, compute, Wait: the event thread is preempted in the middle.
 fn test_while_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.test();
@@ -162,7 +166,7 @@ fn loom_a_wait_after_a_hand_over_always_ends() {
 }
 
 #[test]
-fn loom_a_duty_is_handed_over_asleep_and_taken_back() {
+fn loom_polling_is_handed_over_asleep_and_taken_back() {
     with_peer::<MEMORY>(true, test_while_computing);
     with_peer::<SOCKETS>(true, test_while_computing);
 }

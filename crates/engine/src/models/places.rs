@@ -1,6 +1,7 @@
-//! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex, an epoll set with the
-//! doorbell's socket in it, and the event thread's bed above that. The system calls are loom's locks; who sets what, and when,
-//! is as in `sys/doorbell.rs`, `sys/epoll_set.rs` and `sleeper.rs`.
+//! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex,
+//! an epoll set with the doorbell's socket in it, and the event thread's wake set above that. The
+//! system calls are loom's locks; who sets what, and when, is as in `sys/doorbell.rs`,
+//! `sys/epoll_set.rs` and `sleeper.rs`.
 
 use crate::polled::{Nap, Sleep};
 use kw_base::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -19,7 +20,7 @@ pub struct Place<const SOCKETS: bool> {
     word: AtomicU32,
     futex: Mutex<()>,
     woken: Condvar,
-    /// The bed wakes for the nest.
+    /// The wake set wakes for the epoll set.
     watching: AtomicBool,
     sets: Mutex<Sets>,
     changed: Condvar,
@@ -27,11 +28,11 @@ pub struct Place<const SOCKETS: bool> {
 
 #[derive(Debug, Default)]
 struct Sets {
-    /// Something in the nest can be read.
+    /// Something in the epoll set can be read.
     ready: bool,
-    /// The bed wakes when the nest is ready, once.
+    /// The wake set wakes when the epoll set is ready, once.
     armed: bool,
-    /// The bed's own bell.
+    /// The wake set's own bell.
     rung: bool,
 }
 
@@ -56,7 +57,8 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
     }
 
     fn arm_as(&self, mode: u32) {
-        // `Acquire`: loom's fences pass on only what a thread has acquired, which is less than the language promises.
+        // `Acquire`: loom's fences pass on only what a thread has acquired, which is less than the
+        // language promises.
         let _ = self
             .word
             .compare_exchange(AWAKE, mode, Ordering::SeqCst, Ordering::Acquire);
@@ -75,13 +77,14 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         self.arm_as(Self::mode(nap));
     }
 
-    fn arm_for_duty(&self) {
+    fn arm_for_polling(&self) {
         self.arm_as(FD);
     }
 
     fn disarm(&self) {
-        // `swap` for the code's `store`: what a ringer swapped away at the same time comes before this, for it took the
-        // announcement that this takes back. loom knows that only of two operations that both read and write.
+        // `swap` for the code's `store`: what a ringer swapped away at the same time comes before
+        // this, for it took the announcement that this takes back. loom knows that only of two
+        // operations that both read and write.
         self.word.swap(AWAKE, Ordering::Release);
     }
 
@@ -107,7 +110,7 @@ impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
         }
     }
 
-    fn wake_up_on_duty(&self) {
+    fn wake_up_polling(&self) {
         self.clear();
     }
 

@@ -1,4 +1,5 @@
-//! What the sender of a partitioned transfer says once: the user's tag, and how the data is cut into pieces.
+//! What the sender of a partitioned transfer says once: the user's tag, and how the data is cut
+//! into pieces.
 
 /// Pieces of an operation at most: a receive is posted for each, and a message is sent.
 pub(super) const MOST_PIECES: u32 = 64;
@@ -24,7 +25,8 @@ pub(super) struct Setup {
     pub(super) group: u32,
     /// Bytes of a partition.
     pub(super) bytes: u64,
-    /// Pieces that travel as one message, when they become ready while the sender computes; the last row may have fewer.
+    /// Pieces that travel as one message, when they become ready while the sender computes; the
+    /// last row may have fewer.
     pub(super) row: u32,
 }
 
@@ -74,8 +76,9 @@ impl Setup {
         (from as u64 * self.bytes, (to - from) as u64 * self.bytes)
     }
 
-    /// The first and the last piece that one of `of` equal partitions of a receive of `len` bytes wants.
-    /// Without data the partitions of both sides are shares of nothing, and correspond all the same.
+    /// The first and the last piece that one of `of` equal partitions of a receive of `len` bytes
+    /// wants. Without data the partitions of both sides are shares of nothing, and correspond all
+    /// the same.
     pub(super) fn pieces_for(&self, len: u64, partition: u32, of: u32) -> (u32, u32) {
         let of = of.max(1);
         if len > 0 {

@@ -185,7 +185,8 @@ impl Job {
         self.move_phase(Tick::NEVER);
     }
 
-    /// A rank ends the job. Others that do so right after it with the same words are named beside it.
+    /// A rank ends the job. Others that do so right after it with the same words are named beside
+    /// it.
     pub(super) fn on_abort(&mut self, rank: u32, status: i32, message: &str) {
         let sentence_with = |others: &[u32], job: &Job, first| {
             verdict::aborted(job.who(first), others, status, message)

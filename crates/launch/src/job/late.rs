@@ -1,5 +1,5 @@
-//! Ranks that do not come: when some have waited for others in MPI_Init for a minute, those who never came are named, once. The job goes
-//! on, for a rank may have good reason to come late.
+//! Ranks that do not come: when some have waited for others in MPI_Init for a minute, those who
+//! never came are named, once. The job goes on, for a rank may have good reason to come late.
 
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
-//! Ranks that never join: a program of another MPI library that cannot speak with us runs as many jobs of one rank each, and all
-//! seems well.
+//! Ranks that never join: a program of another MPI library that cannot speak with us runs as many
+//! jobs of one rank each, and all seems well.
 
 use super::Job;
 use crate::elf::{self, OtherMpi};
 
 impl Job {
-    /// A rank has ended, and none has ever spoken to us. Says so, once, when its program is linked with another MPI library.
+    /// A rank has ended, and none has ever spoken to us. Says so, once, when its program is linked
+    /// with another MPI library.
     pub(super) fn doubt(&mut self, rank: u32) {
         if self.joined || self.doubted || self.ranks.len() < 2 {
             return;

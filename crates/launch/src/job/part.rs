@@ -1,8 +1,9 @@
 //! The last things: what is left is removed, then written out, and the verdict is said.
 //!
-//! Neither the verdict nor a signal waits for a reader of our output. The sentence goes to standard error at once. After it we
-//! stay, without ranks, for as long as somebody may still read what they printed, like any program in a pipe. A signal ends
-//! that, and so does a standard error that nobody reads: then the status has to say it.
+//! Neither the verdict nor a signal waits for a reader of our output. The sentence goes to standard
+//! error at once. After it we stay, without ranks, for as long as somebody may still read what they
+//! printed, like any program in a pipe. A signal ends that, and so does a standard error that
+//! nobody reads: then the status has to say it.
 
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ struct Wait {
 }
 
 impl Job {
-    /// Removes what is left, says the verdict, and writes out what is left; the status to exit with.
+    /// Removes what is left, says the verdict, and writes out what is left; the status to exit
+    /// with.
     pub(super) fn finish(mut self) -> u8 {
         let failed = self.phase != Phase::Running;
         self.part(failed);
@@ -105,7 +107,8 @@ impl Job {
         }
     }
 
-    /// Whether a reader who reads nothing is not waited for: we were asked to end, or cannot say the verdict.
+    /// Whether a reader who reads nothing is not waited for: we were asked to end, or cannot say
+    /// the verdict.
     fn is_hurried(&self) -> bool {
         self.asked.is_some() || self.verdict.is_some() && self.sinks[1].backlog() > 0
     }
@@ -157,7 +160,8 @@ impl Job {
         asks
     }
 
-    /// Ends the helpers (`kill`: and all that is left of the job on their hosts), and waits for them to go.
+    /// Ends the helpers (`kill`: and all that is left of the job on their hosts), and waits for
+    /// them to go.
     pub(super) fn part(&mut self, kill: bool) {
         for remote in &mut self.away {
             remote.part(kill, &self.epoll);

@@ -60,7 +60,8 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     Ok(job)
 }
 
-/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some each.
+/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some
+/// each.
 fn make_room(job: &mut Job) -> Result<(), Verdict> {
     let here = job.plan.here();
     let room = job.here.room();

@@ -1,4 +1,5 @@
-//! The ABI tells about itself, and is told about Fortran's (MPI 5.0, 20.2 and 20.5). Callable at any time.
+//! The ABI tells about itself, and is told about Fortran's (MPI 5.0, 20.2 and 20.5). Callable at
+//! any time.
 
 use crate::error::fail;
 use crate::handle::InfoH;

@@ -1,25 +1,27 @@
-//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the same.
+//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the
+//! same.
 //!
 //! The user's copy and delete functions are called with the lane let go.
 
 use crate::error::{Class, Fault, Res, Scope, fail};
 use crate::handle::{CommH, TypeH, WinH};
-use crate::objects::attributes::{Copy, KEYVAL_INVALID, Keyval, Kind, Owner};
+use crate::objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
 use crate::state::Mpi;
 use kw_sys::args::Out;
+use kw_sys::callback::{AttrCopy, DeleteAttr};
 
 /// MPI_Comm_create_keyval
 pub fn comm_create_keyval(
     mpi: &Mpi,
-    comm_copy_attr_fn: usize,
-    comm_delete_attr_fn: usize,
+    comm_copy_attr_fn: AttrCopy,
+    comm_delete_attr_fn: Option<DeleteAttr>,
     comm_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Comm,
-        [comm_copy_attr_fn, comm_delete_attr_fn, extra_state],
+        (comm_copy_attr_fn, comm_delete_attr_fn, extra_state),
         comm_keyval,
     )
 }
@@ -27,15 +29,15 @@ pub fn comm_create_keyval(
 /// MPI_Type_create_keyval
 pub fn type_create_keyval(
     mpi: &Mpi,
-    type_copy_attr_fn: usize,
-    type_delete_attr_fn: usize,
+    type_copy_attr_fn: AttrCopy,
+    type_delete_attr_fn: Option<DeleteAttr>,
     type_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Type,
-        [type_copy_attr_fn, type_delete_attr_fn, extra_state],
+        (type_copy_attr_fn, type_delete_attr_fn, extra_state),
         type_keyval,
     )
 }
@@ -43,15 +45,15 @@ pub fn type_create_keyval(
 /// MPI_Win_create_keyval
 pub fn win_create_keyval(
     mpi: &Mpi,
-    win_copy_attr_fn: usize,
-    win_delete_attr_fn: usize,
+    win_copy_attr_fn: AttrCopy,
+    win_delete_attr_fn: Option<DeleteAttr>,
     win_keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
     create(
         mpi,
         Kind::Win,
-        [win_copy_attr_fn, win_delete_attr_fn, extra_state],
+        (win_copy_attr_fn, win_delete_attr_fn, extra_state),
         win_keyval,
     )
 }
@@ -59,15 +61,20 @@ pub fn win_create_keyval(
 /// MPI_Keyval_create
 pub fn keyval_create(
     mpi: &Mpi,
-    copy_fn: usize,
-    delete_fn: usize,
+    copy_fn: AttrCopy,
+    delete_fn: Option<DeleteAttr>,
     keyval: Out<i32>,
     extra_state: usize,
 ) -> Res {
-    create(mpi, Kind::Comm, [copy_fn, delete_fn, extra_state], keyval)
+    create(mpi, Kind::Comm, (copy_fn, delete_fn, extra_state), keyval)
 }
 
-fn create(mpi: &Mpi, kind: Kind, [copy, delete, extra]: [usize; 3], keyval: Out<i32>) -> Res {
+fn create(
+    mpi: &Mpi,
+    kind: Kind,
+    (copy, delete, extra): (AttrCopy, Option<DeleteAttr>, usize),
+    keyval: Out<i32>,
+) -> Res {
     let mut guard = mpi.lock();
     keyval.set(guard.above.attributes.create(kind, copy, delete, extra));
     Ok(())
@@ -256,14 +263,15 @@ fn refused(owner: Owner, code: i32, what: &str) -> Box<Fault> {
     fault
 }
 
-/// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators and datatypes).
+/// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators
+/// and datatypes).
 pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
     let all = mpi.lock().above.attributes.all(from);
     for (attribute, kind) in all {
         let copied = match kind.copy {
-            Copy::Never => None,
-            Copy::Same => Some(attribute.value),
-            Copy::Ask(f) => f
+            AttrCopy::Never => None,
+            AttrCopy::Same => Some(attribute.value),
+            AttrCopy::Ask(f) => f
                 .call(from.bits(), attribute.keyval, kind.extra, attribute.value)
                 .map_err(|code| refused(from, code, "copy"))?,
         };
@@ -286,8 +294,9 @@ pub(crate) fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
     }
 }
 
-/// What finalisation does first: deletes the attributes of MPI_COMM_SELF, the last one set first (MPI 5.0, 11.2.4). Those
-/// of MPI_COMM_WORLD follow: the standard leaves them open, but programs give memory back there.
+/// What finalisation does first: deletes the attributes of MPI_COMM_SELF, the last one set first
+/// (MPI 5.0, 11.2.4). Those of MPI_COMM_WORLD follow: the standard leaves them open, but programs
+/// give memory back there.
 pub(crate) fn close_world(mpi: &Mpi) -> Res {
     delete_all(mpi, Owner::Comm(CommH::SELF))?;
     delete_all(mpi, Owner::Comm(CommH::WORLD))

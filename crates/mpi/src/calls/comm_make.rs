@@ -56,7 +56,8 @@ impl<'a> Parent<'a> {
         self.circle.mpi
     }
 
-    /// What KW_CHECK=1 compares of a group that is to be made from this one. Over an intercommunicator nothing.
+    /// What KW_CHECK=1 compares of a group that is to be made from this one. Over an
+    /// intercommunicator nothing.
     fn says(&self, group: &Group) -> Said {
         let all = &self.circle.group;
         match &self.remote {
@@ -132,7 +133,8 @@ pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -
     parent.give(made, newcomm)
 }
 
-/// MPI_Comm_create_group: only the members of the group call it, so its messages have the caller's tag.
+/// MPI_Comm_create_group: only the members of the group call it, so its messages have the caller's
+/// tag.
 pub fn comm_create_group(
     mpi: &Mpi,
     comm: CommH,
@@ -161,7 +163,8 @@ pub fn comm_create_group(
     parent.give(made, newcomm)
 }
 
-/// MPI_Comm_create_from_group: there is no parent, so the messages go through a context of their own.
+/// MPI_Comm_create_from_group: there is no parent, so the messages go through a context of their
+/// own.
 pub fn comm_create_from_group(
     mpi: &Mpi,
     group: GroupH,

@@ -20,8 +20,8 @@ const UNWEIGHTED: usize = 10;
 /// MPI_WEIGHTS_EMPTY
 const WEIGHTS_EMPTY: usize = 11;
 
-/// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id is agreed upon, unless
-/// ranks are reordered.
+/// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id
+/// is agreed upon, unless ranks are reordered.
 pub fn dist_graph_create_adjacent(
     mpi: &Mpi,
     comm_old: CommH,
@@ -97,7 +97,8 @@ fn weighing(weighted: bool, reorder: i32) -> Said {
     said(&[weighted as i64], text.into(), reorder)
 }
 
-/// The edges that the arguments name, each from where, to where and with what weight; and whether weights were given.
+/// The edges that the arguments name, each from where, to where and with what weight; and whether
+/// weights were given.
 fn named(
     n: i32,
     (sources, degrees, destinations, weights): (Ints, Ints, Ints, Ints),
@@ -133,8 +134,8 @@ const IN: i64 = 1;
 /// In place of a side: the seat of a process.
 const SEAT: i64 = 2;
 
-/// Tells every edge to both its ends. There the edges stand in the order of the ranks that named them, so that several
-/// edges between two processes have one order at both.
+/// Tells every edge to both its ends. There the edges stand in the order of the ranks that named
+/// them, so that several edges between two processes have one order at both.
 fn meet(parent: &Parent, named: &[[i64; 3]], weighted: bool) -> Res<Dist> {
     let me = parent.circle.rank as i64;
     let numbered = (0..).zip(named);
@@ -181,8 +182,8 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
     parent.give(made, comm_dist_graph)
 }
 
-/// The new rank of every process; `None` when all run on one package, where every order is as good. The first process
-/// sees the whole graph; without reordering nobody does.
+/// The new rank of every process; `None` when all run on one package, where every order is as good.
+/// The first process sees the whole graph; without reordering nobody does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let (circle, size) = (&parent.circle, parent.circle.group.size());
     let seats = placing::seats(parent, size);
@@ -230,7 +231,8 @@ fn placed(heard: &[Words], size: u32) -> Vec<u32> {
     reorder::graph(&links, &seats)
 }
 
-/// Gives the edges that were named for this rank to the process that has this rank now, and takes those of its new one.
+/// Gives the edges that were named for this rank to the process that has this rank now, and takes
+/// those of its new one.
 fn hand_over(parent: &Parent, dist: &Dist, places: &[u32]) -> Res<Dist> {
     let me = parent.circle.rank;
     let heir = places.iter().position(|&p| p == me).unwrap_or(0) as i64;

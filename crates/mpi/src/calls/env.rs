@@ -74,7 +74,8 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     Ok(level)
 }
 
-/// The predefined attributes of communicators, in the world model and in that of sessions (MPI 5.0, 9.1.2).
+/// The predefined attributes of communicators, in the world model and in that of sessions (MPI 5.0,
+/// 9.1.2).
 fn predefine(guard: &mut Guard<'_>) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
@@ -87,8 +88,9 @@ fn predefine(guard: &mut Guard<'_>) {
     guard.above.attributes.set_last_used_code(last);
 }
 
-/// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair with [`leave`]. Collective
-/// over the job when it starts the engine: all ranks tell each other where they are.
+/// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair
+/// with [`leave`]. Collective over the job when it starts the engine: all ranks tell each other
+/// where they are.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
         let life = &mut guard.above.life;
@@ -167,7 +169,8 @@ fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {
     Ok((engine.me(), engine.size()))
 }
 
-/// One user of the engine less; the last one leaves the job. Collective over the job when it is the last.
+/// One user of the engine less; the last one leaves the job. Collective over the job when it is the
+/// last.
 pub(crate) fn leave(mpi: &Mpi) -> Res {
     let mut guard = mpi.lock();
     guard.above.life.users = guard.above.life.users.saturating_sub(1);
@@ -233,7 +236,8 @@ fn print_counters(engine: &Engine) {
     eprintln!("rank {}: {}", engine.me(), words.join(", "));
 }
 
-/// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank 0, and down again.
+/// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank
+/// 0, and down again.
 fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
     let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.pending());
     let mut guard = mpi
@@ -324,7 +328,8 @@ pub fn finalize(mpi: &Mpi) -> Res {
     leave(mpi)
 }
 
-/// Every operation must have ended before (MPI 5.0, 11.2.2). MPI stays up when one has not: the caller may end it yet.
+/// Every operation must have ended before (MPI 5.0, 11.2.2). MPI stays up when one has not: the
+/// caller may end it yet.
 fn all_finished(mpi: &Mpi) -> Res {
     let mut guard = mpi.lock();
     let state = &mut *guard;

@@ -5,11 +5,12 @@ use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
 use crate::objects::errhandler::{FileErrhandler, Kind};
 use crate::state::{Mpi, Tables};
 use kw_sys::args::Out;
+use kw_sys::callback::ErrorHandler;
 
 /// MPI_Comm_create_errhandler
 pub fn comm_create_errhandler(
     mpi: &Mpi,
-    comm_errhandler_fn: usize,
+    comm_errhandler_fn: Option<ErrorHandler>,
     errhandler: Out<ErrhandlerH>,
 ) -> Res {
     create(mpi, Kind::Comm, comm_errhandler_fn, errhandler)
@@ -18,7 +19,7 @@ pub fn comm_create_errhandler(
 /// MPI_Win_create_errhandler
 pub fn win_create_errhandler(
     mpi: &Mpi,
-    win_errhandler_fn: usize,
+    win_errhandler_fn: Option<ErrorHandler>,
     errhandler: Out<ErrhandlerH>,
 ) -> Res {
     create(mpi, Kind::Win, win_errhandler_fn, errhandler)
@@ -27,7 +28,7 @@ pub fn win_create_errhandler(
 /// MPI_File_create_errhandler
 pub fn file_create_errhandler(
     mpi: &Mpi,
-    file_errhandler_fn: usize,
+    file_errhandler_fn: Option<ErrorHandler>,
     errhandler: Out<ErrhandlerH>,
 ) -> Res {
     create(mpi, Kind::File, file_errhandler_fn, errhandler)
@@ -36,13 +37,18 @@ pub fn file_create_errhandler(
 /// MPI_Session_create_errhandler
 pub fn session_create_errhandler(
     mpi: &Mpi,
-    session_errhandler_fn: usize,
+    session_errhandler_fn: Option<ErrorHandler>,
     errhandler: Out<ErrhandlerH>,
 ) -> Res {
     create(mpi, Kind::Session, session_errhandler_fn, errhandler)
 }
 
-fn create(mpi: &Mpi, kind: Kind, function: usize, errhandler: Out<ErrhandlerH>) -> Res {
+fn create(
+    mpi: &Mpi,
+    kind: Kind,
+    function: Option<ErrorHandler>,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
     errhandler.set(mpi.lock().above.add_errhandler(kind, function)?);
     Ok(())
 }
@@ -98,7 +104,8 @@ pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<Errh
     Ok(())
 }
 
-/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of files to come.
+/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of
+/// files to come.
 pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     check_file(file)?;

@@ -50,16 +50,16 @@ impl Generalized {
 /// MPI_Grequest_start
 pub fn grequest_start(
     mpi: &Mpi,
-    query_fn: usize,
-    free_fn: usize,
-    cancel_fn: usize,
+    query_fn: Option<GrequestQuery>,
+    free_fn: Option<GrequestFree>,
+    cancel_fn: Option<GrequestCancel>,
     extra_state: usize,
     request: Out<RequestH>,
 ) -> Res {
     let kind = Kind::Generalized(Box::new(Generalized {
-        query: GrequestQuery::new(query_fn),
-        free: GrequestFree::new(free_fn),
-        cancel: GrequestCancel::new(cancel_fn),
+        query: query_fn,
+        free: free_fn,
+        cancel: cancel_fn,
         extra: extra_state,
         complete: false,
         freed: false,

@@ -206,7 +206,8 @@ fn part(
     Ok(())
 }
 
-/// MPI_Group_from_session_pset: an error and MPI_GROUP_NULL when there is no such process set (MPI 5.0, 7.3.2).
+/// MPI_Group_from_session_pset: an error and MPI_GROUP_NULL when there is no such process set (MPI
+/// 5.0, 7.3.2).
 pub fn group_from_session_pset(
     mpi: &Mpi,
     session: SessionH,

@@ -13,8 +13,9 @@ pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known when this is called, which may be before
-/// initialisation. What the caller says of the program's arguments goes before what the system says.
+/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known when this is called, which
+/// may be before initialisation. What the caller says of the program's arguments goes before what
+/// the system says.
 pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let args = argv.to_vec(argc.max(0) as usize);
@@ -29,8 +30,8 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
     Ok(())
 }
 
-/// MPI_Get_hw_resource_info: each key is a kind of hardware that MPI_Comm_split_type can be guided by, its value whether
-/// this process is bound to one of them.
+/// MPI_Get_hw_resource_info: each key is a kind of hardware that MPI_Comm_split_type can be guided
+/// by, its value whether this process is bound to one of them.
 pub fn get_hw_resource_info(mpi: &Mpi, hw_info: Out<InfoH>) -> Res {
     let mut known = Info::default();
     known.set("mpi_shared_memory", "true");
@@ -171,8 +172,8 @@ pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
     Ok(())
 }
 
-/// A key argument: not null, not empty, short enough. White space around it counts; only Fortran's bindings strip it
-/// (MPI 5.0, chapter 10).
+/// A key argument: not null, not empty, short enough. White space around it counts; only Fortran's
+/// bindings strip it (MPI 5.0, chapter 10).
 fn checked_key(key: Text) -> Res<String> {
     let Some(key) = key.to_text() else {
         return fail(Class::InfoKey, "key is null");

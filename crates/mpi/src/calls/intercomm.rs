@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// How a leader reaches the other one: context, own name, the other's name and peer.
 type Way = (ContextId, u32, (u32, Peer));
 
-/// MPI_Intercomm_create. `peer_comm` and `remote_leader` mean something at the local leader only, which tells the others
-/// whether they made sense.
+/// MPI_Intercomm_create. `peer_comm` and `remote_leader` mean something at the local leader only,
+/// which tells the others whether they made sense.
 pub fn intercomm_create(
     mpi: &Mpi,
     local_comm: CommH,
@@ -87,8 +87,8 @@ fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way>
     Ok((context, comm.rank, (remote_leader as u32, peer)))
 }
 
-/// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` mean something at the local leader only, which tells
-/// the others. An empty group makes nothing, without a message.
+/// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` mean something at the local
+/// leader only, which tells the others. An empty group makes nothing, without a message.
 pub fn intercomm_create_from_groups(
     mpi: &Mpi,
     local_group: GroupH,
@@ -173,7 +173,8 @@ fn leader_of(theirs: &Group, leader: i32, ours: &Group) -> Res<Peer> {
     Ok(theirs.peer(leader as u32))
 }
 
-/// MPI_Intercomm_merge: those who said `high` come last; if both or none did, the group of the first leader comes first.
+/// MPI_Intercomm_merge: those who said `high` come last; if both or none did, the group of the
+/// first leader comes first.
 pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, intercomm)?;
     let Some(remote) = &parent.remote else {

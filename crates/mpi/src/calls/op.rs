@@ -23,19 +23,13 @@ fn create(mpi: &Mpi, function: Option<UserFunction>, commute: i32, op: Out<OpH>)
 }
 
 /// MPI_Op_create
-pub fn op_create(mpi: &Mpi, user_fn: usize, commute: i32, op: Out<OpH>) -> Res {
-    create(
-        mpi,
-        UserOp::new(user_fn).map(UserFunction::Int),
-        commute,
-        op,
-    )
+pub fn op_create(mpi: &Mpi, user_fn: Option<UserOp>, commute: i32, op: Out<OpH>) -> Res {
+    create(mpi, user_fn.map(UserFunction::Int), commute, op)
 }
 
 /// MPI_Op_create_c
-pub fn op_create_c(mpi: &Mpi, user_fn: usize, commute: i32, op: Out<OpH>) -> Res {
-    let function = UserOpCount::new(user_fn).map(UserFunction::Count);
-    create(mpi, function, commute, op)
+pub fn op_create_c(mpi: &Mpi, user_fn: Option<UserOpCount>, commute: i32, op: Out<OpH>) -> Res {
+    create(mpi, user_fn.map(UserFunction::Count), commute, op)
 }
 
 /// MPI_Op_free

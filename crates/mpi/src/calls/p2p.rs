@@ -1,6 +1,7 @@
 //! Point-to-point communication (MPI 5.0, 3.2 to 3.7 and 3.10): sends, receives, and both at once.
 //!
-//! A blocking call that can end at once touches the lane once and allocates nothing; [`short`] is what it does then.
+//! A blocking call that can end at once touches the lane once and allocates nothing; [`short`] is
+//! what it does then.
 
 pub(crate) mod form;
 mod short;
@@ -233,7 +234,8 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
     Blocking((status,)).receive(mpi, guard, Some(flight))
 }
 
-/// Starts a receive and a send, the receive first; nothing is started when an argument of either is wrong.
+/// Starts a receive and a send, the receive first; nothing is started when an argument of either is
+/// wrong.
 fn start_both(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {
     let (engine, tables) = running(state)?;
     let out = outgoing(tables, comm, &out)?;

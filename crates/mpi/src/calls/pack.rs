@@ -1,5 +1,5 @@
-//! Packing and unpacking (MPI 5.0, 5.2 and 5.3). The native form is the bare packed stream; external32 converts each
-//! basic element.
+//! Packing and unpacking (MPI 5.0, 5.2 and 5.3). The native form is the bare packed stream;
+//! external32 converts each basic element.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH};

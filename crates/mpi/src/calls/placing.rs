@@ -1,4 +1,5 @@
-//! Who takes which place of a new topology: what the processes know of where they run, given to `kw_types::comm::reorder`.
+//! Who takes which place of a new topology: what the processes know of where they run, given to
+//! `kw_types::comm::reorder`.
 
 use crate::calls::comm_make::Parent;
 use crate::objects::Group;
@@ -7,8 +8,8 @@ use crate::objects::topology::{Cart, Graph};
 use kw_base::Peer;
 use kw_types::comm::reorder::{self, Link, Seat};
 
-/// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody; packages and cores only
-/// to those on the same host.
+/// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody;
+/// packages and cores only to those on the same host.
 pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
     let peers: Vec<Peer> = parent.circle.group.iter().take(n as usize).collect();
     let mut guard = parent.circle.mpi.lock();
@@ -18,7 +19,8 @@ pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
     }
 }
 
-/// This process's place when ranks keep their order and there are `n` places; MPI_UNDEFINED for those left over.
+/// This process's place when ranks keep their order and there are `n` places; MPI_UNDEFINED for
+/// those left over.
 pub(crate) fn kept(parent: &Parent, n: i32) -> i32 {
     let rank = parent.circle.rank as i32;
     if rank < n { rank } else { UNDEFINED }

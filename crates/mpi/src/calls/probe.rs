@@ -17,7 +17,8 @@ fn status_of(found: &Found) -> Status {
     received(found.source, found.tag, found.len)
 }
 
-/// Looks; progresses and looks again when nothing is there. An error when that has gone on for long, and the source has left.
+/// Looks; progresses and looks again when nothing is there. An error when that has gone on for
+/// long, and the source has left.
 #[inline]
 fn look<T>(
     guard: &mut Guard<'_>,
@@ -180,7 +181,8 @@ pub fn improbe(
     }
 }
 
-/// Starts to receive a matched message; its handle is dead from then on. `None` for MPI_MESSAGE_NO_PROC.
+/// Starts to receive a matched message; its handle is dead from then on. `None` for
+/// MPI_MESSAGE_NO_PROC.
 fn start(
     state: &mut State,
     buf: Addr,

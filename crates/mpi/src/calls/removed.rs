@@ -1,4 +1,5 @@
-//! What MPI 3.0 removed (MPI 5.0, chapter 17), under its names of MPI-1. Each is its successor but for its name.
+//! What MPI 3.0 removed (MPI 5.0, chapter 17), under its names of MPI-1. Each is its successor but
+//! for its name.
 //!
 //! MPI_LB and MPI_UB are pseudo datatypes (`Layout::lower_marker`), which every constructor takes.
 
@@ -9,6 +10,7 @@ use crate::handle::{CommH, ErrhandlerH, TypeH};
 use crate::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, OutInt};
 use kw_sys::buf::Addr;
+use kw_sys::callback::ErrorHandler;
 
 /// MPI_Address
 pub fn address(mpi: &Mpi, location: Addr, address: OutInt) -> Res {
@@ -16,7 +18,11 @@ pub fn address(mpi: &Mpi, location: Addr, address: OutInt) -> Res {
 }
 
 /// MPI_Errhandler_create
-pub fn errhandler_create(mpi: &Mpi, handler_fn: usize, errhandler: Out<ErrhandlerH>) -> Res {
+pub fn errhandler_create(
+    mpi: &Mpi,
+    handler_fn: Option<ErrorHandler>,
+    errhandler: Out<ErrhandlerH>,
+) -> Res {
     errhandler::comm_create_errhandler(mpi, handler_fn, errhandler)
 }
 

@@ -89,7 +89,8 @@ pub(crate) fn conclude(
     ended.fault.map_or(Ok(()), Err)
 }
 
-/// The status of a null request is empty, its error included; any other keeps the error that is there.
+/// The status of a null request is empty, its error included; any other keeps the error that is
+/// there.
 #[inline]
 fn put_at_once(handle: RequestH, ended: Status, status: StatusOut) {
     if handle.is_null() {
@@ -132,7 +133,8 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
     conclude(guard, handle, |null| request.set(null), status)
 }
 
-/// The status of a request that has ended, left in place; the user is asked for a generalized one's.
+/// The status of a request that has ended, left in place; the user is asked for a generalized
+/// one's.
 pub(crate) fn look<'a>(
     mpi: &'a Mpi,
     guard: Guard<'a>,

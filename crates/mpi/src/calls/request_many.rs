@@ -1,7 +1,8 @@
 //! Completion of several requests (MPI 5.0, 3.7.5).
 //!
-//! An array is walked up to three times: are all handles good, have they ended, take what they left. To wait for all
-//! means to wait for one after the other, so a thread is woken no oftener than it must be and nothing is allocated.
+//! An array is walked up to three times: are all handles good, have they ended, take what they
+//! left. To wait for all means to wait for one after the other, so a thread is woken no oftener
+//! than it must be and nothing is allocated.
 
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
@@ -127,7 +128,8 @@ impl List {
     }
 }
 
-/// The results of several requests on their way to the caller: statuses keep their error unless one failed.
+/// The results of several requests on their way to the caller: statuses keep their error unless one
+/// failed.
 struct Harvest {
     statuses: Array<Status>,
     /// Position in `statuses` of the next result.
@@ -190,7 +192,8 @@ impl Harvest {
         );
     }
 
-    /// Remembers the first failure; from then on the statuses carry errors, those before it MPI_SUCCESS.
+    /// Remembers the first failure; from then on the statuses carry errors, those before it
+    /// MPI_SUCCESS.
     #[cold]
     fn fail(&mut self, fault: Box<Fault>) {
         if self.failed.is_some() {

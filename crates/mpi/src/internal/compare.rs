@@ -1,4 +1,5 @@
-//! What members of a group say to each other where no tree can be trusted yet, because they may not mean the same group.
+//! What members of a group say to each other where no tree can be trusted yet, because they may not
+//! mean the same group.
 
 use super::{Circle, finish, received, start_recv};
 use crate::error::Res;
@@ -15,9 +16,10 @@ struct Owed {
 }
 
 impl Circle<'_> {
-    /// Every member says `mine` to every other, and says it again when it has heard all of them and agrees. The first
-    /// objection that `objects` makes to another's words (all have the same length) is passed on to everybody in place of that, and ends
-    /// the comparison: a member whose group holds somebody who does not mean it would wait for that one in vain.
+    /// Every member says `mine` to every other, and says it again when it has heard all of them and
+    /// agrees. The first objection that `objects` makes to another's words (all have the same
+    /// length) is passed on to everybody in place of that, and ends the comparison: a member whose
+    /// group holds somebody who does not mean it would wait for that one in vain.
     pub(crate) fn compare(
         &self,
         mine: &[u8],

@@ -1,6 +1,6 @@
-//! Words for other members of a circle, passed on in as many rounds as its size has binary digits: no member needs to know
-//! from whom something comes, and none exchanges messages with more than a few others (J. Bruck and others, *Efficient
-//! Algorithms for All-to-All Communications*, 1997).
+//! Words for other members of a circle, passed on in as many rounds as its size has binary digits:
+//! no member needs to know from whom something comes, and none exchanges messages with more than a
+//! few others (J. Bruck and others, *Efficient Algorithms for All-to-All Communications*, 1997).
 
 use super::{Circle, finish_all};
 use crate::error::Res;
@@ -10,7 +10,8 @@ pub(crate) type Words = [i64; 6];
 
 const BYTES: usize = size_of::<Words>();
 
-/// Gives all words to the members they are for. Everybody calls it; returns what came for this one, in no order.
+/// Gives all words to the members they are for. Everybody calls it; returns what came for this one,
+/// in no order.
 pub(crate) fn route(circle: &Circle, mut words: Vec<Words>) -> Res<Vec<Words>> {
     let (rank, size) = (circle.rank, circle.size());
     let mut step = 1;

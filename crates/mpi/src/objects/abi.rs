@@ -1,6 +1,7 @@
 //! What a Fortran compiler's ABI looks like, as far as MPI must know it (MPI 5.0, 20.5).
 //!
-//! A Fortran binding may tell us sizes and logical values before initialisation; until then the usual ones hold.
+//! A Fortran binding may tell us sizes and logical values before initialisation; until then the
+//! usual ones hold.
 
 use crate::objects::info::Info;
 

@@ -1,8 +1,8 @@
 //! Attributes and keyvals, for communicators, datatypes and windows (MPI 5.0, 7.7).
 //!
-//! Attributes are kept beside the objects, by handle, since most objects have none and predefined ones may have some. A
-//! keyval that was freed lives on until the last attribute with it is deleted, and until then names it in every call but
-//! another free.
+//! Attributes are kept beside the objects, by handle, since most objects have none and predefined
+//! ones may have some. A keyval that was freed lives on until the last attribute with it is
+//! deleted, and until then names it in every call but another free.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, TypeH, WinH};
@@ -11,7 +11,7 @@ use crate::objects::comm::{ANY_SOURCE, PROC_NULL};
 use crate::state::Tables;
 use kw_base::{Key, Slab};
 use kw_sys::buf::Buf;
-use kw_sys::callback::{CopyAttr, DeleteAttr};
+use kw_sys::callback::{AttrCopy, DeleteAttr};
 use std::collections::HashMap;
 
 /// MPI_KEYVAL_INVALID
@@ -63,24 +63,13 @@ impl Owner {
     }
 }
 
-/// What happens with an attribute when its object is duplicated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Copy {
-    /// Nothing (MPI_COMM_NULL_COPY_FN).
-    Never,
-    /// The value is taken over (MPI_COMM_DUP_FN).
-    Same,
-    /// The user's function says.
-    Ask(CopyAttr),
-}
-
 /// A keyval.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keyval {
     /// What it is for.
     pub kind: Kind,
     /// What happens at duplication.
-    pub copy: Copy,
+    pub copy: AttrCopy,
     /// Called at deletion; `None` is MPI_COMM_NULL_DELETE_FN.
     pub delete: Option<DeleteAttr>,
     /// Passed to both functions.
@@ -119,17 +108,18 @@ fn to_int(key: Key) -> i32 {
 }
 
 impl Attributes {
-    /// A new keyval. `copy` and `delete` are the addresses the caller gave.
-    pub fn create(&mut self, kind: Kind, copy: usize, delete: usize, extra: usize) -> i32 {
-        let copy = match (CopyAttr::new(copy), copy) {
-            (Some(f), _) => Copy::Ask(f),
-            (None, 0) => Copy::Never,
-            (None, _) => Copy::Same,
-        };
+    /// A new keyval.
+    pub fn create(
+        &mut self,
+        kind: Kind,
+        copy: AttrCopy,
+        delete: Option<DeleteAttr>,
+        extra: usize,
+    ) -> i32 {
         to_int(self.keyvals.insert(Keyval {
             kind,
             copy,
-            delete: DeleteAttr::new(delete),
+            delete,
             extra,
             references: 1,
             freed: false,
@@ -144,8 +134,8 @@ impl Attributes {
         (to_int(key) == keyval).then_some(key)
     }
 
-    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an attribute has it
-    /// (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
+    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an
+    /// attribute has it (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
     pub fn keyval(&self, keyval: i32, kind: Kind) -> Res<&Keyval> {
         let found = self.key(keyval).and_then(|k| self.keyvals.get(k));
         match found {
@@ -225,7 +215,8 @@ impl Attributes {
             .collect()
     }
 
-    /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE; `None` is not set.
+    /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE;
+    /// `None` is not set.
     pub fn predefine(&mut self, values: [Option<i32>; 7]) {
         // The addresses that callers have stay what they are when MPI starts again.
         let before = self.predefined.take().map(|p| p.ints);
@@ -245,8 +236,8 @@ impl Attributes {
         }
     }
 
-    /// The address of a predefined attribute of communicators: `None` when the keyval is not one, `Some(None)` when it is
-    /// not set.
+    /// The address of a predefined attribute of communicators: `None` when the keyval is not one,
+    /// `Some(None)` when it is not set.
     pub fn predefined(&self, keyval: i32) -> Option<Option<usize>> {
         if !(TAG_UB..=UNIVERSE_SIZE).contains(&keyval) {
             return None;
@@ -259,8 +250,8 @@ impl Attributes {
     }
 }
 
-/// The predefined attributes of communicators in a job, from MPI_TAG_UB to MPI_UNIVERSE_SIZE. The clock of one machine is
-/// the same for all its processes.
+/// The predefined attributes of communicators in a job, from MPI_TAG_UB to MPI_UNIVERSE_SIZE. The
+/// clock of one machine is the same for all its processes.
 pub fn of_job(hosts: &[u32], appnum: Option<i32>, universe: Option<i32>) -> [Option<i32>; 7] {
     let one_clock = hosts.windows(2).all(|w| w[0] == w[1]);
     [
@@ -316,7 +307,7 @@ mod tests {
     #[test]
     fn a_freed_keyval_lives_as_long_as_its_attributes() {
         let mut t = Attributes::default();
-        let k = t.create(Kind::Comm, 1, 0, 7);
+        let k = t.create(Kind::Comm, AttrCopy::Same, None, 7);
         t.set(A, k, 42);
         t.free(k, Kind::Comm).unwrap();
         assert!(t.keyval(k, Kind::Comm).is_ok());
@@ -325,14 +316,14 @@ mod tests {
         t.remove(A, k);
         assert!(t.keyval(k, Kind::Comm).is_err());
         assert!(t.keyvals.is_empty());
-        let again = t.create(Kind::Comm, 0, 0, 0);
+        let again = t.create(Kind::Comm, AttrCopy::Never, None, 0);
         assert_ne!(again, k);
     }
 
     #[test]
     fn garbage_is_no_keyval() {
         let mut t = Attributes::default();
-        let k = t.create(Kind::Type, 0, 0, 0);
+        let k = t.create(Kind::Type, AttrCopy::Never, None, 0);
         for bad in [0, -1, 501, 601, i32::MIN, i32::MAX, k + 1] {
             assert_eq!(
                 t.keyval(bad, Kind::Type).unwrap_err().code,

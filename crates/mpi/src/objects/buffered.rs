@@ -1,8 +1,8 @@
 //! Buffers attached for buffered sends (MPI 5.0, 3.6), and the messages in them.
 //!
-//! A buffered message is copied into memory of our own, and what it would take of the attached buffer is accounted:
-//! so the attached buffer never fragments, and its size is the bound that the user chose. A message that left at once
-//! takes nothing.
+//! A buffered message is copied into memory of our own, and what it would take of the attached
+//! buffer is accounted: so the attached buffer never fragments, and its size is the bound that the
+//! user chose. A message that left at once takes nothing.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, SessionH};

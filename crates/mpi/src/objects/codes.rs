@@ -1,7 +1,8 @@
 //! Error codes that the user added (MPI 5.0, 9.5): classes, codes of classes, and their texts.
 //!
-//! MPI_Error_string gives, behind the text of a class, the sentence of the last error if it was of that class.
-//! Codes above MPI_ERR_LASTCODE are the user's. A class is a code too. The value of MPI_LASTUSEDCODE never falls.
+//! MPI_Error_string gives, behind the text of a class, the sentence of the last error if it was of
+//! that class. Codes above MPI_ERR_LASTCODE are the user's. A class is a code too. The value of
+//! MPI_LASTUSEDCODE never falls.
 
 use crate::error::{CLASSES, Class, Res, TOOL_CLASSES, fail};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! Datatype objects: layout, contents for MPI_Type_get_contents, name, attributes.
 //!
-//! Predefined datatypes are found by handle without lock or hash; derived ones live in a slab. Operations in flight keep
-//! the [`Layout`] itself alive, so MPI_Type_free only takes the handle away (MPI 5.0, 5.1.9).
+//! Predefined datatypes are found by handle without lock or hash; derived ones live in a slab.
+//! Operations in flight keep the [`Layout`] itself alive, so MPI_Type_free only takes the handle
+//! away (MPI 5.0, 5.1.9).
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::TypeH;
@@ -35,8 +36,8 @@ pub enum Part {
     Derived(Arc<Layout>, Origin),
 }
 
-/// A recipe within another. The last owner of a chain of them takes it apart link by link: a chain may be longer than the
-/// stack is deep.
+/// A recipe within another. The last owner of a chain of them takes it apart link by link: a chain
+/// may be longer than the stack is deep.
 #[derive(Clone, Debug)]
 pub struct Origin(Arc<Recipe>);
 
@@ -181,7 +182,8 @@ impl Tables {
         Ok(&found.layout)
     }
 
-    /// The message buffer that `(addr, count, datatype)` describes; checks count, datatype, commitment and null buffers.
+    /// The message buffer that `(addr, count, datatype)` describes; checks count, datatype,
+    /// commitment and null buffers.
     #[inline]
     pub fn buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
         if let Some(size) = basic::plain_size(datatype.0) {

@@ -1,7 +1,8 @@
 //! Error handlers: which function, for which kind of object (MPI 5.0, 9.3).
 //!
-//! A handler lives as long as somebody refers to it: the user's handles (MPI_*_create_errhandler and
-//! MPI_*_get_errhandler each give one, MPI_Errhandler_free takes one) and the objects it is attached to.
+//! A handler lives as long as somebody refers to it: the user's handles (MPI_*_create_errhandler
+//! and MPI_*_get_errhandler each give one, MPI_Errhandler_free takes one) and the objects it is
+//! attached to.
 
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
 use crate::handle::{CommH, ErrhandlerH, SessionH};
@@ -40,7 +41,8 @@ pub struct Errhandler {
     references: u32,
 }
 
-/// The error handler of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for MPI_FILE_NULL.
+/// The error handler of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it
+/// for MPI_FILE_NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileErrhandler(pub ErrhandlerH);
 
@@ -52,8 +54,12 @@ impl Default for FileErrhandler {
 
 impl Tables {
     /// A handle for a user's function, with one reference.
-    pub fn add_errhandler(&mut self, kind: Kind, function: usize) -> Res<ErrhandlerH> {
-        let Some(function) = ErrorHandler::new(function) else {
+    pub fn add_errhandler(
+        &mut self,
+        kind: Kind,
+        function: Option<ErrorHandler>,
+    ) -> Res<ErrhandlerH> {
+        let Some(function) = function else {
             return fail(Class::Arg, "the error handler function is null");
         };
         let key = self.errhandlers.insert(Errhandler {
@@ -102,7 +108,8 @@ impl Tables {
         }
     }
 
-    /// The user gives a handle back. The predefined ones may be given, since MPI_Comm_get_errhandler returns them.
+    /// The user gives a handle back. The predefined ones may be given, since
+    /// MPI_Comm_get_errhandler returns them.
     pub fn free_errhandler(&mut self, handle: ErrhandlerH) -> Res {
         if is_standard(handle) {
             return Ok(());
@@ -139,8 +146,8 @@ impl Tables {
         }
     }
 
-    /// Without MPI_COMM_SELF (before initialisation, or with sessions only) the handler of the only session decides, if
-    /// there is one.
+    /// Without MPI_COMM_SELF (before initialisation, or with sessions only) the handler of the only
+    /// session decides, if there is one.
     fn early_errhandler(&self) -> ErrhandlerH {
         let first = self.sessions.iter().next();
         first.map_or(ErrhandlerH::FATAL, |(_, s)| s.errhandler)
@@ -163,7 +170,8 @@ impl Tables {
 }
 
 impl Mpi {
-    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes the lane.
+    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes
+    /// the lane.
     pub fn handler(&self, scope: Scope) -> Handler {
         let guard = self.lock();
         let (errhandler, on) = guard.above.attached(scope);

@@ -1,4 +1,5 @@
-//! Info objects: ordered pairs of key and value (MPI 5.0, chapter 10). Usable before initialisation.
+//! Info objects: ordered pairs of key and value (MPI 5.0, chapter 10). Usable before
+//! initialisation.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::InfoH;
@@ -21,7 +22,8 @@ const COMM_HINTS: &[&str] = &[
     ROWS_HINT,
 ];
 
-/// Our own hint: rows of the selection table of collectives (as KW_COLL takes them) for one communicator, the same on all ranks.
+/// Our own hint: rows of the selection table of collectives (as KW_COLL takes them) for one
+/// communicator, the same on all ranks.
 pub const ROWS_HINT: &str = "kw_coll";
 
 /// Pairs of key and value, in the order in which the keys were first set.
@@ -83,8 +85,8 @@ impl Info {
     }
 }
 
-/// How this program was started (MPI 5.0, 11.2.1): what MPI_INFO_ENV holds. `args` are those of the program, or none when
-/// the caller does not know them; `size` and `level` likewise.
+/// How this program was started (MPI 5.0, 11.2.1): what MPI_INFO_ENV holds. `args` are those of the
+/// program, or none when the caller does not know them; `size` and `level` likewise.
 pub fn of_start(args: Vec<String>, size: Option<u32>, level: Option<i32>) -> Info {
     let args = match args.is_empty() {
         true => own_args(),

@@ -27,7 +27,8 @@ pub struct Life {
     pub main: Option<ThreadId>,
     /// How many use the engine: the world and each session. The last one to go leaves the job.
     pub users: u32,
-    /// An engine that was made beforehand ([`crate::Mpi::over`]): initialisation takes it instead of starting one.
+    /// An engine that was made beforehand ([`crate::Mpi::over`]): initialisation takes it instead
+    /// of starting one.
     pub ready: Option<Engine>,
     /// The job was left, once at least. A session may join it anew.
     pub left: bool,

@@ -1,4 +1,5 @@
-//! The objects that handles name: what each keeps, and how it is looked up. The calls work on these.
+//! The objects that handles name: what each keeps, and how it is looked up. The calls work on
+//! these.
 
 pub mod abi;
 pub mod attributes;

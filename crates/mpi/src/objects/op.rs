@@ -1,6 +1,8 @@
-//! Reduction operations: the predefined ones, which are constants of the ABI, and those that the user made.
+//! Reduction operations: the predefined ones, which are constants of the ABI, and those that the
+//! user made.
 //!
-//! A collective in flight keeps the function itself, so MPI_Op_free only takes the handle away (MPI 5.0, 6.9.5).
+//! A collective in flight keeps the function itself, so MPI_Op_free only takes the handle away (MPI
+//! 5.0, 6.9.5).
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{OpH, TypeH};
@@ -65,7 +67,8 @@ impl Tables {
         }
     }
 
-    /// Likewise, for a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for (MPI 5.0, 12.3.4).
+    /// Likewise, for a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for (MPI 5.0,
+    /// 12.3.4).
     #[inline]
     pub fn collective_combining(
         &self,

@@ -1,4 +1,5 @@
-//! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): what is kept to start an operation again and again.
+//! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): what is kept to start an operation
+//! again and again.
 //!
 //! All functions here are called by the owner of the lane.
 
@@ -93,7 +94,8 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
     Ok(())
 }
 
-/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none where one must not be.
+/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none where
+/// one must not be.
 pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res {
     let engine = state.engine.as_mut().ok_or_else(not_running)?;
     let Some(Kind::Persistent(p)) = state.above.requests.get_mut(handle) else {

@@ -1,8 +1,8 @@
 //! Request objects: what an MPI_Request names, when it has ended, and what it leaves behind.
 //!
-//! A request that ended before its handle was given out needs no entry of its own: two entries at the head of the table
-//! ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of them, so an eager MPI_Isend allocates nothing and
-//! its MPI_Wait does not even take the lane.
+//! A request that ended before its handle was given out needs no entry of its own: two entries at
+//! the head of the table ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of them,
+//! so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lane.
 //!
 //! ```text
 //! inactive --start--> active --ended--> complete --finish--> gone      (persistent: back to inactive)
@@ -297,8 +297,8 @@ pub fn pending(state: &State, handle: RequestH) -> Option<Pending> {
     }
 }
 
-/// Whether waiting for the handle means anything: it is neither null nor an inactive persistent request.
-/// `Err` for a handle that names no request.
+/// Whether waiting for the handle means anything: it is neither null nor an inactive persistent
+/// request. `Err` for a handle that names no request.
 #[inline]
 pub fn is_active(tables: &Tables, handle: RequestH) -> Res<bool> {
     if handle.is_null() {
@@ -350,7 +350,8 @@ impl Ended {
     }
 }
 
-/// Takes the result of a request that has ended ([`pending`] is `None`); frees it unless it is persistent.
+/// Takes the result of a request that has ended ([`pending`] is `None`); frees it unless it is
+/// persistent.
 #[inline]
 pub fn finish(state: &mut State, handle: RequestH) -> Res<Ended> {
     if let Some(status) = at_once(handle) {
@@ -494,8 +495,8 @@ pub fn generalized(tables: &Tables, handle: RequestH) -> Option<Generalized> {
     }
 }
 
-/// Forgets a request (MPI_Request_free): what goes on goes on, and nobody will ask. Returns a generalized request that
-/// has ended, whose free function the caller must call.
+/// Forgets a request (MPI_Request_free): what goes on goes on, and nobody will ask. Returns a
+/// generalized request that has ended, whose free function the caller must call.
 pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> {
     if handle.is_null() {
         return Err(unknown(handle));

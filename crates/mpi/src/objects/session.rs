@@ -1,4 +1,5 @@
-//! Sessions (MPI 5.0, 11.3): a handle to MPI's resources, from whose process sets communicators are made.
+//! Sessions (MPI 5.0, 11.3): a handle to MPI's resources, from whose process sets communicators are
+//! made.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{ErrhandlerH, SessionH};

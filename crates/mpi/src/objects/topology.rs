@@ -23,7 +23,8 @@ impl Topology {
         }
     }
 
-    /// Along which edges a process communicates in neighbourhood collectives; `None` for graphs without that meaning.
+    /// Along which edges a process communicates in neighbourhood collectives; `None` for graphs
+    /// without that meaning.
     pub fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
         match self {
             Topology::Cart(cart) => Some(cart.neighborhood(rank)),
@@ -174,7 +175,8 @@ impl Cart {
         coords
     }
 
-    /// The rank at these coordinates, wrapped around where the dimension is a ring; `None` outside the grid.
+    /// The rank at these coordinates, wrapped around where the dimension is a ring; `None` outside
+    /// the grid.
     pub fn rank(&self, coords: &[i64]) -> Option<i64> {
         let mut rank = 0;
         for (i, &c) in coords.iter().enumerate() {

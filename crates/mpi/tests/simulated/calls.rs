@@ -1,7 +1,7 @@
 //! MPI's functions as these tests call them: with slices, as the C shells do with pointers.
 //!
-//! All `unsafe` of the tests is here. A slice that is lent to a call that goes on lives until its request has ended; each test
-//! sees to that as a C program would.
+//! All `unsafe` of the tests is here. A slice that is lent to a call that goes on lives until its
+//! request has ended; each test sees to that as a C program would.
 
 use crate::job::Rank;
 use kw_mpi::Res;
@@ -10,6 +10,7 @@ use kw_mpi::forms::{Blocking, Mode, Nonblocking, Persistent};
 use kw_mpi::handle::{CommH, GroupH, InfoH, OpH, RequestH, TypeH};
 use kw_sys::args::{Array, Ints, Out, OutInt, Status, StatusOut, Text, Width};
 use kw_sys::buf::{Addr, IN_PLACE};
+use kw_sys::callback::UserOp;
 use std::ffi::{CStr, c_void};
 
 /// MPI_INT
@@ -136,7 +137,8 @@ impl Data {
     }
 }
 
-/// The function that combines affine maps `x -> a x + b`, given as pairs of integers: associative, and not commutative.
+/// The function that combines affine maps `x -> a x + b`, given as pairs of integers: associative,
+/// and not commutative.
 pub fn compose(x: [i32; 2], y: [i32; 2]) -> [i32; 2] {
     [
         x[0].wrapping_mul(y[0]),
@@ -150,7 +152,8 @@ extern "C-unwind" fn compose_all(
     len: *mut i32,
     _: *mut usize,
 ) {
-    // SAFETY: MPI gives that many elements of the type that the reduction has, pairs of integers (MPI 5.0, 6.9.5).
+    // SAFETY: MPI gives that many elements of the type that the reduction has, pairs of integers
+    // (MPI 5.0, 6.9.5).
     unsafe {
         let n = *len as usize;
         let left = std::slice::from_raw_parts(left as *const [i32; 2], n);
@@ -472,7 +475,8 @@ impl Rank {
     /// The operation [`compose`].
     pub fn affine(&self) -> OpH {
         let mut handle = OpH::NULL;
-        let function = compose_all as *const () as usize;
+        // SAFETY: a function of this type, of the program.
+        let function = unsafe { UserOp::new(compose_all as *const () as usize) };
         built::op_create(&self.mpi, function, 0, out(&mut handle)).expect("MPI_Op_create");
         handle
     }

@@ -1,4 +1,5 @@
-//! Collectives in an intracommunicator, each in its three forms, against what the standard says in one line.
+//! Collectives in an intracommunicator, each in its three forms, against what the standard says in
+//! one line.
 
 use crate::calls::*;
 use crate::job::{Job, Rank};
@@ -9,7 +10,8 @@ use kw_path::sim::{Reach, SimOptions};
 
 /// What lies in memory that nobody may write.
 const UNTOUCHED: i32 = -77;
-/// Lengths: of one cache line, of one that is sent eagerly, and of one that is announced or offered.
+/// Lengths: of one cache line, of one that is sent eagerly, and of one that is announced or
+/// offered.
 const LENGTHS: [usize; 3] = [1, 37, 700];
 
 /// `len` integers of a rank, unlike those of others.
@@ -22,7 +24,8 @@ fn all(n: i32, len: usize) -> Vec<i32> {
     (0..n).flat_map(|r| own(r, len)).collect()
 }
 
-/// Uneven parts, some of them empty, with a gap before each: counts and places, and how long that is.
+/// Uneven parts, some of them empty, with a gap before each: counts and places, and how long that
+/// is.
 fn uneven(n: i32, len: usize, salt: i32) -> (Vec<i32>, Vec<i32>, usize) {
     let counts: Vec<i32> = (0..n)
         .map(|r| (r + salt).rem_euclid(3) * len as i32 / 2)
@@ -490,7 +493,8 @@ fn a_seed_gives_the_same_run_again() {
     assert_ne!(run(71), run(72));
 }
 
-/// On a ring of ranks, with one that is its own neighbour where there is only one (MPI 5.0, 8.6): the left one, then the right.
+/// On a ring of ranks, with one that is its own neighbour where there is only one (MPI 5.0, 8.6):
+/// the left one, then the right.
 #[test]
 fn neighbourhood_collectives_reach_both_sides_of_a_ring() {
     const LEN: usize = 200;

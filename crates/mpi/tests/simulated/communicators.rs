@@ -1,4 +1,5 @@
-//! Making communicators out of others: who is in them, in which order, and that messages stay apart (MPI 5.0, 7.4).
+//! Making communicators out of others: who is in them, in which order, and that messages stay apart
+//! (MPI 5.0, 7.4).
 
 use crate::calls::*;
 use crate::job::{Job, Rank};

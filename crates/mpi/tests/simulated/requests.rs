@@ -1,5 +1,5 @@
-//! Messages and requests: order, wildcards, completion of one or many, cancelling, probes, buffered sends, errors (MPI 5.0,
-//! chapter 3).
+//! Messages and requests: order, wildcards, completion of one or many, cancelling, probes, buffered
+//! sends, errors (MPI 5.0, chapter 3).
 
 use crate::calls::*;
 use crate::collectives::own;
@@ -25,7 +25,8 @@ fn code<T: std::fmt::Debug>(result: Res<T>) -> i32 {
     result.expect_err("an error").code
 }
 
-/// Everybody sends to everybody, in all modes; what has one source and one tag comes in order, whatever completes it.
+/// Everybody sends to everybody, in all modes; what has one source and one tag comes in order,
+/// whatever completes it.
 fn traffic(seed: u64, options: SimOptions) {
     const EACH: usize = 8;
     let modes = [Mode::Standard, Mode::Synchronous, Mode::Standard];
@@ -60,7 +61,8 @@ fn traffic(seed: u64, options: SimOptions) {
         }
         let came = complete(rank, &mut receives, seed % 3);
         rank.waitall(&mut sends).unwrap();
-        // Receives of one kind are matched in the order they were posted, so that is the order of a source's messages.
+        // Receives of one kind are matched in the order they were posted, so that is the order of a
+        // source's messages.
         let mut next = vec![0; n];
         for (status, space) in came.iter().zip(&rooms) {
             let from = status.source;

@@ -1,7 +1,9 @@
-//! Ranks are threads of which one runs at a time: before each poll of its path a rank passes the turn on.
+//! Ranks are threads of which one runs at a time: before each poll of its path a rank passes the
+//! turn on.
 //!
-//! Dice decide who is next, mostly among the ranks that a poll would bring something; when there is none, virtual time goes
-//! on to what happens next. So a seed always gives the same run, however busy the machine is.
+//! Dice decide who is next, mostly among the ranks that a poll would bring something; when there is
+//! none, virtual time goes on to what happens next. So a seed always gives the same run, however
+//! busy the machine is.
 
 use kw_base::Peer;
 use kw_base::sync::{Condvar, Mutex, MutexGuard};
@@ -9,7 +11,8 @@ use kw_path::sim::{Rng, SimNet};
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// How far virtual time goes on when nothing is under way: somebody waits for the clock, or for ever.
+/// How far virtual time goes on when nothing is under way: somebody waits for the clock, or for
+/// ever.
 const NOTHING_UNDER_WAY: Duration = Duration::from_millis(1);
 /// Of 256 turns so many go to any rank, whether something is there for it or not.
 const ANYBODY: u32 = 48;

@@ -1,14 +1,14 @@
 //! Long payload on its way to a rank, in pieces that lie in slots of that rank's pool.
 //!
-//! The sender takes a slot, copies a piece in and publishes the slot's number; the receiver copies the
-//! piece out meanwhile and gives the slot back. Pieces of one pair come in the order in which they
-//! were published. A pool serves all senders of a rank, so memory grows with the number of ranks and
-//! not with its square.
+//! The sender takes a slot, copies a piece in and publishes the slot's number; the receiver copies
+//! the piece out meanwhile and gives the slot back. Pieces of one pair come in the order in which
+//! they were published. A pool serves all senders of a rank, so memory grows with the number of
+//! ranks and not with its square.
 //!
-//! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core of
-//! its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes again
-//! has left the other core's cache then, and is written without asking that core. Where ranks share
-//! cores the lap is short, so that few pages are touched.
+//! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core
+//! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes
+//! again has left the other core's cache then, and is written without asking that core. Where ranks
+//! share cores the lap is short, so that few pages are touched.
 //!
 //! A slot that is taken is always published next, or belongs to the frame that its sender is in the
 //! middle of; the receiver copies out whatever is published, wanted or not. So slots come back, and
@@ -67,8 +67,8 @@ impl Filler {
         self.lap = slots.clamp(SHORT_LAP, SLOTS);
     }
 
-    /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went. None
-    /// go while no slot is free, or too many pieces are under way.
+    /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went.
+    /// None go while no slot is free, or too many pieces are under way.
     pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, len: u64) -> u64 {
         if self.filled - self.drained >= PIECES as u64 {
             // SYNC: bulk-drained.
@@ -157,8 +157,8 @@ impl Filler {
 }
 
 impl Drainer {
-    /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has; how
-    /// many went.
+    /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has;
+    /// how many went.
     pub fn drain(&mut self, lane: &Lane, buf: &Buf, at: u64, len: u64) -> u64 {
         let control = lane.control();
         if self.filled == self.drained {

@@ -1,7 +1,7 @@
 //! Ranks of this host whose process ends without a goodbye.
 //!
-//! Shared memory itself says nothing when a rank dies, and whoever started the job may not either. So
-//! a rank that has waited for long opens a pidfd for every other rank of its host
+//! Shared memory itself says nothing when a rank dies, and whoever started the job may not either.
+//! So a rank that has waited for long opens a pidfd for every other rank of its host
 //! ([`ShmPath::watch_processes`]) and sleeps on them, too ([`ShmPath::ends`]). When a process has
 //! ended, what it had sent is received first; if no goodbye is among it, and the rank has not left
 //! in order ([`RankInfo::left`](super::segment::RankInfo)), the peer is down.
@@ -27,7 +27,8 @@ use crate::{Down, Inbound};
 /// How long the launcher has to end the job by itself.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Processes are watched where that takes no more than this part of the files that may still be opened.
+/// Processes are watched where that takes no more than this part of the files that may still be
+/// opened.
 const PART_OF_FILES: usize = 4;
 
 /// What is known of the other processes.
@@ -99,12 +100,14 @@ fn has_left(segment: &Segment, i: u32) -> bool {
 }
 
 impl ShmPath {
-    /// Can be read when a process that is watched has ended: then [`ShmPath::poll_ended`] is to be called.
+    /// Can be read when a process that is watched has ended: then [`ShmPath::poll_ended`] is to be
+    /// called.
     pub fn ends(&self) -> impl AsFd + '_ {
         self.ended.ends.as_fd()
     }
 
-    /// Watches the processes of this host that are not watched yet. For a rank that has waited for long.
+    /// Watches the processes of this host that are not watched yet. For a rank that has waited for
+    /// long.
     pub fn watch_processes(&mut self, now: Tick) {
         if !self.ended.unwatched.is_empty() {
             self.ended.watch(&self.segment, now);
@@ -121,7 +124,8 @@ impl ShmPath {
         any
     }
 
-    /// How long until [`ShmPath::poll_ended`] is to be called, though nothing wakes this rank for it.
+    /// How long until [`ShmPath::poll_ended`] is to be called, though nothing wakes this rank for
+    /// it.
     pub fn until_told(&self, now: Tick) -> Option<Duration> {
         let first = self.ended.untold.iter().map(|u| u.1).min()?;
         Some(GRACE.saturating_sub(now.since(first)))
@@ -134,6 +138,7 @@ impl ShmPath {
             return;
         }
         self.links[i].end_with_process();
+        tracing::debug!("shared memory: rank {} is gone", self.links[i].peer);
         self.waiting.retain(|&w| w as usize != i);
         let pid = self.segment.rank_info(i).pid.load(Ordering::Relaxed);
         let down = Down {

@@ -75,6 +75,10 @@ impl ShmPath {
             "making a segment of {} bytes for {n} ranks (memfd)",
             super::segment::size(n)
         )))?;
+        tracing::debug!(
+            "shared memory: made a segment of {} bytes for {n} ranks",
+            super::segment::size(n)
+        );
         let random: [u8; 16] = unix::random().map_err(failed("asking for random bytes"))?;
         let name = format!("kittiwake-{}", unix::hex(&random));
         let listener = Listener::bind(&name, n as u32 + 16)
@@ -98,7 +102,10 @@ impl ShmPath {
         };
         let fd = ask(address, local.index() as u32, key).map_err(failed(what()))?;
         let segment = Segment::open(fd.as_fd(), local.peers.len()).map_err(failed(what()))?;
-        ShmPath::new(local, segment).map_err(failed(what()))
+        let path = ShmPath::new(local, segment).map_err(failed(what()))?;
+        let (bytes, lead) = (super::segment::size(local.peers.len()), local.peers[0]);
+        tracing::debug!("shared memory: attached to the segment of rank {lead}, {bytes} bytes");
+        Ok(path)
     }
 }
 
@@ -124,7 +131,11 @@ impl Lead {
             };
             // Whoever fails to prove itself is hung up on; the ranks that belong here are still to
             // come.
-            let _ = self.hand_out(&conn, key, &mut missing, left.min(PATIENCE));
+            if let Err(why) = self.hand_out(&conn, key, &mut missing, left.min(PATIENCE)) {
+                tracing::debug!(
+                    "shared memory: a process that wanted the segment is refused ({why})"
+                );
+            }
         }
         ShmPath::new(&self.local, self.segment).map_err(failed("entering the segment"))
     }

@@ -159,7 +159,8 @@ impl Link {
         })
     }
 
-    /// Sends a frame whose body of up to [`INLINE`] bytes `fill` writes, unless others wait or there is no space; nothing has happened then.
+    /// Sends a frame whose body of up to [`INLINE`] bytes `fill` writes, unless others wait or
+    /// there is no space; nothing has happened then.
     #[inline(always)]
     pub fn put_at_once(&mut self, head: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.queue.is_empty() && len <= INLINE && self.put(head, len, fill)
@@ -171,7 +172,8 @@ impl Link {
             return false;
         };
         let cell = self.out.memory().cell(slot.cell);
-        // SAFETY: the slot's cells lie in a row inside the ring, belong to us until published, and hold FRONT + len bytes.
+        // SAFETY: the slot's cells lie in a row inside the ring, belong to us until published, and
+        // hold FRONT + len bytes.
         let out = unsafe {
             cell.add(8).cast::<[u8; HEADER_LEN]>().write(head.encode());
             std::slice::from_raw_parts_mut(cell.add(FRONT), len)
@@ -386,8 +388,8 @@ impl Link {
         moved
     }
 
-    /// The next frame, looking for it as long as `goes_on` says so, if it is a whole one and nothing must be done before. It stays where it is until
-    /// [`Link::accept`].
+    /// The next frame, looking for it as long as `goes_on` says so, if it is a whole one and
+    /// nothing must be done before. It stays where it is until [`Link::accept`].
     #[inline(always)]
     pub fn next(&mut self, mut goes_on: impl FnMut() -> bool) -> Option<(Header, &[u8])> {
         if self.arriving.is_some() {
@@ -406,7 +408,8 @@ impl Link {
         (found.mark == WHOLE).then_some((head, body))
     }
 
-    /// The frame that [`Link::next`] has shown, with a body of `len` bytes, was read. Says whether space was given back.
+    /// The frame that [`Link::next`] has shown, with a body of `len` bytes, was read. Says whether
+    /// space was given back.
     #[inline(always)]
     pub fn accept(&mut self, len: usize) -> bool {
         self.inn.release(cells(len))
@@ -416,8 +419,9 @@ impl Link {
     #[inline(always)]
     fn frame(&self, found: &Found) -> ([u8; HEADER_LEN], &[u8]) {
         let cell = self.inn.memory().cell(found.cell);
-        // SAFETY: published cells lie in a row inside the ring and are ours until released, which takes the link for
-        // itself; the sender, a rank of our own job, keeps `len` within what a frame may have.
+        // SAFETY: published cells lie in a row inside the ring and are ours until released, which
+        // takes the link for itself; the sender, a rank of our own job, keeps `len` within what a
+        // frame may have.
         unsafe {
             (
                 cell.add(8).cast::<[u8; HEADER_LEN]>().read(),

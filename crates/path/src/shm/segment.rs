@@ -1,4 +1,5 @@
-//! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, lie in it.
+//! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, lie in
+//! it.
 //!
 //! ```text
 //! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
@@ -9,8 +10,8 @@
 //! claims     bitmap of the boards that are in use, in a page of its own
 //! boards     BOARDS boards (`board` says what lies in one)
 //! ```
-//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 260 cache lines long, so
-//! that the rings of different pairs do not fall on the same cache sets.
+//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 260
+//! cache lines long, so that the rings of different pairs do not fall on the same cache sets.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -50,7 +51,8 @@ const _: () = assert!(size_of::<Control>() == CONTROL);
 pub struct RankInfo {
     /// Process number; zero before the rank has joined.
     pub pid: AtomicU32,
-    /// Address of a word in the rank's own memory that holds `secret`: who can fetch it may fetch anything.
+    /// Address of a word in the rank's own memory that holds `secret`: who can fetch it may fetch
+    /// anything.
     pub probe: AtomicU64,
     /// Random.
     pub secret: AtomicU64,
@@ -201,7 +203,8 @@ impl Segment {
     /// Doorbell of a rank.
     #[inline]
     pub fn doorbell_slot(&self, i: usize) -> &DoorbellSlot {
-        // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid DoorbellSlot.
+        // SAFETY: aligned (blocks are multiples of 64), inside, all atomics; zeroes are a valid
+        // DoorbellSlot.
         unsafe { &*(self.map.at(self.rank(i)) as *const DoorbellSlot) }
     }
 
@@ -287,7 +290,8 @@ pub struct Lane {
     _keep: Arc<Segment>,
 }
 
-// SAFETY: addresses in shared memory, valid while `_keep` lives; accesses are ordered by the ring's protocol.
+// SAFETY: addresses in shared memory, valid while `_keep` lives; accesses are ordered by the ring's
+// protocol.
 unsafe impl Send for Lane {}
 
 impl Lane {
@@ -346,8 +350,8 @@ impl Lane {
 
     #[inline]
     fn word_at(&self, cell: usize) -> &AtomicU64 {
-        // SAFETY: a cell's first word is aligned, inside the mapping; where a word is read or written as such, bytes
-        // are not written at the same time (the ring's invariant).
+        // SAFETY: a cell's first word is aligned, inside the mapping; where a word is read or
+        // written as such, bytes are not written at the same time (the ring's invariant).
         unsafe { &*(self.cell(cell) as *const AtomicU64) }
     }
 }

@@ -1,4 +1,5 @@
-//! The state behind [`super::SimNet`]: per ordered pair of ranks, what is queued, what travels, what is landing.
+//! The state behind [`super::SimNet`]: per ordered pair of ranks, what is queued, what travels,
+//! what is landing.
 
 use super::{Rng, SimOptions};
 use crate::contract::{Body, Down, Inbound, Landing, Sent};
@@ -302,7 +303,8 @@ impl Net {
         moved | self.farewell(i, from, inbound)
     }
 
-    /// Puts the next piece of the oldest landing payload in place; sometimes the rest of it, and so on.
+    /// Puts the next piece of the oldest landing payload in place; sometimes the rest of it, and so
+    /// on.
     fn land<I: Inbound>(&mut self, line: usize, from: Peer, inbound: &mut I) -> bool {
         let mut moved = false;
         while let Some(a) = self.lines[line].arriving.front_mut() {

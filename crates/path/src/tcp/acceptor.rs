@@ -15,7 +15,7 @@
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
-use crate::Ports;
+use crate::{Cause, Lacking, Ports};
 use kw_base::{Key, Peer, Slab, Tick};
 use kw_proto::handshake::{
     Challenged, Claim, HELLO_LEN, Identity, Listening, Progress, Proven, Verdict,
@@ -95,26 +95,28 @@ impl Acceptor {
         (addresses, ports): (&[IpAddr], Ports),
         size: u32,
         poller: &Poller,
-    ) -> Result<(Acceptor, Vec<SocketAddr>), String> {
+    ) -> Result<(Acceptor, Vec<SocketAddr>), Cause> {
         let (mut listeners, mut at, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for &addr in addresses {
             match ports.open(|port| Sock::listen(SocketAddr::new(addr, port))) {
                 Ok((sock, bound)) => {
                     let number = Token::Acceptor(listeners.len()).bits();
-                    poller
-                        .add(&sock, number, Interest::Read)
-                        .map_err(|e| format!("epoll refused a socket ({e})"))?;
+                    poller.add(&sock, number, Interest::Read).map_err(|why| {
+                        let what = "epoll refused a socket";
+                        Cause::Io { what, why }
+                    })?;
                     listeners.push(sock);
                     at.push(bound);
                 }
-                Err(e) => failures.push(format!("{addr}: {e}")),
+                Err(why) => failures.push((addr, why)),
             }
         }
         if listeners.is_empty() {
-            return Err(format!(
-                "no address can be listened on ({})",
-                failures.join("; ")
-            ));
+            let lacking = Lacking::Addresses {
+                purpose: "listened on",
+                all: failures,
+            };
+            return Err(lacking.into());
         }
         let acceptor = Acceptor {
             listeners,

@@ -6,11 +6,13 @@
 
 use kw_base::Peer;
 use kw_proto::handshake::{
-    Answered, CHALLENGE_LEN, Claim, HELLO_LEN, Identity, Offered, Progress, Verdict,
+    Answered, CHALLENGE_LEN, Claim, HELLO_LEN, Identity, Offered, Progress, Refusal, Verdict,
 };
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::tcp::{Connect, Got, Sock};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 #[derive(Debug)]
 enum State {
@@ -45,33 +47,40 @@ pub struct Attempt {
 }
 
 /// Why an attempt failed.
-#[derive(Clone, Debug)]
-pub struct Why {
-    pub text: String,
-    /// Nobody listens there.
-    pub refused: bool,
-    /// This process may open no more files.
-    pub no_files: bool,
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// The system says so.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A fresh socket takes no handshake.
+    #[error("the socket had no room for the handshake")]
+    NoRoom,
+    /// The other side hung up.
+    #[error("closed during the handshake")]
+    Closed,
+    /// The other side is not who it should be.
+    #[error(transparent)]
+    Stranger(#[from] Refusal),
+    /// The other side has one already.
+    #[error("the peer uses another connection")]
+    Duplicate,
+    /// A fault of our own.
+    #[error("the handshake was begun twice")]
+    Twice,
+    /// Nothing came for so long.
+    #[error("no answer in {} s", .0.as_secs())]
+    Silent(Duration),
 }
 
-impl From<std::io::Error> for Why {
-    fn from(e: std::io::Error) -> Why {
-        let refused = e.kind() == std::io::ErrorKind::ConnectionRefused;
-        Why {
-            text: e.to_string(),
-            refused,
-            no_files: kw_sys::tcp::is_out_of_files(&e),
-        }
+impl Why {
+    /// Whether nobody listens there.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Why::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused)
     }
-}
 
-impl From<String> for Why {
-    fn from(text: String) -> Why {
-        Why {
-            text,
-            refused: false,
-            no_files: false,
-        }
+    /// Whether this process may open no more files.
+    pub fn wants_files(&self) -> bool {
+        matches!(self, Why::Io(e) if kw_sys::tcp::is_out_of_files(e))
     }
 }
 
@@ -90,7 +99,7 @@ impl Attempt {
         number: u64,
         identity: &Identity,
         poller: &Poller,
-    ) -> std::io::Result<Attempt> {
+    ) -> io::Result<Attempt> {
         let offer = identity.offer(peer.0, kw_sys::random::key()?);
         let sock = Sock::connect(pair.from, pair.to)?;
         poller.add(&sock, number, Interest::Write)?;
@@ -118,7 +127,7 @@ impl Attempt {
                         Connect::Made => {}
                     }
                     let Some((offered, hello)) = self.offer.take() else {
-                        return Err("the handshake was begun twice".to_string().into());
+                        return Err(Why::Twice);
                     };
                     say(&self.sock, &hello)?;
                     let _ = poller.change(&self.sock, number, Interest::Read);
@@ -136,7 +145,7 @@ impl Attempt {
                             say(&self.sock, &proof)?;
                             State::Answered(answered)
                         }
-                        Progress::Refuse(why) => return Err(why.to_string().into()),
+                        Progress::Refuse(why) => return Err(why.into()),
                     }
                 }
                 State::Answered(answered) => {
@@ -151,9 +160,9 @@ impl Attempt {
                             return Ok(Step::Welcome(self.sock, theirs));
                         }
                         Progress::Next((Verdict::Duplicate, _)) => {
-                            return Err("the peer uses another connection".to_string().into());
+                            return Err(Why::Duplicate);
                         }
-                        Progress::Refuse(why) => return Err(why.to_string().into()),
+                        Progress::Refuse(why) => return Err(why.into()),
                     }
                 }
             }
@@ -162,20 +171,20 @@ impl Attempt {
 }
 
 /// Sends a message of the handshake; a fresh socket has room for it.
-pub fn say(sock: &Sock, bytes: &[u8]) -> Result<(), String> {
+pub fn say(sock: &Sock, bytes: &[u8]) -> Result<(), Why> {
     match sock.send(bytes) {
         Ok(n) if n == bytes.len() => Ok(()),
-        Ok(_) => Err("the socket had no room for the handshake".to_string()),
-        Err(e) => Err(e.to_string()),
+        Ok(_) => Err(Why::NoRoom),
+        Err(e) => Err(e.into()),
     }
 }
 
 /// Receives into `bytes` what has come of a message of the handshake.
-pub fn hear<'a>(sock: &Sock, bytes: &'a mut [u8]) -> Result<Option<&'a [u8]>, String> {
+pub fn hear<'a>(sock: &Sock, bytes: &'a mut [u8]) -> Result<Option<&'a [u8]>, Why> {
     match sock.recv(bytes) {
         Ok(Got::Bytes(n)) => Ok(Some(&bytes[..n])),
         Ok(Got::Nothing) => Ok(None),
-        Ok(Got::End) => Err("closed during the handshake".to_string()),
-        Err(e) => Err(e.to_string()),
+        Ok(Got::End) => Err(Why::Closed),
+        Err(e) => Err(e.into()),
     }
 }

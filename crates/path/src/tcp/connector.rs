@@ -6,7 +6,7 @@
 
 use super::acceptor::{Acceptor, PendingAccept};
 use super::connection_limit::ConnectionLimit;
-use super::dial::Dialled;
+use super::dial::{Dialled, Unreachable};
 use super::link::Link;
 use super::net::Net;
 use super::peers::{Slot, down};
@@ -390,7 +390,10 @@ impl Connector {
             let poller = net.watcher.poller();
             match dialing.dial.tick(now, identity, poller, sources) {
                 Ok(at) => next = next.min(at),
-                Err(reason) => net.bury(peer, reason, inbound),
+                Err(Unreachable) => {
+                    let reason = dialing.dial.sentence();
+                    net.bury(peer, reason, inbound);
+                }
             }
         }
         next

@@ -46,6 +46,10 @@ pub enum Dialled {
     Exhausted,
 }
 
+/// The peer cannot be reached: [`Dial::sentence`] says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unreachable;
+
 /// All attempts to reach one peer, and the link that the connection shall carry.
 #[derive(Debug)]
 pub struct Dial {
@@ -201,15 +205,14 @@ impl Dial {
         }
     }
 
-    /// Time has passed: tries again or gives up (with the reason). Returns when it wants to be
-    /// called again.
+    /// Time has passed: tries again or gives up. Returns when it wants to be called again.
     pub fn tick(
         &mut self,
         now: Tick,
         identity: &Identity,
         poller: &Poller,
         sources: &[IpAddr],
-    ) -> Result<Tick, String> {
+    ) -> Result<Tick, Unreachable> {
         let patience = self.patience();
         let deadline = *self.deadline.get_or_insert(now + patience);
         let widen = *self.widen.get_or_insert(now + WIDEN);
@@ -221,15 +224,15 @@ impl Dial {
             self.pause(now);
         }
         if self.is_refused() {
-            return Err(self.sentence());
+            return Err(Unreachable);
         }
         if now >= deadline && self.rounds >= ROUNDS && self.attempts.is_empty() {
-            return Err(self.sentence());
+            return Err(Unreachable);
         }
         if now >= deadline {
             self.give_up_connecting();
             if self.attempts.is_empty() && self.rounds >= 1 && self.again == Tick::NEVER {
-                return Err(self.sentence());
+                return Err(Unreachable);
             }
         }
         if now >= self.again {
@@ -257,7 +260,7 @@ impl Dial {
 
     /// Whether a peer that was there listens no more.
     fn is_refused(&self) -> bool {
-        let all = || self.failures.iter().all(|(_, why)| why.refused);
+        let all = || self.failures.iter().all(|(_, why)| why.is_refused());
         self.broken.is_some() && self.rounds >= REFUSED && self.attempts.is_empty() && all()
     }
 
@@ -268,25 +271,25 @@ impl Dial {
             .partition::<Vec<_>, _>(Attempt::is_connecting);
         self.attempts = going;
         let patience = self.patience();
-        let why = Why::from(format!("no answer in {} s", patience.as_secs()));
-        self.failures
-            .extend(gone.into_iter().map(|a| (a.pair, why.clone())));
+        let silent = |a: Attempt| (a.pair, Why::Silent(patience));
+        self.failures.extend(gone.into_iter().map(silent));
     }
 
     /// What became of all pairs but the one that is taken; the `late` ones were merely slower.
     fn others(&self, late: impl Iterator<Item = Pair>) -> String {
         let late = late.map(|pair| format!("{pair} (slower)"));
         let failed = self.failures.iter();
-        let failed = failed.map(|(pair, why)| format!("{pair} ({})", why.text));
+        let failed = failed.map(|(pair, why)| format!("{pair} ({why})"));
         let ours = self.ours_too.iter();
         let ours = ours.map(|a| format!("{} (both hosts have it)", a.ip()));
         let all: Vec<_> = late.chain(failed).chain(ours).collect();
         all.join(", ")
     }
 
-    fn sentence(&self) -> String {
+    /// What became of all addresses, for people.
+    pub fn sentence(&self) -> String {
         let failed = self.failures.iter();
-        let failed = failed.map(|(pair, why)| format!("{pair}: {}", why.text));
+        let failed = failed.map(|(pair, why)| format!("{pair}: {why}"));
         let ours = self.ours_too.iter();
         let ours = ours.map(|a| format!("{}: both hosts have this address", a.ip()));
         let list: Vec<_> = failed.chain(ours).collect();
@@ -297,7 +300,7 @@ impl Dial {
                 list.join("; ")
             );
         }
-        let advice = if self.failures.iter().any(|(_, why)| why.no_files) {
+        let advice = if self.failures.iter().any(|(_, why)| why.wants_files()) {
             "let every rank open more files (ulimit -n), or fewer connections with KW_RELIABLE=yes"
         } else {
             "check that a firewall lets the ranks talk, and KW_INTERFACES"

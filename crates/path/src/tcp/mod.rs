@@ -105,7 +105,7 @@ mod watcher;
 pub use tuning::Tuning;
 
 use crate::address;
-use crate::member::{CannotOpen, Member};
+use crate::{CannotOpen, Cause, Lacking, Member};
 use acceptor::Acceptor;
 use ack_timer::AckTimer;
 use connection_limit::ConnectionLimit;
@@ -139,7 +139,7 @@ pub struct Config {
     pub most: usize,
 }
 
-/// Who is about to sleep until a socket has something.
+/// Which thread is about to sleep until a socket has something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asleep {
     /// A thread that waits: whatever comes may be what it waits for.
@@ -147,7 +147,7 @@ pub enum Asleep {
     /// The event thread, while the program computes: every time that it wakes, the computation
     /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
     /// the next call that a send has ended.
-    Serving,
+    Polling,
     /// The same, while an operation goes on whose next step may wait for the end of a send.
     Stepping,
 }
@@ -174,8 +174,11 @@ impl AsFd for TcpPath {
     }
 }
 
-fn cannot(why: String) -> CannotOpen {
-    CannotOpen { path: "tcp", why }
+fn cannot(why: impl Into<Cause>) -> CannotOpen {
+    CannotOpen {
+        path: "tcp",
+        why: why.into(),
+    }
 }
 
 impl TcpPath {
@@ -190,14 +193,14 @@ impl TcpPath {
         let member = &config.member;
         let peers = member.size.saturating_sub(1) as usize;
         if !config.reliable && config.most < peers {
-            return Err(cannot(format!(
-                "with KW_RELIABLE=no a rank needs room for connections to all {peers} others, but it may open only {}; raise \
-                 the limit of open files (ulimit -n), or leave KW_RELIABLE=yes",
-                config.most
-            )));
+            let most = config.most;
+            return Err(cannot(Lacking::Files { peers, most }));
         }
         let (all, chosen) = member.addresses().map_err(cannot)?;
-        let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
+        let poller = Poller::new().map_err(|why| {
+            let what = "epoll failed";
+            cannot(Cause::Io { what, why })
+        })?;
         let (acceptor, at) =
             Acceptor::open((&chosen, member.ports), member.size, &poller).map_err(cannot)?;
         let local = Local::new(

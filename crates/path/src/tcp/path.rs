@@ -22,7 +22,7 @@ impl Path for TcpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let told = Known::read(text).map_err(|why| down(peer, why))?;
+        let told = Known::read(text).map_err(|why| down(peer, why.to_string()))?;
         if !self.net.peers.learn(peer, told) {
             return Err(down(peer, "there is no such rank"));
         }

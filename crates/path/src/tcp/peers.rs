@@ -118,7 +118,7 @@ impl Peers {
         }
     }
 
-    /// The same.
+    /// The link to a peer, to change.
     #[inline]
     pub fn link_mut(&mut self, peer: Peer) -> Option<&mut Link> {
         match self.slots.get_mut(peer.idx()) {

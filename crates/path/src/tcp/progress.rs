@@ -33,7 +33,7 @@ impl TcpPath {
         match who {
             _ if net.peers.lists().unacked.is_empty() => self.acks.cancel_look(&mut net.watcher),
             Asleep::Waiting => self.acks.copy_unacked(&mut net.peers, &mut net.watcher),
-            Asleep::Serving => self.acks.cancel_look(&mut net.watcher),
+            Asleep::Polling => self.acks.cancel_look(&mut net.watcher),
             Asleep::Stepping => self
                 .acks
                 .schedule_look(now, &mut net.peers, &mut net.watcher),

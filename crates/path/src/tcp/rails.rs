@@ -97,7 +97,7 @@ impl Rails {
         }
     }
 
-    /// The same, to be used.
+    /// The rails of a peer, to be used.
     pub fn of_mut(&mut self, peer: Peer) -> &mut [Rail] {
         match self.sets.get_mut(peer.idx()) {
             Some(Some(set)) => &mut set.rails,

@@ -16,6 +16,10 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Most addresses that are tried.
 const MOST: usize = 16;
 
+/// The peer cannot be reached: [`Call::sentence`] says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unreachable;
+
 /// One of the peer's addresses.
 #[derive(Debug)]
 struct Address {
@@ -116,13 +120,12 @@ impl Call {
         }
     }
 
-    /// Hosts that are to be asked whether they are there, once a second; the error is why the peer
-    /// cannot be reached.
-    pub fn turn(&mut self, now: Tick) -> Result<Vec<IpAddr>, String> {
+    /// Hosts that are to be asked whether they are there, once a second.
+    pub fn turn(&mut self, now: Tick) -> Result<Vec<IpAddr>, Unreachable> {
         let silent = |a: &Address| a.refused || now.since(a.host.unwrap_or(self.begun)) >= PATIENCE;
         let late = now.since(self.begun) >= PATIENCE && self.way.is_none();
         if self.addresses.is_empty() || late && self.addresses.iter().all(silent) {
-            return Err(self.sentence());
+            return Err(Unreachable);
         }
         if now.since(self.asked) < EVERY || self.way.is_some() {
             return Ok(Vec::new());
@@ -131,7 +134,8 @@ impl Call {
         Ok(self.addresses.iter().map(|a| a.at.ip()).collect())
     }
 
-    fn sentence(&self) -> String {
+    /// What became of all its addresses, for people.
+    pub fn sentence(&self) -> String {
         let why = |a: &Address| match a.refused {
             true => format!("{}: nobody has this port open", a.at),
             false => format!("{}: no answer in {} s", a.at, PATIENCE.as_secs()),

@@ -1,4 +1,4 @@
-//! What comes: datagrams to their connections or to the desk, and what is done for whoever was
+//! What comes: datagrams to their connections or to the listener, and what is done for whoever was
 //! heard.
 
 use super::link::Way;
@@ -33,7 +33,7 @@ impl UdpPath {
         moved > 0
     }
 
-    /// Datagrams of one sender: to their connection, or to the desk.
+    /// Datagrams of one sender: to their connection, or to the listener.
     fn sort<I: Inbound>(&mut self, now: Tick, sock: usize, came: Came<'_>, inbound: &mut I) {
         for datagram in came.bytes.chunks(came.size) {
             let Some((rank, session)) = sender(datagram) else {
@@ -46,7 +46,7 @@ impl UdpPath {
                     match link.receive(peer, now, datagram, came.marked, inbound) {
                         Ok(Received::Taken) => self.note(peer),
                         Ok(Received::Dropped) => self.tally.dropped += 1,
-                        Err(reason) => self.bury(peer, reason, inbound),
+                        Err(why) => self.bury(peer, why.to_string(), inbound),
                     }
                 }
                 // What a session that is over, or not begun, still has under way.
@@ -94,16 +94,16 @@ impl UdpPath {
             },
             Slot::Unknown | Slot::Known(_) => {}
         }
-        self.knock(peer, now, way, datagram);
+        self.accept(peer, now, way, datagram);
     }
 
     /// Somebody says to be a peer that we have no connection with.
-    fn knock(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
+    fn accept(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
         // Without random bytes nobody can be let in; the peer comes again.
         let Ok(nonce) = kw_sys::random::key() else {
             return;
         };
-        let caught = self.desk.receive(now, datagram, nonce);
+        let caught = self.listener.receive(now, datagram, nonce);
         let mine = matches!(self.slot(peer), Some(Slot::Calling(_))) && self.me < peer;
         match caught {
             Caught::Nothing(stranger) => self.tally.dropped += stranger as u64,
@@ -138,6 +138,7 @@ impl UdpPath {
             link.release(peer, inbound);
             if link.has_bye() && !link.told {
                 link.told = true;
+                tracing::debug!("udp to rank {peer} is left: it said goodbye");
                 inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
             }
             if !link.is_busy() {

@@ -7,10 +7,13 @@ use crate::contract::{Body, Inbound, Sent};
 use kw_base::{Peer, Tick};
 use kw_proto::reliable::keepalive::Keepalive;
 use kw_proto::reliable::setup::Welcome;
-use kw_proto::reliable::{Conn, OVERHEAD, Received};
-use kw_proto::wire::{Header, Kind};
+use kw_proto::reliable::{Conn, Fault, OVERHEAD, Received};
+use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
+
+/// So many packets sent again are worth a line, and then twice as many each time.
+const MANY: u64 = 64;
 
 /// A way to a peer: which of our sockets, and which of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +29,17 @@ pub struct Way {
 pub struct Batch {
     bytes: Vec<u8>,
     len: usize,
+}
+
+/// The other side breaks the protocol; the connection cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Broken {
+    /// In its frames.
+    #[error("it sent what is not a frame ({0}); check that all ranks load the same library")]
+    Frame(#[from] WireError),
+    /// In its packets.
+    #[error("{0}; check that all ranks load the same library")]
+    Packet(#[from] Fault),
 }
 
 /// A connection.
@@ -45,6 +59,8 @@ pub struct Link {
     held: Option<Vec<u8>>,
     /// The goodbye was told.
     pub told: bool,
+    /// It is said when so many packets have been sent again.
+    report: u64,
 }
 
 /// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than
@@ -76,6 +92,7 @@ impl Link {
             keepalive: Keepalive::new(now),
             held: None,
             told: false,
+            report: MANY,
         }
     }
 
@@ -121,7 +138,7 @@ impl Link {
         datagram: &[u8],
         marked: bool,
         inbound: &mut I,
-    ) -> Result<Received, String> {
+    ) -> Result<Received, Broken> {
         let mut wrong = None;
         let reader = &mut self.reader;
         let got = self.conn.receive(now, datagram, marked, &mut |bytes| {
@@ -129,12 +146,10 @@ impl Link {
                 wrong = reader.take(peer, bytes, inbound).err();
             }
         });
-        if let Some(e) = wrong {
-            return Err(format!(
-                "it sent what is not a frame ({e}); check that all ranks load the same library"
-            ));
+        match wrong {
+            Some(e) => Err(e.into()),
+            None => Ok(got?),
         }
-        got.map_err(|e| format!("{e}; check that all ranks load the same library"))
     }
 
     /// Tells what has arrived there.
@@ -200,6 +215,22 @@ impl Link {
             }
         }
         batch.len > 0
+    }
+
+    /// Says of a connection that loses much that it does; called now and then.
+    pub fn report(&mut self, peer: Peer) {
+        let t = self.conn.tally();
+        if t.again < self.report {
+            return;
+        }
+        while t.again >= self.report {
+            self.report *= 2;
+        }
+        let (packets, again) = (t.packets, t.again);
+        tracing::info!(
+            "udp to rank {peer} at {} loses much: {again} of {packets} packets were sent again",
+            self.way.to
+        );
     }
 
     /// When this connection wants to be looked at again.

@@ -41,7 +41,7 @@
 //! | `open`, `tune` | the sockets; numbers that were measured |
 //! | `call` | a peer that is being called |
 //! | `link` (`queue`, `frames`) | a connection in use: what waits to be sent or to arrive; frames put into place as their bytes come |
-//! | `incoming` | datagrams to their connections, or to the desk of handshakes |
+//! | `incoming` | datagrams to their connections, or to the listener of handshakes |
 //! | `timers` | what is due by time |
 
 mod call;
@@ -63,7 +63,7 @@ use call::Call;
 use kw_base::{Calibration, Peer, Tick};
 use kw_proto::handshake::Identity;
 use kw_proto::p2p::prices::{self, Network};
-use kw_proto::reliable::setup::{Caller, Desk, Welcome};
+use kw_proto::reliable::setup::{Caller, Listener, Welcome};
 use kw_proto::reliable::{Conn, Params, Session};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
@@ -108,7 +108,7 @@ pub struct UdpPath {
     scouts: Vec<Sock>,
     armed: Vec<bool>,
     address: String,
-    desk: Desk,
+    listener: Listener,
     slots: Vec<Slot>,
     /// Peers whose slot is `Up`.
     live: PeerSet,
@@ -278,7 +278,7 @@ impl UdpPath {
             Slot::Calling(call) => std::mem::take(&mut call.queue),
             _ => Queue::default(),
         };
-        self.desk.forget(peer.0);
+        self.listener.forget(peer.0);
         self.calling.remove(peer);
         if queue.end() > 0 {
             self.busy.insert(peer);
@@ -288,6 +288,8 @@ impl UdpPath {
             datagram,
             ..self.tuning.params.clone()
         };
+        let (here, there) = (self.socks[way.sock].at(), way.to);
+        tracing::debug!("udp to rank {peer} is up: {here} to {there}, {datagram} bytes a datagram");
         let conn = Conn::new(params, self.me.0, session, now);
         self.slots[peer.idx()] = Slot::Up(Box::new(Link::new(conn, queue, way, welcome, now)));
         self.push(peer, now, false);
@@ -311,6 +313,10 @@ impl UdpPath {
             let t = link.conn.tally();
             self.tally.packets += t.packets;
             self.tally.again += t.again;
+            let (packets, again) = (t.packets, t.again);
+            tracing::debug!(
+                "udp to rank {peer} is down after {packets} packets, {again} of them again"
+            );
         }
         if !told && !self.closed {
             inbound.on_down(down(peer, reason), false);
@@ -332,7 +338,7 @@ impl Path for UdpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let known = address::Known::read(text).map_err(|why| down(peer, why))?;
+        let known = address::Known::read(text).map_err(|why| down(peer, why.to_string()))?;
         let addresses: Vec<_> = known.addresses().collect();
         if let Some(slot @ Slot::Unknown) = self.slots.get_mut(peer.idx()) {
             *slot = Slot::Known(addresses);

@@ -3,9 +3,9 @@
 use super::link::Batch;
 use super::{Slot, Tally, Tuning, UdpPath};
 use crate::peer_set::PeerSet;
-use crate::{CannotOpen, Member, Ports, address};
+use crate::{CannotOpen, Cause, Lacking, Member, Ports, address};
 use kw_base::Tick;
-use kw_proto::reliable::setup::{Desk, SHORTEST};
+use kw_proto::reliable::setup::{Listener, SHORTEST};
 use kw_sys::netif;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{LONGEST, Sock};
@@ -25,7 +25,7 @@ fn open(
     (addresses, ports): (&[IpAddr], Ports),
     all: &[netif::Interface],
     tuning: &Tuning,
-) -> Result<(Vec<Sock>, usize), String> {
+) -> Result<(Vec<Sock>, usize), Lacking> {
     let (mut socks, mut longest, mut failures) = (Vec::new(), LONGEST, Vec::new());
     for &addr in addresses {
         let bind = |port| {
@@ -34,8 +34,8 @@ fn open(
         };
         match ports.open(bind) {
             Ok(sock) => socks.push(sock),
-            Err(e) => {
-                failures.push(format!("{addr}: {e}"));
+            Err(why) => {
+                failures.push((addr, why));
                 continue;
             }
         }
@@ -45,13 +45,19 @@ fn open(
         longest = longest.min(mtu.saturating_sub(headers)).max(SHORTEST);
     }
     if socks.is_empty() {
-        return Err(format!("no address can be bound ({})", failures.join("; ")));
+        return Err(Lacking::Addresses {
+            purpose: "bound",
+            all: failures,
+        });
     }
     Ok((socks, longest))
 }
 
-fn cannot(why: String) -> CannotOpen {
-    CannotOpen { path: "udp", why }
+fn cannot(why: impl Into<Cause>) -> CannotOpen {
+    CannotOpen {
+        path: "udp",
+        why: why.into(),
+    }
 }
 
 impl UdpPath {
@@ -69,10 +75,11 @@ impl UdpPath {
             .iter()
             .filter_map(|&a| Sock::bind(SocketAddr::new(a, 0), 0, false).ok())
             .collect();
-        let poller = Poller::new().map_err(|e| cannot(format!("epoll failed ({e})")))?;
+        let refused = |what| move |why| cannot(Cause::Io { what, why });
+        let poller = Poller::new().map_err(refused("epoll failed"))?;
         for (i, sock) in socks.iter().enumerate() {
             let added = poller.add(sock, i as u64, Interest::Read);
-            added.map_err(|e| cannot(format!("epoll refused a socket ({e})")))?;
+            added.map_err(refused("epoll refused a socket"))?;
         }
         let granted = socks
             .iter()
@@ -85,7 +92,7 @@ impl UdpPath {
         let identity = member.identity();
         Ok(UdpPath {
             me: member.me,
-            desk: Desk::new(identity.clone(), member.me.0, member.size, longest),
+            listener: Listener::new(identity.clone(), member.me.0, member.size, longest),
             identity,
             clock,
             poller,

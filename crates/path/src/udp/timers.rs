@@ -1,5 +1,6 @@
 //! What is due by time: connections and calls looked at, and who is asked for a sign of life.
 
+use super::call::Unreachable;
 use super::{Slot, UdpPath};
 use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
@@ -41,7 +42,10 @@ impl UdpPath {
                     self.next = self.next.min(call.next());
                     hosts.into_iter().for_each(|h| self.scout(h));
                 }
-                Err(reason) => self.bury(peer, reason, inbound),
+                Err(Unreachable) => {
+                    let reason = call.sentence();
+                    self.bury(peer, reason, inbound);
+                }
             }
         }
     }
@@ -51,6 +55,7 @@ impl UdpPath {
         let Slot::Up(link) = &mut self.slots[peer.idx()] else {
             return None;
         };
+        link.report(peer);
         if link.has_bye() {
             // Its silence means nothing any more.
             link.keepalive.on_rank(now);

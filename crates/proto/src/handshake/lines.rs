@@ -1,9 +1,11 @@
-//! Lines of text after a handshake: each carries the proof of who said it, on which connection, and as which line.
+//! Lines of text after a handshake: each carries the proof of who said it, on which connection, and
+//! as which line.
 //!
-//! On the wire a line is its proof (64 hexadecimal digits), a space, and the text. The proof is keyed BLAKE3 under a key that
-//! only the two sides of this handshake can make (fresh nonces of both go into it), over the direction, the number of the line
-//! and the text. So a line cannot be made by a stranger, said again, left out unnoticed, put elsewhere, or turned back to who
-//! said it. Nothing is encrypted.
+//! On the wire a line is its proof (64 hexadecimal digits), a space, and the text. The proof is
+//! keyed BLAKE3 under a key that only the two sides of this handshake can make (fresh nonces of
+//! both go into it), over the direction, the number of the line and the text. So a line cannot be
+//! made by a stranger, said again, left out unnoticed, put elsewhere, or turned back to who said
+//! it. Nothing is encrypted.
 
 use super::{ACCEPTOR, Answered, INITIATOR, Proven, Talk, matches};
 
@@ -57,7 +59,8 @@ impl Signer {
 }
 
 impl Verifier {
-    /// The text of a line that came, without its newline; nothing if it is not the next one of the other side.
+    /// The text of a line that came, without its newline; nothing if it is not the next one of the
+    /// other side.
     pub fn check<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let (proof, said) = line.split_once(' ')?;
         if !matches(

@@ -1,9 +1,10 @@
 //! How two ranks prove to each other that they belong to the same job, before the first frame.
 //!
-//! Every job has a 32-byte key. Both sides of a connection show that they know it by keyed BLAKE3 over fresh nonces of
-//! both; the proofs are bound to the job id, the protocol version, both ranks and the direction, so that nothing that was
-//! said on one connection is of use on another (no replay, no reflection). Nothing is encrypted. All messages have a fixed
-//! length, and a side reads no byte past the message it waits for. Lines of text that follow prove themselves one by one
+//! Every job has a 32-byte key. Both sides of a connection show that they know it by keyed BLAKE3
+//! over fresh nonces of both; the proofs are bound to the job id, the protocol version, both ranks
+//! and the direction, so that nothing that was said on one connection is of use on another (no
+//! replay, no reflection). Nothing is encrypted. All messages have a fixed length, and a side reads
+//! no byte past the message it waits for. Lines of text that follow prove themselves one by one
 //! ([`Signer`], [`Verifier`]).
 //!
 //! ```text
@@ -14,11 +15,12 @@
 //!            <-- claim, verdict (56) --   Welcome: frames flow; Duplicate: there is another connection, close this one
 //! ```
 //!
-//! `tag` shows the key as well, so a stranger is not even answered; only `proof` protects from replay. Each state is a
-//! struct that is consumed by what happens to it: [`Progress::More`] gives it back, [`Progress::Next`] gives the next one,
-//! and a refusal leaves nothing to go on with. A [`Claim`] says what each side has of the link that the connection is to carry on; the proofs
-//! cover it. The verdict lets the acceptor decide between several connections of the
-//! same pair (see `path/tcp`).
+//! `tag` shows the key as well, so a stranger is not even answered; only `proof` protects from
+//! replay. Each state is a struct that is consumed by what happens to it: [`Progress::More`] gives
+//! it back, [`Progress::Next`] gives the next one, and a refusal leaves nothing to go on with. A
+//! [`Claim`] says what each side has of the link that the connection is to carry on; the proofs
+//! cover it. The verdict lets the acceptor decide between several connections of the same pair (see
+//! `path/tcp`).
 
 mod lines;
 
@@ -41,7 +43,8 @@ const TAG_LEN: usize = 32;
 
 const MAGIC: &[u8; 4] = b"KWhs";
 
-/// What one side has of the link (see [`crate::retransmit`]) that a connection is to carry on. All zero for what has no links.
+/// What one side has of the link (see [`crate::retransmit`]) that a connection is to carry on. All
+/// zero for what has no links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claim {
     /// Number of the link, chosen at random by whoever made its first connection.

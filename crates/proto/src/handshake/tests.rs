@@ -86,7 +86,8 @@ fn a_replayed_conversation_fails_at_the_proof() {
 
 #[test]
 fn a_reflected_challenge_proves_nothing() {
-    // The attacker holds a connection from rank 0 to "rank 3" and mirrors all that rank 0 says back to rank 0.
+    // The attacker holds a connection from rank 0 to "rank 3" and mirrors all that rank 0 says back
+    // to rank 0.
     let (offered, hello) = rank(0).offer(3, [1; 32]);
     let r = refusal(rank(0).listen([2; 32]).handle(&mut &hello[..]));
     assert_eq!(r, Refusal::Rank { from: 0, to: 3 });

@@ -1,12 +1,13 @@
 //! Posted receives and unexpected messages, and which of them belong together.
 //!
-//! MPI 5.0, 3.5: messages from one source in one context match in the order they were sent, and receives match in the
-//! order they were posted. So there is one queue of receives for each (context, source), one for MPI_ANY_SOURCE in each context,
-//! and a global number on every posted receive that decides between the two. A message that waits stands in two queues: that of
-//! its source, and that of all messages of the context.
+//! MPI 5.0, 3.5: messages from one source in one context match in the order they were sent, and
+//! receives match in the order they were posted. So there is one queue of receives for each
+//! (context, source), one for MPI_ANY_SOURCE in each context, and a global number on every posted
+//! receive that decides between the two. A message that waits stands in two queues: that of its
+//! source, and that of all messages of the context.
 //!
-//! Costs: O(1) when messages and receives come in the same order; linear in the entries of the same queue that have
-//! other tags otherwise. Memory: what is posted or waits at one time, see `queues`.
+//! Costs: O(1) when messages and receives come in the same order; linear in the entries of the same
+//! queue that have other tags otherwise. Memory: what is posted or waits at one time, see `queues`.
 
 mod queues;
 
@@ -114,8 +115,8 @@ impl Matching {
         self.arrived.len() == 0 && self.posted.len() == 0
     }
 
-    /// Posts a receive. Call [`Matching::claim`] first: a receive must not be posted while a message that it accepts is
-    /// waiting.
+    /// Posts a receive. Call [`Matching::claim`] first: a receive must not be posted while a
+    /// message that it accepts is waiting.
     #[inline]
     pub fn post(&mut self, want: Pattern, key: Key) {
         self.clock += 1;
@@ -198,7 +199,8 @@ impl Matching {
         found.map(|(at, m)| (at, m.key))
     }
 
-    /// Takes back a posted receive (cancelled, or filled by a write); `false` when it is not posted any more.
+    /// Takes back a posted receive (cancelled, or filled by a write); `false` when it is not posted
+    /// any more.
     pub fn withdraw(&mut self, want: Pattern, key: Key) -> bool {
         let found = self.posted.iter(want.of()).find(|(_, p)| p.key == key);
         let at = found.map(|(at, _)| at);
@@ -212,8 +214,8 @@ impl Matching {
         at.is_some_and(|at| self.take(at) == key)
     }
 
-    /// Whether the receive just posted last may be announced to its source: no earlier receive that could take the same
-    /// message is unannounced. Marks it when it may.
+    /// Whether the receive just posted last may be announced to its source: no earlier receive that
+    /// could take the same message is unannounced. Marks it when it may.
     pub fn announce(&mut self, want: Pattern, key: Key) -> bool {
         let Some(at) = self.announceable(want, key) else {
             return false;
@@ -263,7 +265,8 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle is the standard's rule read literally: two plain lists, searched from the front.
+        /// The oracle is the standard's rule read literally: two plain lists, searched from the
+        /// front.
         #[test]
         fn matches_what_two_plain_lists_would_match(ops in prop::collection::vec((op(), 0u32..2), 0..120)) {
             let mut m = Matching::new();

@@ -1,8 +1,9 @@
 //! Queues by key, all in one slab, found by hashing.
 //!
-//! What is kept follows what waits at one time, not how many queues were ever used: a communicator through which nothing is
-//! under way costs nothing here, whatever its size and history. Entries of queues whose keys fall into the same bin stand in
-//! one list; there are at least as many bins as entries, so that a search seldom meets a stranger.
+//! What is kept follows what waits at one time, not how many queues were ever used: a communicator
+//! through which nothing is under way costs nothing here, whatever its size and history. Entries of
+//! queues whose keys fall into the same bin stand in one list; there are at least as many bins as
+//! entries, so that a search seldom meets a stranger.
 
 /// No entry.
 const NONE: u32 = u32::MAX;

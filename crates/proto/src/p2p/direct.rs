@@ -1,11 +1,14 @@
-//! Direct: the message of a blocking receive that has come, or comes in a moment, is taken from the path past the queues.
+//! Direct: the message of a blocking receive that has come, or comes in a moment, is taken from the
+//! path past the queues.
 //!
-//! A receive that names its source, on a rank where no other receive is posted and no message waits, matches the first message
-//! of that source that fits it and follows no other one. So where the very next frame of the source's path is that message, a
-//! request, an entry in the queues and the search for it would change nothing; they cost more than the message itself.
+//! A receive that names its source, on a rank where no other receive is posted and no message
+//! waits, matches the first message of that source that fits it and follows no other one. So where
+//! the very next frame of the source's path is that message, a request, an entry in the queues and
+//! the search for it would change nothing; they cost more than the message itself.
 //!
-//! The owner asks [`Machine::may_take`], looks at the next frame, and offers it to [`Machine::take_direct`]. Whatever is not a
-//! whole eager message that fits goes the ordinary way: then the owner starts the receive with [`Machine::recv`].
+//! The owner asks [`Machine::may_take`], looks at the next frame, and offers it to
+//! [`Machine::take_direct`]. Whatever is not a whole eager message that fits goes the ordinary way:
+//! then the owner starts the receive with [`Machine::recv`].
 
 use super::machine::Machine;
 use super::{Found, Memory};
@@ -25,8 +28,9 @@ impl<B: Memory> Machine<B> {
             && !self.flow_control.is_holding()
     }
 
-    /// Takes a frame of `from` as the message of a receive of `room` bytes, after [`Machine::may_take`] said so and before anything else
-    /// happened; the owner puts its body into place. `None`: it is none, and the frame stays where it is.
+    /// Takes a frame of `from` as the message of a receive of `room` bytes, after
+    /// [`Machine::may_take`] said so and before anything else happened; the owner puts its body
+    /// into place. `None`: it is none, and the frame stays where it is.
     #[inline(always)]
     pub fn take_direct(
         &mut self,

@@ -296,7 +296,8 @@ impl<B: Memory> Machine<B> {
         self.requests.finish_recv(req);
     }
 
-    /// A receive claims a message that is still landing: it keeps its place in the table until it has landed.
+    /// A receive claims a message that is still landing: it keeps its place in the table until it
+    /// has landed.
     pub(super) fn claim_landing(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
         if let Early::Landing(_, claimed) = &mut m.early {
             *claimed = Some(req);

@@ -1,4 +1,5 @@
-//! Rendezvous and get: the sender offers, the receiver answers when it knows where the message goes.
+//! Rendezvous and get: the sender offers, the receiver answers when it knows where the message
+//! goes.
 
 use super::eager::check;
 use super::machine::{Early, Machine, Mode};

@@ -1,5 +1,5 @@
-//! The requests of one rank, in one table: those of the protocols, and those that the owner opens for something of its own
-//! (collectives, partitioned transfers).
+//! The requests of one rank, in one table: those of the protocols, and those that the owner opens
+//! for something of its own (collectives, partitioned transfers).
 
 use super::departed::Awaits;
 use super::{Failure, Memory, Outcome};
@@ -26,7 +26,8 @@ pub(super) enum State {
     Posted(Pattern),
     /// Receive: matched, payload on its way.
     Landing,
-    /// Receive: matched with an offer, which this token of its sender names, and asked for, or being fetched.
+    /// Receive: matched with an offer, which this token of its sender names, and asked for, or
+    /// being fetched.
     Asked { offer: u64 },
     /// Receive: matched with a message that is itself still landing in its unexpected buffer.
     Claimed,
@@ -85,7 +86,8 @@ impl<B: Memory> Requests<B> {
         self.active
     }
 
-    /// Requests that have ended since the start; tells the owner that somebody may have to be woken.
+    /// Requests that have ended since the start; tells the owner that somebody may have to be
+    /// woken.
     #[inline]
     pub fn ended(&self) -> u64 {
         self.ended
@@ -241,7 +243,8 @@ impl<B: Memory> Requests<B> {
         self.note_end(key);
     }
 
-    /// Ends a request. Says to whom a message of which length waited for this in the path's queue, if one did.
+    /// Ends a request. Says to whom a message of which length waited for this in the path's queue,
+    /// if one did.
     pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
         let req = self.table.get_mut(key)?;
         req.outcome = outcome;

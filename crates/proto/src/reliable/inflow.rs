@@ -1,7 +1,8 @@
-//! The receiving half of a connection: bytes are handed on in order and once, and what came is acknowledged.
+//! The receiving half of a connection: bytes are handed on in order and once, and what came is
+//! acknowledged.
 //!
-//! Bytes that are next in line go straight to the reader; those that come too early wait here, never more than the window.
-//! The reader takes everything at once, so the window never closes.
+//! Bytes that are next in line go straight to the reader; those that come too early wait here,
+//! never more than the window. The reader takes everything at once, so the window never closes.
 
 use super::packet::{Ack, MORE_RANGES};
 use super::{Params, Ranges};
@@ -21,12 +22,14 @@ pub struct Inflow {
     owed_bytes: u64,
     owed_since: Tick,
     at_once: bool,
-    /// When the packet of this number comes, those that were missing last are lost: the sender is to know it at once.
+    /// When the packet of this number comes, those that were missing last are lost: the sender is
+    /// to know it at once.
     certain: u64,
     marked: u32,
 }
 
-/// No connection lives to number so many packets (RFC 9000, 12.3): who uses a higher number is broken.
+/// No connection lives to number so many packets (RFC 9000, 12.3): who uses a higher number is
+/// broken.
 const LAST_NUMBER: u64 = (1 << 62) - 1;
 
 /// The sender has sent more than it may, or numbers packets beyond [`LAST_NUMBER`].
@@ -76,8 +79,8 @@ impl Inflow {
         Ok(())
     }
 
-    /// What is to be acknowledged, and when (RFC 9000, 13.2.1: a gap or a repeated packet at once), and once more when the
-    /// sender may take what is missing for lost.
+    /// What is to be acknowledged, and when (RFC 9000, 13.2.1: a gap or a repeated packet at once),
+    /// and once more when the sender may take what is missing for lost.
     fn note(&mut self, now: Tick, number: u64, bytes: u64, params: &Params) {
         let expected = self.numbers.largest().map_or(0, |l| l + 1);
         if number > expected {

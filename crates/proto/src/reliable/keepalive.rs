@@ -1,10 +1,12 @@
-//! Whether the other side is still there: a rank that is stopped or computes is as silent as a host that has vanished.
+//! Whether the other side is still there: a rank that is stopped or computes is as silent as a host
+//! that has vanished.
 //!
-//! Silence proves nothing: a rank that computes outside MPI answers nothing, and one that is stopped neither. What the
-//! kernels answer does. A datagram to a port that nobody has open is answered by the host's kernel, whoever computes
-//! ("port unreachable"): so a host that is there can be told from one that is not, and a process that has ended from one
-//! that is busy. After [`SILENCE`] one datagram goes to the rank, and one to a port of its host that nobody should have open,
-//! once a second.
+//! Silence proves nothing: a rank that computes outside MPI answers nothing, and one that is
+//! stopped neither. What the kernels answer does. A datagram to a port that nobody has open is
+//! answered by the host's kernel, whoever computes ("port unreachable"): so a host that is there
+//! can be told from one that is not, and a process that has ended from one that is busy. After
+//! [`SILENCE`] one datagram goes to the rank, and one to a port of its host that nobody should have
+//! open, once a second.
 //!
 //! | what was heard | verdict |
 //! | --- | --- |
@@ -13,7 +15,8 @@
 //! | port unreachable, for the other port | the host is there, the rank is busy or stopped: wait |
 //! | host unreachable, or nothing at all, for [`PATIENCE`] | the host has vanished |
 //!
-//! A firewall that swallows all of these makes a rank that is silent for [`PATIENCE`] look like one that has vanished.
+//! A firewall that swallows all of these makes a rank that is silent for [`PATIENCE`] look like one
+//! that has vanished.
 
 use kw_base::Tick;
 use std::time::Duration;
@@ -26,7 +29,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub const PATIENCE: Duration = Duration::from_secs(12);
 /// Refusals in a row that are believed: one may be of a predecessor.
 const REFUSALS: u32 = 3;
-/// Questions that must have been asked in vain, so that a rank which was stopped itself does not believe its clock.
+/// Questions that must have been asked in vain, so that a rank which was stopped itself does not
+/// believe its clock.
 const QUESTIONS: u32 = 6;
 
 /// What is to be done.

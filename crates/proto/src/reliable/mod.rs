@@ -1,24 +1,31 @@
-//! Reliable, ordered bytes over datagrams: the machine under `path/udp`, without sockets, clock or memory of the user.
+//! Reliable, ordered bytes over datagrams: the machine under `path/udp`, without sockets, clock or
+//! memory of the user.
 //!
-//! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may be lost, repeated,
-//! damaged, reordered and delayed; what comes out is what went in, once and in order. How a datagram looks says [`packet`];
-//! how two ranks come to a connection says [`setup`]; whether the other one is still there says [`keepalive`]; the numbers and
-//! where they come from are [`Params`].
+//! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may
+//! be lost, repeated, damaged, reordered and delayed; what comes out is what went in, once and in
+//! order. The rooms: [`packet`] is the form of a datagram, [`setup`] how two ranks make a
+//! connection, [`keepalive`] whether the other one is still there, [`Params`] the numbers and where
+//! they come from.
 //!
 //! # Use
-//! The owner keeps the bytes that have not arrived, tells the machine how many there are ([`Conn::write`]), and asks it what
-//! to send ([`Conn::poll_transmit`]): it gets a header and the place in the stream of the bytes that follow. What a datagram
-//! brings is handed to a reader by [`Conn::receive`]. Nothing happens by itself: at [`Conn::next_timeout`] the owner asks
+//! The owner keeps the bytes that have not arrived, tells the machine how many there are
+//! ([`Conn::write`]), and asks it what to send ([`Conn::poll_transmit`]): it gets a header and the
+//! place in the stream of the bytes that follow. What a datagram brings is handed to a reader by
+//! [`Conn::receive`]. Nothing happens by itself: at [`Conn::next_timeout`] the owner asks
 //! `poll_transmit` again.
 //!
 //! # How it works
-//! - Each packet has a number of its own; acknowledgements name numbers, in ranges (selective acknowledgement).
-//! - A packet is lost when three later ones have arrived, or when one has and 9/8 of a round trip has passed since
-//!   (RFC 9002, 6.1). Its bytes go again in a new packet.
-//! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says (RFC 9002, 6.2).
-//! - [`Congestion`] says how much may be under way, the pacer how much of it at once, the receiver how much it takes.
-//! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says that it waits, when
-//!   something is missing and again when it is lost, after 64 packets or a millisecond.
+//! - Each packet has a number of its own; acknowledgements name numbers, in ranges (selective
+//!   acknowledgement).
+//! - A packet is lost when three later ones have arrived, or when one has and 9/8 of a round trip
+//!   has passed since (RFC 9002, 6.1). Its bytes go again in a new packet.
+//! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says
+//!   (RFC 9002, 6.2).
+//! - [`Congestion`] says how much may be under way, the pacer how much of it at once, the receiver
+//!   how much it takes.
+//! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says
+//!   that it waits, when something is missing and again when it is lost, after 64 packets or a
+//!   millisecond.
 
 pub mod congestion;
 mod inflow;
@@ -184,7 +191,8 @@ impl Conn {
         self.out.ask();
     }
 
-    /// Looks at a datagram whose sender says that it is the other side. `marked`: the network marked it (ECN).
+    /// Looks at a datagram whose sender says that it is the other side. `marked`: the network
+    /// marked it (ECN).
     pub fn receive(
         &mut self,
         now: Tick,
@@ -228,8 +236,9 @@ impl Conn {
         Ok(Received::Taken)
     }
 
-    /// The next datagram: its header is written to `to` (of [`Conn::datagram`] bytes at least); its bytes of the stream
-    /// follow, and then it is to be sealed. `None`: nothing now; see [`Conn::next_timeout`].
+    /// The next datagram: its header is written to `to` (of [`Conn::datagram`] bytes at least); its
+    /// bytes of the stream follow, and then it is to be sealed. `None`: nothing now; see
+    /// [`Conn::next_timeout`].
     pub fn poll_transmit(&mut self, now: Tick, to: &mut [u8]) -> Option<Transmit> {
         let cc = self.congestion.as_mut();
         if self.out.timeout(&self.rtt, &self.params) <= now {
@@ -275,7 +284,8 @@ impl Conn {
 
     fn packet(&mut self, now: Tick, to: &mut [u8]) -> Transmit {
         let ack = self.inn.owes().then(|| self.inn.ack(now, &self.params));
-        // A first guess at the place of the body; the number and the offset are known after the choice.
+        // A first guess at the place of the body; the number and the offset are known after the
+        // choice.
         let mut head = self.head(Kind::Data);
         let len = head.encode(ack.as_ref(), to);
         let room = (self.params.datagram - len) as u64;

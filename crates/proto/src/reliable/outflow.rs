@@ -1,7 +1,8 @@
 //! The sending half of a connection: what is under way, what was lost, what is to be sent next.
 //!
-//! Every packet has a number of its own and carries one piece of the stream, as in QUIC: bytes that are sent again go in a
-//! new packet, so an acknowledgement always says which sending it answers (RFC 9002, section 3).
+//! Every packet has a number of its own and carries one piece of the stream, as in QUIC: bytes that
+//! are sent again go in a new packet, so an acknowledgement always says which sending it answers
+//! (RFC 9002, section 3).
 //!
 //! ```text
 //! a packet:    Out --acknowledged--> Acked            a byte:   written --> under way --> arrived
@@ -194,7 +195,8 @@ impl Outflow {
         }
     }
 
-    /// Lost bytes first, then fresh ones. A question without either repeats the oldest bytes that have not arrived.
+    /// Lost bytes first, then fresh ones. A question without either repeats the oldest bytes that
+    /// have not arrived.
     fn piece(&mut self, room: u64) -> Range<u64> {
         if let Some(lost) = self.lost.take_first(room) {
             self.tally.again += 1;
@@ -214,7 +216,8 @@ impl Outflow {
         }
     }
 
-    /// An acknowledgement came, by itself or with an `answer`. Numbers that were never used make it nonsense.
+    /// An acknowledgement came, by itself or with an `answer`. Numbers that were never used make it
+    /// nonsense.
     pub fn on_ack(
         &mut self,
         now: Tick,
@@ -249,7 +252,8 @@ impl Outflow {
         Ok(())
     }
 
-    /// Notes what arrived; the newest packet among it (when sent, its number), bytes, and whether the window had been full.
+    /// Notes what arrived; the newest packet among it (when sent, its number), bytes, and whether
+    /// the window had been full.
     fn accept(&mut self, ack: &Ack) -> Option<(Tick, u64, u64, bool)> {
         let (mut newest, mut bytes, mut limited) = (None, 0, false);
         for r in ack.numbers.iter() {
@@ -317,7 +321,8 @@ impl Outflow {
         }
     }
 
-    /// When something is to be done without an acknowledgement, and what: a loss by time, or a question.
+    /// When something is to be done without an acknowledgement, and what: a loss by time, or a
+    /// question.
     pub fn timeout(&self, rtt: &Rtt, params: &Params) -> Tick {
         if self.late != Tick::NEVER {
             return self.late;

@@ -1,8 +1,10 @@
-//! Pacing: what the window allows leaves spread over the round trip, not in one burst (RFC 9002, 7.7).
+//! Pacing: what the window allows leaves spread over the round trip, not in one burst (RFC 9002,
+//! 7.7).
 //!
-//! A bucket of tokens, one for each byte, refilled at 5/4 of a window for every round trip. What a full one holds may leave
-//! at once: as much as one system call sends. A packet may leave while the bucket is not empty, and may empty it beyond
-//! zero. Who has to wait waits for a quarter of a bucket, since a timer costs more than a packet.
+//! A bucket of tokens, one for each byte, refilled at 5/4 of a window for every round trip. What a
+//! full one holds may leave at once: as much as one system call sends. A packet may leave while the
+//! bucket is not empty, and may empty it beyond zero. Who has to wait waits for a quarter of a
+//! bucket, since a timer costs more than a packet.
 
 use kw_base::Tick;
 use std::time::Duration;

@@ -20,8 +20,8 @@
 //!      32..   (gap u32, packets u32) for each further range, going down
 //! the rest: bytes of the stream, or a message of the handshake and zeros
 //! ```
-//! Seed and session number come from the handshake and are known to nobody else, so that a stranger who cannot read the
-//! network has to guess 64 bits to have a datagram looked at.
+//! Seed and session number come from the handshake and are known to nobody else, so that a stranger
+//! who cannot read the network has to guess 64 bits to have a datagram looked at.
 
 use super::Ranges;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -127,7 +127,8 @@ impl Head {
 }
 
 impl Head {
-    /// Writes number, offset and flags into a header that is encoded already, whose acknowledgement stays.
+    /// Writes number, offset and flags into a header that is encoded already, whose acknowledgement
+    /// stays.
     pub fn encode_again(&self, to: &mut [u8]) {
         to[13] |= self.flags;
         to[16..24].copy_from_slice(&self.number.to_le_bytes());
@@ -193,7 +194,8 @@ pub fn sender(datagram: &[u8]) -> Option<(u32, u32)> {
     (datagram.len() >= HEAD_LEN).then(|| (u32_at(datagram, 4), u32_at(datagram, 8)))
 }
 
-/// CRC32C of `bytes`, begun with `seed` (the CRC of what goes before them, which is nothing but the seed).
+/// CRC32C of `bytes`, begun with `seed` (the CRC of what goes before them, which is nothing but the
+/// seed).
 #[inline]
 fn sum(seed: u32, bytes: &[u8]) -> u32 {
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, !seed as u64);
@@ -208,7 +210,8 @@ pub fn seal(datagram: &mut [u8], seed: u32) {
     datagram[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Reads a datagram; `None`: it was damaged on its way, belongs to another session, or is none of ours.
+/// Reads a datagram; `None`: it was damaged on its way, belongs to another session, or is none of
+/// ours.
 #[inline]
 pub fn open(datagram: &[u8], seed: u32) -> Option<Packet<'_>> {
     let (head, mut body) = datagram.split_at_checked(HEAD_LEN)?;

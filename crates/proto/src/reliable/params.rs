@@ -11,11 +11,12 @@ pub struct Params {
     pub window: u64,
     /// Bytes that may be sent before the receiver has said how many it takes.
     pub first_limit: u64,
-    /// Packets after which an acknowledgement is due. RFC 9000, 13.2.2 says two; a sender here says which packet it waits
-    /// for, so the others only have to keep its list short. More than a message of 64 KB has: its acknowledgement rides on the
-    /// answer.
+    /// Packets after which an acknowledgement is due. RFC 9000, 13.2.2 says two; a sender here says
+    /// which packet it waits for, so the others only have to keep its list short. More than a
+    /// message of 64 KB has: its acknowledgement rides on the answer.
     pub ack_every: u32,
-    /// Longest time that an acknowledgement is held back (RFC 9000: `max_ack_delay`, 25 ms there): it may ride on an answer.
+    /// Longest time that an acknowledgement is held back (RFC 9000: `max_ack_delay`, 25 ms there):
+    /// it may ride on an answer.
     pub ack_delay: Duration,
     /// Packets that must pass one before it is lost (RFC 9002, 6.1.1: `kPacketThreshold`).
     pub reordering: u64,
@@ -25,8 +26,8 @@ pub struct Params {
     pub first_rtt: Duration,
     /// Shortest time, beyond round trip and held acknowledgements, before the first question.
     pub probe_least: Duration,
-    /// Longest time before the first question. A local network answers in less; a rank that computes does not, and one
-    /// packet is the price of asking it in vain.
+    /// Longest time before the first question. A local network answers in less; a rank that
+    /// computes does not, and one packet is the price of asking it in vain.
     pub probe_first: Duration,
     /// Longest time between two questions, however often they were in vain.
     pub probe_last: Duration,

@@ -18,7 +18,8 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Before the first sample: what RFC 9002, 6.2.2 does with a third of a second, for a network where it is a millisecond.
+    /// Before the first sample: what RFC 9002, 6.2.2 does with a third of a second, for a network
+    /// where it is a millisecond.
     pub fn new(params: &Params) -> Rtt {
         Rtt {
             smoothed: params.first_rtt,
@@ -31,8 +32,9 @@ impl Rtt {
         }
     }
 
-    /// An acknowledgement came `latest` after its packet was sent, by itself or with an `answer`, and had been held back for `delay`. More than
-    /// `probe_first` is not the network's doing: the other rank was computing.
+    /// An acknowledgement came `latest` after its packet was sent, by itself or with an `answer`,
+    /// and had been held back for `delay`. More than `probe_first` is not the network's doing: the
+    /// other rank was computing.
     pub fn sample(&mut self, latest: Duration, delay: Duration, answer: bool, params: &Params) {
         let latest = latest.min(params.probe_first);
         self.latest = latest;
@@ -73,9 +75,10 @@ impl Rtt {
         nine_eighths.clamp(params.granularity, params.probe_first)
     }
 
-    /// How long to wait for an acknowledgement before asking (RFC 9002, 6.2.1), for the n-th time in a row. Where
-    /// acknowledgements ride on answers they come as soon as those do: in a ping-pong a lost message costs a few round trips. A rank that
-    /// computes lets the estimate grow without the network being any slower: `probe_first` bounds it, asking costs one packet.
+    /// How long to wait for an acknowledgement before asking (RFC 9002, 6.2.1), for the n-th time
+    /// in a row. Where acknowledgements ride on answers they come as soon as those do: in a
+    /// ping-pong a lost message costs a few round trips. A rank that computes lets the estimate
+    /// grow without the network being any slower: `probe_first` bounds it, asking costs one packet.
     pub fn probe_delay(&self, asked: u32, params: &Params) -> Duration {
         let least = match self.answered {
             true => params.probe_least,

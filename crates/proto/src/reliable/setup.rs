@@ -1,18 +1,21 @@
-//! How two ranks come to a connection: the handshake of [`crate::handshake`], whose messages may be lost and repeated.
+//! How two ranks come to a connection: the handshake of [`crate::handshake`], whose messages may be
+//! lost and repeated.
 //!
 //! ```text
-//! Caller                                                              Desk
+//! Caller                                                              Listener
 //! Hello, padded, to every address, again and again  -------------->   a guest is noted
 //!        <--------------  Challenge, padded alike, to where the hello came from (again for every repetition)
 //! Proof, to where the first challenge came from, again and again -->  proven: the owner welcomes, or waits
 //!        <--------------  Verdict (again for every repetition of the proof)
 //! ```
-//! The first challenge that proves the key decides between the addresses: it is the fastest. Hello and challenge are as
-//! long as the longest datagram that will be sent, so a way that does not carry such is found before it matters: every
-//! third hello is as short as every network must carry ([`SHORTEST`]).
+//! The first challenge that proves the key decides between the addresses: it is the fastest. Hello
+//! and challenge are as long as the longest datagram that will be sent, so a way that does not
+//! carry such is found before it matters: every third hello is as short as every network must carry
+//! ([`SHORTEST`]).
 //!
-//! When both ranks call each other, the call of the lower one counts: it does not listen while it calls. Whoever is lied to
-//! answers nothing: a datagram that proves nothing changes nothing, is counted, and that is all.
+//! When both ranks call each other, the call of the lower one counts: it does not listen while it
+//! calls. Whoever is lied to answers nothing: a datagram that proves nothing changes nothing, is
+//! counted, and that is all.
 
 use super::Session;
 use super::packet::{self, HEAD_LEN, Head, Kind};
@@ -22,7 +25,8 @@ use crate::handshake::{
 use kw_base::Tick;
 use std::time::Duration;
 
-/// Bytes of the longest datagram that every network must carry: 1280 (RFC 8200, 5) less the headers of IPv6 and UDP.
+/// Bytes of the longest datagram that every network must carry: 1280 (RFC 8200, 5) less the headers
+/// of IPv6 and UDP.
 pub const SHORTEST: usize = 1232;
 /// First pause before a message is repeated; it doubles.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -33,7 +37,8 @@ const SLOW: Duration = Duration::from_secs(120);
 /// Guests of one rank at a time: somebody may repeat old hellos.
 const GUESTS: usize = 4;
 
-/// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is less.
+/// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is
+/// less.
 fn datagram(kind: Kind, from: u32, size: u64, body: &[u8], padded: usize) -> Vec<u8> {
     let head = Head {
         kind,
@@ -174,7 +179,7 @@ struct Guest {
     until: Tick,
 }
 
-/// What the desk makes of a datagram.
+/// What the listener makes of a datagram.
 #[derive(Debug)]
 pub enum Caught {
     /// Nothing; `true`: it was a stranger's.
@@ -236,7 +241,7 @@ impl Welcome {
 
 /// Where a rank's guests are noted.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Listener {
     identity: Identity,
     me: u32,
     longest: usize,
@@ -244,10 +249,10 @@ pub struct Desk {
     most: usize,
 }
 
-impl Desk {
-    /// The desk of rank `me` of a job of `size` ranks; datagrams may be `longest` bytes long.
-    pub fn new(identity: Identity, me: u32, size: u32, longest: usize) -> Desk {
-        Desk {
+impl Listener {
+    /// The listener of rank `me` of a job of `size` ranks; datagrams may be `longest` bytes long.
+    pub fn new(identity: Identity, me: u32, size: u32, longest: usize) -> Listener {
+        Listener {
             identity,
             me,
             longest,
@@ -256,7 +261,8 @@ impl Desk {
         }
     }
 
-    /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in case they are needed.
+    /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in
+    /// case they are needed.
     pub fn receive(&mut self, now: Tick, datagram: &[u8], nonce: Nonce) -> Caught {
         let Some(packet) = packet::open(datagram, 0) else {
             return Caught::Nothing(true);
@@ -348,8 +354,8 @@ mod tests {
         Identity::new(KEY, "job", me, 4)
     }
 
-    fn desk(me: u32) -> Desk {
-        Desk::new(rank(me), me, 4, LONGEST)
+    fn listener(me: u32) -> Listener {
+        Listener::new(rank(me), me, 4, LONGEST)
     }
 
     fn call(me: u32, to: u32) -> Caller {
@@ -376,13 +382,13 @@ mod tests {
 
     #[test]
     fn two_ranks_come_to_one_session_though_everything_is_said_twice() {
-        let (mut caller, mut desk) = (call(1, 0), desk(0));
+        let (mut caller, mut listener) = (call(1, 0), listener(0));
         let hello = caller.poll_transmit(at(0)).unwrap();
         assert_eq!(hello.len(), LONGEST);
-        let challenge = answer(desk.receive(at(1), &hello, [8; 32]));
+        let challenge = answer(listener.receive(at(1), &hello, [8; 32]));
         assert_eq!(
             challenge,
-            answer(desk.receive(at(2), &hello, [9; 32])),
+            answer(listener.receive(at(2), &hello, [9; 32])),
             "the same guest"
         );
         assert_eq!(caller.receive(&challenge), Heard::Challenged);
@@ -390,7 +396,7 @@ mod tests {
         let proof = caller.poll_transmit(at(3)).unwrap();
         assert_eq!(caller.poll_transmit(at(4)), None, "not before the pause");
         assert_eq!(caller.poll_transmit(at(9)).as_ref(), Some(&proof));
-        let a = arrival(desk.receive(at(4), &proof, [8; 32]));
+        let a = arrival(listener.receive(at(4), &proof, [8; 32]));
         assert_eq!((a.rank(), a.datagram), (1, LONGEST));
         let (session, welcome) = a.welcome();
         assert!(welcome.is_asked_for(&proof) && !welcome.is_asked_for(&hello));
@@ -402,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_way_that_carries_no_long_datagrams_gets_short_ones() {
-        let (mut caller, mut desk) = (call(1, 0), desk(0));
+        let (mut caller, mut listener) = (call(1, 0), listener(0));
         let hellos: Vec<_> = (0..3)
             .filter_map(|i| caller.poll_transmit(at(1000 * i)))
             .collect();
@@ -410,19 +416,19 @@ mod tests {
             .iter()
             .find(|h| h.len() == SHORTEST)
             .expect("one is short");
-        let challenge = answer(desk.receive(at(1), short, [8; 32]));
+        let challenge = answer(listener.receive(at(1), short, [8; 32]));
         assert_eq!(challenge.len(), SHORTEST);
         caller.receive(&challenge);
         let proof = caller.poll_transmit(at(5000)).unwrap();
         assert_eq!(
-            arrival(desk.receive(at(2), &proof, [8; 32])).datagram,
+            arrival(listener.receive(at(2), &proof, [8; 32])).datagram,
             SHORTEST
         );
     }
 
     #[test]
     fn strangers_liars_and_echoes_change_nothing() {
-        let mut desk = desk(0);
+        let mut listener = listener(0);
         let other_key = Identity::new([6; 32], "job", 1, 4);
         let mut stranger = Caller::new(&other_key, 1, 0, [1; 32], LONGEST);
         let wrong_rank = call(1, 2).poll_transmit(at(0)).unwrap();
@@ -439,25 +445,29 @@ mod tests {
             b"",
         ] {
             assert!(
-                matches!(desk.receive(at(0), bytes, [8; 32]), Caught::Nothing(true)),
+                matches!(
+                    listener.receive(at(0), bytes, [8; 32]),
+                    Caught::Nothing(true)
+                ),
                 "{} bytes",
                 bytes.len()
             );
         }
-        assert!(desk.guests.is_empty());
-        // An old hello, said again by somebody who has heard it, gets an answer that he can do nothing with.
-        let challenge = answer(desk.receive(at(0), &good, [8; 32]));
+        assert!(listener.guests.is_empty());
+        // An old hello, said again by somebody who has heard it, gets an answer that he can do
+        // nothing with.
+        let challenge = answer(listener.receive(at(0), &good, [8; 32]));
         let mut liar = Caller::new(&other_key, 1, 0, [1; 32], LONGEST);
         assert_eq!(liar.receive(&challenge), Heard::Nothing);
         let old_proof = {
-            let (mut c, mut d) = (call(1, 0), super::tests::desk(0));
+            let (mut c, mut d) = (call(1, 0), super::tests::listener(0));
             let hello = c.poll_transmit(at(0)).unwrap();
             c.receive(&answer(d.receive(at(0), &hello, [77; 32])));
             c.poll_transmit(at(0)).unwrap()
         };
         assert!(
             matches!(
-                desk.receive(at(0), &old_proof, [8; 32]),
+                listener.receive(at(0), &old_proof, [8; 32]),
                 Caught::Nothing(true)
             ),
             "of another challenge"
@@ -466,18 +476,23 @@ mod tests {
 
     #[test]
     fn old_hellos_do_not_fill_the_desk_or_drive_another_rank_out() {
-        let mut desk = desk(0);
+        let mut listener = listener(0);
         let mut honest = call(2, 0);
-        let challenge = answer(desk.receive(at(0), &honest.poll_transmit(at(0)).unwrap(), [1; 32]));
+        let challenge =
+            answer(listener.receive(at(0), &honest.poll_transmit(at(0)).unwrap(), [1; 32]));
         for i in 0..100 {
             let mut c = Caller::new(&rank(1), 1, 0, [i; 32], LONGEST);
-            answer(desk.receive(at(1), &c.poll_transmit(at(0)).unwrap(), [2; 32]));
+            answer(listener.receive(at(1), &c.poll_transmit(at(0)).unwrap(), [2; 32]));
         }
-        assert!(desk.guests.len() <= GUESTS + 1, "{}", desk.guests.len());
+        assert!(
+            listener.guests.len() <= GUESTS + 1,
+            "{}",
+            listener.guests.len()
+        );
         honest.receive(&challenge);
         let proof = honest.poll_transmit(at(2)).unwrap();
-        assert_eq!(arrival(desk.receive(at(2), &proof, [3; 32])).rank(), 2);
-        desk.forget(1);
-        assert_eq!(desk.guests.len(), 1);
+        assert_eq!(arrival(listener.receive(at(2), &proof, [3; 32])).rank(), 2);
+        listener.forget(1);
+        assert_eq!(listener.guests.len(), 1);
     }
 }

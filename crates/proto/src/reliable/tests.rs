@@ -1,4 +1,5 @@
-//! Two connections over a network that loses, repeats, damages, delays and reorders, in virtual time, from a seed.
+//! Two connections over a network that loses, repeats, damages, delays and reorders, in virtual
+//! time, from a seed.
 
 use super::inflow::Inflow;
 use super::*;
@@ -16,7 +17,8 @@ struct Weather {
     marked: u64,
     /// Longest further delay, microseconds: this is what reorders.
     jitter: u64,
-    /// How often and how long a side does not look at its socket, and how many datagrams the socket then holds.
+    /// How often and how long a side does not look at its socket, and how many datagrams the socket
+    /// then holds.
     stall: Option<(u64, u64, usize)>,
 }
 

@@ -1,9 +1,12 @@
-//! What was sent over a connection and may be wanted again, when the connection breaks and is made anew.
+//! What was sent over a connection and may be wanted again, when the connection breaks and is made
+//! anew.
 //!
-//! A *link* is an ordered stream of bytes each way between two ranks; connections carry it one after the other. Each side
-//! counts what it has received of the stream, and says so when a connection is made ([`crate::handshake::Claim`]); the other
-//! goes on from there. Linux keeps what its kernel has acknowledged readable after a reset, so a byte that the peer's *kernel* has
-//! acknowledged is never asked for again, and [`RetransmitBuffer::release`] forgets it. No frame acknowledges anything.
+//! A *link* is an ordered stream of bytes each way between two ranks; connections carry it one
+//! after the other. Each side counts what it has received of the stream, and says so when a
+//! connection is made ([`crate::handshake::Claim`]); the other goes on from there. Linux keeps what
+//! its kernel has acknowledged readable after a reset, so a byte that the peer's *kernel* has
+//! acknowledged is never asked for again, and [`RetransmitBuffer::release`] forgets it. No frame
+//! acknowledges anything.
 //!
 //! ```text
 //!        base           sent            end
@@ -11,8 +14,9 @@
 //! released| kept, on its way | kept, to be sent again |  not handed over yet (the queue of the connection)
 //! ```
 //!
-//! Invariants: `base <= sent <= end`; bytes `base..end` can be read. Short pieces are copied. Long payload is *lent*: its place is
-//! remembered, and whoever lent it (a cookie) is told when it is needed no more: released, or copied by [`RetransmitBuffer::own`].
+//! Invariants: `base <= sent <= end`; bytes `base..end` can be read. Short pieces are copied. Long
+//! payload is *lent*: its place is remembered, and whoever lent it (a cookie) is told when it is
+//! needed no more: released, or copied by [`RetransmitBuffer::own`].
 //!
 //! A pure state machine: `P` is a message buffer, which only closures of the caller read.
 
@@ -45,7 +49,8 @@ impl Chunk {
         &mut self.data[at..self.end]
     }
 
-    /// What is kept moves to the front where at least half is free; then the memory grows, if it must.
+    /// What is kept moves to the front where at least half is free; then the memory grows, if it
+    /// must.
     #[cold]
     fn make_room(&mut self, n: usize) {
         if self.start >= self.end - self.start {
@@ -102,7 +107,8 @@ pub enum Run<'a, P> {
     },
 }
 
-/// The bytes of one direction of a link that the other side's kernel has not acknowledged, as far as we know.
+/// The bytes of one direction of a link that the other side's kernel has not acknowledged, as far
+/// as we know.
 #[derive(Debug)]
 pub struct RetransmitBuffer<P> {
     pieces: VecDeque<Piece<P>>,
@@ -180,8 +186,9 @@ impl<P> RetransmitBuffer<P> {
         self.went(n as u64);
     }
 
-    /// `n` more bytes were handed to the connection, and the peer's kernel has all before byte `to` of the stream: forgets what it
-    /// has. Returns how many of the `n` need not be kept, because they are among it; those that follow them are to be.
+    /// `n` more bytes were handed to the connection, and the peer's kernel has all before byte `to`
+    /// of the stream: forgets what it has. Returns how many of the `n` need not be kept, because
+    /// they are among it; those that follow them are to be.
     pub fn skip(&mut self, n: u64, to: u64, done: impl FnMut(u64)) -> u64 {
         debug_assert!(!self.is_behind(), "new bytes while old ones wait");
         let known = to.saturating_sub(self.end).min(n);
@@ -207,8 +214,8 @@ impl<P> RetransmitBuffer<P> {
         self.sent = self.end;
     }
 
-    /// All of a payload was handed over. Whether its owner is done with it at once; else [`RetransmitBuffer::release`] or [`RetransmitBuffer::own`] tell the
-    /// cookie.
+    /// All of a payload was handed over. Whether its owner is done with it at once; else
+    /// [`RetransmitBuffer::release`] or [`RetransmitBuffer::own`] tell the cookie.
     #[inline]
     pub fn finish(&mut self, cookie: u64) -> bool {
         if self.lent > 0 {
@@ -227,7 +234,8 @@ impl<P> RetransmitBuffer<P> {
         false
     }
 
-    /// The peer has everything before byte `to` of the stream; `done` hears who gets a payload back.
+    /// The peer has everything before byte `to` of the stream; `done` hears who gets a payload
+    /// back.
     pub fn release(&mut self, to: u64, mut done: impl FnMut(u64)) {
         while self.base < to {
             let Some(piece) = self.pieces.front_mut() else {
@@ -276,8 +284,8 @@ impl<P> RetransmitBuffer<P> {
         sum
     }
 
-    /// Copies every payload that is all handed over (`read` fills a slice from byte `at` of a payload on), so that all who wait can be
-    /// told.
+    /// Copies every payload that is all handed over (`read` fills a slice from byte `at` of a
+    /// payload on), so that all who wait can be told.
     pub fn own(&mut self, read: impl Fn(&P, u64, &mut [u8]), mut done: impl FnMut(u64)) {
         let last = self.lenders.back().map_or(0, |l| l.0);
         let mut at = self.base;
@@ -297,8 +305,8 @@ impl<P> RetransmitBuffer<P> {
         self.lenders.drain(..).for_each(|l| done(l.1));
     }
 
-    /// A new connection, and the peer has received `received` bytes of the stream: what follows is to be sent again. `false`: these
-    /// bytes are not kept (any more), or were never sent.
+    /// A new connection, and the peer has received `received` bytes of the stream: what follows is
+    /// to be sent again. `false`: these bytes are not kept (any more), or were never sent.
     pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
         if !self.covers(received) {
             return false;

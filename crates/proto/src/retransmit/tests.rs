@@ -1,10 +1,12 @@
-//! Two ranks, a connection that breaks anywhere and any number of times, and streams that must arrive once.
+//! Two ranks, a connection that breaks anywhere and any number of times, and streams that must
+//! arrive once.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// One direction of a connection: what the sender's kernel holds, and what the receiver's kernel has.
+/// One direction of a connection: what the sender's kernel holds, and what the receiver's kernel
+/// has.
 #[derive(Default)]
 struct Pipe {
     flying: VecDeque<u8>,
@@ -43,8 +45,8 @@ impl End {
         self.queue.extend(&bytes);
     }
 
-    /// Hands up to `n` bytes to the connection: old ones first, new ones copied or lent; where they are `quick`, half of what flies
-    /// has arrived by the time that they are kept.
+    /// Hands up to `n` bytes to the connection: old ones first, new ones copied or lent; where they
+    /// are `quick`, half of what flies has arrived by the time that they are kept.
     fn send(&mut self, n: usize, lend: bool, quick: bool, pipe: &mut Pipe) {
         if self.kept.is_behind() {
             let bytes = match self.kept.next() {

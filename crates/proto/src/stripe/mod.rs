@@ -1,19 +1,23 @@
 //! Long payloads that several connections of the same two ranks carry together, piece by piece.
 //!
-//! The frame that the payload belongs to goes over the first connection, in its place among the others, and gives the payload a number
-//! (0, 1, 2 ... each way). Its bytes follow in pieces of a fixed length; each says number and offset, so any connection may bring any piece, in
-//! any order. Whichever connection has room takes the next one ([`Outgoing::hand_out`]). When all have arrived the receiver says so, and only then
-//! the sender has its memory back: what a *further* connection carried when it broke goes again over the others ([`Outgoing::lost`]).
-//! The first connection needs no such care, because its link outlives it ([`crate::retransmit`]).
+//! The frame that the payload belongs to goes over the first connection, in its place among the
+//! others, and gives the payload a number (0, 1, 2 ... each way). Its bytes follow in pieces of a
+//! fixed length; each says number and offset, so any connection may bring any piece, in any order.
+//! Whichever connection has room takes the next one ([`Outgoing::hand_out`]). When all have arrived
+//! the receiver says so, and only then the sender has its memory back: what a *further* connection
+//! carried when it broke goes again over the others ([`Outgoing::lost`]). The first connection
+//! needs no such care, because its link outlives it ([`crate::retransmit`]).
 //!
 //! ```text
 //! sender     begin ---- hand_out, hand_out, ... [lost: again] ---- confirmed: the memory is the owner's again
 //! receiver   begin ---- place, arrived, ...         ---- the last one: landed, confirm
 //! ```
-//! A piece may so arrive twice. The receiver places it as long as the payload is open and the piece has not arrived in full, and throws it
-//! away otherwise ([`Place::Had`]): after the last piece nothing writes into the memory any more.
+//! A piece may so arrive twice. The receiver places it as long as the payload is open and the piece
+//! has not arrived in full, and throws it away otherwise ([`Place::Had`]): after the last piece
+//! nothing writes into the memory any more.
 //!
-//! Pure state machines: `P` is a message buffer and `L` a place for a payload, which only the caller looks into.
+//! Pure state machines: `P` is a message buffer and `L` a place for a payload, which only the
+//! caller looks into.
 
 use std::collections::VecDeque;
 
@@ -96,7 +100,8 @@ impl<P> Outgoing<P> {
         self.payloads.iter().map(of).sum()
     }
 
-    /// The next piece, which this connection carries from now on: the oldest payload first, and of it what is to go again.
+    /// The next piece, which this connection carries from now on: the oldest payload first, and of
+    /// it what is to go again.
     pub fn hand_out(&mut self, carrier: Carrier) -> Option<Piece> {
         let size = self.piece;
         let all = &mut self.payloads;
@@ -122,7 +127,8 @@ impl<P> Outgoing<P> {
         Some((&p.buf, p.from + piece.offset))
     }
 
-    /// A connection broke: what it carried of unfinished payloads goes again. How many pieces that is.
+    /// A connection broke: what it carried of unfinished payloads goes again. How many pieces that
+    /// is.
     pub fn lost(&mut self, carrier: Carrier) -> usize {
         let mut pieces = 0;
         for p in &mut self.payloads {
@@ -142,8 +148,8 @@ impl<P> Outgoing<P> {
         }
     }
 
-    /// The peer has all of this payload: its owner's cookie, and the end of its last piece in the stream of the first connection. `None`:
-    /// there is no such payload under way.
+    /// The peer has all of this payload: its owner's cookie, and the end of its last piece in the
+    /// stream of the first connection. `None`: there is no such payload under way.
     pub fn confirmed(&mut self, number: u64) -> Option<(u64, u64)> {
         let at = self.payloads.iter().position(|p| p.number == number)?;
         self.payloads.remove(at).map(|p| (p.cookie, p.end))

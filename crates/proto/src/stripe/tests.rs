@@ -83,7 +83,8 @@ fn pieces_that_no_payload_has_are_refused() {
 }
 
 proptest! {
-    /// Connections deliver in any order and break; every payload lands once, with every byte, and is confirmed once.
+    /// Connections deliver in any order and break; every payload lands once, with every byte, and
+    /// is confirmed once.
     #[test]
     fn every_byte_arrives_and_every_payload_lands_once(
         lens in proptest::collection::vec(1u64..120, 1..6),

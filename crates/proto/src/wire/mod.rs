@@ -1,7 +1,8 @@
 //! The protocol book: what one rank says to another, byte by byte.
 //!
-//! A **frame** is a 32-byte header and a body. Paths carry frames, in order and whole, and know nothing of what they
-//! mean; [`crate::p2p`] knows what they mean and nothing of paths. All numbers are little-endian.
+//! A **frame** is a 32-byte header and a body. Paths carry frames, in order and whole, and know
+//! nothing of what they mean; [`crate::p2p`] knows what they mean and nothing of paths. All numbers
+//! are little-endian.
 //!
 //! ```text
 //! byte 0      kind         see [`Kind`]
@@ -17,7 +18,8 @@
 /// Version of the frame format; both sides of a connection must have the same.
 pub const VERSION: u16 = 8;
 
-/// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be acknowledged at once. Not part of a [`Header`].
+/// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be
+/// acknowledged at once. Not part of a [`Header`].
 pub const AHEAD: u8 = 1;
 
 /// Bytes of a header.
@@ -34,21 +36,24 @@ pub enum Kind {
     Eager = 1,
     /// Like `Eager`, and the receiver answers `SyncAck` when it matches. `token`: sender's request.
     EagerSync = 2,
-    /// Request to send. `token`: sender's request. Body: address of the payload in the sender's memory (u64, zero when
-    /// it cannot be fetched), then a byte that is 1 where the sender asks to have it fetched whatever its length, then 7 bytes of zero.
+    /// Request to send. `token`: sender's request. Body: address of the payload in the sender's
+    /// memory (u64, zero when it cannot be fetched), then a byte that is 1 where the sender asks to
+    /// have it fetched whatever its length, then 7 bytes of zero.
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,
-    /// Payload of an `Rts`, after its `Cts` or an `Announce`. `token`: receiver's request; `aux`: sender's request.
+    /// Payload of an `Rts`, after its `Cts` or an `Announce`. `token`: receiver's request; `aux`:
+    /// sender's request.
     Data = 5,
     /// The receiver fetched the payload itself. `token`: sender's request.
     Fin = 6,
     /// An `EagerSync` was matched. `token`: sender's request.
     SyncAck = 7,
-    /// A posted receive, announced to its source. `token`: receiver's request; `len`: its capacity; body: see
-    /// [`crate::p2p`].
+    /// A posted receive, announced to its source. `token`: receiver's request; `len`: its capacity;
+    /// body: see [`crate::p2p`].
     Announce = 8,
-    /// Payload into an announced receive. `token`: receiver's request; context, source and tag as in `Eager`.
+    /// Payload into an announced receive. `token`: receiver's request; context, source and tag as
+    /// in `Eager`.
     Write = 9,
     /// The sender wants a message back that has not been matched. `token`: sender's request.
     Cancel = 10,
@@ -56,23 +61,28 @@ pub enum Kind {
     CancelAck = 11,
     /// The rank will send nothing more (MPI_Finalize).
     Bye = 12,
-    /// The payload of the frame that was interrupted goes on. For paths that let small frames through between the segments of
-    /// a long payload; never handed on.
+    /// The payload of the frame that was interrupted goes on. For paths that let small frames
+    /// through between the segments of a long payload; never handed on.
     More = 13,
-    /// The sender of this frame keeps enough messages that came before their receives: send no more of the messages that it has not asked for.
+    /// The sender of this frame keeps enough messages that came before their receives: send no more
+    /// of the messages that it has not asked for.
     Hold = 14,
     /// Takes `Hold` back.
     Go = 15,
-    /// The payload of a frame comes in pieces, over several connections. `token`: its number; body: the frame's header. For paths that have
-    /// several connections to a peer (see [`crate::stripe`]); never handed on, like the two below.
+    /// The payload of a frame comes in pieces, over several connections. `token`: its number; body:
+    /// the frame's header. For paths that have several connections to a peer (see
+    /// [`crate::stripe`]); never handed on, like the two below.
     Striped = 16,
-    /// A piece of such a payload. `token`: its number; `aux`: offset of the first byte; `len`: bytes.
+    /// A piece of such a payload. `token`: its number; `aux`: offset of the first byte; `len`:
+    /// bytes.
     Piece = 17,
     /// All pieces of a payload are in place. `token`: its number.
     Taken = 18,
-    /// The sender of this frame waits for the receiver, and wants to be answered `Left` as soon as that one is in MPI_Finalize.
+    /// The sender of this frame waits for the receiver, and wants to be answered `Left` as soon as
+    /// that one is in MPI_Finalize.
     Waits = 19,
-    /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it receives nothing more.
+    /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it
+    /// receives nothing more.
     Left = 20,
 }
 

@@ -118,7 +118,7 @@ fn man() -> Result<String, String> {
 /// The selection table that a program started here would use.
 fn rows_in_force() -> Result<Table, String> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
-    let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
+    let read = |file: &str| std::fs::read_to_string(file);
     Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))
 }
 

@@ -1,5 +1,5 @@
-//! The first barrier between the leaders of hosts: the schedule that the built-in table chooses, each address asked for and each
-//! connection made when the first frame goes there.
+//! The first barrier between the leaders of hosts: the schedule that the built-in table chooses,
+//! each address asked for and each connection made when the first frame goes there.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ use kw_start::{Ask, address_key};
 
 /// Bytes of the proofs of one connection.
 const PROOFS: u64 = (HELLO_LEN + CHALLENGE_LEN + 2 * PROOF_LEN) as u64;
-/// Ways between the hosts before the first frame may go: TCP's own three, then hello to verdict, of which the first overlaps.
+/// Ways between the hosts before the first frame may go: TCP's own three, then hello to verdict, of
+/// which the first overlaps.
 const WAYS: u64 = 6;
 
 #[derive(Default)]
@@ -41,7 +42,7 @@ struct Leaders<'a> {
 pub(super) fn run(world: &mut World) -> Result<Barrier, String> {
     let (setting, began) = (world.setting, world.ready_ns);
     let hosts = setting.hosts();
-    let table = Table::with("")?;
+    let table = Table::with("").map_err(|e| e.to_string())?;
     let list = (0..hosts).map(|h| Leader {
         steps: steps(&table, h, hosts),
         ..Leader::default()

@@ -1,9 +1,11 @@
-//! A start in virtual time: the machines of [`super`] for every rank, the launcher's servers, and then the first barrier between the hosts,
-//! with addresses asked for and connections made on first use. Counts messages and bytes, and says how long the longest chain is.
+//! A start in virtual time: the machines of [`super`] for every rank, the launcher's servers, and
+//! then the first barrier between the hosts, with addresses asked for and connections made on first
+//! use. Counts messages and bytes, and says how long the longest chain is.
 //!
-//! What is simulated is what Kittiwake says; starting processes is the launcher's and not in it. A server handles one message
-//! after another; messages between hosts take `far_ns` and their bytes' time, messages of a host `near_ns`. `world` is the queue of
-//! events and the servers, `barrier` the first collective.
+//! What is simulated is what Kittiwake says; starting processes is the launcher's and not in it. A
+//! server handles one message after another; messages between hosts take `far_ns` and their bytes'
+//! time, messages of a host `near_ns`. `world` is the queue of events and the servers, `barrier`
+//! the first collective.
 
 mod barrier;
 mod servers;
@@ -14,7 +16,8 @@ mod world;
 pub enum Shape {
     /// One server for all (Kittiwake's mpiexec, the rendezvous).
     One,
-    /// One on each host, in a tree with so many children each; a fence gathers all values and spreads them (Slurm, PRRTE, Hydra).
+    /// One on each host, in a tree with so many children each; a fence gathers all values and
+    /// spreads them (Slurm, PRRTE, Hydra).
     Tree(u32),
 }
 
@@ -56,8 +59,9 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Ordinary Ethernet: 50 us and 1 Gb/s between hosts, 10 us between processes of one, 5 us of a server for a message. The greeting
-    /// is that of PMI-1, the longest: version, limits, name of the job, number of the program, universe, key, map of hosts.
+    /// Ordinary Ethernet: 50 us and 1 Gb/s between hosts, 10 us between processes of one, 5 us of a
+    /// server for a message. The greeting is that of PMI-1, the longest: version, limits, name of
+    /// the job, number of the program, universe, key, map of hosts.
     pub fn ethernet(ranks: u32, per_host: u32, shape: Shape, knows: Knows) -> Setting {
         Setting {
             ranks,
@@ -139,7 +143,8 @@ pub fn run(setting: &Setting) -> Result<Figures, String> {
     Ok(Figures { barrier, ..started })
 }
 
-/// What everybody knows of the job afterwards: the host of each rank, from this run's machines. For tests.
+/// What everybody knows of the job afterwards: the host of each rank, from this run's machines. For
+/// tests.
 #[cfg(test)]
 #[cfg(test)]
 fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, String> {

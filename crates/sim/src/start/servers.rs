@@ -1,7 +1,8 @@
 //! The launcher's servers: one for all, or one on each host in a tree.
 //!
-//! A fence is complete at a server when its own ranks and its children have come; the root lets all go, the children first. Values go
-//! up with the fence and down to every server, as real launchers do it.
+//! A fence is complete at a server when its own ranks and its children have come; the root lets all
+//! go, the children first. Values go up with the fence and down to every server, as real launchers
+//! do it.
 
 use super::{Setting, Shape};
 
@@ -110,7 +111,8 @@ impl Servers {
         s.free_ns
     }
 
-    /// A message from one server to another, its bytes leaving one after the other; when it is there.
+    /// A message from one server to another, its bytes leaving one after the other; when it is
+    /// there.
     pub(super) fn pass_on(&mut self, from: u32, now: u64, bytes: u64) -> u64 {
         let wire = self.wire(bytes);
         let left = self.handle(from, now) + wire;

@@ -1,5 +1,5 @@
-//! Frames of PMI-2: six characters that say how long the rest is, then `key=value;` words, of which the first is `cmd=`. A semicolon in a
-//! value is doubled.
+//! Frames of PMI-2: six characters that say how long the rest is, then `key=value;` words, of which
+//! the first is `cmd=`. A semicolon in a value is doubled.
 
 use super::line::short;
 use super::{PmiError, fault};

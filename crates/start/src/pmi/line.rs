@@ -1,7 +1,7 @@
 //! Lines out of a byte stream, and words out of a line.
 //!
-//! Anything may arrive: half a line, garbage, a line without end. A line longer than the limit is an error, so a peer can
-//! never make the other end keep more than that.
+//! Anything may arrive: half a line, garbage, a line without end. A line longer than the limit is
+//! an error, so a peer can never make the other end keep more than that.
 
 use super::{PmiError, fault};
 
@@ -78,7 +78,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads a line. The first word must be `cmd=` or `mcmd=`; a word without `=` belongs to the value before it.
+    /// Reads a line. The first word must be `cmd=` or `mcmd=`; a word without `=` belongs to the
+    /// value before it.
     pub fn parse(text: &str) -> Result<Line, PmiError> {
         let mut words: Vec<(String, String)> = Vec::new();
         for word in text.split(' ').filter(|w| !w.is_empty()) {

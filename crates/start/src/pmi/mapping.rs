@@ -1,4 +1,5 @@
-//! `PMI_process_mapping`: `(vector,(first host,hosts,ranks each),...)`, repeated until every rank has a host.
+//! `PMI_process_mapping`: `(vector,(first host,hosts,ranks each),...)`, repeated until every rank
+//! has a host.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,7 +1,9 @@
-//! PMI-1, the line protocol between a launcher and its ranks, as pure machines: client and server; and the client of PMI-2.
+//! PMI-1, the line protocol between a launcher and its ranks, as pure machines: client and server;
+//! and the client of PMI-2.
 //!
-//! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line too. The launcher keeps
-//! one key-value space for the job. Bytes or lines go in, lines come out; nobody here owns a socket.
+//! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line
+//! too. The launcher keeps one key-value space for the job. Bytes or lines go in, lines come out;
+//! nobody here owns a socket.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -14,8 +16,9 @@
 //! | [`client2`] | a rank's end of PMI-2 |
 //! | [`spawn`] | how both ask for more processes |
 //!
-//! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the key-value space, and `msg=`
-//! of `abort`. Both ends do without them when the other is somebody else's.
+//! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the
+//! key-value space, and `msg=` of `abort`. Both ends do without them when the other is somebody
+//! else's.
 
 pub mod client;
 pub mod client2;

@@ -7,16 +7,18 @@
 //!   any --process ended ([`Server::left`])--> Left
 //! ```
 //!
-//! A rank that finalizes and opens again (two MPI programs one after the other in a script) speaks in the next *epoch*,
-//! which has its own key-value space; fences are among ranks of one epoch. A fence that can never be complete, because a
-//! rank has left or closed, is said at once ([`Effect::Stuck`]), never waited for.
+//! A rank that finalizes and opens again (two MPI programs one after the other in a script) speaks
+//! in the next *epoch*, which has its own key-value space; fences are among ranks of one epoch. A
+//! fence that can never be complete, because a rank has left or closed, is said at once
+//! ([`Effect::Stuck`]), never waited for.
 
 use std::collections::HashMap;
 
 use super::line::{Line, Lines, short};
 use super::{JOB_KEY, MAPPING_KEY, PmiError, fault, mapping, text};
 
-/// Longest value that is announced. What a rank stores beyond it is cut over several keys by its own end.
+/// Longest value that is announced. What a rank stores beyond it is cut over several keys by its
+/// own end.
 const VALUE_MAX: usize = 65536;
 const KEY_MAX: usize = 256;
 const NAME_MAX: usize = 256;
@@ -97,8 +99,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A job of `appnums.len()` ranks. `hosts[r]` is the host number of rank `r`; `universe` is MPI_UNIVERSE_SIZE.
-    /// `key` is the job's key, unless the ranks know it by other means.
+    /// A job of `appnums.len()` ranks. `hosts[r]` is the host number of rank `r`; `universe` is
+    /// MPI_UNIVERSE_SIZE. `key` is the job's key, unless the ranks know it by other means.
     pub fn new(
         job: &str,
         key: Option<&[u8; 32]>,

@@ -1,9 +1,11 @@
-//! How a rank asks its launcher to start more processes, as PMI-1 and PMI-2 say it. They form a job of their own.
+//! How a rank asks its launcher to start more processes, as PMI-1 and PMI-2 say it. They form a job
+//! of their own.
 
 use super::frame;
 use super::{PmiError, fault};
 
-/// Under which key a job that was started by another finds the name of that one's key-value space (PMI-1).
+/// Under which key a job that was started by another finds the name of that one's key-value space
+/// (PMI-1).
 pub const PARENT_KEY: &str = "kw_parent";
 
 /// Processes to be started.
@@ -18,8 +20,9 @@ pub struct Spawn {
 }
 
 impl Spawn {
-    /// PMI-1's command, which has a line for each word. The new job can read the name of the `parent`'s key-value space under
-    /// [`PARENT_KEY`]: one launcher (Intel MPI 2021.18) fails when there is nothing to read.
+    /// PMI-1's command, which has a line for each word. The new job can read the name of the
+    /// `parent`'s key-value space under [`PARENT_KEY`]: one launcher (Intel MPI 2021.18) fails when
+    /// there is nothing to read.
     pub(super) fn lines(&self, parent: &str) -> Result<String, PmiError> {
         let mut out = format!(
             "mcmd=spawn\nnprocs={}\nexecname={}\ntotspawns=1\nspawnssofar=1\n",

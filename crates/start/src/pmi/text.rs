@@ -1,7 +1,8 @@
-//! Any bytes as a word that is safe on a PMI line, and values cut over several keys where the launcher limits them.
+//! Any bytes as a word that is safe on a PMI line, and values cut over several keys where the
+//! launcher limits them.
 //!
-//! Letters, digits and `-_.:,/()+@` stand for themselves, every other byte is `%XX`. A stored value begins with `s` (whole)
-//! or is `m<N>` (its N pieces stand under `key.0` ... `key.N-1`).
+//! Letters, digits and `-_.:,/()+@` stand for themselves, every other byte is `%XX`. A stored value
+//! begins with `s` (whole) or is `m<N>` (its N pieces stand under `key.0` ... `key.N-1`).
 
 use super::{PmiError, fault};
 
@@ -50,8 +51,8 @@ fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, PmiError> {
     }
 }
 
-/// What to store so that `value` can be read back from pairs no longer than `max` bytes each: `(key, value)` pairs, the
-/// named one last.
+/// What to store so that `value` can be read back from pairs no longer than `max` bytes each:
+/// `(key, value)` pairs, the named one last.
 pub fn split(key: &str, value: &[u8], max: usize) -> Vec<(String, String)> {
     let word = encode(value);
     let key = encode(key.as_bytes());

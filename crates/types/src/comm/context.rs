@@ -1,16 +1,19 @@
 //! Who chooses the context id of a new communicator.
 //!
-//! The id must differ from that of every other live communicator of every member. Each process owns a share of the ids
-//! (those of its serial numbers, interleaved with everybody else's), and the first member of a new communicator's group
-//! proposes one of its own. A *fresh* id was never used before, so nobody can object: making a communicator takes one
-//! broadcast, and two threads that make two communicators at once, on any two processes, never wait for one another
-//! (as they would if all members had to lend out one mask of free ids together).
+//! The id must differ from that of every other live communicator of every member. Each process owns
+//! a share of the ids (those of its serial numbers, interleaved with everybody else's), and the
+//! first member of a new communicator's group proposes one of its own. A *fresh* id was never used
+//! before, so nobody can object: making a communicator takes one broadcast, and two threads that
+//! make two communicators at once, on any two processes, never wait for one another (as they would
+//! if all members had to lend out one mask of free ids together).
 //!
-//! Only when a process has used up its share (millions of communicators) it proposes an id that it used before and that
-//! is free *here*; then each member says whether it is free *there* too, and the proposer goes on until all agree. Ids are
-//! reused in the order in which they were freed, so the first proposal nearly always stands.
+//! Only when a process has used up its share (millions of communicators) it proposes an id that it
+//! used before and that is free *here*; then each member says whether it is free *there* too, and
+//! the proposer goes on until all agree. Ids are reused in the order in which they were freed, so
+//! the first proposal nearly always stands.
 //!
-//! An id stands for [`STRIDE`] contexts: point-to-point, collectives, and two for making communicators.
+//! An id stands for [`STRIDE`] contexts: point-to-point, collectives, and two for making
+//! communicators.
 
 use kw_base::{ContextId, Peer};
 use std::collections::VecDeque;
@@ -21,7 +24,8 @@ pub const STRIDE: u32 = 4;
 pub const WORLD: ContextId = ContextId(0);
 /// MPI_COMM_SELF's; every process has its own, and messages to oneself never meet others.
 pub const SELF: ContextId = ContextId(4);
-/// For making communicators without a parent (MPI_Comm_create_from_group). Tags come from the caller's string.
+/// For making communicators without a parent (MPI_Comm_create_from_group). Tags come from the
+/// caller's string.
 pub const BOOTSTRAP: ContextId = ContextId(8);
 /// Stands for the id of a communicator that does not know it yet. No process has it in its share.
 pub const UNKNOWN: ContextId = ContextId(12);
@@ -92,7 +96,8 @@ impl ContextPool {
         Some(self.proposal(serial, false))
     }
 
-    /// A fresh id of our own, for those who cannot ask the members (MPI_Comm_idup); `None` when all were used before.
+    /// A fresh id of our own, for those who cannot ask the members (MPI_Comm_idup); `None` when all
+    /// were used before.
     pub fn propose_fresh(&mut self) -> Option<ContextId> {
         let fresh = !self.unused.is_empty() || self.next < self.limit;
         fresh.then(|| self.propose()).flatten().map(|p| p.id)
@@ -167,8 +172,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Any number of processes make and free communicators of any members in any order, each freeing its own in its
-        /// own time: no two live ones that share a member have the same id.
+        /// Any number of processes make and free communicators of any members in any order, each
+        /// freeing its own in its own time: no two live ones that share a member have the same id.
         #[test]
         fn live_ids_differ_on_every_member(ops in prop::collection::vec(any::<(u8, u8, u8)>(), 1..300)) {
             const N: usize = 4;

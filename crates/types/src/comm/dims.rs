@@ -23,7 +23,8 @@ pub enum DimsError {
     },
 }
 
-/// Fills the zeros of `dims` so that the product is `nodes`; what is filled in is in non-increasing order.
+/// Fills the zeros of `dims` so that the product is `nodes`; what is filled in is in non-increasing
+/// order.
 pub fn dims_create(nodes: i64, dims: &mut [i64]) -> Result<(), DimsError> {
     if let Some(at) = dims.iter().position(|&d| d < 0) {
         return Err(DimsError::Negative {
@@ -48,8 +49,9 @@ pub fn dims_create(nodes: i64, dims: &mut [i64]) -> Result<(), DimsError> {
     Ok(())
 }
 
-/// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest distance between the largest
-/// and the smallest. Tries divisors only, smallest first, within what can still win.
+/// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest
+/// distance between the largest and the smallest. Tries divisors only, smallest first, within what
+/// can still win.
 fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
     if parts == 0 {
         if n == 1 && (best.is_empty() || spread(chosen) < spread(best)) {
@@ -74,7 +76,8 @@ fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
     }
 }
 
-/// Order of preference: the distance between the largest and the smallest factor, then the factors themselves.
+/// Order of preference: the distance between the largest and the smallest factor, then the factors
+/// themselves.
 fn spread(dims: &[i64]) -> (i64, &[i64]) {
     (dims.first().unwrap_or(&1) - dims.last().unwrap_or(&1), dims)
 }

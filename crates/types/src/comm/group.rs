@@ -1,7 +1,8 @@
 //! Groups: ordered sets of processes, immutable (MPI 5.0, 7.3).
 //!
-//! Most groups are evenly spaced (all of the world, every other rank, one row of a grid): those take three words whatever
-//! their size. Others share one list with every group and communicator made from them.
+//! Most groups are evenly spaced (all of the world, every other rank, one row of a grid): those
+//! take three words whatever their size. Others share one list with every group and communicator
+//! made from them.
 
 use kw_base::Peer;
 use std::fmt;
@@ -30,7 +31,8 @@ struct List {
     sorted: Box<[u32]>,
 }
 
-/// What is wrong with the arguments of a group constructor. Ranks and ranges are named by their place in the argument.
+/// What is wrong with the arguments of a group constructor. Ranks and ranges are named by their
+/// place in the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GroupError {
     /// No such rank.

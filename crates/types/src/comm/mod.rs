@@ -1,5 +1,6 @@
-//! Groups, context ids and the arithmetic of making communicators (MPI 5.0, chapter 7). Pure values and functions: who
-//! exchanges what with whom is decided above, what follows from the exchanged values is decided here.
+//! Groups, context ids and the arithmetic of making communicators (MPI 5.0, chapter 7). Pure values
+//! and functions: who exchanges what with whom is decided above, what follows from the exchanged
+//! values is decided here.
 
 mod context;
 mod dims;

@@ -1,11 +1,13 @@
-//! Which process takes which place of a virtual topology (MPI 5.0, 8.5, `reorder`): heavy edges stay within a host, and
-//! there within a package.
+//! Which process takes which place of a virtual topology (MPI 5.0, 8.5, `reorder`): heavy edges
+//! stay within a host, and there within a package.
 //!
-//! Two stages. First the places are dealt out to hosts, by what all processes know alike (the hosts); then each host deals
-//! its places out to its packages, which only the processes of that host need to know. An arrangement is judged by the
-//! weight of the edges that leave a host (or a package), and the one without reordering always stands for election, so the
-//! result is never worse. Placing a graph optimally is NP-hard; the candidates are blocks of the grid (after W. Gropp,
-//! *Using Node Information to Implement MPI Cartesian Topologies*, 2018) and sets grown along the heaviest edges.
+//! Two stages. First the places are dealt out to hosts, by what all processes know alike (the
+//! hosts); then each host deals its places out to its packages, which only the processes of that
+//! host need to know. An arrangement is judged by the weight of the edges that leave a host (or a
+//! package), and the one without reordering always stands for election, so the result is never
+//! worse. Placing a graph optimally is NP-hard; the candidates are blocks of the grid (after W.
+//! Gropp, *Using Node Information to Implement MPI Cartesian Topologies*, 2018) and sets grown
+//! along the heaviest edges.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -73,7 +75,8 @@ pub fn graph(links: &[Link], seats: &[Seat]) -> Vec<u32> {
     }
 }
 
-/// The weight of the edges between processes for which `group` differs. `places` is a result of [`grid`] or [`graph`].
+/// The weight of the edges between processes for which `group` differs. `places` is a result of
+/// [`grid`] or [`graph`].
 pub fn crossing(links: &[Link], places: &[u32], group: impl Fn(usize) -> u64) -> u64 {
     let mut of = vec![0; places.len()];
     for (process, &place) in places.iter().enumerate() {
@@ -107,7 +110,8 @@ fn rooms(seats: &[Seat], group: impl Fn(&Seat) -> u32) -> BTreeMap<u32, Vec<usiz
     rooms
 }
 
-/// Both stages. `orders` are sequences of the places that are good to cut into pieces of the hosts' sizes.
+/// Both stages. `orders` are sequences of the places that are good to cut into pieces of the hosts'
+/// sizes.
 fn arrange(links: &[Link], seats: &[Seat], mut orders: Vec<Vec<u32>>) -> Vec<u32> {
     let near = Near::new(seats.len(), links);
     let hosts: Vec<Vec<usize>> = rooms(seats, |s| s.host).into_values().collect();
@@ -181,8 +185,8 @@ impl Near {
         &self.ends[self.starts[place as usize]..self.starts[place as usize + 1]]
     }
 
-    /// Cuts `places` into sets of these sizes, one behind the other: each begins with the first place that is left and
-    /// takes in whatever is tied to it most heavily.
+    /// Cuts `places` into sets of these sizes, one behind the other: each begins with the first
+    /// place that is left and takes in whatever is tied to it most heavily.
     fn grow(&self, places: &[u32], sizes: &[usize]) -> Vec<u32> {
         let mut free = vec![false; self.starts.len() - 1];
         places.iter().for_each(|&p| free[p as usize] = true);
@@ -212,8 +216,8 @@ impl Near {
     }
 }
 
-/// Block shapes whose sides divide the grid's and that hold as many places as a host has room for, or as many of these as
-/// blocks can.
+/// Block shapes whose sides divide the grid's and that hold as many places as a host has room for,
+/// or as many of these as blocks can.
 fn shapes(dims: &[u32], room: u32) -> Vec<Vec<u32>> {
     let mut all = vec![vec![]];
     for &d in dims {
@@ -278,7 +282,8 @@ mod tests {
 
     #[test]
     fn a_square_falls_into_blocks_of_a_host() {
-        // 8 x 8 on four hosts with 16 processes each: where the torus is closed, pairs of rows are as good as squares.
+        // 8 x 8 on four hosts with 16 processes each: where the torus is closed, pairs of rows are
+        // as good as squares.
         let hosts: Vec<u32> = (0..64).map(|r| r / 16).collect();
         let seats = seats(&hosts, &[0; 64]);
         let (dims, periods) = ([8, 8], [true, true]);

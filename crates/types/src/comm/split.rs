@@ -9,7 +9,8 @@ pub struct Choice {
     pub key: i32,
 }
 
-/// The old ranks of those with this color, ordered by key, then by old rank. `choices` is in the order of old ranks.
+/// The old ranks of those with this color, ordered by key, then by old rank. `choices` is in the
+/// order of old ranks.
 pub fn members(choices: &[Choice], color: i32) -> Vec<u32> {
     if color < 0 {
         return Vec::new();

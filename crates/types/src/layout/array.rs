@@ -82,7 +82,8 @@ impl Layout {
         part.resized(0, step)
     }
 
-    /// Blocks of `block` of `global` indices, dealt in turn to `processes`, those of process `mine`.
+    /// Blocks of `block` of `global` indices, dealt in turn to `processes`, those of process
+    /// `mine`.
     fn dealt(
         &self,
         global: i64,

@@ -1,9 +1,11 @@
-//! Bounds of a datatype: where its data lies, its lower and upper bound markers, its alignment (MPI 5.0, 5.1.7).
+//! Bounds of a datatype: where its data lies, its lower and upper bound markers, its alignment (MPI
+//! 5.0, 5.1.7).
 //!
-//! Markers are kept apart from data, because a marker anywhere inside hides all data bounds of what is built from it.
-//! Without markers a datatype reaches from the lowest to the highest bound of its members, their padding included, and is
-//! padded itself to its alignment. (The letter of the standard would drop the padding of inner datatypes again; no library
-//! does, and callers rely on an array of members fitting into the extent.)
+//! Markers are kept apart from data, because a marker anywhere inside hides all data bounds of what
+//! is built from it. Without markers a datatype reaches from the lowest to the highest bound of its
+//! members, their padding included, and is padded itself to its alignment. (The letter of the
+//! standard would drop the padding of inner datatypes again; no library does, and callers rely on
+//! an array of members fitting into the extent.)
 
 /// Extent information of a typemap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +80,8 @@ impl Bounds {
         Some(self.joined(self.shifted(last)?))
     }
 
-    /// Lower bound and extent of a datatype with these bounds; without markers the extent is rounded up to the alignment,
-    /// which becomes part of the bounds.
+    /// Lower bound and extent of a datatype with these bounds; without markers the extent is
+    /// rounded up to the alignment, which becomes part of the bounds.
     pub fn close(&mut self) -> Option<(i64, i64)> {
         let (low, high) = self.span.unwrap_or((0, 0));
         let lb = self.lb.unwrap_or(low);

@@ -1,5 +1,5 @@
-//! Datatype constructors (MPI 5.0, 5.1.2 to 5.1.4). All displacements are in bytes here; what the standard counts in
-//! extents is multiplied by the caller through [`Layout::scaled`].
+//! Datatype constructors (MPI 5.0, 5.1.2 to 5.1.4). All displacements are in bytes here; what the
+//! standard counts in extents is multiplied by the caller through [`Layout::scaled`].
 
 use super::Layout;
 use super::bounds::Bounds;

@@ -1,4 +1,5 @@
-//! external32: the portable representation of basic elements (MPI 5.0, 14.5.2). Big-endian, IEEE, fixed sizes.
+//! external32: the portable representation of basic elements (MPI 5.0, 14.5.2). Big-endian, IEEE,
+//! fixed sizes.
 
 use super::basic::{Basic, Class};
 use super::signature::Element;

@@ -1,9 +1,10 @@
-//! Datatypes: constructors -> committed flat program. Pure arithmetic on displacements; no memory is touched here.
+//! Datatypes: constructors -> committed flat program. Pure arithmetic on displacements; no memory
+//! is touched here.
 //!
-//! A [`Layout`] is immutable and says three things of a datatype (MPI 5.0, 5.1): where its bytes lie (a normalised
-//! program of nested strided loops, `node`), what they are (`signature`), and how elements follow each other
-//! (`bounds`: data, lower and upper bound markers, alignment). Displacements are `i64`; constructors refuse whatever
-//! passes that ([`Misfit`]).
+//! A [`Layout`] is immutable and says three things of a datatype (MPI 5.0, 5.1): where its bytes
+//! lie (a normalised program of nested strided loops, `node`), what they are (`signature`), and how
+//! elements follow each other (`bounds`: data, lower and upper bound markers, alignment).
+//! Displacements are `i64`; constructors refuse whatever passes that ([`Misfit`]).
 
 mod array;
 pub mod basic;
@@ -100,7 +101,8 @@ impl Layout {
         &self.signature
     }
 
-    /// Number of basic elements in the first `bytes` bytes of a stream of these; `None` when they end inside one.
+    /// Number of basic elements in the first `bytes` bytes of a stream of these; `None` when they
+    /// end inside one.
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
         if self.size == 0 {
             return (bytes == 0).then_some(0);
@@ -111,7 +113,8 @@ impl Layout {
             .checked_add(rest)
     }
 
-    /// Bytes of the first `elements` basic elements of a stream of these; `None` when there cannot be that many.
+    /// Bytes of the first `elements` basic elements of a stream of these; `None` when there cannot
+    /// be that many.
     pub fn bytes_of(&self, elements: u64) -> Option<u64> {
         let per = self.signature.elements;
         if per == 0 {
@@ -132,8 +135,8 @@ impl Layout {
         dense.then_some(self.node.at)
     }
 
-    /// Visits bytes `from..to` of the packed stream of `count` elements, in the order of the stream. What lies past the
-    /// end is left out.
+    /// Visits bytes `from..to` of the packed stream of `count` elements, in the order of the
+    /// stream. What lies past the end is left out.
     #[inline]
     pub fn walk<V: Visit>(&self, count: u64, from: u64, to: u64, v: &mut V) {
         let to = to.min(self.size.saturating_mul(count));
@@ -142,8 +145,8 @@ impl Layout {
         }
     }
 
-    /// Calls `run(displacement, length)` for each run of memory that holds bytes `from..to` of the packed stream of
-    /// `count` elements, in the order of the stream; neighbours come as one run.
+    /// Calls `run(displacement, length)` for each run of memory that holds bytes `from..to` of the
+    /// packed stream of `count` elements, in the order of the stream; neighbours come as one run.
     pub fn for_each_run(&self, count: u64, from: u64, to: u64, run: &mut dyn FnMut(i64, u64)) {
         let mut merge = Merge { at: 0, len: 0, run };
         self.walk(count, from, to, &mut merge);

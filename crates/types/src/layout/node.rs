@@ -1,9 +1,11 @@
-//! The committed program of a datatype: nested strided loops and lists of blocks, and the walk over part of it.
+//! The committed program of a datatype: nested strided loops and lists of blocks, and the walk over
+//! part of it.
 //!
-//! Invariants, kept by the builders `repeat` and `sequence`: `size` is the packed bytes of the node; neighbours that
-//! touch in memory and in the stream are one block; equal blocks at a constant stride are a loop; a loop of a loop
-//! whose strides continue each other is one loop. Children are shared (`Arc`), so that deriving is cheap. A short list
-//! in a list becomes part of it, a long one is shared; lists are never nested deeper than [`DEEP`], so that a chain of any
+//! Invariants, kept by the builders `repeat` and `sequence`: `size` is the packed bytes of the
+//! node; neighbours that touch in memory and in the stream are one block; equal blocks at a
+//! constant stride are a loop; a loop of a loop whose strides continue each other is one loop.
+//! Children are shared (`Arc`), so that deriving is cheap. A short list in a list becomes part of
+//! it, a long one is shared; lists are never nested deeper than [`DEEP`], so that a chain of any
 //! number of structures neither takes the square of its length nor more stack than there is.
 
 use std::sync::Arc;
@@ -19,7 +21,8 @@ pub struct Block {
     pub start: u64,
 }
 
-/// Strided blocks, several times: `outer.1` times, `outer.0` bytes apart, `inner.1` blocks, `inner.0` bytes apart.
+/// Strided blocks, several times: `outer.1` times, `outer.0` bytes apart, `inner.1` blocks,
+/// `inner.0` bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Displacement of the first block.
@@ -34,7 +37,8 @@ pub struct Grid {
 
 /// What walks a layout. Pieces come in the order of the packed stream.
 pub trait Visit {
-    /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one before.
+    /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one
+    /// before.
     fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64);
 
     /// Blocks of `len` bytes at `base` plus each displacement.
@@ -55,7 +59,8 @@ pub trait Visit {
         }
     }
 
-    /// `n` times the blocks, displaced by `base` and then `stride` more each time; a time has `size` packed bytes.
+    /// `n` times the blocks, displaced by `base` and then `stride` more each time; a time has
+    /// `size` packed bytes.
     #[inline]
     fn records(&mut self, base: i64, blocks: &[Block], size: u64, stride: i64, n: u64) {
         let _ = size;
@@ -69,10 +74,12 @@ pub trait Visit {
     }
 }
 
-/// Up to so many blocks of one length are walked as a record's members, more as a list of displacements.
+/// Up to so many blocks of one length are walked as a record's members, more as a list of
+/// displacements.
 const FEW: usize = 8;
 
-/// A list of up to so many items becomes part of the list that it stands in. (Few in tests, so that random datatypes come here.)
+/// A list of up to so many items becomes part of the list that it stands in. (Few in tests, so that
+/// random datatypes come here.)
 pub(super) const SHORT: usize = if cfg!(test) { 3 } else { 16 };
 /// Lists nested so deep are unfolded: a chain of structures is copied once in `SHORT * DEEP` links.
 pub(super) const DEEP: u32 = if cfg!(test) { 3 } else { 256 };
@@ -96,7 +103,8 @@ pub(crate) enum Kind {
     Even { len: u64, ats: Arc<[i64]> },
     /// Blocks of any length.
     Blocks(Arc<[Block]>),
-    /// Anything: the packed offset where each item starts, the items, and how deep lists stand in lists.
+    /// Anything: the packed offset where each item starts, the items, and how deep lists stand in
+    /// lists.
     List {
         starts: Arc<[u64]>,
         items: Arc<[Node]>,

@@ -1,4 +1,5 @@
-//! Type signatures: the basic elements of a datatype in the order of its packed stream, kept folded.
+//! Type signatures: the basic elements of a datatype in the order of its packed stream, kept
+//! folded.
 
 mod hash;
 
@@ -95,7 +96,8 @@ impl Signature {
         })
     }
 
-    /// One after the other; totals must have been checked. Lists in lists are kept as those of nodes are.
+    /// One after the other; totals must have been checked. Lists in lists are kept as those of
+    /// nodes are.
     pub(crate) fn list(given: Vec<Signature>) -> Signature {
         let mut parts = Vec::with_capacity(given.len());
         for part in given {
@@ -131,7 +133,8 @@ impl Signature {
         }
     }
 
-    /// How many whole elements the first `bytes` bytes hold; `None` when they end inside an element.
+    /// How many whole elements the first `bytes` bytes hold; `None` when they end inside an
+    /// element.
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
         if bytes >= self.bytes {
             return (bytes == self.bytes).then_some(self.elements);

@@ -47,7 +47,8 @@ impl Typemap {
         })
     }
 
-    /// Lower bound and extent, from the definition (MPI 5.0, 5.1.7), where members keep their padding.
+    /// Lower bound and extent, from the definition (MPI 5.0, 5.1.7), where members keep their
+    /// padding.
     fn bounds(&self) -> (i64, i64) {
         let lbs = self.0.iter().filter_map(|e| match e {
             Entry::Lb(at) => Some(*at),
@@ -96,7 +97,8 @@ impl Typemap {
     }
 }
 
-/// Every index of an array, first dimension fastest in Fortran's order, filtered, in order of memory.
+/// Every index of an array, first dimension fastest in Fortran's order, filtered, in order of
+/// memory.
 fn array(sizes: &[i64], order: Order, of: &Typemap, mine: &dyn Fn(usize, i64) -> bool) -> Typemap {
     let dims: Vec<usize> = match order {
         Order::Fortran => (0..sizes.len()).collect(),
@@ -363,8 +365,9 @@ fn a_chain_of_structures_keeps_its_bytes_however_it_is_folded() {
 
 #[test]
 fn the_padding_of_a_member_counts_as_in_other_libraries() {
-    // { (double, 0), (char, 8) } has the extent 16; with a char before it 17, and so 24. The letter of 5.1 says 16, other
-    // libraries and programs that compute extents from those of members (mpi4py's dtypes) say 24.
+    // { (double, 0), (char, 8) } has the extent 16; with a char before it 17, and so 24. The letter
+    // of 5.1 says 16, other libraries and programs that compute extents from those of members
+    // (mpi4py's dtypes) say 24.
     let (double, char) = (named(0x214), named(0x243));
     let inner = Layout::structure(&[(0, 1, &double), (8, 1, &char)]).unwrap();
     assert_eq!(inner.extent(), 16);

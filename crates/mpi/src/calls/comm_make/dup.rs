@@ -52,7 +52,8 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
     let new = add_comm(&mut mpi.lock(), made);
     let copied = copy_all(mpi, Owner::Comm(old), Owner::Comm(new));
     if copied.is_err() {
-        // The copy function's code is what the caller must hear of; that of a delete function would hide it.
+        // The copy function's code is what the caller must hear of; that of a delete function would
+        // hide it.
         let _ = delete_all(mpi, Owner::Comm(new));
         forget(mpi, new)?;
         newcomm.set(CommH::NULL);
@@ -84,8 +85,8 @@ pub fn comm_idup_with_info(
     duplicate_later(mpi, call, hints, newcomm, request)
 }
 
-/// One process chooses a fresh context id and tells every other, which posts a receive for it: nobody needs to be in MPI
-/// at any time for the others to go on.
+/// One process chooses a fresh context id and tells every other, which posts a receive for it:
+/// nobody needs to be in MPI at any time for the others to go on.
 fn duplicate_later(
     mpi: &Mpi,
     (comm, name): (CommH, &str),

@@ -30,8 +30,8 @@ pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<Com
 }
 
 impl Parent<'_> {
-    /// Everybody says color and key; those of a color agree on a context id among themselves. `None`: of this process's
-    /// color there is no communicator.
+    /// Everybody says color and key; those of a color agree on a context id among themselves.
+    /// `None`: of this process's color there is no communicator.
     fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
         // Whoever may come to lead a part offers its context id with its choice.
         let offer = match &self.remote {
@@ -131,7 +131,8 @@ pub fn comm_split_type(
     parent.give(made, newcomm)
 }
 
-/// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for what we do not know.
+/// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for
+/// what we do not know.
 fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32> {
     const SHARED: i32 = 221;
     const HW_UNGUIDED: i32 = 222;

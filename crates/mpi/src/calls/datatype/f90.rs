@@ -42,7 +42,8 @@ const SIZES: &[(i32, i32, usize)] = &[
 ];
 
 impl Recipe {
-    /// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, there is one for each set of arguments.
+    /// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, there is one for
+    /// each set of arguments.
     pub(crate) fn is_f90(&self) -> bool {
         (combiner::F90_REAL..=combiner::F90_INTEGER).contains(&self.combiner)
     }

@@ -1,4 +1,5 @@
-//! Indexed and struct datatypes (MPI 5.0, 5.1.2). The width of the arrays tells the large-count twins apart.
+//! Indexed and struct datatypes (MPI 5.0, 5.1.2). The width of the arrays tells the large-count
+//! twins apart.
 
 use super::{combiner, enter, lengths, part, positive, some};
 use crate::error::Res;

@@ -1,7 +1,8 @@
-//! Datatypes (MPI 5.0, chapter 5): constructors, life, what they tell, names, addresses, counting elements.
+//! Datatypes (MPI 5.0, chapter 5): constructors, life, what they tell, names, addresses, counting
+//! elements.
 //!
-//! A constructor and its large-count twin differ in what MPI_Type_get_contents tells later, so both exist here where
-//! the arguments alone do not say which one was called.
+//! A constructor and its large-count twin differ in what MPI_Type_get_contents tells later, so both
+//! exist here where the arguments alone do not say which one was called.
 
 pub mod array;
 pub mod contents;

@@ -8,7 +8,8 @@ use crate::state::Mpi;
 use kw_sys::args::Out;
 use kw_types::layout::{Layout, Misfit};
 
-/// Scalar arguments as contents: large-count constructors keep them all as counts, the others as integers and addresses.
+/// Scalar arguments as contents: large-count constructors keep them all as counts, the others as
+/// integers and addresses.
 fn scalars(kind: i32, large: bool, integers: &[i64], addresses: &[i64]) -> Recipe {
     let mut recipe = Recipe {
         combiner: kind,
@@ -157,7 +158,8 @@ pub fn type_create_resized_c(
     resized(mpi, true, oldtype, lb, extent, newtype)
 }
 
-/// MPI_Type_get_value_index: the predefined pair of a value's and an index's datatype, MPI_DATATYPE_NULL if there is none.
+/// MPI_Type_get_value_index: the predefined pair of a value's and an index's datatype,
+/// MPI_DATATYPE_NULL if there is none.
 pub fn type_get_value_index(
     mpi: &Mpi,
     value_type: TypeH,

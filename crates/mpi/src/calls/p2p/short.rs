@@ -1,8 +1,9 @@
-//! Short: MPI_Send and MPI_Recv where nothing is out of the ordinary, past all that only other calls need.
+//! Short: MPI_Send and MPI_Recv where nothing is out of the ordinary, past all that only other
+//! calls need.
 //!
-//! The data is a row of bytes of a predefined type, the message goes through shared memory, and the call ends without waiting. Whatever is
-//! not so, wrong arguments among it, is left to the ordinary way, which starts from the beginning and knows what to say: here
-//! nothing has happened then.
+//! The data is a row of bytes of a predefined type, the message goes through shared memory, and the
+//! call ends without waiting. Whatever is not so, wrong arguments among it, is left to the ordinary
+//! way, which starts from the beginning and knows what to say: here nothing has happened then.
 
 use super::End;
 use crate::handle::{CommH, TypeH};
@@ -60,7 +61,8 @@ pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) 
     })
 }
 
-/// The communicator and its member of that rank; nobody where `rank` is none (MPI_PROC_NULL, MPI_ANY_SOURCE, wrong ones).
+/// The communicator and its member of that rank; nobody where `rank` is none (MPI_PROC_NULL,
+/// MPI_ANY_SOURCE, wrong ones).
 #[inline(always)]
 fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
     let c = tables.find_comm(comm)?;

@@ -1,4 +1,5 @@
-//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to us.
+//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to
+//! us.
 
 use super::{by_name, give, memory, need, open, opened, say};
 use crate::error::{Fault, Res, ToolClass};
@@ -192,12 +193,11 @@ pub fn t_event_handle_free(
     mpi: &Mpi,
     event_registration: RegistrationH,
     user_data: usize,
-    free_cb_function: usize,
+    free_cb_function: Option<ToolEventFree>,
 ) -> Res {
     let mut guard = open(mpi)?;
-    let call = ToolEventFree::new(free_cb_function);
     let events = &mut guard.above.tool.events;
-    let farewell = events.free(event_registration, call, user_data)?;
+    let farewell = events.free(event_registration, free_cb_function, user_data)?;
     ask(&mut guard);
     drop(guard);
     if let Some(f) = farewell {
@@ -213,11 +213,10 @@ pub fn t_event_register_callback(
     cb_safety: i32,
     info: InfoH,
     user_data: usize,
-    event_cb_function: usize,
+    event_cb_function: Option<ToolEvent>,
 ) -> Res {
     let mut guard = open(mpi)?;
-    let call = ToolEvent::new(event_cb_function);
-    let function = call.map(|call| Function {
+    let function = event_cb_function.map(|call| Function {
         call,
         data: user_data,
     });
@@ -271,12 +270,11 @@ pub fn t_event_callback_get_info(
 pub fn t_event_set_dropped_handler(
     mpi: &Mpi,
     event_registration: RegistrationH,
-    dropped_cb_function: usize,
+    dropped_cb_function: Option<ToolEventDropped>,
 ) -> Res {
     let mut guard = open(mpi)?;
-    let function = ToolEventDropped::new(dropped_cb_function);
     let events = &mut guard.above.tool.events;
-    events.set_dropped(event_registration, function)
+    events.set_dropped(event_registration, dropped_cb_function)
 }
 
 /// The instance of a handle; it names one only while a function of a tool is told of it.

@@ -1,5 +1,5 @@
-//! The tool information interface (MPI 5.0, 15.3). Its functions may be called before initialisation and after
-//! finalisation of MPI, by any thread, and ask no error handler.
+//! The tool information interface (MPI 5.0, 15.3). Its functions may be called before
+//! initialisation and after finalisation of MPI, by any thread, and ask no error handler.
 
 pub mod category;
 pub mod cvar;
@@ -79,8 +79,9 @@ fn memory(address: Addr, len: usize, name: &str) -> Res<Buf> {
     }
 }
 
-/// A string result (MPI 5.0, 15.3.3): at most `len - 1` characters and a zero are written, and `len` becomes the length of
-/// the whole string with its zero. Without `len` nothing is written, without a string or with zero in `len` only that.
+/// A string result (MPI 5.0, 15.3.3): at most `len - 1` characters and a zero are written, and
+/// `len` becomes the length of the whole string with its zero. Without `len` nothing is written,
+/// without a string or with zero in `len` only that.
 fn say(text: &str, place: OutText, len: Out<i32>) -> Res {
     if len.is_null() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Categories (MPI 5.0, 15.3.9): knobs, counters and events, each by room. The tree follows from the tables and never
-//! changes.
+//! Categories (MPI 5.0, 15.3.9): knobs, counters and events, each by room. The tree follows from
+//! the tables and never changes.
 
 use kw_base::counters;
 use kw_base::events;

@@ -1,7 +1,8 @@
 //! Knobs as control variables (MPI 5.0, 15.3.6).
 //!
-//! A switch or a choice is an `int` with an enumeration, a number an `MPI_Count` whose -1 stands for `auto`, everything else
-//! text. What is set before MPI is initialised waits here and is laid over the environment when MPI starts.
+//! A switch or a choice is an `int` with an enumeration, a number an `MPI_Count` whose -1 stands
+//! for `auto`, everything else text. What is set before MPI is initialised waits here and is laid
+//! over the environment when MPI starts.
 
 use super::{MPI_CHAR, MPI_COUNT, MPI_INT, refuse, unknown};
 use crate::error::{Res, ToolClass};
@@ -56,8 +57,8 @@ impl Cvars {
         });
     }
 
-    /// The environment with what was set here laid over it. A text in the environment that cannot be read is not our
-    /// business: starting MPI will say so.
+    /// The environment with what was set here laid over it. A text in the environment that cannot
+    /// be read is not our business: starting MPI will say so.
     pub fn before_start(&self, env: impl Fn(&str) -> Option<String>) -> Knobs {
         let mut knobs = Knobs::defaults();
         for (i, knob) in ALL.iter().enumerate() {
@@ -142,7 +143,8 @@ pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
     }
 }
 
-/// A C value as the knob's text; `bytes` are [`size`] of them, or for text as many as the caller has.
+/// A C value as the knob's text; `bytes` are [`size`] of them, or for text as many as the caller
+/// has.
 pub fn from_c(knob: &Knob, bytes: &[u8]) -> Res<String> {
     let word = |words: &[&str]| {
         let i = bytes.first_chunk().map_or(-1, |b| i32::from_ne_bytes(*b));

@@ -1,9 +1,9 @@
 //! Who wants to hear of events, and telling them (MPI 5.0, 15.3.8).
 //!
-//! Every event comes from one source, in the order in which the owner of the lane noticed it; the clock counts
-//! nanoseconds. The tool's functions are called without the lane, by one thread at a time: a thread of the program that
-//! leaves MPI, one that is about to sleep inside MPI, or the event thread, as far as the functions promise to be safe
-//! there (`kw_engine::Safety`).
+//! Every event comes from one source, in the order in which the owner of the lane noticed it; the
+//! clock counts nanoseconds. The tool's functions are called without the lane, by one thread at a
+//! time: a thread of the program that leaves MPI, one that is about to sleep inside MPI, or the
+//! event thread, as far as the functions promise to be safe there (`kw_engine::Safety`).
 
 use super::{refuse, unknown};
 use crate::error::{Res, ToolClass};
@@ -147,8 +147,8 @@ impl Events {
         Ok(())
     }
 
-    /// Frees a registration. What is to be called now; nothing while some function of a tool runs: whoever called it sees
-    /// to the rest.
+    /// Frees a registration. What is to be called now; nothing while some function of a tool runs:
+    /// whoever called it sees to the rest.
     pub fn free(
         &mut self,
         handle: RegistrationH,
@@ -313,12 +313,11 @@ fn required(place: Safety) -> i32 {
 mod tests {
     use super::*;
 
-    fn function(address: usize) -> Function {
-        Function {
-            // Never called.
-            call: ToolEvent::new(address).unwrap(),
-            data: 0,
-        }
+    extern "C-unwind" fn nothing(_: usize, _: usize, _: i32, _: usize) {}
+
+    fn function(data: usize) -> Function {
+        let call = ToolEvent::of(nothing);
+        Function { call, data }
     }
 
     #[test]
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(e.promise(), Safety::ThreadSafe);
         let at = |e: &Events, place| -> Vec<usize> {
             let calls = e.calls(Event::PeerLost, place);
-            calls.iter().map(|c| c.function.call.bits()).collect()
+            calls.iter().map(|c| c.function.data).collect()
         };
         assert_eq!(at(&e, Safety::None), [0x1000, 0x2000]);
         assert_eq!(at(&e, Safety::ThreadSafe), [0x3000, 0x2000]);

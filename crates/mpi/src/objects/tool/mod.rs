@@ -1,8 +1,9 @@
-//! The tool information interface (MPI 5.0, 15.3): what stands behind its handles. It lives beside the engine and works
-//! without one: what the tables of `kw_base` declare is always there, its values come and go with the engine.
+//! The tool information interface (MPI 5.0, 15.3): what stands behind its handles. It lives beside
+//! the engine and works without one: what the tables of `kw_base` declare is always there, its
+//! values come and go with the engine.
 //!
-//! [`cvar`]: knobs as control variables. [`pvar`]: counters as performance variables. [`category`]: the tree of both.
-//! [`event`]: who wants to hear of events, and telling them.
+//! [`cvar`]: knobs as control variables. [`pvar`]: counters as performance variables. [`category`]:
+//! the tree of both. [`event`]: who wants to hear of events, and telling them.
 
 pub mod category;
 pub mod cvar;

@@ -1,7 +1,8 @@
 //! Counters as performance variables (MPI 5.0, 15.3.7).
 //!
-//! The library counts once, for ever; what a handle shows is its own affair: how far the counter went while the handle
-//! was started, or the largest level since then. So each tool starts, stops and resets what it sees, and nobody else's.
+//! The library counts once, for ever; what a handle shows is its own affair: how far the counter
+//! went while the handle was started, or the largest level since then. So each tool starts, stops
+//! and resets what it sees, and nobody else's.
 //!
 //! | class | started and stopped | written and reset | shows |
 //! | --- | --- | --- | --- |

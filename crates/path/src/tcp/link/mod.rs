@@ -108,7 +108,7 @@ impl Link {
         &self.stream
     }
 
-    /// The same.
+    /// The link that it carries, to change.
     #[inline]
     pub fn stream_mut(&mut self) -> &mut Stream {
         &mut self.stream

@@ -9,7 +9,8 @@ use kw_sys::buf::Buf;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Most bytes of a payload that have a place, whatever its frame says: the rest is thrown away, as where a receive is shorter.
+/// Most bytes of a payload that have a place, whatever its frame says: the rest is thrown away, as
+/// where a receive is shorter.
 const ROOM: u64 = 400;
 
 /// What a reader has told: frames as they came, and payloads that have landed, by their cookie.
@@ -88,7 +89,8 @@ fn frame(kind: Kind, len: u64, token: u64) -> Vec<u8> {
     head.encode().into_iter().chain(body).collect()
 }
 
-/// A payload in segments with a frame between two of them, and one in pieces, among frames of all kinds.
+/// A payload in segments with a frame between two of them, and one in pieces, among frames of all
+/// kinds.
 fn streams() -> Vec<Vec<u8>> {
     let data = frame(Kind::Data, 150, 5);
     let (first, rest) = data.split_at(HEADER_LEN + 100);

@@ -1,10 +1,11 @@
 //! CUBIC (RFC 9438) for a local network: single losses are no congestion.
 //!
-//! A lost packet is the only sign of a full queue that every network gives, but in a local network of a cluster there is
-//! another common cause: noise, a driver, a socket buffer that overflowed once. A window that shrinks at every lost packet
-//! is then small for nothing: 1 % loss would leave 12 packets. So the window only shrinks when more than [`TOLERATED`] of
-//! the latest bytes were lost (BBR draws the same line: draft-ietf-ccwg-bbr, `BBR.LossThresh`, 2 %); a queue that overflows loses far
-//! more than that at once. A mark (ECN) is never noise and always counts.
+//! A lost packet is the only sign of a full queue that every network gives, but in a local network
+//! of a cluster there is another common cause: noise, a driver, a socket buffer that overflowed
+//! once. A window that shrinks at every lost packet is then small for nothing: 1 % loss would leave
+//! 12 packets. So the window only shrinks when more than [`TOLERATED`] of the latest bytes were
+//! lost (BBR draws the same line: draft-ietf-ccwg-bbr, `BBR.LossThresh`, 2 %); a queue that
+//! overflows loses far more than that at once. A mark (ECN) is never noise and always counts.
 //!
 //! ```text
 //!            a congestion event                 window >= threshold

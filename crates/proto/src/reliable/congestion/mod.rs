@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// What has happened to packets, told by [`super::Conn`]; bytes are those of whole datagrams.
 pub trait Congestion: std::fmt::Debug + Send {
-    /// Packets with so many bytes were acknowledged. `limited`: the window had been full, so a larger one would have been used.
+    /// Packets with so many bytes were acknowledged. `limited`: the window had been full, so a
+    /// larger one would have been used.
     fn on_acked(&mut self, now: Tick, bytes: u64, rtt: Duration, limited: bool);
     /// Packets with so many bytes were lost, the newest of them sent at `sent`.
     fn on_lost(&mut self, now: Tick, bytes: u64, sent: Tick);

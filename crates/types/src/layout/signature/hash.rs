@@ -1,4 +1,5 @@
-//! A number for a type signature that does not depend on how the signature is folded: a polynomial over its elements.
+//! A number for a type signature that does not depend on how the signature is folded: a polynomial
+//! over its elements.
 
 use super::{Element, Kind, Signature};
 

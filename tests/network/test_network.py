@@ -1,27 +1,23 @@
-#!/usr/bin/env python3
-"""Which network a job uses: `tests/network/run [NAME...]`, in the host lab (tests/hosts/lab): interfaces that mislead, IPv6, two
-links, none, and strangers on the network. Where the kernel allows no lab this says so and passes."""
+"""Which network a job uses, in the host lab (tests/hosts/lab): interfaces that mislead, IPv6, two
+links, none, and strangers on the network."""
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import time
 
+import pytest
+
+from jobs import MPIEXEC, ROOT, lab
+
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from harness import DIST, MPIEXEC, ROOT, lab, main, no_lab, skip_all, test  # noqa: E402
-
-OUT = ROOT / "build/tests/network"
-MPIEXEC_OF_HOSTS = ROOT / "tests/hosts/mpiexec"
-PROGRAM = OUT / "alltoall"
-os.environ["MPIEXEC"] = MPIEXEC
 
 
-def job(ranks, rounds=20, count=1000):
-    return f"{MPIEXEC_OF_HOSTS} -n {ranks} {PROGRAM} {rounds} {count}"
+@pytest.fixture
+def job(program, monkeypatch):
+    """job(RANKS, ROUNDS, COUNT): the words that start an alltoall on the hosts of the lab."""
+    monkeypatch.setenv("MPIEXEC", MPIEXEC)
+    alltoall = program("tests/network/alltoall.c", "-O1")
+    return lambda ranks, rounds=20, count=1000: f"{ROOT}/tests/hosts/mpiexec -n {ranks} {alltoall} {rounds} {count}"
 
 
 def networks(errors):
@@ -29,8 +25,7 @@ def networks(errors):
     return re.findall(r"^rank \d+ on \S+: tcp to rank \d+: (\S+) \((\w+)\) to ([^\s;]+)(.*)$", errors, re.M)
 
 
-@test
-def interfaces_that_mislead_are_not_used():
+def test_interfaces_that_mislead_are_not_used(job):
     out, err = lab("--hosts 3 --mislead", job(6), KW_LOG="info")
     used = networks(err)
     assert out.startswith("right") and len(used) == 12, (out, err)  # pairs of ranks on two hosts
@@ -38,16 +33,14 @@ def interfaces_that_mislead_are_not_used():
     assert all("10.1.0.1 (both hosts have it)" in rest for _, _, _, rest in used), err
 
 
-@test
-def hosts_with_ipv6_alone_or_beside():
+def test_hosts_with_ipv6_alone_or_beside(job):
     out, err = lab("--hosts 2 --family 6", job(4), KW_LOG="info")
     assert out.startswith("right") and all(here.startswith("fd77::") for here, _, _, _ in networks(err)) and networks(err), err
     out, err = lab("--hosts 2 --family both", job(2), KW_LOG="info")
     assert out.startswith("right") and len(networks(err)) == 1, err
 
 
-@test
-def one_of_two_links_is_enough():
+def test_one_of_two_links_is_enough(job):
     """Whichever it is: the other is down on one host, so that nothing of its addresses answers."""
     for dead, alive in (("port1", "10.78.0."), ("link1", "10.77.0.")):
         out, err = lab("--hosts 2 --links 2", f"ip link set {dead} down; {job(2)}", KW_LOG="info")
@@ -55,8 +48,7 @@ def one_of_two_links_is_enough():
         assert out.startswith("right") and len(used) == 1 and used[0][0].startswith(alive), (dead, out, err)
 
 
-@test
-def a_knob_pins_the_network():
+def test_a_knob_pins_the_network(job):
     for device, prefix in (("eth0", "10.77.0."), ("eth1", "10.78.0.")):
         out, err = lab("--hosts 2 --links 2", job(2), KW_LOG="info", KW_INTERFACES=device)
         assert out.startswith("right") and [here.startswith(prefix) for here, *_ in networks(err)] == [True], (device, err)
@@ -64,8 +56,7 @@ def a_knob_pins_the_network():
     assert "KW_INTERFACES names 'ib7', but this host has" in err and "eth0 (10.77.0." in err, err
 
 
-@test
-def a_knob_chooses_networks_and_leaves_others_out():
+def test_a_knob_chooses_networks_and_leaves_others_out(job):
     for options, text, prefix in (
         ("--links 2", "10.78.0.0/16", "10.78.0."),
         ("--links 2", "!eth0,!ib7", "10.78.0."),
@@ -80,8 +71,7 @@ def a_knob_chooses_networks_and_leaves_others_out():
         assert f"KW_INTERFACES names {sentence}" in err, err
 
 
-@test
-def a_knob_says_the_ports():
+def test_a_knob_says_the_ports(job, tmp_path):
     """That they are the range's is seen by taking them away. The second job of two meets what the kernel keeps of the first."""
     holder = "import socket; s = socket.socket(); s.bind(('10.77.0.1', 40001)); s.listen(); u = socket.socket(type=socket.SOCK_DGRAM); " \
              "u.bind(('10.77.0.1', 40001)); print('held', flush=True); input()"
@@ -89,16 +79,14 @@ def a_knob_says_the_ports():
     for paths in ("self,shm,tcp", "self,udp"):
         out, err = lab("--hosts 2", f"{job(4)}; {job(4)}", KW_PORTS="40000-40001", KW_PATHS=paths)
         assert out.count("right") == 2, (paths, out, err)
-        with tempfile.TemporaryDirectory() as work:
-            script = taken.replace("$0", f"{work}/port") + job(4)
-            _, err = lab("--hosts 2", script, status=None, KW_PORTS="40000-40001", KW_PATHS=paths)
+        script = taken.replace("$0", f"{tmp_path}/{paths}") + job(4)
+        _, err = lab("--hosts 2", script, status=None, KW_PORTS="40000-40001", KW_PATHS=paths)
         assert "all ports of KW_PORTS, 40000-40001, are taken, and each of the job's 2 ranks on this host needs one" in err, (paths, err)
     _, err = lab("--hosts 2", job(2), status=None, KW_PORTS="40100-40000")
     assert "KW_PORTS is '40100-40000', but it takes a range of ports from 1 to 65535, such as 40000-40100" in err, err
 
 
-@test
-def no_way_is_said_with_every_pair():
+def test_no_way_is_said_with_every_pair(job):
     for options, dead, pairs in (
         ("--hosts 2", ("port1",), ["10.77.0.[12] to 10.77.0.[12]:"]),
         ("--hosts 2 --links 2", ("port1", "link1"), [f"10.7{a}.0.[12] to 10.7{b}.0.[12]:" for a in (7, 8) for b in (7, 8)]),
@@ -109,24 +97,15 @@ def no_way_is_said_with_every_pair():
         lines = [line for line in err.splitlines() if line.startswith("mpiexec:")]
         assert len(lines) == 1 and re.search("no address of it on host h[01] could be reached", lines[0]), err
         assert all(re.search(pair, lines[0]) for pair in pairs), (pairs, lines)
-        print(f"       (said after {time.monotonic() - began:.1f} s: {lines[0]})")
+        print(f"said after {time.monotonic() - began:.1f} s: {lines[0]}")
 
 
-@test
-def strangers_change_nothing():
+def test_strangers_change_nothing(job):
     calm, _ = lab("--hosts 2", job(4, 5000))
     out, err = lab("--hosts 2", f"{HERE}/attack 12 & sleep 1; {job(4, 5000)}; wait", KW_STATS="yes")
-    print(f"       (alone: {calm.strip()}; under attack: {out.strip()})")
+    print(f"alone: {calm.strip()}; under attack: {out.strip()}")
     refused = [int(n) for n in re.findall(r"strangers_refused\D+(\d+)", err)]
     assert "right in" in out and "right in" in calm, (out, err)
     assert sum(refused) > 0, f"the attack reached nobody: {err}"
     for kind in ("scan", "silent", "noise", "truncated", "replay", "forged"):
         assert f"'{kind}'" in out, f"no attack of the kind {kind}: {out}"
-
-
-why = no_lab()
-if why:
-    skip_all(why)
-OUT.mkdir(parents=True, exist_ok=True)
-subprocess.run([DIST / "bin/mpicc", "-O1", "-o", PROGRAM, HERE / "alltoall.c"], check=True)
-sys.exit(main("networks", at_once=3))

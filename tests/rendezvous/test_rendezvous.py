@@ -1,25 +1,18 @@
-#!/usr/bin/env python3
-"""Processes that are started one by one form a job (KW_RENDEZVOUS): `tests/rendezvous/run [NAME...]`. The last tests run in the
-host lab (tests/hosts/lab): a set of pods with names that become known late, in any order, one started anew; and containers, made
-of namespaces and a filter of system calls."""
+"""Processes that are started one by one form a job (KW_RENDEZVOUS). The last tests run in the host lab (tests/hosts/lab): a set of pods
+with names that become known late, in any order, one started anew; and containers, made of namespaces and a filter of system calls."""
 
 import os
-import pathlib
 import platform
 import re
 import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from harness import DIST, LAB, MPIEXEC, ROOT, SKIPPED, TESTS, WATCHDOG, Skip, main, refuse, test, wait_until  # noqa: E402
+import pytest
 
-OUT = ROOT / "build/tests/rendezvous"
-MEET, WAITING, CORES, LEFT, ALLTOALL = (OUT / name for name in ("meet", "waiting", "cores", "left", "alltoall"))
+from jobs import MPIEXEC, ROOT, WATCHDOG, hosts, wait_until
+
 KEY = "a secret of thirty-two bytes ...\n"
 
 
@@ -37,7 +30,7 @@ def free_port():
 class Set:
     """Processes of one job, here, each as on a host of its own."""
 
-    def __init__(self, size, program=MEET, **env):
+    def __init__(self, program, size, **env):
         self.port = free_port()
         self.size, self.program, self.env = size, program, env
 
@@ -46,6 +39,21 @@ class Set:
                "KW_HOST": f"h{rank}", **self.env, **more}
         words = [self.program] if bound is None else [self.program, str(bound)]
         return subprocess.Popen(words, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def meet(program):
+    return program("tests/launchers/meet.c")
+
+
+@pytest.fixture
+def cores(program):
+    return program("tests/launchers/cores.c")
+
+
+@pytest.fixture
+def alltoall(program):
+    return program("tests/network/alltoall.c")
 
 
 def ends(processes):
@@ -59,22 +67,19 @@ def met(results, n):
     assert all(status == 0 and not err for _, err, status in results), results
 
 
-@test
-def they_come_in_any_order():
+def test_they_come_in_any_order(meet):
     for order in ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1], [0]):
-        job = Set(len(order))
+        job = Set(meet, len(order))
         met(ends([job.start(r) for r in order]), len(order))
 
 
-@test
-def some_share_a_host():
-    job = Set(4)
+def test_some_share_a_host(meet):
+    job = Set(meet, 4)
     met(ends([job.start(r, KW_HOST=f"h{r // 2}") for r in range(4)]), 4)
 
 
-@test
-def one_is_started_anew_before_the_job_forms():
-    job = Set(3)
+def test_one_is_started_anew_before_the_job_forms(meet):
+    job = Set(meet, 3)
     first = [job.start(0), job.start(2)]
     time.sleep(1)  # long enough to be seated on most machines; the outcome is the same if it was not
     first[1].kill()
@@ -82,9 +87,8 @@ def one_is_started_anew_before_the_job_forms():
     met(ends([first[0], job.start(2), job.start(1)]), 3)
 
 
-@test
-def rank_0_is_started_anew_before_the_job_forms():
-    job = Set(3)
+def test_rank_0_is_started_anew_before_the_job_forms(meet):
+    job = Set(meet, 3)
     others = [job.start(1)]
     zero = job.start(0)
     time.sleep(1)
@@ -93,45 +97,41 @@ def rank_0_is_started_anew_before_the_job_forms():
     met(ends([*others, job.start(2), job.start(0)]), 3)
 
 
-@test
-def mpiexec_says_it_with_options():
-    job = Set(3)
+def test_mpiexec_says_it_with_options(meet):
+    job = Set(meet, 3)
     env = {**os.environ, "KW_KEY": KEY}
 
     def begin(*words):
         at = f"localhost:{job.port}"
         return subprocess.Popen([MPIEXEC, "--rendezvous", at, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    met(ends([begin("-n", "3", "--rank", str(r), "-env", "KW_HOST", f"h{r}", MEET) for r in (2, 0, 1)]), 3)
+    met(ends([begin("-n", "3", "--rank", str(r), "-env", "KW_HOST", f"h{r}", meet) for r in (2, 0, 1)]), 3)
     for words, status, sentence in (
-        (["--rank", "0", "--hosts", "a", MEET], 1, "takes no hosts"),
-        (["-n", "2", MEET, ":", MEET], 1, "one program"),
+        (["--rank", "0", "--hosts", "a", meet], 1, "takes no hosts"),
+        (["-n", "2", meet, ":", meet], 1, "one program"),
         (["/no/such/program"], 127, "/no/such/program"),
     ):
         [(_, err, got)] = ends([begin(*words)])
         assert got == status and sentence in err and err.count("\n") == 1, (words, got, err)
 
 
-@test
-def who_waits_for_a_rank_that_has_finished_hears_of_it():
+def test_who_waits_for_a_rank_that_has_finished_hears_of_it(program):
     for host, how in (("h0", "collective"), ("h{}", "collective")):
-        job = Set(3, program=LEFT)
+        job = Set(program("tests/launch/left.c"), 3)
         ended = ends([job.start(r, how, KW_HOST=host.format(r)) for r in range(3)])
         assert all(status != 0 for _, _, status in ended), ended
         assert any("rank 0 has called MPI_Finalize: " in err for _, err, _ in ended[1:]), ended
 
 
-@test
-def who_never_comes_is_named():
-    job = Set(4, KW_RENDEZVOUS_WAIT="3")
+def test_who_never_comes_is_named(meet):
+    job = Set(meet, 4, KW_RENDEZVOUS_WAIT="3")
     for out, err, status in ends([job.start(r) for r in (0, 2)]):
         assert status != 0 and "ranks 1, 3 did not come to the rendezvous" in err and "ranks 0, 2 did" in err, (out, err, status)
     for _, err, status in ends([job.start(1, KW_RENDEZVOUS_WAIT="2")]):
         assert status != 0 and "rank 1 did not find rank 0 at localhost" in err and "refused" in err, err
 
 
-@test
-def mistakes_get_one_sentence():
-    job = Set(2, KW_RENDEZVOUS_WAIT="2")
+def test_mistakes_get_one_sentence(meet):
+    job = Set(meet, 2, KW_RENDEZVOUS_WAIT="2")
     for rank, change, sentence in (
         (5, {}, "rank 5 of 2"),
         (1, {"KW_RENDEZVOUS": "here"}, "NAME:PORT"),
@@ -151,9 +151,8 @@ def mistakes_get_one_sentence():
     assert "rank 1 says that the job has 3 ranks (KW_SIZE), rank 0 says 2" in results[1][1], results
 
 
-@test
-def another_key_is_a_stranger():
-    job = Set(2, KW_RENDEZVOUS_WAIT="3")
+def test_another_key_is_a_stranger(meet):
+    job = Set(meet, 2, KW_RENDEZVOUS_WAIT="3")
     zero, one = ends([job.start(0), job.start(1, KW_KEY="another secret of some length")])
     assert zero[2] != 0 and "rank 1 did not come" in zero[1], zero
     assert one[2] != 0 and "did not find rank 0" in one[1], one
@@ -168,9 +167,8 @@ def reach(port, held):
         return False
 
 
-@test
-def strangers_change_nothing():
-    job = Set(2)
+def test_strangers_change_nothing(meet):
+    job = Set(meet, 2)
     zero = job.start(0)
     held = []
     for what in (b"", b"GET / HTTP/1.0\r\n\r\n", os.urandom(300), b"KWhs", b"KWhs" + os.urandom(92)) * 10:
@@ -179,28 +177,25 @@ def strangers_change_nothing():
     met(ends([zero, job.start(1)]), 2)
 
 
-@test
-def ranks_may_run_on_different_processors():
+def test_ranks_may_run_on_different_processors(cores):
     cpus = sorted(os.sched_getaffinity(0))
-    job = Set(2, program=CORES, KW_HOST="one")
+    job = Set(cores, 2, KW_HOST="one")
     results = ends([job.start(0), job.start(1, bound=cpus[-1])])
     assert all(status == 0 for _, _, status in results) and "rank 1 of 2 right" in results[1][0], results
 
 
-@test
-def knobs_that_differ_are_named():
+def test_knobs_that_differ_are_named(meet):
     for knob, own in (("KW_CHECK", "yes"), ("KW_PATHS", "self,tcp"), ("KW_COLL", "bcast - - any any any linear"), ("KW_CPUS", "77")):
-        job = Set(3, KW_HOST="one")
+        job = Set(meet, 3, KW_HOST="one")
         results = ends([job.start(r, **({knob: own} if r == 1 else {})) for r in range(3)])
         assert all(status != 0 for _, _, status in results), results
         said = results[0][1]
         assert f"{knob} must be the same on all ranks" in said and f"'{own}' on rank 1" in said and "on ranks 0, 2" in said, results
 
 
-@test
-def slow_strangers_take_no_place():
+def test_slow_strangers_take_no_place(meet):
     """More than find room at once (34) hold their connections with a byte now and then, and come again when they are hung up on."""
-    job = Set(2)
+    job = Set(meet, 2)
     zero = job.start(0)
     over = threading.Event()
     held = []
@@ -271,8 +266,7 @@ def relay(port, inject):
     return outside.getsockname()[1]
 
 
-@test
-def a_man_in_the_middle_is_not_obeyed():
+def test_a_man_in_the_middle_is_not_obeyed(meet):
     for who, word, lie, sentence in (
         (None, None, None, None),
         ("guest", b"cmd=get_maxes", b"cmd=abort exitcode=9\n", (0, "the connection of rank 1 is broken: a line came")),
@@ -286,7 +280,7 @@ def a_man_in_the_middle_is_not_obeyed():
                 told.append(lie)
                 return lie
             return b""
-        job = Set(2)
+        job = Set(meet, 2)
         through = relay(job.port, inject)
         results = ends([job.start(0), job.start(1, KW_RENDEZVOUS=f"localhost:{through}")])
         if not lie:
@@ -297,110 +291,69 @@ def a_man_in_the_middle_is_not_obeyed():
         assert expected in results[rank][1] and "aborted it" not in results[0][1], (expected, results)
 
 
-@test
-def an_end_is_the_end_of_all():
+def test_an_end_is_the_end_of_all(program):
     for how in ("kill", "abort"):
-        job = Set(3, program=WAITING)
+        job = Set(program("tests/rendezvous/waiting.c"), 3)
         processes = [job.start(r, END=how if r == 1 else "") for r in range(3)]
         results = ends(processes)
         assert all(status != 0 for _, _, status in results), results
         assert "the job has failed: rank 1" in results[0][1], results
 
 
-def pods():
-    """Inside the lab: three pods. Only rank 0's name is needed, and nobody knows it in the beginning."""
-    work = pathlib.Path(tempfile.mkdtemp(dir=OUT))
-    (work / "key").write_text(KEY)
-    names = work / "hosts"
+def test_a_set_of_pods_with_late_names(meet, tmp_path):
+    """Three. Only rank 0's name is needed, and nobody knows it in the beginning."""
+    (tmp_path / "key").write_text(KEY)
+    names = tmp_path / "hosts"
     names.write_text("127.0.0.1 localhost\n")
 
     def pod(number):
-        script = f"hostname solver-{number}; mount --bind {names} /etc/hosts; exec {MEET}"
-        env = {**os.environ, "KW_RENDEZVOUS": "solver-0.solver:7000", "KW_SIZE": "3", "KW_KEY_FILE": str(work / "key")}
-        words = ["ip", "netns", "exec", f"{os.environ['LAB']}h{number}", "unshare", "--uts", "--mount", "sh", "-c", script]
+        script = f"hostname solver-{number}; mount --bind {names} /etc/hosts; exec {meet}"
+        env = {**os.environ, "KW_RENDEZVOUS": "solver-0.solver:7000", "KW_SIZE": "3", "KW_KEY_FILE": str(tmp_path / "key")}
+        words = ["ip", "netns", "exec", f"{lab}h{number}", "unshare", "--uts", "--mount", "sh", "-c", script]
         return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    early = [pod(2), pod(0)]
-    time.sleep(2)
-    early[0].kill()
-    early[0].communicate()
-    processes = [early[1], pod(1), pod(2)]
-    time.sleep(18)
-    with open(names, "a") as f:
-        f.write("10.77.0.1 solver-0.solver\n")
-    met(ends(processes), 3)
-
-
-def become_container(name, *words):
-    """Inside new namespaces: makes of them what a container engine does. A /dev/shm of one page, and a filter that lets nobody
-    read or write another process's memory."""
-    socket.sethostname(name)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", "/dev/shm"], check=True)
-    refuse(*{"x86_64": (310, 311), "aarch64": (270, 271)}[platform.machine()])
-    os.execvp(words[0], words)
+    with hosts(3) as lab:
+        early = [pod(2), pod(0)]
+        time.sleep(2)
+        early[0].kill()
+        early[0].communicate()
+        processes = [early[1], pod(1), pod(2)]
+        time.sleep(18)
+        with open(names, "a") as f:
+            f.write("10.77.0.1 solver-0.solver\n")
+        met(ends(processes), 3)
 
 
 def container(host, name, *words, **env):
     """A command in a container with the network of a host of the lab; it is process 1 there."""
     namespaces = ["unshare", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    inner = [sys.executable, __file__, "--container", name, *map(str, words)]
-    return subprocess.Popen(["ip", "netns", "exec", f"{os.environ['LAB']}h{host}", *namespaces, *inner],
+    return subprocess.Popen(["ip", "netns", "exec", host, *namespaces, ROOT / "tests/rendezvous/container", name, *map(str, words)],
                             env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def containers():
-    """Inside the lab: programs that exchange long messages in containers of every kind."""
-    def both(hosts, names, ranks, **more):
+def took(err, name):
+    return sum(int(n) for n in re.findall(rf"{name}\D+(\d+)", err)) > 0
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the numbers of this processor's system calls are not known here")
+def test_containers_of_every_kind(alltoall):
+    """Programs that exchange long messages in them."""
+    def both(where, names, ranks):
         def one(number):
-            start = "".join(f"KW_RANK={number * ranks + r} {ALLTOALL} 5 100000 & pids=\"$pids $!\"; " for r in range(ranks))
+            start = "".join(f"KW_RANK={number * ranks + r} {alltoall} 5 100000 & pids=\"$pids $!\"; " for r in range(ranks))
             wait = "for pid in $pids; do wait $pid || exit; done"
-            env = {"KW_RENDEZVOUS": "10.77.0.1:7000", "KW_SIZE": str(2 * ranks), "KW_KEY": KEY, "KW_STATS": "yes", **more}
-            return container(hosts[number], names[number], "sh", "-c", start + wait, **env)
+            env = {"KW_RENDEZVOUS": "10.77.0.1:7000", "KW_SIZE": str(2 * ranks), "KW_KEY": KEY, "KW_STATS": "yes"}
+            return container(f"{lab}h{where[number]}", names[number], "sh", "-c", start + wait, **env)
         results = ends([one(1), one(0)])
         assert all(status == 0 for *_, status in results) and "right" in results[1][0], results
         return "".join(err for _, err, _ in results)
 
-    def took(err, name):
-        return sum(int(n) for n in re.findall(rf"{name}\D+(\d+)", err)) > 0
-
-    [(out, err, status)] = ends([container(0, "alone", MPIEXEC, "-n", "4", ALLTOALL, "5", "100000", KW_STATS="yes")])
-    assert status == 0 and "right" in out and not took(err, "tcp_sent"), ("one container", out, err, status)
-    err = both((0, 1), ("one", "two"), 2)
-    assert took(err, "shm_sent") and took(err, "tcp_sent"), ("a bridge", err)
-    err = both((0, 0), ("same", "same"), 1)
-    assert took(err, "shm_sent") and not took(err, "tcp_sent"), ("the host's network and name", err)
-    err = both((0, 0), ("one", "two"), 1)
-    assert took(err, "tcp_sent"), ("the host's network, names of their own", err)
-
-
-def in_the_lab(hosts, what):
-    p = subprocess.run([LAB, "--hosts", str(hosts), "--", sys.executable, __file__, what], capture_output=True, text=True,
-                       timeout=WATCHDOG)
-    if p.returncode == SKIPPED:
-        raise Skip(p.stderr.strip())
-    assert p.returncode == 0, p.stdout + p.stderr
-
-
-@test
-def a_set_of_pods_with_late_names():
-    in_the_lab(3, "--pods")
-
-
-@test
-def containers_of_every_kind():
-    if platform.machine() not in ("x86_64", "aarch64"):
-        raise Skip("the numbers of this processor's system calls are not known here")
-    in_the_lab(2, "--containers")
-
-
-if sys.argv[1:] == ["--pods"]:
-    sys.exit(pods())
-if sys.argv[1:] == ["--containers"]:
-    sys.exit(containers())
-if sys.argv[1:2] == ["--container"]:
-    become_container(*sys.argv[2:])
-OUT.mkdir(parents=True, exist_ok=True)
-for program, source in ((MEET, ROOT / "tests/launchers/meet.c"), (WAITING, HERE / "waiting.c"), (CORES, ROOT / "tests/launchers/cores.c"),
-                        (LEFT, ROOT / "tests/launch/left.c"), (ALLTOALL, ROOT / "tests/network/alltoall.c")):
-    subprocess.run([DIST / "bin/mpicc", "-o", program, source], check=True)
-sys.exit(main("the rendezvous", at_once=len(TESTS)))  # most of them wait
+    with hosts(2) as lab:
+        [(out, err, status)] = ends([container(f"{lab}h0", "alone", MPIEXEC, "-n", "4", alltoall, "5", "100000", KW_STATS="yes")])
+        assert status == 0 and "right" in out and not took(err, "tcp_sent"), ("one container", out, err, status)
+        err = both((0, 1), ("one", "two"), 2)
+        assert took(err, "shm_sent") and took(err, "tcp_sent"), ("a bridge", err)
+        err = both((0, 0), ("same", "same"), 1)
+        assert took(err, "shm_sent") and not took(err, "tcp_sent"), ("the host's network and name", err)
+        err = both((0, 0), ("one", "two"), 1)
+        assert took(err, "tcp_sent"), ("the host's network, names of their own", err)

@@ -1,8 +1,10 @@
-//! The door of rank 0 while the job forms: who comes is heard in a thread of its own, and has to prove the secret.
+//! Lets ranks in at rank 0 while the job forms: who comes is heard in a thread of its own, and has
+//! to prove the secret.
 //!
-//! Strangers are bounded in number and time, as at the doors of a running job: one that has not shown the secret within [`HELLO`],
-//! however it spreads its bytes, is hung up on, and when the room is full the oldest goes, first of those that have shown nothing. So
-//! whoever knows the secret finds room, whatever others hold open.
+//! Strangers are bounded in number and time, as those of a running job: one that has not shown the
+//! secret within [`HELLO`], however it spreads its bytes, is hung up on, and when the room is full
+//! the oldest goes, first of those that have shown nothing. So whoever knows the secret finds room,
+//! whatever others hold open.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -40,7 +42,7 @@ struct Stranger {
     stream: TcpStream,
 }
 
-/// Who stands at the door, the oldest first.
+/// Who has not proven the secret yet, the oldest first.
 #[derive(Clone, Default)]
 struct Strangers(Arc<Mutex<Vec<Stranger>>>);
 
@@ -66,7 +68,7 @@ impl Strangers {
 }
 
 /// The listening socket, and who stands there.
-pub(super) struct Door {
+pub(super) struct Acceptor {
     listener: TcpListener,
     identity: Identity,
     strangers: Strangers,
@@ -75,10 +77,11 @@ pub(super) struct Door {
     to: Sender<Seat>,
 }
 
-impl Door {
-    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to `to`.
-    pub fn new(listener: TcpListener, identity: Identity, size: u32, to: Sender<Seat>) -> Door {
-        Door {
+impl Acceptor {
+    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to
+    /// `to`.
+    pub fn new(listener: TcpListener, identity: Identity, size: u32, to: Sender<Seat>) -> Acceptor {
+        Acceptor {
             listener,
             identity,
             strangers: Strangers::default(),
@@ -129,7 +132,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for Acceptor {
     /// The job has formed, or will not: who still stands there is hung up on.
     fn drop(&mut self) {
         self.strangers.make_room(1);

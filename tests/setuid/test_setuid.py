@@ -1,18 +1,16 @@
-#!/usr/bin/env python3
 """Programs that run with more rights than whoever starts them open no file and no library that their caller names. As root only:
 a copy of a program with the set-user-id bit is started by another user."""
 
 import os
 import pathlib
-import shutil
 import subprocess
-import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from harness import DIST, MPIEXEC, WATCHDOG, Skip, main, skip_all, test  # noqa: E402
+import pytest
 
+from jobs import DIST, MPIEXEC, WATCHDOG
+
+HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 SECRET = "the-first-line-of-a-file-that-only-root-may-read"
 IGNORED = "runs with more rights than whoever started it"
@@ -45,7 +43,16 @@ class Place:
         return p.returncode, p.stdout
 
 
-PLACE = None
+@pytest.fixture(scope="module")
+def place():
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a program that runs as another user")
+    with tempfile.TemporaryDirectory(prefix="kw-setuid-") as directory:
+        place = Place(directory)
+        status, text = place.run(place.program, "rights")
+        if (status, text) != (0, f"uid {NOBODY} rights 0\n"):
+            pytest.skip(f"no set-user-id programs here: {text.strip()}")
+        yield place
 
 
 def untouched(text):
@@ -53,69 +60,42 @@ def untouched(text):
     assert SECRET not in text, f"the file that the caller named was shown: {text}"
 
 
-@test
-def a_library_that_the_caller_names_is_not_loaded():
+def test_a_library_that_the_caller_names_is_not_loaded(place):
     for name in "KW_PMIX", "LD_PRELOAD":
-        status, text = PLACE.run(
-            PLACE.program, **{name: str(PLACE.library)}, PMIX_NAMESPACE="job", PMIX_RANK="0"
+        status, text = place.run(
+            place.program, **{name: str(place.library)}, PMIX_NAMESPACE="job", PMIX_RANK="0"
         )
         untouched(text)
         assert status != 0 and "PMIx" in text, f"it says why there is no PMIx: {text}"
 
 
-@test
-def the_first_line_of_a_file_is_not_printed():
-    status, text = PLACE.run(PLACE.program, KW_COLL=f"@{PLACE.secret}")
+def test_the_first_line_of_a_file_is_not_printed(place):
+    status, text = place.run(place.program, KW_COLL=f"@{place.secret}")
     untouched(text)
     assert status == 0 and "started, 1 of 1" in text, f"the knob does not count, the program runs: {text}"
     assert text.count(IGNORED) == 1 and "KW_COLL" in text, f"one sentence says so: {text}"
 
 
-@test
-def the_figures_of_the_caller_are_not_used():
-    cache = PLACE.directory / "cache"
+def test_the_figures_of_the_caller_are_not_used(place):
+    cache = place.directory / "cache"
     cache.mkdir(mode=0o777, exist_ok=True)
     cache.chmod(0o777)
     at = {"XDG_CACHE_HOME": str(cache), "KW_LOG": "debug"}
-    status, text = PLACE.run(DIST / "bin/kwinfo", "--calibrate", **at)
+    status, text = place.run(DIST / "bin/kwinfo", "--calibrate", **at)
     assert status == 0 and "Kept in" in text, text
-    status, text = PLACE.run(PLACE.program, **at)
+    status, text = place.run(place.program, **at)
     assert status == 0 and "starting values: a program that runs with more rights" in text, text
 
 
-@test
-def the_file_of_a_secret_is_not_read():
-    at = {"KW_RENDEZVOUS": "localhost:1", "KW_SIZE": "1", "KW_RANK": "0", "KW_KEY_FILE": str(PLACE.secret)}
-    status, text = PLACE.run(PLACE.program, **at)
+def test_the_file_of_a_secret_is_not_read(place):
+    at = {"KW_RENDEZVOUS": "localhost:1", "KW_SIZE": "1", "KW_RANK": "0", "KW_KEY_FILE": str(place.secret)}
+    status, text = place.run(place.program, **at)
     untouched(text)
     assert status != 0 and IGNORED in text and "KW_KEY" in text, text
 
 
-@test
-def other_knobs_count_and_launchers_reach_it():
-    if PLACE.run("test", "-x", MPIEXEC)[0] != 0:
-        raise Skip(f"another user cannot reach {MPIEXEC}")
-    status, text = PLACE.run(MPIEXEC, "-n", "2", PLACE.program, KW_STATS="yes")
+def test_other_knobs_count_and_launchers_reach_it(place):
+    if place.run("test", "-x", MPIEXEC)[0] != 0:
+        pytest.skip(f"another user cannot reach {MPIEXEC}")
+    status, text = place.run(MPIEXEC, "-n", "2", place.program, KW_STATS="yes")
     assert status == 0 and text.count("started, 2 of 2") == 2 and "rank 1: " in text, text
-
-
-def why_not():
-    """Why this cannot be tried here; empty when it can."""
-    if os.geteuid() != 0:
-        return "only root can make a program that runs as another user"
-    status, text = PLACE.run(PLACE.program, "rights")
-    return "" if (status, text) == (0, f"uid {NOBODY} rights 0\n") else f"no set-user-id programs here: {text.strip()}"
-
-
-if __name__ == "__main__":
-    if os.geteuid() != 0:
-        skip_all(why_not())
-    directory = tempfile.mkdtemp(prefix="kw-setuid-")
-    try:
-        PLACE = Place(directory)
-        reason = why_not()
-        if reason:
-            skip_all(reason)
-        sys.exit(main("set-user-id programs"))
-    finally:
-        shutil.rmtree(directory)

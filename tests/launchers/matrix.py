@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same program under every launcher: `tests/launchers/matrix [LAUNCHER...] [--test NAME]... [--doc]` prints a table, launchers by tests, and what
+"""The same program under every launcher: `tests/launchers/matrix.py [LAUNCHER...] [--test NAME]... [--doc]` prints a table, launchers by tests, and what
 was wrong. Status 0 when all that can run here passed. `--need-all`: what cannot run counts as failed. --doc writes the table as
 docs/launchers.md has it. srun runs in a cluster of its own (tests/slurm/cluster)."""
 

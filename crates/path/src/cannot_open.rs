@@ -1,0 +1,87 @@
+//! Why a path cannot open: by who has to mend it, in sentences made where somebody reads them.
+
+use crate::address::Misnamed;
+use std::io;
+use std::net::IpAddr;
+
+/// Why a path cannot open.
+#[derive(Debug, thiserror::Error)]
+#[error("path {path} cannot open: {why}")]
+pub struct CannotOpen {
+    /// Name of the path.
+    pub path: &'static str,
+    /// Who has to mend it, and what is wrong.
+    pub why: Cause,
+}
+
+/// Who has to mend it, and what is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The user: `KW_INTERFACES` names what this host has not.
+    #[error(transparent)]
+    Misuse(#[from] Misnamed),
+    /// Whoever runs the job: something is used up.
+    #[error(transparent)]
+    Resource(#[from] Lacking),
+    /// The system refused.
+    #[error("{what} ({why})")]
+    Io {
+        /// What it refused.
+        what: &'static str,
+        /// What it said.
+        why: io::Error,
+    },
+}
+
+/// What there is too little of.
+#[derive(Debug, thiserror::Error)]
+pub enum Lacking {
+    /// Open files.
+    #[error(
+        "with KW_RELIABLE=no a rank needs room for connections to all {peers} others, but it may \
+         open only {most}; raise the limit of open files (ulimit -n), or leave KW_RELIABLE=yes"
+    )]
+    Files {
+        /// Connections that are needed.
+        peers: usize,
+        /// Connections that there may be.
+        most: usize,
+    },
+    /// An address on which a port could be had.
+    #[error("no address can be {}", tried(.purpose, .all))]
+    Addresses {
+        /// What it was for.
+        purpose: &'static str,
+        /// All that were tried, and why not.
+        all: Vec<(IpAddr, NoPort)>,
+    },
+}
+
+fn tried(purpose: &str, all: &[(IpAddr, NoPort)]) -> String {
+    let list: Vec<_> = all.iter().map(|(a, why)| format!("{a}: {why}")).collect();
+    format!("{purpose} ({})", list.join("; "))
+}
+
+/// Why no port could be had on an address.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPort {
+    /// Others have all of them.
+    #[error(
+        "all ports of KW_PORTS, {first}-{last}, are taken, and each of the job's {ranks} ranks on \
+         this host needs one; give a longer range"
+    )]
+    Taken {
+        /// First of the range.
+        first: u16,
+        /// Last of the range.
+        last: u16,
+        /// Ranks of the job on this host.
+        ranks: u32,
+    },
+    /// The system refused this one.
+    #[error("port {0}: {1}")]
+    Refused(u16, io::Error),
+    /// The system refused any.
+    #[error(transparent)]
+    Any(io::Error),
+}

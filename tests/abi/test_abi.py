@@ -1,0 +1,61 @@
+"""Programs of the standard ABI run unchanged on another library. A program built by MPICH's mpicc_abi runs on ours, under our mpiexec and
+under MPICH's; one built by our mpicc runs on MPICH's library. The two mpi.h agree on every value. MPICH=DIR names an installation;
+else one is put into build/mpich."""
+
+import os
+import pathlib
+
+import pytest
+
+from engines import package
+from jobs import DIST, MPIEXEC, ROOT, run, told
+
+
+@pytest.fixture(scope="module")
+def mpich():
+    return pathlib.Path(os.environ.get("MPICH") or package("mpich"))
+
+
+@pytest.fixture
+def says(mpich):
+    """says(EXPECTED, LIBRARY, COMMAND...): a command with a library on its way prints this."""
+    def check(expected, library, *words):
+        p = run(*words, env={"LD_LIBRARY_PATH": str(library / "lib")} if library else {})
+        assert p.returncode == 0 and p.stdout.strip() == expected, told(p)
+    return check
+
+
+@pytest.fixture
+def ours(program):
+    return program("tests/abi/swap.c", "-std=c99")
+
+
+@pytest.fixture
+def theirs(program, mpich):
+    return program("tests/abi/swap.c", "-std=c99", compiler=mpich / "bin/mpicc_abi")
+
+
+def test_our_program_on_our_library(says, ours):
+    says("4 ranks on Kittiwake", None, MPIEXEC, "-n", 4, ours)
+
+
+def test_their_program_on_our_library(says, theirs):
+    says("4 ranks on Kittiwake", DIST, MPIEXEC, "-n", 4, theirs)
+
+
+def test_their_program_on_our_library_under_their_mpiexec(says, theirs, mpich):
+    says("4 ranks on Kittiwake", DIST, mpich / "bin/mpiexec", "-n", 4, theirs)
+
+
+def test_our_program_on_their_library(says, ours, mpich):
+    says("4 ranks on MPICH Ver", mpich, mpich / "bin/mpiexec", "-n", 4, ours)
+
+
+def test_a_program_without_a_launcher(says, theirs):
+    says("1 ranks on Kittiwake", DIST, theirs)
+
+
+def test_values_are_the_same():
+    words = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "-p", "kw-abi", "--test", "header", "--", "--include-ignored"]
+    p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{os.environ.get('MPICH') or package('mpich')}/include"})
+    assert p.returncode == 0, told(p)

@@ -1,0 +1,72 @@
+"""The measuring programs: every operation of bench/coll.c gives right data and a whole line in both modes, the other programs
+print what they should, and nonsense is refused. Nothing here depends on how fast anything is. (What reads the lines is tested
+in lab/tests.)"""
+
+import json
+
+import pytest
+
+from jobs import MPIEXEC, run, told
+
+OPS = "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan".split()
+OVERLAPPING = "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter iscan raw".split()
+# program, ranks, arguments, how many lines, arguments that are refused
+OTHERS = [
+    ("p2p", 2, ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange", "--modes", "send,ssend,bsend,rsend,isend,persistent", "--sizes", "0,8,65536"],
+     22 * 3, [["--turns", "200"], ["--kinds", "pong"], ["--modes", "fast"], ["--sizes", "-1"], ["--speed", "3"], ["--ms"]]),
+    ("p2p", 4, ["--ms", "1", "--kinds", "pingpong,raw-pingpong,raw-stream", "--sizes", "8"], 3, []),
+    ("p2p", 2, ["--ms", "1", "--turns", "5", "--kinds", "pingpong,stream,raw-pingpong", "--modes", "send,persistent", "--sizes", "8,65536"], 10, []),
+    ("overlap", 4, ["--ms", "2", *(f"{op}:4096" for op in OVERLAPPING)], len(OVERLAPPING), [["exchange"], ["exchange:7"], ["sum:8"]]),
+    ("parts", 2, ["--sizes", "1024,65536", "--parts", "1,16", "--work", "10", "--rounds", "3"], 8, [["--sizes", "1000"], ["--parts", "0"], ["--rounds", "102"], ["--rounds"]]),
+    ("wait", 2, ["--sizes", "8,65536", "--work", "0,1", "--rounds", "3"], 4, [["--sizes", "-8"], ["--work", "9999"], ["--rounds", "102"], ["--rounds"], ["--speed", "3"]]),
+    ("sweep", 3, ["--points", "1000", "--halo", "100", "--steps", "2"], 3, [["--kinds", "behind"], ["--points", "2"], ["--halo", "-1"], ["--speed"]]),
+    ("forms", 3, ["--ms", "1", "--sizes", "8,4096"], 11 + 10, [["--sizes", "7"], ["--speed", "3"]]),
+    ("give", 3, ["--sizes", "4000,80000", "--rounds", "3"], 12, [["--speed", "3"], ["--rounds", "0"], ["--sizes", "80x"], ["--product"]]),
+    ("idle", 2, ["1"], 1, [["0"], ["long"]]),
+    ("comm", 3, ["4", "3"], 9, []),
+    ("behind", 2, ["--every", "5", "--questions", "3"], 1, [["--questions", "0"], ["--speed", "3"]]),
+    ("flood", 2, ["1000", "8", "away"], 1, []),
+    ("hello", 3, [], 1, []),
+]
+
+
+@pytest.fixture
+def measure(program):
+    """measure(NAME, RANKS, ARGUMENT...): a program of bench/ that has run."""
+    return lambda name, ranks, *args: run(MPIEXEC, "-n", ranks, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args)
+
+
+def in_order(times):
+    assert times["min"] <= times["low"] <= times["median"] <= times["high"], f"figures out of order: {times}"
+
+
+@pytest.mark.parametrize("ranks, mode", [(1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))])
+def test_collective_operations(ranks, mode, measure):
+    p = measure("coll", ranks, "--ms", "1", "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
+    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
+    assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), told(p)
+    for us in [one["us"] for one in lines] + [one["barrier_us"] for one in lines if "--apart" in mode]:
+        in_order(us)
+        assert len(us["batches"]) >= 3 and min(us["batches"]) == us["min"], f"too few batches: {us}"
+
+
+@pytest.mark.parametrize("wrong", ["--ops brodcast", "--sizes 7", "--turns 0", "--speed"])
+def test_collective_operations_refuse(wrong, measure):
+    p = measure("coll", 2, "--ms", "1", *wrong.split())
+    assert p.returncode != 0 and wrong.split()[-1] in p.stderr, told(p)
+
+
+@pytest.mark.parametrize("name, ranks, args, wanted", [row[:4] for row in OTHERS])
+def test_a_program(name, ranks, args, wanted, measure):
+    p = measure(name, ranks, *args)
+    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    assert len(lines) == wanted and not p.returncode, told(p)
+    for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
+        in_order(times)
+
+
+@pytest.mark.parametrize("name, ranks, wrong", [(name, ranks, wrong) for name, ranks, _, _, refused in OTHERS for wrong in refused])
+def test_a_program_refuses(name, ranks, wrong, measure):
+    p = measure(name, ranks, *wrong)
+    assert p.returncode != 0 and f"{name}: " in p.stderr, told(p)

@@ -1,0 +1,129 @@
+"""The figures of a host: who measures them and when, where they are kept, that all ranks of a job use the same, and that no
+file of figures and no lack of one disturbs a job. Nothing here asserts a time or a figure that was measured."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from jobs import DIST, MPIEXEC, WATCHDOG, start
+
+LONG = "10"  # seconds from which on a job is long
+
+
+@pytest.fixture
+def exchange(program):
+    return program("tests/calibration/exchange.c", "-O1")
+
+
+def run(*words, cache, status=0, **env):
+    """Runs a command that keeps its figures there; its output and errors together."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("KW_")}
+    p = subprocess.run([str(w) for w in words], env={**clean, "XDG_CACHE_HOME": str(cache), **env}, timeout=WATCHDOG,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert p.returncode == status, f"{words}: status {p.returncode}, not {status}: {p.stdout}"
+    return p.stdout
+
+
+def kwinfo(option, **more):
+    return run(DIST / "bin/kwinfo", option, **more)
+
+
+def eager(exchange, cache, **env):
+    """The largest eager message of each rank of a job of two, and what the ranks said."""
+    text = run(MPIEXEC, "-n", "2", exchange, cache=cache, KW_LOG="debug", **env)
+    assert text.count("is done") == 2, text
+    found = re.findall(r"rank (\d) on .*: rank \d by Shm: Choice { eager_max: (\d+)", text)
+    assert sorted(rank for rank, _ in found) == ["0", "1"], text
+    return [int(most) for _, most in found], text
+
+
+def files(cache):
+    return sorted(str(p.relative_to(cache)) for p in cache.rglob("*") if p.is_file())
+
+
+def the_file(cache):
+    (name,) = files(cache)
+    assert name.startswith("kittiwake/calibration-"), name
+    return cache / name
+
+
+def test_what_kwinfo_measures_is_kept_and_shown(tmp_path):
+    cache = tmp_path
+    assert "starting values" in kwinfo("--choices", cache=cache)
+    text = kwinfo("--calibrate", cache=cache)
+    file = the_file(cache)
+    assert f"Kept in {file}" in text, text
+    assert file.read_text().endswith("\nend\n")
+    assert f"measured, from {file}" in kwinfo("--choices", cache=cache)
+    off = kwinfo("--choices", cache=cache, KW_CALIBRATE="no")
+    assert "starting values: KW_CALIBRATE is off" in off, off
+
+
+def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
+    cache = tmp_path
+    kwinfo("--calibrate", cache=cache)
+    file = the_file(cache)
+    most = []
+    for nanos in 100, 1000:
+        whole = re.sub(r"line-package \d+", f"line-package {nanos}000", file.read_text())
+        whole = re.sub(r"line-host \d+", "line-host 0", whole)
+        whole = re.sub(r"copy-near \d+", "copy-near 20000", whole)
+        file.write_text(whole)
+        ranks, text = eager(exchange, cache)
+        assert ranks[0] == ranks[1] and "figures: measured" in text, text
+        most.append(ranks[0])
+    assert most[0] < most[1], f"what a handshake costs bounds eager messages: {most}"
+    ranks, text = eager(exchange, cache, KW_CALIBRATE="no")
+    assert "figures: starting values" in text and ranks[0] == ranks[1] < most[1], text
+
+
+def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
+    cache = tmp_path
+    kwinfo("--calibrate", cache=cache)
+    file = the_file(cache)
+    whole = file.read_text()
+    for text in "", whole[:-5], whole.replace("\nhost ", "\nhost other-"), "\0" * 100, whole * 100:
+        file.write_text(text)
+        said = eager(exchange, cache)[1]
+        assert "figures: starting values" in said and "cannot believe" in said, said
+    file.unlink()
+    os.mkfifo(file)
+    assert "figures: starting values" in eager(exchange, cache)[1], "a pipe holds nobody up"
+    file.unlink()
+    file.mkdir()
+    assert "figures: starting values" in eager(exchange, cache)[1]
+    assert "Not kept" in kwinfo("--calibrate", cache=cache, status=1)
+
+
+def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
+    # /proc takes none, whoever asks; a job that lasted long is no exception and says nothing.
+    text = kwinfo("--calibrate", cache="/proc", status=1)
+    assert "Not kept" in text and "cannot write /proc/" in text, text
+    assert "figures: starting values" in eager(exchange, "/proc")[1]
+    assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
+    clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME") and not k.startswith("KW_")}
+    p = subprocess.run([DIST / "bin/kwinfo", "--choices"], env=clean, capture_output=True, text=True, timeout=WATCHDOG)
+    assert p.returncode == 0 and "neither XDG_CACHE_HOME nor HOME" in p.stdout, p
+
+
+def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("KW_")}
+    cases = {"long": {}, "off": {"KW_CALIBRATE": "no"}, "known": {}, "both": {}}
+    cache = {name: tmp_path / name for name in [*cases, "short"]}
+    for directory in cache.values():
+        directory.mkdir()
+    kwinfo("--calibrate", cache=cache["known"])
+    before = the_file(cache["known"]).stat().st_ino
+    jobs = [(name, start("-n", 1, "sleep", LONG, env={**clean, "XDG_CACHE_HOME": str(cache[name]), **cases[name]}))
+            for name in [*cases, "both"]]
+    run(MPIEXEC, "-n", "1", "true", cache=cache["short"])
+    for name, job in jobs:
+        out, err = job.communicate(timeout=WATCHDOG)
+        assert (job.returncode, out, err) == (0, "", ""), (name, job.returncode, out, err)
+    the_file(cache["long"]), the_file(cache["both"])
+    assert files(cache["off"]) == [] and files(cache["short"]) == []
+    assert the_file(cache["known"]).stat().st_ino == before
+    for name in "long", "both":
+        assert "measured, from" in kwinfo("--choices", cache=cache[name])

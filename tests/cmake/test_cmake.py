@@ -1,0 +1,100 @@
+"""CMake's FindMPI, pkg-config and the wrappers' questions, against the installation in $DIST."""
+
+import pathlib
+import shutil
+
+import pytest
+
+from jobs import DIST, run, told
+
+PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+
+
+def mpicc(*words, wrapper="mpicc", **how):
+    return run(DIST / "bin" / wrapper, *words, **how)
+
+
+def good(*words, **how):
+    """What a command prints that has ended well."""
+    p = run(*words, **how)
+    assert p.returncode == 0, told(p)
+    return p.stdout
+
+
+@pytest.mark.parametrize("word", ["-show", "-showme", "-compile_info", "-link_info", "-showme:compile", "-showme:link", "-showme:libdirs"])
+def test_mpicc_names_the_installation(word):
+    assert str(DIST) in mpicc(word).stdout
+
+
+def test_mpicc_says_where_headers_are():
+    assert mpicc("-showme:incdirs").stdout.strip() == f"{DIST}/include"
+
+
+def test_a_compiler_that_is_not_there():
+    p = mpicc("x.c", env={"KW_CC": "no-such-compiler"})
+    assert p.returncode != 0 and "no compiler 'no-such-compiler'" in p.stderr, told(p)
+
+
+def test_compile_link_and_run(tmp_path):
+    good(DIST / "bin/mpicc", "-c", "-o", tmp_path / "hello.o", PROJECT / "hello.c")
+    good(DIST / "bin/mpicc", "-o", tmp_path / "hello", tmp_path / "hello.o")
+    good(tmp_path / "hello")
+    good(DIST / "bin/mpicxx", "-o", tmp_path / "hello++", PROJECT / "hello.cpp")
+    good(tmp_path / "hello++")
+
+
+def test_mpi_1_is_declared_when_asked_for_and_warned_of_with_its_successor(tmp_path):
+    source = tmp_path / "mpi1.c"
+    source.write_text("""#include <mpi.h>
+int main(void) {
+    static MPI_Datatype types[2] = {MPI_INT, MPI_UB};
+    MPI_Aint extent;
+    return MPI_Type_extent(types[0], &extent);
+}
+""")
+    p = mpicc("-c", "-o", tmp_path / "mpi1.o", source)
+    assert p.returncode != 0, f"MPI_UB is there unasked: {told(p)}"
+    p = mpicc("-mpi1", "-o", tmp_path / "mpi1", source)
+    assert p.returncode == 0, told(p)
+    lines = [line for line in p.stderr.splitlines() if "deprecated" in line]
+    for successor in ("MPI_Type_get_extent", "MPI_Type_create_resized"):
+        assert any(f"use {successor}" in line for line in lines), told(p)
+    good(DIST / "bin/mpicxx", "-DMPI1_COMPAT", "-x", "c++", "-c", "-o", tmp_path / "mpi1.o", source)
+
+
+def test_what_is_deprecated_is_warned_of_where_that_is_asked_for(tmp_path):
+    source = tmp_path / "old.c"
+    source.write_text("""#include <mpi.h>
+int main(void) {
+    void *value;
+    int flag;
+    return MPI_Attr_get(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag);
+}
+""")
+    p = mpicc("-c", "-o", tmp_path / "old.o", source)
+    assert p.returncode == 0 and not p.stderr, told(p)
+    p = mpicc("-DKITTIWAKE_WARN_DEPRECATED", "-c", "-o", tmp_path / "old.o", source)
+    assert any("deprecated" in line and "use MPI_Comm_get_attr" in line for line in p.stderr.splitlines()), told(p)
+
+
+def test_the_tree_may_be_moved_and_commands_may_be_links(tmp_path):
+    moved, link = tmp_path / "moved tree", tmp_path / "mpicc-link"
+    shutil.copytree(DIST, moved, symlinks=True)
+    link.symlink_to(moved / "bin/mpicc")
+    assert f"{moved}/include" in good(link, "-showme:incdirs").splitlines()
+
+
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+def test_pkg_config(tmp_path):
+    flags = good("pkg-config", "--cflags", "--libs", "kittiwake", env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"}).split()
+    good("cc", "-o", tmp_path / "hello", PROJECT / "hello.c", *flags)
+    good(tmp_path / "hello")
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_cmake_finds_it_builds_and_tests(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{DIST}/bin", prepend=":")
+    good("cmake", "-S", PROJECT, "-B", tmp_path)
+    assert str(DIST) in (tmp_path / "CMakeCache.txt").read_text(), "CMake found another MPI"
+    good("cmake", "--build", tmp_path)
+    good("ctest", "--test-dir", tmp_path)

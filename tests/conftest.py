@@ -1,0 +1,80 @@
+"""What pytest needs to know of the tests of whole programs (README.md): programs are built once, whatever a test starts ends with it, what
+is skipped is never green."""
+
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from jobs import DIST, ROOT, SKIPPED, descendants
+
+LIMIT = 600  # seconds after which a test is ended; each wait in it has a limit of its own (WATCHDOG)
+BEFORE = pytest.StashKey()  # the processes that a test found
+PR_SET_CHILD_SUBREAPER = 36
+
+# Orphans of what a test starts become children of this process, which ends them.
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+# Started in the background of a script, this process ignores interrupts; what it tests must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def end_all_but(known):
+    """Kills all that comes from this process, but these and what comes from them."""
+    while left := descendants(known):
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+
+
+def too_long(_number, _frame):
+    pytest.fail(f"the test has not ended within {LIMIT} s")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    item.stash[BEFORE] = descendants()
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """When its fixtures have had their turn, what a test has started ends; what they had started before it stays, and goes on."""
+    try:
+        return (yield)
+    finally:
+        if BEFORE in item.stash:
+            end_all_but(item.stash[BEFORE])
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Where every test was skipped, nothing has passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == 0 and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+        session.exitstatus = SKIPPED
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """program(SOURCE, FLAG...): the path of a program that the library's compiler (or another) has made of a file below the project; made
+    once."""
+    made = {}
+
+    def build(source, *flags, compiler=None):
+        if (source, flags) not in made:
+            path = tmp_path_factory.mktemp("program") / pathlib.Path(source).stem
+            compiler = compiler or DIST / "bin" / ("mpicxx" if source.endswith(".cc") else "mpicc")
+            subprocess.run([compiler, "-o", path, ROOT / source, *flags], check=True)
+            made[source, flags] = path
+        return made[source, flags]
+    return build

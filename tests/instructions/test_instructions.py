@@ -1,0 +1,33 @@
+"""How many instructions an 8-byte call executes that does not have to wait, between two ranks of one host: counts, not times, so they
+are the same on a busy machine. The cheapest of many calls counts, by valgrind's callgrind. A bound is a tenth above what was
+counted when it was set; raise one only with the reason in the commit's message, lower it when a call has become cheaper."""
+import re
+import shutil
+
+import pytest
+
+from jobs import MPIEXEC, WATCHDOG, run
+
+# instructions of one call, with the three or so that hand it its arguments
+BOUNDS = {"send": 500, "recv": 415, "bcast": 660, "allreduce": 830}
+
+
+def counts(program, call, work):
+    """Instructions of each call of this function that rank 0 made."""
+    profile, there = work / call, work / "there"
+    watched = ["valgrind", "--tool=callgrind", "-q", "--collect-atstart=no", f"--toggle-collect=watched_{call}", f"--dump-after=watched_{call}",
+               f"--callgrind-out-file={profile}"]
+    settings = ["-genv", "KW_PATHS", "self,shm", "-genv", "KW_EVENT_THREAD", "no"]
+    done = run(MPIEXEC, *settings, "-n", "1", *watched, program, call, there, ":", "-n", "1", program, call, there, timeout=2 * WATCHDOG)
+    assert done.returncode == 0, f"{call} ended with {done.returncode}: {done.stderr}"
+    texts = [dump.read_text() for dump in work.glob(f"{call}.*")]
+    found = [int(n) for text in texts for n in re.findall(r"^(?:summary|totals): (\d+)", text, re.M)]
+    return [n for n in found if n > 0]
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed (scripts/install-deps - valgrind)")
+@pytest.mark.parametrize("call", BOUNDS)
+def test_an_8_byte_call(call, program, tmp_path):
+    executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path), default=0)
+    print(f"{call}: {executed} instructions, {BOUNDS[call]} at most")
+    assert 0 < executed <= BOUNDS[call], f"an 8-byte {call} executes {executed} instructions, {BOUNDS[call]} at most are allowed"
