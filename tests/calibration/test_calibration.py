@@ -2,29 +2,19 @@
 file of figures and no lack of one disturbs a job. Nothing here asserts a time or a figure that was measured."""
 
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, start
+from jobs import DIST, MPIEXEC, WATCHDOG, start
 
-HERE = pathlib.Path(__file__).resolve().parent
-OUT = ROOT / "build/tests/calibration"
-PROGRAM = OUT / "exchange"
 LONG = "10"  # seconds from which on a job is long
 
 
-@pytest.fixture(scope="module", autouse=True)
-def program():
-    OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run([str(DIST / "bin/mpicc"), "-O1", "-o", PROGRAM, HERE / "exchange.c"], check=True)
-
-
 @pytest.fixture
-def cache(tmp_path):
-    return tmp_path
+def exchange(program):
+    return program("tests/calibration/exchange.c", "-O1")
 
 
 def run(*words, cache, status=0, **env):
@@ -40,9 +30,9 @@ def kwinfo(option, **more):
     return run(DIST / "bin/kwinfo", option, **more)
 
 
-def eager(cache, **env):
+def eager(exchange, cache, **env):
     """The largest eager message of each rank of a job of two, and what the ranks said."""
-    text = run(MPIEXEC, "-n", "2", PROGRAM, cache=cache, KW_LOG="debug", **env)
+    text = run(MPIEXEC, "-n", "2", exchange, cache=cache, KW_LOG="debug", **env)
     assert text.count("is done") == 2, text
     found = re.findall(r"rank (\d) on .*: rank \d by Shm: Choice { eager_max: (\d+)", text)
     assert sorted(rank for rank, _ in found) == ["0", "1"], text
@@ -59,7 +49,8 @@ def the_file(cache):
     return cache / name
 
 
-def test_what_kwinfo_measures_is_kept_and_shown(cache):
+def test_what_kwinfo_measures_is_kept_and_shown(tmp_path):
+    cache = tmp_path
     assert "starting values" in kwinfo("--choices", cache=cache)
     text = kwinfo("--calibrate", cache=cache)
     file = the_file(cache)
@@ -70,7 +61,8 @@ def test_what_kwinfo_measures_is_kept_and_shown(cache):
     assert "starting values: KW_CALIBRATE is off" in off, off
 
 
-def test_all_ranks_use_the_figures_of_the_file(cache):
+def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
+    cache = tmp_path
     kwinfo("--calibrate", cache=cache)
     file = the_file(cache)
     most = []
@@ -79,36 +71,37 @@ def test_all_ranks_use_the_figures_of_the_file(cache):
         whole = re.sub(r"line-host \d+", "line-host 0", whole)
         whole = re.sub(r"copy-near \d+", "copy-near 20000", whole)
         file.write_text(whole)
-        ranks, text = eager(cache)
+        ranks, text = eager(exchange, cache)
         assert ranks[0] == ranks[1] and "figures: measured" in text, text
         most.append(ranks[0])
     assert most[0] < most[1], f"what a handshake costs bounds eager messages: {most}"
-    ranks, text = eager(cache, KW_CALIBRATE="no")
+    ranks, text = eager(exchange, cache, KW_CALIBRATE="no")
     assert "figures: starting values" in text and ranks[0] == ranks[1] < most[1], text
 
 
-def test_files_that_are_not_whole_or_of_others_are_not_used(cache):
+def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
+    cache = tmp_path
     kwinfo("--calibrate", cache=cache)
     file = the_file(cache)
     whole = file.read_text()
     for text in "", whole[:-5], whole.replace("\nhost ", "\nhost other-"), "\0" * 100, whole * 100:
         file.write_text(text)
-        said = eager(cache)[1]
+        said = eager(exchange, cache)[1]
         assert "figures: starting values" in said and "cannot believe" in said, said
     file.unlink()
     os.mkfifo(file)
-    assert "figures: starting values" in eager(cache)[1], "a pipe holds nobody up"
+    assert "figures: starting values" in eager(exchange, cache)[1], "a pipe holds nobody up"
     file.unlink()
     file.mkdir()
-    assert "figures: starting values" in eager(cache)[1]
+    assert "figures: starting values" in eager(exchange, cache)[1]
     assert "Not kept" in kwinfo("--calibrate", cache=cache, status=1)
 
 
-def test_a_place_that_takes_no_file_disturbs_nothing():
+def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
     # /proc takes none, whoever asks; a job that lasted long is no exception and says nothing.
     text = kwinfo("--calibrate", cache="/proc", status=1)
     assert "Not kept" in text and "cannot write /proc/" in text, text
-    assert "figures: starting values" in eager("/proc")[1]
+    assert "figures: starting values" in eager(exchange, "/proc")[1]
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
     clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME") and not k.startswith("KW_")}
     p = subprocess.run([DIST / "bin/kwinfo", "--choices"], env=clean, capture_output=True, text=True, timeout=WATCHDOG)
