@@ -22,10 +22,12 @@ impl Engine {
         self.flush();
     }
 
-    /// Asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
+    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
     /// several requests goes on while any of them can end.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
+        self.machine.offer_withheld();
+        self.flush_some();
         if self.machine.peers.is_leaving() {
             return;
         }

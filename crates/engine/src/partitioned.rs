@@ -24,9 +24,13 @@ mod setup;
 use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
 use kw_sys::buf::Buf;
-use rows::{Cargo, Row};
+use rows::{Cargo, Pace, Row};
 use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
+
+/// What is as long and not the last of an operation is fetched by the receiver, where it may: the sender goes on computing, and need
+/// not copy (bytes).
+const FETCHED: u64 = 64 << 10;
 
 /// Names a partitioned operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +46,7 @@ enum Side {
         /// Partitions of each piece that are not ready.
         waits: Vec<u32>,
         rows: Vec<Row>,
+        pace: Pace,
     },
     Recv {
         want: Want,
@@ -144,6 +149,12 @@ impl Op {
         self.buf.slice(from, len.min(self.buf.len() - from))
     }
 
+    /// Pieces that are under way.
+    fn in_flight(&self, setup: &Setup) -> usize {
+        let cargoes = self.flights.iter().map(|(_, cargo)| cargo.pieces(setup));
+        cargoes.map(|pieces| pieces.len()).sum()
+    }
+
     fn end_cargo(&mut self, setup: &Setup, cargo: Cargo) {
         for piece in cargo.pieces(setup) {
             self.ended[piece as usize] = true;
@@ -186,7 +197,7 @@ impl Engine {
         let group = partitions.div_ceil(MOST_PIECES).max(1);
         let pieces = partitions.div_ceil(group);
         let bytes = buf.len() / partitions.max(1) as u64;
-        let row = self.row_that_pays(to, bytes * group as u64, pieces);
+        let (row, pace) = self.row_that_pays(to, bytes * group as u64, pieces);
         let first = self.partitioned.take_tags(2 * pieces);
         let setup = Setup {
             tag,
@@ -209,6 +220,7 @@ impl Engine {
             source,
             waits: Vec::new(),
             rows: Vec::new(),
+            pace,
         };
         PartId(self.partitioned.ops.insert(Op::new(side, buf, Some(setup))))
     }
@@ -324,7 +336,7 @@ impl Engine {
 
     /// Starts an operation that is not active.
     pub fn start_partitioned(&mut self, id: PartId) -> ReqId {
-        let req = ReqId(self.machine.open());
+        let (req, now) = (ReqId(self.machine.open()), self.clock());
         let Some(op) = self.partitioned.ops.get_mut(id.0) else {
             return req;
         };
@@ -333,7 +345,13 @@ impl Engine {
         op.ended.clear();
         op.ended.resize(op.left as usize, false);
         match (&mut op.side, op.setup) {
-            (Side::Send { waits, rows, .. }, Some(setup)) => {
+            (
+                Side::Send {
+                    waits, rows, pace, ..
+                },
+                Some(setup),
+            ) => {
+                pace.restart(now);
                 rows.clear();
                 rows.resize(setup.rows() as usize, Row::default());
                 let last = setup.partitions - (setup.pieces() - 1) * setup.group;
@@ -395,9 +413,13 @@ impl Engine {
                 complete.push(piece);
             }
         }
+        let (count, last) = (complete.len() as u32, complete.last().copied());
         complete
             .into_iter()
             .for_each(|piece| self.piece_is_ready(id.0, piece));
+        if let Some(last) = last {
+            self.look_at_pace(id.0, last, count);
+        }
         self.look_after_sending();
     }
 
@@ -418,7 +440,12 @@ impl Engine {
             return;
         };
         let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
-        let started = self.send(to, context, source, tag, SendMode::Standard, &buf);
+        let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
+        let mode = match !last && buf.len() >= FETCHED && self.machine.peers.choice(to).can_get() {
+            true => SendMode::Fetched,
+            false => SendMode::Standard,
+        };
+        let started = self.send(to, context, source, tag, mode, &buf);
         let Some(op) = self.partitioned.ops.get_mut(key) else {
             return;
         };

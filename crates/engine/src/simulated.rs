@@ -42,8 +42,17 @@ impl Launcher for Nobody {
 /// The engine of the rank that `path` belongs to. `hosts`: host number of every rank; each has fewer processors than ranks,
 /// so that whatever waits looks at the clock (the network's) at each look in vain.
 pub fn engine(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
+    start(path, hosts, true, knobs)
+}
+
+/// The same where every rank has a processor; for ranks that never wait in a call.
+pub fn with_processors(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
+    start(path, hosts, false, knobs)
+}
+
+fn start(path: SimPath, hosts: &[u32], crowded: bool, knobs: Knobs) -> Result<Engine, BootError> {
     let (me, size) = (path.me(), hosts.len() as u32);
-    let load = Load::even(true, size);
+    let load = Load::even(crowded, size);
     let job = Job {
         me,
         key: [7; 32],

@@ -9,6 +9,7 @@ use kw_engine::{Engine, Want};
 use kw_path::sim::SimOptions;
 use kw_sys::buf::Buf;
 use simulated::ranks;
+use std::time::Duration;
 
 const CONTEXT: ContextId = ContextId(4);
 
@@ -53,8 +54,8 @@ fn transfer(seed: u64) {
     let mut options = SimOptions::default();
     // rows of 13 KB
     options.lines.stream = Line {
-        t0: 100.0,
-        tb: 0.25,
+        t0: 1000.0,
+        tb: 3.1,
     };
     let (_net, mut engines) = ranks(2, seed, options, dice.below(2) == 0);
     let parts = 1 + dice.below(100);
@@ -117,5 +118,49 @@ fn transfer(seed: u64) {
 fn every_part_arrives_once_and_none_too_early() {
     for seed in 1..60 {
         transfer(seed);
+    }
+}
+
+/// Parts that take long to compute leave as they are ready, though the sender never waits; those that do not leave together.
+#[test]
+fn parts_that_take_long_leave_one_by_one() {
+    let mut options = SimOptions::calm();
+    // 64 parts of 100 bytes are one row
+    options.lines.stream = Line {
+        t0: 100.0,
+        tb: 0.25,
+    };
+    let (net, mut engines) = ranks(2, 1, options, true);
+    let (from, into) = (Buf::alloc(6400), Buf::alloc(6400));
+    let want = Want {
+        context: CONTEXT,
+        source: Some((0, Peer(0))),
+        tag: Some(3),
+    };
+    let send = engines[0].partitioned_send(Peer(1), (CONTEXT, 0, 3), &from, 64);
+    let recv = engines[1].partitioned_recv(want, &into, 64);
+    for long in [true, false, true] {
+        let ids = [
+            engines[0].start_partitioned(send),
+            engines[1].start_partitioned(recv),
+        ];
+        (0..10).for_each(|_| _ = engines[1].progress());
+        for part in 0..64 {
+            if long {
+                net.advance(Duration::from_micros(10));
+            }
+            engines[0].make_ready(send, part, part);
+            (0..20).filter(|_| long).for_each(|_| {
+                engines[1].progress();
+            });
+            assert!(
+                part == 63 || engines[1].has_arrived(recv, part) == long,
+                "part {part}"
+            );
+        }
+        wait(&mut engines);
+        for (engine, id) in engines.iter_mut().zip(ids) {
+            assert_eq!(engine.take(id).expect("it has ended").failure, None);
+        }
     }
 }

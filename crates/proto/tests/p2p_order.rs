@@ -15,8 +15,10 @@ use net::{Mem, Net};
 use proptest::prelude::*;
 use std::rc::Rc;
 
-/// One of point-to-point messages.
+/// Of point-to-point messages.
 const CONTEXT: u32 = 4;
+/// Of collectives.
+const COLLECTIVE: u32 = 5;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -42,6 +44,10 @@ enum Op {
     Cancel {
         ago: usize,
     },
+    /// A rank has waited for long.
+    LosePatience {
+        me: usize,
+    },
 }
 
 fn op(n: usize) -> impl Strategy<Value = Op> {
@@ -53,6 +59,7 @@ fn op(n: usize) -> impl Strategy<Value = Op> {
         4 => (0..n, 0..n, prop::option::weighted(0.7, 0i32..3), size2).prop_map(|(me, source, tag, size)| Op::Recv { me, source, any_source: false, tag, size }),
         6 => (0..n * n, any::<bool>()).prop_map(|(wire, piecewise)| Op::Deliver { wire, piecewise }),
         1 => (0usize..6).prop_map(|ago| Op::Cancel { ago }),
+        1 => (0..n).prop_map(|me| Op::LosePatience { me }),
     ]
 }
 
@@ -89,7 +96,19 @@ fn run(
     run_over(Net::new(n, choice, get_works), ops, one_sender)
 }
 
-fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), TestCaseError> {
+fn run_over(net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), TestCaseError> {
+    use kw_base::counters::Counter::*;
+    let counted = run_counting(net, ops, one_sender, &[WriteSent, WriteDropped])?;
+    Ok((counted[0], counted[1]))
+}
+
+/// Runs them, and says what the counters of all ranks add up to.
+fn run_counting(
+    mut net: Net,
+    ops: Vec<Op>,
+    one_sender: bool,
+    counters: &[Counter],
+) -> Result<Vec<u64>, TestCaseError> {
     let mut posted: Vec<Posted> = Vec::new();
     let mut sent: Vec<Sent> = Vec::new();
     for (serial, op) in ops.into_iter().enumerate() {
@@ -110,7 +129,7 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                 let buf = Mem::new(payload.clone());
                 net.sources.push((Rc::as_ptr(&buf.0) as u64, buf.clone()));
                 let env = Envelope {
-                    context: CONTEXT,
+                    context: net.context,
                     source: from as u32,
                     tag,
                 };
@@ -135,9 +154,9 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
                 let any_source = any_source || one_sender && serial % 3 == 0;
                 let buf = Mem::new(vec![0; size]);
                 let want = Pattern {
-                    context: CONTEXT,
+                    context: net.context,
                     source: (!any_source).then_some(source as u32),
-                    tag,
+                    tag: tag.or((net.context == COLLECTIVE).then_some(0)),
                 };
                 let from = (!any_source).then_some(source);
                 let receive = match from.and_then(|f| net.take_next(me, f, want, &buf)) {
@@ -158,6 +177,10 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
             }
             Op::Deliver { wire, piecewise } => {
                 net.step(wire, piecewise);
+            }
+            Op::LosePatience { me } => {
+                net.machines[me].offer_withheld();
+                net.act(me);
             }
             Op::Cancel { ago } => {
                 let Some(at) = posted.len().checked_sub(ago + 1) else {
@@ -180,6 +203,7 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
         }
     }
     net.deliver_all();
+    net.offer_withheld();
     // Oracle: for each receiver, its receives in order take the first unmatched message that fits.
     let mut free: Vec<bool> = vec![true; sent.len()];
     for p in posted.iter_mut() {
@@ -232,15 +256,14 @@ fn run_over(mut net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), 
             );
         }
     }
-    let total = |c| net.machines.iter().map(|m| m.out.counters.get(c)).sum();
-    use kw_base::counters::Counter::*;
-    Ok((total(WriteSent), total(WriteDropped)))
+    let total = |&c: &Counter| net.machines.iter().map(|m| m.out.counters.get(c)).sum();
+    Ok(counters.iter().map(total).collect())
 }
 
 /// Finds by probes what was not received, kept back or not: each rank gets all that it was sent.
 fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseError> {
     let any = Pattern {
-        context: CONTEXT,
+        context: net.context,
         source: None,
         tag: None,
     };
@@ -256,7 +279,11 @@ fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseErro
                 net.deliver_all();
                 continue;
             };
-            let first = left.iter().position(|s| s.from as u32 == found.source);
+            // Messages of collectives with different tags may overtake each other.
+            let any_tag = net.context == CONTEXT;
+            let is_it =
+                |s: &&Sent| s.from as u32 == found.source && (any_tag || s.tag == found.tag);
+            let first = left.iter().position(is_it);
             let expect = left.remove(first.unwrap());
             prop_assert_eq!(found.tag, expect.tag);
             let buf = Mem::new(vec![0; found.len as usize]);
@@ -337,6 +364,23 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Collectives name tag and source in each receive, and may withhold messages; whatever mistakes their callers make.
+    #[test]
+    fn messages_that_are_withheld_keep_the_order(
+        ops in prop::collection::vec(op(3), 0..120), slow: bool, open: bool
+    ) {
+        let mut net = Net::new(3, WITH_WRITE, false);
+        if open {
+            net = net.open(WITH_WRITE);
+        }
+        (net.slow, net.context) = (slow, COLLECTIVE);
+        run_over(net, ops, false)?;
+    }
+}
+
 /// The papers' availability rate: with receives posted early, every large message is written.
 #[test]
 fn early_receives_make_every_large_message_a_write() {
@@ -366,6 +410,43 @@ fn early_receives_make_every_large_message_a_write() {
         });
     }
     assert_eq!(run(2, ops, WITH_WRITE, false, false).unwrap(), (10, 0));
+}
+
+/// Collectives' long messages wait for the announcement of their receive, and are never offered, once the sender knows that the
+/// receiver announces as short ones; behind a short one of the same tag they are offered.
+#[test]
+fn a_long_message_of_a_collective_waits_for_its_announcement() {
+    let count = |ops: Vec<Op>| {
+        let mut net = Net::new(2, WITH_WRITE, false);
+        net.context = COLLECTIVE;
+        run_counting(net, ops, false, &[Counter::WriteSent, Counter::RndvOffered]).unwrap()
+    };
+    let send = |tag| long_send(tag, Mode::Standard);
+    let recv = |tag| Op::Recv {
+        me: 1,
+        source: 0,
+        any_source: false,
+        tag: Some(tag),
+        size: 90,
+    };
+    let there = || Op::Deliver {
+        wire: 2,
+        piecewise: false,
+    };
+    // The receiver has announced one before.
+    let known = || vec![recv(1), there(), send(1), recv(2), there()];
+    let and = |more: Vec<Op>| known().into_iter().chain(more).collect();
+    assert_eq!(count(known()), [1, 0]);
+    let late = vec![send(2), send(3), send(3), recv(3), recv(3)];
+    assert_eq!(count(and(late)), [4, 0]);
+    let short = Op::Send {
+        from: 0,
+        to: 1,
+        tag: 3,
+        size: 3,
+        mode: Mode::Standard,
+    };
+    assert_eq!(count(and(vec![short, send(3), recv(3), recv(3)]))[1], 1);
 }
 
 fn long_send(tag: i32, mode: Mode) -> Op {

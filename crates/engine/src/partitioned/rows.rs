@@ -2,22 +2,31 @@
 //!
 //! ```text
 //! S --row--> R                               all its pieces became ready before the program waited
-//! S --row, empty; piece; piece ...--> R      it waited: those that were ready left, and the others follow when they are
+//! S --row, empty; piece; piece ...--> R      it waited, or was slow: those that were ready left, and the others follow when they are
 //! ```
 //!
 //! A row leaves with its last piece. The receiver may say only after an earlier piece what lets the sender go on; so when
 //! the sender's program waits, or asks in vain, and nothing of the operation is under way, a row that is begun is taken
 //! apart. Its message then is empty, which tells the receiver to post its pieces one by one.
+//!
+//! So is a row whose pieces become ready slowly ([`Pace`]), though not so slowly that the receiver falls asleep in between:
+//! beside what the program computes for each a message of its own costs nothing, and what has left by the last piece need not
+//! leave after it. To wake the receiver for each would cost more than that wins.
 
 use super::{Side, setup::Setup};
 use crate::engine::{Engine, SendMode, Started};
-use kw_base::{Key, Peer};
+use kw_base::knobs::Id;
+use kw_base::{Key, Peer, Tick};
 use kw_proto::p2p::table::Line;
 use kw_sys::buf::Buf;
 use std::ops::Range;
+use std::time::Duration;
 
 /// A row takes so many times as long as the start of a message, so that what messages cost beside one another is little.
 const LONG: f64 = 32.0;
+/// And so many nanoseconds at least: its receiver may have fallen asleep, and to be woken costs the two of them half as much
+/// (13 to 27 us, `docs/measurements/2026-11-22-event-thread.md`).
+const LEAST: f64 = 40_000.0;
 
 /// What one message carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,22 +73,62 @@ pub(super) struct Row {
     apart: bool,
 }
 
+/// How fast the pieces of a send become ready.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Pace {
+    /// A piece that takes at least so long is worth a message of its own.
+    slow: Duration,
+    /// If it takes longer than this, the receiver has fallen asleep meanwhile.
+    awake: Duration,
+    /// When the operation was started, or the last row left.
+    since: Tick,
+    /// Pieces that became ready since.
+    pieces: u32,
+}
+
+impl Pace {
+    /// Pieces are counted anew.
+    pub(super) fn restart(&mut self, now: Tick) {
+        (self.since, self.pieces) = (now, 0);
+    }
+
+    /// More are ready: whether those so far took so long, each. The clock is read when their number has doubled.
+    fn is_slow(&mut self, more: u32, now: impl FnOnce() -> Tick) -> bool {
+        let before = self.pieces.checked_ilog2();
+        self.pieces += more;
+        if before == self.pieces.checked_ilog2() {
+            return false;
+        }
+        let each = now().since(self.since) / self.pieces;
+        each >= self.slow && each <= self.awake
+    }
+}
+
 /// Pieces of `bytes` bytes each that a row has, of at most `pieces`. Pieces without data travel on their own: an empty message
 /// could not say that a row is taken apart.
 fn row_of(line: &Line, bytes: u64, pieces: u32) -> u32 {
-    let starts = LONG * line.t0 / (line.tb * bytes as f64);
+    let long = (LONG * line.t0).max(LEAST) / (line.tb * bytes as f64);
     match bytes {
         0 => 1,
-        _ => (starts.ceil() as u32).clamp(1, pieces),
+        _ => (long.ceil() as u32).clamp(1, pieces),
     }
 }
 
 impl Engine {
-    /// Pieces in a row of a partitioned send, by the cost line of the path.
-    pub(super) fn row_that_pays(&mut self, to: Peer, bytes: u64, pieces: u32) -> u32 {
+    /// Pieces in a row of a partitioned send, and which of them are slow, by the cost line of the path.
+    pub(super) fn row_that_pays(&mut self, to: Peer, bytes: u64, pieces: u32) -> (u32, Pace) {
         self.route(to);
-        let line = self.paths.stream_line(to);
-        line.map_or(1, |line| row_of(&line, bytes, pieces))
+        let Some(line) = self.paths.stream_line(to) else {
+            return (1, Pace::default());
+        };
+        let spin = Duration::from_micros(self.knobs().number(Id::Spin).unwrap_or(0));
+        let crowded = self.agreed().is_crowded(to);
+        let pace = Pace {
+            slow: Duration::from_nanos((LONG * line.t0) as u64),
+            awake: if crowded { Duration::ZERO } else { spin / 2 },
+            ..Pace::default()
+        };
+        (row_of(&line, bytes, pieces), pace)
     }
 
     /// All partitions of a piece of a send are ready.
@@ -97,8 +146,36 @@ impl Engine {
             self.send_cargo(key, Cargo::Piece(piece));
         } else if row.ready as usize == setup.pieces_in(number).len() {
             self.send_cargo(key, Cargo::Row(number));
+            self.restart_pace(key);
         } else if row.ready == 1 && !self.partitioned.begun.contains(&key) {
             self.partitioned.begun.push(key);
+        }
+    }
+
+    /// A row has left.
+    fn restart_pace(&mut self, key: Key) {
+        if let Some(op) = self.partitioned.ops.get_mut(key)
+            && op.left != 0
+            && let Side::Send { pace, .. } = &mut op.side
+        {
+            pace.restart(self.paths.clock());
+        }
+    }
+
+    /// So many more pieces are ready, this one the last. Takes its row apart, if it is begun and pieces become ready slowly.
+    pub(super) fn look_at_pace(&mut self, key: Key, last: u32, more: u32) {
+        let Some(op) = self.partitioned.ops.get_mut(key) else {
+            return;
+        };
+        let (Side::Send { rows, pace, .. }, Some(setup)) = (&mut op.side, op.setup) else {
+            return;
+        };
+        let number = last / setup.row;
+        let row = &mut rows[number as usize];
+        let whole = row.ready as usize == setup.pieces_in(number).len();
+        if !whole && !row.apart && pace.is_slow(more, || self.paths.clock()) {
+            row.apart = true;
+            self.take_apart(key, &setup, number);
         }
     }
 
@@ -172,10 +249,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_as_long_as_starts_are_dear() {
+    fn a_pace_is_slow_when_pieces_take_long_each() {
+        let mut pace = Pace {
+            slow: Duration::from_nanos(100),
+            awake: Duration::from_nanos(400),
+            ..Pace::default()
+        };
+        pace.restart(Tick(1000));
+        let mut after = |ns: u64, more| pace.is_slow(more, || Tick(1000 + ns));
+        assert!(!after(99, 1) && !after(199, 1), "one, two");
+        assert!(!after(1000, 1), "three: the clock is not read");
+        assert!(after(500, 2) && !after(2000, 2), "five, seven");
+        assert!(after(2000, 10) && !after(50_000, 50), "the receiver sleeps");
+    }
+
+    #[test]
+    fn rows_are_as_long_as_starts_and_wakeups_are_dear() {
         let line = |t0, tb| Line { t0, tb };
-        assert_eq!(row_of(&line(100.0, 0.1), 1 << 20, 64), 1);
-        assert_eq!(row_of(&line(100.0, 0.1), 8_000, 64), 4);
+        assert_eq!(row_of(&line(10_000.0, 0.1), 4 << 20, 64), 1);
+        assert_eq!(row_of(&line(10_000.0, 0.1), 800_000, 64), 4);
+        assert_eq!(row_of(&line(100.0, 0.1), 100_000, 64), 4);
         assert_eq!(row_of(&line(100.0, 0.1), 1, 64), 64);
         assert_eq!(row_of(&line(100.0, 0.1), 0, 64), 1);
         assert_eq!(row_of(&line(100.0, 0.0), 10, 64), 64);

@@ -14,7 +14,7 @@ pub fn ranks(n: u32, seed: u64, options: SimOptions, write: bool) -> (SimNet, Ve
     knobs.set(Id::EagerShm, "512").unwrap();
     knobs.set(Id::Paths, "self").unwrap();
     let hosts = vec![0; n as usize];
-    let start = |path| simulated::engine(path, &hosts, knobs.clone()).unwrap();
+    let start = |path| simulated::with_processors(path, &hosts, knobs.clone()).unwrap();
     let engines = paths.into_iter().map(start).collect();
     (net, engines)
 }

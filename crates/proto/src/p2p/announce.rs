@@ -30,6 +30,7 @@
 
 use super::Memory;
 use super::eager::{Landing, Place};
+use super::flow_control::is_p2p;
 use super::machine::{Early, Machine, Message};
 use super::outbox::header;
 use super::requests::{Req, ReqKey, State};
@@ -88,6 +89,8 @@ pub(super) struct Flow {
     unasked: VecDeque<Unasked>,
     /// Up to this number messages are not remembered.
     forgotten: u64,
+    /// The peer announces receives of so many bytes and more; `u64::MAX` when it is not known to announce any.
+    asks_from: u64,
     /// The peer's announced receives, oldest first.
     inbox: VecDeque<Announced>,
     /// Newest announcement of the peer that was dropped.
@@ -105,6 +108,7 @@ impl Flow {
     pub fn new(remembers: bool) -> Flow {
         Flow {
             remembers,
+            asks_from: u64::MAX,
             ..Flow::default()
         }
     }
@@ -169,6 +173,17 @@ impl Flow {
         self.inbox.iter().any(|a| a.accepts(env))
     }
 
+    /// Whether the receive of such a message will be announced, if it is as long: the peer announces those, and none that is
+    /// posted before this one stays unannounced, because no message is under way that could take such a one.
+    pub fn is_sure_to_ask(&self, env: Envelope, len: u64) -> bool {
+        len >= self.asks_from && self.unasked.iter().all(|m| m.env != env)
+    }
+
+    /// The peer did not announce a receive as it should have.
+    pub fn expect_nothing(&mut self) {
+        self.asks_from = u64::MAX;
+    }
+
     /// Forgets announced receives that are no longer posted: they were cancelled.
     fn prune(&mut self, oldest: u32) {
         let ended = |a: &Announced| (a.number.wrapping_sub(oldest) as i32) < 0;
@@ -187,7 +202,9 @@ impl Flow {
 impl<B: Memory> Machine<B> {
     /// Announces a receive that was just posted, where the rules allow.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
-        if self.peers[to].flow.missed >= MISSES || !self.matching.announce(want, key) {
+        // The sender of a message of a collective may rely on the announcement.
+        let in_vain = self.peers[to].flow.missed >= MISSES && is_p2p(want.context);
+        if in_vain || !self.matching.announce(want, key) {
             return;
         }
         let flow = &mut self.peers[to].flow;
@@ -256,15 +273,21 @@ impl<B: Memory> Machine<B> {
         };
         let flow = &mut self.peers[from].flow;
         flow.prune(oldest);
+        flow.asks_from = flow.asks_from.min(head.len);
         let known = flow.knows_since(seen) && flow.inbox.len() < KEPT;
         if !known || flow.dropped != 0 && flow.dropped.wrapping_sub(oldest) as i32 >= 0 {
             // Those that were kept stay: the receiver posted them earlier.
             flow.dropped = number;
             self.out.counters.hit(Counter::WriteDropped);
+            self.offer_withheld_to(from);
             return Ok(());
         }
         match flow.unasked.iter().position(|m| asked.accepts(m.env)) {
-            None => flow.inbox.push_back(asked),
+            None => {
+                if !self.write_withheld(from, asked.token, |env| asked.accepts(env)) {
+                    self.peers[from].flow.inbox.push_back(asked);
+                }
+            }
             Some(i) => {
                 let offer = flow.unasked.remove(i).and_then(|m| m.offer);
                 self.use_up(from, asked.token, offer);

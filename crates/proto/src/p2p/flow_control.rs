@@ -50,7 +50,7 @@ pub(super) fn weight(len: u64) -> u64 {
 }
 
 #[inline]
-fn is_p2p(context: u32) -> bool {
+pub(super) fn is_p2p(context: u32) -> bool {
     context.is_multiple_of(STRIDE)
 }
 

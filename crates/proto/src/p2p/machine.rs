@@ -72,6 +72,8 @@ pub struct Machine<B> {
     pub(super) newest_offer: Option<ReqKey>,
     /// Bytes of unexpected messages that are kept here.
     held: u64,
+    /// Peers that messages are withheld from.
+    pub(super) withheld: Vec<Peer>,
 }
 
 impl<B: Memory> Machine<B> {
@@ -86,6 +88,7 @@ impl<B: Memory> Machine<B> {
             matching: Matching::new(),
             newest_offer: None,
             held: 0,
+            withheld: Vec::new(),
         }
     }
 
@@ -152,7 +155,7 @@ impl<B: Memory> Machine<B> {
     /// its receive may lie there.
     pub fn may_be_asked(&self, to: Peer, env: Envelope, len: u64) -> bool {
         let p = &self.peers[to];
-        p.is_plain() && len > p.choice.eager_max && p.choice.announces() && p.flow.is_unasked(env)
+        p.is_open() && len > p.choice.eager_max && p.choice.announces() && p.flow.is_unasked(env)
     }
 
     /// A plain eager frame went out (or into the path's queue, then `cookie_of_next` was its cookie and a request is
@@ -198,6 +201,10 @@ impl<B: Memory> Machine<B> {
         let peer = &mut self.peers[to];
         let short = buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0);
         let announced = peer.flow.take_announced(env);
+        if announced.is_none() && peer.must_withhold(env, mode, buf.len(), short) {
+            return self.withhold(key, to, env, mode);
+        }
+        let peer = &mut self.peers[to];
         match announced {
             Some(_) => peer.flow.sent_asked(),
             None => {
@@ -378,6 +385,7 @@ impl<B: Memory> Machine<B> {
         self.peers[peer].gone = Some(why.to_string());
         self.peers[peer].set_open(false);
         self.flow_control.forget(&mut self.peers, peer);
+        self.forget_withheld(peer);
         let needs_it = |r: &Req<B>| r.peer == Some(peer) && r.state != State::Done;
         let reqs = self.requests.iter().filter(|(_, r)| needs_it(r));
         let hit: Vec<ReqKey> = reqs.map(|(key, _)| key).collect();

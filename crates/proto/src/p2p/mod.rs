@@ -13,7 +13,7 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write); `direct` takes a message past the queues; [`flow_control`] keeps messages back whose receiver has
+//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a message past the queues; [`flow_control`] keeps messages back whose receiver has
 //! too many already. Which one is taken is a matter of cost:
 //! [`table`].
 
@@ -29,6 +29,7 @@ pub mod prices;
 mod rendezvous;
 mod requests;
 pub mod table;
+mod withheld;
 
 pub use departed::Awaits;
 pub use eager::Place;

@@ -4,8 +4,10 @@ use super::announce::Flow;
 use super::departed::End;
 use super::flow_control::PeerFlow;
 use super::table::Choice;
+use super::withheld::Withheld;
 use kw_base::Peer;
 use kw_base::counters::Way;
+use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// One peer.
@@ -16,6 +18,8 @@ pub struct PeerState {
     pub(super) way: Way,
     pub(super) flow: Flow,
     pub(super) peer_flow: PeerFlow,
+    /// Messages of collectives that wait for their announcement, and those behind them, oldest first.
+    pub(super) withheld: VecDeque<Withheld>,
     /// The path refused to fetch once: never again for this peer.
     pub(super) get_refused: bool,
     pub(super) gone: Option<String>,
@@ -34,6 +38,7 @@ impl PeerState {
             way: Way::default(),
             flow: Flow::new(choice.answers_offers()),
             peer_flow: PeerFlow::default(),
+            withheld: VecDeque::new(),
             get_refused: false,
             gone: None,
             end: End::default(),
@@ -53,9 +58,15 @@ impl PeerState {
         self.plain
     }
 
+    /// Whether a path was chosen, and is still there.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Decides anew whether messages may go straight to the path.
     pub fn set_plain(&mut self) {
-        self.plain = self.open && (!self.peer_flow.stalled() || self.is_self());
+        let free = !self.peer_flow.stalled() && self.withheld.is_empty();
+        self.plain = self.open && (free || self.is_self());
     }
 
     /// A path is known, or is no more.

@@ -63,6 +63,9 @@ pub struct Net {
     get_works: bool,
     /// Frames leave the sender's memory only when they arrive.
     pub slow: bool,
+    /// That messages are sent in, where a test asks for it.
+    #[allow(dead_code)]
+    pub context: u32,
     pub sources: Vec<(u64, Mem)>,
 }
 
@@ -76,6 +79,7 @@ impl Net {
             landing: (0..n * n).map(|_| None).collect(),
             get_works,
             slow: false,
+            context: 4,
             sources: Vec::new(),
         }
     }
@@ -209,6 +213,17 @@ impl Net {
             turn += 1;
             self.step(turn % (self.n * self.n), turn % 3 == 0);
             assert!(turn < 10_000_000, "the network never empties");
+        }
+    }
+
+    /// Every rank waits for long, and everything comes that is under way.
+    pub fn offer_withheld(&mut self) {
+        while self.machines.iter().any(|m| m.withholds()) {
+            for me in 0..self.n {
+                self.machines[me].offer_withheld();
+                self.act(me);
+            }
+            self.deliver_all();
         }
     }
 

@@ -1,0 +1,130 @@
+//! Long messages of collectives wait for the announcement of their receive, instead of being offered.
+//!
+//! In a collective the receiver posts the receive of every message, names its source, and expects the length that is sent.
+//! So where receives are announced, the announcement of a long one is sure to come, and an offer would be a frame that says
+//! nothing: the message is withheld until the announcement says where it goes.
+//!
+//! It is sure only if nothing keeps the receive from being announced: the peer has announced receives as short as this message
+//! before, and no message with the same envelope is under way that took none. Else it is offered at once. Should no
+//! announcement come all the same (ranks of different mind about lengths, which is a mistake of the program, or about what is
+//! long), the message is offered when a wait has lasted long ([`Machine::offer_withheld`]; the owner has the clock), or when an
+//! announcement of the peer had to be dropped.
+//!
+//! Messages with one envelope keep their order: one that follows a withheld one is withheld with it.
+
+use super::Memory;
+use super::flow_control::is_p2p;
+use super::machine::{Machine, Mode};
+use super::peers::PeerState;
+use super::requests::{ReqKey, State};
+use crate::matching::Envelope;
+use kw_base::Peer;
+
+/// A message that is withheld.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Withheld {
+    key: ReqKey,
+    env: Envelope,
+    mode: Mode,
+}
+
+impl PeerState {
+    /// Whether a message that no announced receive takes waits for its announcement, or for others that do.
+    pub(super) fn must_withhold(&self, env: Envelope, mode: Mode, len: u64, short: bool) -> bool {
+        if is_p2p(env.context) {
+            return false;
+        }
+        let sure = || self.choice.answers_offers() && self.flow.is_sure_to_ask(env, len);
+        mode == Mode::Standard && !short && sure() || self.withheld.iter().any(|m| m.env == env)
+    }
+}
+
+impl<B: Memory> Machine<B> {
+    /// Whether messages wait for their announcement.
+    pub fn withholds(&self) -> bool {
+        !self.withheld.is_empty()
+    }
+
+    pub(super) fn withhold(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode) {
+        self.requests.set_state(key, State::Held);
+        let peer = &mut self.peers[to];
+        if peer.withheld.is_empty() {
+            self.withheld.push(to);
+        }
+        peer.withheld.push_back(Withheld { key, env, mode });
+        peer.set_plain();
+    }
+
+    /// A receive was announced that accepts such envelopes, and no message that was sent before takes it: writes the first
+    /// that was withheld for it, and starts those behind it anew. Whether there was one.
+    pub(super) fn write_withheld(
+        &mut self,
+        to: Peer,
+        token: u64,
+        accepts: impl Fn(Envelope) -> bool,
+    ) -> bool {
+        let first = self.peers[to].withheld.iter().find(|m| accepts(m.env));
+        let Some(env) = first.map(|m| m.env) else {
+            return false;
+        };
+        let mut waiting = self.take_withheld(to, |m| m.env == env).into_iter();
+        let live = |m: &Withheld| self.is_held(m.key);
+        let written = waiting.find(live);
+        if let Some((m, buf)) =
+            written.and_then(|m| Some((m, self.requests.get(m.key)?.buf.clone())))
+        {
+            self.peers[to].flow.sent_asked();
+            self.flow_control.sent(buf.len());
+            self.send_write(m.key, to, m.env, token, &buf);
+        }
+        self.start_anew(to, waiting);
+        written.is_some()
+    }
+
+    /// Offers the messages that still wait for their announcement: a wait has lasted long. Until those peers
+    /// announce something again, nothing more is withheld from them.
+    pub fn offer_withheld(&mut self) {
+        for to in self.withheld.clone() {
+            self.offer_withheld_to(to);
+        }
+    }
+
+    pub(super) fn offer_withheld_to(&mut self, to: Peer) {
+        self.peers[to].flow.expect_nothing();
+        let all = self.take_withheld(to, |_| true);
+        self.start_anew(to, all);
+    }
+
+    /// The peer is gone.
+    pub(super) fn forget_withheld(&mut self, peer: Peer) {
+        self.take_withheld(peer, |_| true);
+    }
+
+    fn start_anew(&mut self, to: Peer, messages: impl IntoIterator<Item = Withheld>) {
+        for m in messages {
+            if let Some(buf) = self.requests.get(m.key).map(|r| r.buf.clone())
+                && self.is_held(m.key)
+            {
+                self.launch(m.key, to, m.env, m.mode, &buf);
+            }
+        }
+    }
+
+    /// Whether it has not been cancelled meanwhile.
+    fn is_held(&self, key: ReqKey) -> bool {
+        self.requests
+            .get(key)
+            .is_some_and(|r| r.state == State::Held)
+    }
+
+    fn take_withheld(&mut self, to: Peer, which: impl Fn(&Withheld) -> bool) -> Vec<Withheld> {
+        let peer = &mut self.peers[to];
+        let (taken, left) = peer.withheld.drain(..).partition(which);
+        peer.withheld = left;
+        if peer.withheld.is_empty() {
+            self.withheld.retain(|&p| p != to);
+        }
+        peer.set_plain();
+        taken.into()
+    }
+}
