@@ -57,7 +57,7 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab show flood
 
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-sys -p kw-path -p kw-engine --lib loom
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_

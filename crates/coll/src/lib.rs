@@ -34,6 +34,7 @@ mod ask;
 #[cfg(test)]
 mod check;
 mod cut;
+pub mod executor;
 mod fold;
 mod halving;
 pub mod inter;

@@ -9,43 +9,44 @@
 //! After a failure a run takes back what it can, and ends; its temporaries stay until the transfers that were begun have
 //! ended (`leaving`).
 
+mod binding;
 mod choosing;
 mod desk;
+mod drive;
 mod inter;
-mod kept;
 mod memory;
 mod pattern;
+mod plans;
 mod preface;
-mod ring;
 mod run;
 mod said;
+mod user;
 
-pub use desk::{BoardId, Like, Short, Watch};
-pub use kept::Caller;
+pub use desk::{BoardId, Watch};
 pub use memory::Memory;
 pub use pattern::Pattern;
+pub use plans::{Caller, Named, PlansId};
 pub use preface::{Judge, Preface, cut};
-pub use run::{Circle, Combining, Drive, Run, UserFunction, UserStep};
+pub use run::{Circle, Drive, Run};
+pub use user::{Combining, UserFunction, UserStep};
 
-use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use crate::engine::{Engine, Failure, Outcome, ReqId};
 use choosing::Choosing;
 use desk::{Desk, Desks};
-use kept::Call;
 use kw_base::counters::Counter;
-use kw_coll::Shelf;
-use kw_coll::{Ask, Coll, SHELVES, Slice, Step, TEMPS};
-use kw_sys::buf::Buf;
-use kw_sys::nontemporal::{self, NontemporalCopier};
+use kw_base::slab::Slab;
+use kw_coll::executor::{Progress, Reservation};
+use kw_coll::{Ask, Coll, Schedule, Shelf};
+use kw_sys::buf::{Addr, Buf};
+use kw_sys::nontemporal::NontemporalCopier;
 use kw_types::comm::Group;
 use memory::Store;
-use run::Flight;
+use pattern::Patterns;
+use plans::{Call, Plans};
+use run::{Home, State};
 
-/// Schedules that are kept for the next calls.
-const KEPT: usize = 16;
-/// Most steps of a kept schedule: a longer one takes longer to run than to lay out.
-const KEPT_STEPS: usize = 64;
-/// Runs whose memory is kept.
-const SPARE: usize = 4;
+/// Most steps of a plan that is kept: a longer one takes longer to run than to lay out.
+const KEPT_STEPS: usize = 48;
 /// Bytes of a call after which a rank that shares its core looks how ranks lie on the processors; of shorter calls, after one of so many.
 const LONG_CALL: u64 = 16 << 10;
 const SHORT_CALLS: u32 = 16;
@@ -61,9 +62,11 @@ pub(crate) struct Collectives {
     /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
     ended: u32,
     running: Vec<(ReqId, Box<Run>)>,
-    /// Runs that have ended and whose schedules may serve again, the last one last.
-    kept: Vec<Box<Run>>,
-    spare: Vec<Box<Run>>,
+    /// By communicator: the plans that may serve again, all of whose steps are the executor's.
+    plans: Slab<Plans>,
+    /// Those of all communicators that have steps for the engine.
+    mixed: Plans,
+    patterns: Patterns,
     store: Store,
     pub(crate) desks: Desks,
     /// How this rank writes long data on its shelves.
@@ -77,41 +80,36 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
-    /// The next place on the board, for a run whose schedule uses it.
-    #[inline]
-    fn take_berth(&mut self, run: &mut Run, unit: Option<u64>) {
-        let shelf = run.schedule.shelf;
-        let board = run.circle.as_ref().and_then(|c| c.board);
-        if let Some((board, unit)) = board.zip(unit).filter(|_| shelf != Shelf::None) {
-            let lines_only = run.lines_only;
-            run.berth = self.desks.berth(board, &run.schedule, lines_only, unit);
-            if let (Some(berth), Some(call)) = (&mut run.berth, &run.call) {
-                berth.said = call.said();
+    /// A run of a plan begins: it has the next place on the board, if it uses one.
+    #[inline(always)]
+    fn enter_board(&mut self, run: &mut Run) {
+        let place = match &run.berth {
+            Some(berth) => self.desks.reserve(berth),
+            None => Reservation::NONE,
+        };
+        run.begin(place);
+    }
+
+    /// A run has ended, and waits where it belongs until it is run again.
+    #[inline(always)]
+    fn rest(&mut self, mut run: Box<Run>) {
+        run.state = State::Ready;
+        match run.home {
+            Home::Plans(_) if run.work.is_some() => self.mixed.keep(run),
+            Home::Plans(plans) => {
+                if let Some(plans) = self.plans.get_mut(plans.0) {
+                    plans.keep(run);
+                }
             }
-        }
-    }
-
-    /// Keeps a schedule, in the place of that whose last use was longest ago.
-    #[inline]
-    fn keep(&mut self, mut run: Box<Run>) {
-        if self.kept.len() == KEPT {
-            self.kept.remove(0);
-        }
-        run.trim(KEPT_STEPS);
-        self.kept.push(run);
-    }
-
-    #[cold]
-    fn spare(&mut self, mut run: Box<Run>) {
-        if self.spare.len() < SPARE {
-            run.empty();
-            self.spare.push(run);
+            Home::Pattern(id) => self.patterns.rest(id, run),
+            Home::Nowhere => {}
         }
     }
 
     /// Whether a schedule that nobody drives can only go on when a send has ended.
     pub(crate) fn is_held_by_send(&self) -> bool {
-        self.running.iter().any(|(_, run)| run.held_by_send)
+        let held = |r: &Run| matches!(r.state, State::HeldBySend);
+        self.running.iter().any(|(_, run)| held(run))
     }
 
     /// Schedules that have not ended and that nobody drives.
@@ -124,8 +122,8 @@ impl Collectives {
     #[cold]
     pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
         let (_, run) = self.running.iter().find(|r| r.0 == req)?;
-        let flights = run.flights.iter().filter_map(|f| f.req).collect();
-        Some((run.waits, flights))
+        let flights = run.flights().iter().filter_map(|f| f.req).collect();
+        Some((run.waits_on(), flights))
     }
 
     #[cold]
@@ -138,7 +136,7 @@ impl Collectives {
     pub(crate) fn make_ready_to_sleep(&mut self) {
         self.unwatched = false;
         for (_, run) in &self.running {
-            if let Some(watch) = run.waits {
+            if let Some(watch) = run.waits_on() {
                 self.desks.sleep_for(watch);
             }
         }
@@ -176,36 +174,63 @@ impl Engine {
         self.collectives.desks.leave(board);
     }
 
-    /// The schedule of an earlier call that asked for the same, if it is still there; otherwise [`Engine::plan`] it.
+    /// A new communicator's plans.
+    pub fn open_plans(&mut self) -> PlansId {
+        PlansId(self.collectives.plans.insert(Plans::default()))
+    }
+
+    /// The communicator is gone. Plans that run go when they have ended.
+    pub fn close_plans(&mut self, id: PlansId) {
+        self.collectives.plans.remove(id.0);
+    }
+
+    /// The plan of a blocking call in these words, with its buffers, if there has been such a call. `counts` says whether a list
+    /// of counts is the caller's. The tag is still that of the call before ([`Run::set_tag`]).
+    #[inline(always)]
+    pub fn plan_named(
+        &mut self,
+        plans: PlansId,
+        named: Named,
+        buffers: [Addr; 2],
+        counts: impl Fn(&[u64]) -> bool,
+    ) -> Option<Box<Run>> {
+        let collectives = &mut self.collectives;
+        let plans = collectives.plans.get_mut(plans.0)?;
+        let mut run = plans.named(named, counts)?;
+        run.bases = buffers;
+        collectives.enter_board(&mut run);
+        Some(run)
+    }
+
+    /// The plan of an earlier call that asked for the same, with buffers of this sort, if it is still there; otherwise
+    /// [`Engine::plan`] it. The caller gives it the buffers ([`Run::take_buffers`]).
     #[inline]
     pub fn plan_again(
         &mut self,
         caller: &Caller,
-        coll: Coll,
-        bytes: u64,
-        unit: Option<u64>,
+        (coll, bytes, unit): (Coll, u64, Option<u64>),
         ask: &Ask,
+        buffers: &[Memory; 2],
     ) -> Option<Box<Run>> {
-        let (call, counts) = Call::of(coll, bytes, unit, ask)?;
+        let (call, counts) = Call::of(coll, bytes, unit, ask, buffers)?;
         let collectives = &mut self.collectives;
-        let mut kept = collectives.kept.iter();
-        let at = kept.rposition(|r| r.suits(caller, &call, counts))?;
-        let mut run = collectives.kept.remove(at);
-        run.circle.as_mut()?.tag = caller.tag;
-        collectives.take_berth(&mut run, unit);
+        let plans = collectives.plans.get_mut(caller.plans?.0)?;
+        let found = plans.of(caller, &call, counts);
+        let mut run = found.or_else(|| collectives.mixed.of(caller, &call, counts))?;
+        run.set_tag(caller.tag);
+        collectives.enter_board(&mut run);
         Some(run)
     }
 
     /// Chooses an algorithm and lays out this rank's part. `bytes` as `table.txt` explains; `unit`: bytes of a unit of the
-    /// shelves, where a board may be used. The caller adds its buffers.
+    /// shelves, where a board may be used; `buffers`: the first two. The caller gives it the buffers ([`Run::take_buffers`]).
     #[inline]
     pub fn plan(
         &mut self,
         circle: Circle,
-        coll: Coll,
-        bytes: u64,
-        unit: Option<u64>,
+        (coll, bytes, unit): (Coll, u64, Option<u64>),
         ask: &Ask,
+        buffers: &[Memory; 2],
     ) -> Box<Run> {
         if self.collectives.choosing.is_none() {
             self.open_collectives();
@@ -214,7 +239,8 @@ impl Engine {
             self.reap();
         }
         let collectives = &mut self.collectives;
-        let mut run = collectives.spare.pop().unwrap_or_default();
+        let mut run = Box::<Run>::default();
+        let mut schedule = Schedule::default();
         let board = circle.board.zip(unit);
         if let Some(choosing) = &collectives.choosing {
             let mut ask = Ask {
@@ -226,16 +252,23 @@ impl Engine {
             let rows = circle.rows.as_deref();
             let (algorithm, fan) = choosing.choose(rows, coll, bytes, &ask);
             ask.fan = fan;
-            (algorithm.emit)(&ask, &mut run.schedule);
+            (algorithm.emit)(&ask, &mut schedule);
         }
-        run.lines_only = unit.is_some_and(|unit| run.schedule.touches_lines_only(unit));
+        let uses = board.filter(|_| schedule.shelf != Shelf::None);
+        run.berth = uses.and_then(|(id, unit)| collectives.desks.berth(id, &schedule, unit));
+        let mut signature = 0;
+        if let Some((call, counts)) = Call::of(coll, bytes, unit, ask, buffers) {
+            signature = call.said().0;
+            run.call = Some(Box::new(call));
+            run.counts = counts.into();
+            if let Some(plans) = circle.plans.filter(|_| schedule.steps.len() <= KEPT_STEPS) {
+                run.home = Home::Plans(plans);
+            }
+        }
+        run.work().schedule = schedule;
         (run.circle, run.bytes) = (Some(circle), bytes);
-        if let Some((call, counts)) = Call::of(coll, bytes, unit, ask) {
-            run.call = Some(call);
-            run.counts.clear();
-            run.counts.extend_from_slice(counts);
-        }
-        collectives.take_berth(&mut run, unit);
+        run.progress = Progress::new(Reservation::NONE, signature);
+        collectives.enter_board(&mut run);
         run
     }
 
@@ -251,138 +284,15 @@ impl Engine {
         self.collectives.publisher = NontemporalCopier::new(self.collectives.crowded);
     }
 
-    /// Goes on with a run as far as it can without waiting.
-    #[inline]
-    pub fn drive(&mut self, run: &mut Run) -> Drive {
-        if run.preface.is_some()
-            && let Some(waits) = self.compare(run)
-        {
-            return waits;
-        }
-        if let Some(berth) = &mut run.berth
-            && let Some(watch) = self.collectives.desks.open(berth)
-        {
-            return Drive::Board(watch);
-        }
-        let element = run.element.as_ref().unwrap_or(&Memory::NONE);
-        run.memory
-            .lay_out(&run.schedule, element, &mut self.collectives.store);
-        while !run.has_failed() {
-            let Some(&step) = run.schedule.steps.get(run.pc) else {
-                match self.fence(run) {
-                    Some((req, peer)) => return Drive::Waiting(req, peer),
-                    None if !run.has_failed() => {
-                        self.end_on_board(run);
-                        return Drive::Done;
-                    }
-                    None => break,
-                }
-            };
-            match step {
-                Step::Send { to, what } => self.start_send(run, to, what),
-                Step::Recv { from, into } => self.start_recv(run, from, into),
-                Step::Copy { from, to } => {
-                    let Collectives {
-                        desks, publisher, ..
-                    } = &mut self.collectives;
-                    if combine(run, from, to, desks) {
-                        run.pc += 1;
-                    } else {
-                        copy(run, from, to, desks, publisher)
-                    }
-                }
-                Step::Await(slot) => {
-                    if let Some((req, peer)) = self.landed(run, slot as usize) {
-                        return Drive::Waiting(req, peer);
-                    }
-                }
-                Step::Fence => {
-                    if let Some((req, peer)) = self.fence(run) {
-                        return Drive::Waiting(req, peer);
-                    }
-                }
-                Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                    if let Some(watch) = self.on_board(run, step) {
-                        return Drive::Board(watch);
-                    }
-                }
-                Step::Reduce { left, right } => {
-                    if let Some(step) = reduce(run, left, right, &self.collectives.desks) {
-                        return Drive::User(step);
-                    }
-                }
-            }
-            run.pc += 1;
-        }
-        self.give_up(run);
-        Drive::Done
-    }
-
-    /// A step on the board; what it waits for.
-    #[inline]
-    fn on_board(&mut self, run: &mut Run, step: Step) -> Option<Watch> {
-        let berth = run.berth.as_ref();
-        let found = berth.and_then(|b| Some((b, self.collectives.desks.get(b.desk)?)));
-        let Some((berth, desk)) = found else {
-            run.fail(Failure::Other("this rank has no board".into()));
-            return None;
-        };
-        let waits = match step {
-            Step::Raise(stage) => {
-                desk.raise(berth, stage);
-                run.raised = true;
-                None
-            }
-            Step::Watch { rank, stage } => desk.watch(berth, rank, stage),
-            Step::WatchAll(stage) => desk.watch_all(berth, &mut run.come, stage),
-            _ => None,
-        };
-        if desk.odd.is_some() {
-            self.contradicted(run);
-        }
-        waits
-    }
-
-    /// Another rank of the board is in another call than this one. Nobody who watches this rank shall wait for stages that it does not come
-    /// to; where messages are exchanged, too, it goes on, because others wait for those.
-    #[cold]
-    fn contradicted(&mut self, run: &mut Run) {
-        let (Some(berth), Some(circle)) = (&run.berth, &run.circle) else {
-            return;
-        };
-        let Some(desk) = self.collectives.desks.get(berth.desk) else {
-            return;
-        };
-        let Some((other, theirs)) = desk.odd.take() else {
-            return;
-        };
-        let failure = berth.said.failure(circle.rank, other, theirs);
-        if run.schedule.slots == 0 {
-            desk.raise(berth, desk::LAST_STAGE);
-            run.raised = true;
-            run.pc = run.schedule.steps.len();
-        }
-        run.fail(failure);
-    }
-
     /// Ends a run that can never come to its end. This rank's turn on the board passes on.
     #[cold]
     pub fn abandon(&mut self, mut run: Box<Run>, failure: Failure) -> Option<Failure> {
         run.fail(failure);
         self.give_up(&mut run);
-        if let Some(berth) = &run.berth {
-            self.collectives.desks.end(berth, run.raised);
+        if run.berth.is_some() {
+            self.collectives.desks.end(&mut run);
         }
         self.recycle(run)
-    }
-
-    #[inline]
-    fn end_on_board(&mut self, run: &mut Run) {
-        if let Some(berth) = &run.berth {
-            self.collectives.desks.end(berth, run.raised);
-            self.counters.hit(Counter::BoardCollectives);
-            self.counters.add(Counter::BoardBytes, run.bytes);
-        }
     }
 
     /// Looks at a board for a moment, before the caller makes a proper wait of it: ranks that call a collective together wait
@@ -405,112 +315,19 @@ impl Engine {
         self.collectives.desks.reached(watch)
     }
 
-    #[inline]
-    fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
-        let buf = run.buf(what, &self.collectives.desks);
-        let Some(c) = &run.circle else { return };
-        let peer = c.members.peer(to);
-        let mode = match run.schedule.fetched {
-            true => SendMode::Fetched,
-            false => SendMode::Standard,
-        };
-        let started = self.send(peer, c.context, c.rank, c.tag, mode, &buf);
-        let req = match started {
-            Started::Done => None,
-            Started::Request(id) => Some(id),
-        };
-        run.flights.push(Flight {
-            req,
-            peer,
-            expects: None,
-        });
-    }
-
-    #[inline]
-    fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
-        let buf = run.buf(into, &self.collectives.desks);
-        let Some(c) = &run.circle else { return };
-        let peer = c.members.peer(from);
-        let want = Want {
-            context: c.context,
-            source: Some((from, peer)),
-            tag: Some(c.tag),
-        };
-        let req = Some(match run.schedule.fetched {
-            true => self.recv_fetched(want, peer, &buf),
-            false => self.recv(want, &buf),
-        });
-        run.flights.push(Flight {
-            req,
-            peer,
-            expects: Some((from, buf.len())),
-        });
-    }
-
-    /// What a slot still waits for; takes its outcome when it has ended.
-    #[inline]
-    fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, kw_base::Peer)> {
-        let flight = &mut run.flights[slot];
-        let req = flight.req?;
-        if !self.is_done(req) {
-            return Some((req, flight.peer));
-        }
-        flight.req = None;
-        let outcome = self.take(req)?;
-        let came = match (outcome.failure, flight.expects) {
-            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
-            (Some(failure), _) => {
-                run.fail(failure);
-                None
-            }
-            (None, expects) => expects.map(|e| (e, outcome.len)),
-        };
-        if let Some(((from, want), came)) = came
-            && came != want
-        {
-            let failure = mismatch(run, from, came, want);
-            run.fail(failure);
-        }
-        None
-    }
-
-    #[inline]
-    fn fence(&mut self, run: &mut Run) -> Option<(ReqId, kw_base::Peer)> {
-        while run.landed < run.flights.len() && !run.has_failed() {
-            if let Some(left) = self.landed(run, run.landed) {
-                return Some(left);
-            }
-            run.landed += 1;
-        }
-        None
-    }
-
-    /// After a failure: takes back what has not begun.
-    #[cold]
-    fn give_up(&mut self, run: &mut Run) {
-        for flight in &mut run.flights {
-            let Some(req) = flight.req else { continue };
-            self.cancel(req);
-            if self.is_done(req) {
-                self.take(req);
-                flight.req = None;
-            }
-        }
-    }
-
     /// Transfers of a failed run that are still under way go on without it.
     #[cold]
-    fn leave(&mut self, run: &mut Run) {
-        let going: Vec<ReqId> = run
-            .flights
-            .iter_mut()
-            .filter_map(|f| f.req.take())
-            .collect();
-        match run.memory.block.take() {
-            Some(block) => self.collectives.leaving.push((going, block)),
-            None => going.into_iter().for_each(|req| self.release(req)),
+    fn leave(&mut self, run: &mut Run) -> Option<Failure> {
+        if let Some(work) = &mut run.work {
+            let flights = work.flights.iter_mut();
+            let going: Vec<ReqId> = flights.filter_map(|f| f.req.take()).collect();
+            match work.memory.block.take() {
+                Some(block) => self.collectives.leaving.push((going, block)),
+                None => going.into_iter().for_each(|req| self.release(req)),
+            }
         }
         self.reap();
+        run.failure.take()
     }
 
     /// Gives back the memory of failed runs whose transfers have ended.
@@ -557,19 +374,25 @@ impl Engine {
         }
     }
 
-    #[inline]
-    fn put_back(&mut self, mut run: Box<Run>) -> Option<Failure> {
-        let failure = run.failure.take();
-        if failure.is_some() {
-            self.leave(&mut run);
+    /// Takes back a run; says what went wrong, if anything did.
+    #[inline(always)]
+    fn put_back(&mut self, run: Box<Run>) -> Option<Failure> {
+        if run.work.is_some() || run.failure.is_some() {
+            return self.clear_and_put_back(run);
         }
-        run.memory.clear(&mut self.collectives.store);
-        run.reset();
-        let short = run.schedule.steps.len() <= KEPT_STEPS;
-        if run.call.is_some() && failure.is_none() && short {
-            self.collectives.keep(run);
-        } else {
-            self.collectives.spare(run);
+        self.collectives.rest(run);
+        None
+    }
+
+    #[inline(never)]
+    fn clear_and_put_back(&mut self, mut run: Box<Run>) -> Option<Failure> {
+        let failure = match run.failure {
+            None => None,
+            Some(_) => self.leave(&mut run),
+        };
+        run.reset(&mut self.collectives.store);
+        if failure.is_none() || matches!(run.home, Home::Pattern(_)) {
+            self.collectives.rest(run);
         }
         failure
     }
@@ -591,7 +414,7 @@ impl Engine {
         let mut i = self.collectives.running.len();
         while i > 0 {
             i -= 1;
-            let waits = self.collectives.running[i].1.waits;
+            let waits = self.collectives.running[i].1.waits_on();
             if waits.is_some_and(|w| self.reached(w)) {
                 any = true;
                 self.advance(i);
@@ -616,7 +439,8 @@ impl Engine {
     }
 
     fn advance(&mut self, i: usize) {
-        if self.collectives.running[i].1.wants_user {
+        let state = self.collectives.running[i].1.state;
+        if matches!(state, State::WantsUser | State::InUser) {
             return;
         }
         // Put back at the end: whoever walks the list does so from there.
@@ -633,16 +457,13 @@ impl Engine {
             );
             return;
         }
-        run.wants_user = matches!(drive, Drive::User(_));
-        run.waits = match drive {
-            Drive::Board(watch) => Some(watch),
-            _ => None,
+        run.state = match drive {
+            Drive::User(_) => State::WantsUser,
+            Drive::Board(watch) => State::OnBoard(watch),
+            Drive::Waiting(req, _) if run.goes_on_after_send(req) => State::HeldBySend,
+            Drive::Waiting(..) | Drive::Done => State::Ready,
         };
-        run.held_by_send = match drive {
-            Drive::Waiting(req, _) => run.goes_on_after_send(req),
-            _ => false,
-        };
-        self.collectives.unwatched |= run.waits.is_some();
+        self.collectives.unwatched |= run.waits_on().is_some();
         self.collectives.running.push((req, run));
     }
 
@@ -654,22 +475,7 @@ impl Engine {
                 .collectives
                 .running
                 .iter()
-                .any(|(_, r)| r.wants_user && !r.with_user)
-    }
-
-    /// A call of a user's function that some run waits for. Make it with the lane released, then
-    /// [`Engine::user_step_done`].
-    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
-        let (req, run) = self
-            .collectives
-            .running
-            .iter_mut()
-            .find(|(_, r)| r.wants_user && !r.with_user)?;
-        let Some(&Step::Reduce { left, right }) = run.schedule.steps.get(run.pc) else {
-            return None;
-        };
-        run.with_user = true;
-        Some((*req, reduce(run, left, right, &self.collectives.desks)?))
+                .any(|(_, r)| matches!(r.state, State::WantsUser))
     }
 
     /// The call has returned.
@@ -681,99 +487,4 @@ impl Engine {
         self.advance(i);
         self.flush();
     }
-}
-
-#[inline]
-fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
-    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
-        && n == m
-        && n < publisher.long()
-    {
-        return a.copy_to(b, n);
-    }
-    copy_any(run, from, to, desks, publisher);
-}
-
-/// Copies long data, and what does not lie in a row on one of the sides.
-#[inline(never)]
-fn copy_any(
-    run: &mut Run,
-    from: Slice,
-    to: Slice,
-    desks: &Desks,
-    publisher: &mut NontemporalCopier,
-) {
-    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
-    if a.len() != b.len() {
-        let me = run.circle.as_ref().map_or(0, |c| c.rank);
-        let failure = mismatch(run, me, a.len(), b.len());
-        return run.fail(failure);
-    }
-    let long = a.len() >= publisher.long();
-    let rows = a.region().zip(b.region()).filter(|_| long);
-    match (rows, on_shelf(from), on_shelf(to)) {
-        (Some((a, b)), _, true) => publisher.copy(a, b),
-        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
-        _ => {
-            a.copy_to(0, &b, 0, a.len());
-        }
-    }
-}
-
-/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do not wait for it.
-#[inline]
-fn combine(run: &Run, right: Slice, into: Slice, desks: &Desks) -> bool {
-    let Some(&Step::Reduce { left, right: to }) = run.schedule.steps.get(run.pc + 1) else {
-        return false;
-    };
-    let (true, Some(Combining::Kernel(kernel))) = (to == into && !on_shelf(into), run.combining)
-    else {
-        return false;
-    };
-    let at = |slice| run.plain(slice, desks);
-    match (at(left), at(right), at(into)) {
-        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
-            kernel.run_into(a, b, c, left.len);
-            true
-        }
-        _ => false,
-    }
-}
-
-#[inline]
-fn on_shelf(slice: Slice) -> bool {
-    (SHELVES..TEMPS).contains(&slice.buf)
-}
-
-#[inline]
-fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
-    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
-    match run.combining? {
-        Combining::Nothing => None,
-        Combining::Kernel(k) => {
-            k.run(a, b, left.len);
-            None
-        }
-        Combining::User(f, datatype) => {
-            let extent = run.element.as_ref().map_or(0, |e| e.extent());
-            Some(UserStep::new(f, datatype, a, b, left.len, extent))
-        }
-    }
-}
-
-#[cold]
-fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
-    let Some(c) = &run.circle else {
-        return Failure::Truncated { came, fits: wants };
-    };
-    // On an intercommunicator, whose ranks are those of both groups in a row here, the process tells who is meant.
-    let name = |rank: u32| match c.members.peer(rank) {
-        kw_base::Peer(p) if p == rank => format!("rank {rank}"),
-        p => format!("rank {rank} (process {p} of the job)"),
-    };
-    let (giver, taker) = (name(from), name(c.rank));
-    let text = format!(
-        "{giver} gives {came} bytes to a collective in which {taker} takes {wants} from it: counts or datatypes differ"
-    );
-    Failure::Uneven { came, wants, text }
 }

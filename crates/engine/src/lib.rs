@@ -27,8 +27,8 @@ mod spin;
 mod wait;
 
 pub use collective::{
-    BoardId, Caller, Circle, Combining, Drive, Judge, Like, Memory, Pattern, Preface, Run, Short,
-    UserFunction, UserStep, Watch, cut,
+    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Named, Pattern, PlansId, Preface,
+    Run, UserFunction, UserStep, Watch, cut,
 };
 pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};

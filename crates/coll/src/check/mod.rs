@@ -5,29 +5,31 @@
 //! ends, on touching memory in flight, on overlapping copies, on writing to a constant buffer, on combining out of order
 //! or twice, and on messages left over.
 //!
-//! Boards: every raise publishes what its rank knows, every watch takes that in, and messages carry it; two accesses of a
-//! shelf that this does not order are a fault (`shelves.rs`). Stages must go up, slices stay within the shelf, and the
-//! ranks of a node agree on its kind. Several collectives in a row run on one board by the rule of [`Reuse`].
+//! It runs the library's own executor ([`crate::executor`]): ops, progress and flow control are those of the engine, on memory
+//! and flags that are made up here (`ground.rs`). Every raise publishes what its rank knows, every look at a flag takes in what
+//! it has seen, and messages carry it; two accesses of a shelf that this does not order are a fault (`shelves.rs`). Stages must
+//! go up, slices stay within the shelf, and the ranks of a node agree on its kind. Several collectives in a row run on one
+//! board with as many lines and slots as [`Reuse`] says.
 //!
 //! Schedules know no data, so whether they end does not depend on the interleaving: one run is enough.
 
 mod clock;
+mod ground;
 mod rank;
 mod shelves;
 mod symbol;
 
+use super::executor::{Capacity, FlowControl, Need, Next, Progress, Reservation, bind};
 use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
 use clock::{Clock, Moment};
-use rank::{Flight, Mark, Rank};
+use ground::{Ground, Rows};
+use rank::{Flight, Rank};
 use shelves::{Area, Place, Shelves};
 use std::collections::{HashMap, VecDeque};
 pub use symbol::Symbol;
 
 /// One rank's part of one collective: its schedule and the caller's buffers.
 pub type Call = (Schedule, Vec<Memory>);
-
-/// Stages share a word with the number of the collective.
-const HIGHEST_STAGE: u32 = 0xffff;
 
 /// One of a caller's buffers: its memory, and how many symbols make a unit.
 #[derive(Clone, Debug)]
@@ -61,19 +63,17 @@ impl Region {
     }
 }
 
-/// When a rank may use a shelf again, as whoever runs schedules does it: every rank has `slots` short shelves, used in
-/// turns, and long ones, of which two are enough here. Before collective `k` touches short shelves, everybody must have announced
-/// something in collective `k - slots + 1`, or ended it; for a long one, in the collective after that which used it last. What
-/// lies in the lines of stages is not part of those shelves: there are `lines` of them, used in turns, and a collective that
-/// touches nothing else waits for `k - lines + 1`.
+/// What a board has, and how the rule of its flow control is broken.
 #[derive(Clone, Copy, Debug)]
 pub struct Reuse {
-    /// Short shelves of a rank.
+    /// Slots for short data of a rank.
     pub slots: usize,
     /// Lines of a rank.
     pub lines: usize,
-    /// By how many collectives the rule is broken, to see that it is needed.
+    /// By how many collectives memory is touched too early, to see that the rule is needed.
     pub early: usize,
+    /// Whoever looks at a flag sees the newest word; otherwise the oldest that it may see, which tells it least.
+    pub newest: bool,
 }
 
 #[derive(Debug)]
@@ -121,6 +121,7 @@ impl World {
                 slots: 2,
                 lines: 3,
                 early: 0,
+                newest: false,
             },
             commutative,
         }
@@ -151,6 +152,7 @@ impl World {
     /// Runs to the end; returns the callers' buffers by rank and collective.
     pub fn run_all(mut self) -> Vec<Vec<Vec<Memory>>> {
         self.nodes_agree();
+        self.open_flow_control();
         loop {
             let mut moved = false;
             for me in 0..self.ranks.len() {
@@ -164,7 +166,7 @@ impl World {
         }
         for (me, rank) in self.ranks.iter().enumerate() {
             if let Some(s) = rank.schedule() {
-                let (op, pc, steps) = (rank.op, rank.pc, &s.steps);
+                let (op, pc, steps) = (rank.op, rank.pc(), &s.steps);
                 panic!("rank {me} stands in collective {op} at step {pc}: {steps:?}");
             }
         }
@@ -196,72 +198,108 @@ impl World {
         (0..self.ranks.len()).filter(move |&r| self.node[r] == self.node[me])
     }
 
-    /// Runs one step of one rank; says whether it could.
-    fn step(&mut self, me: usize) -> bool {
-        let rank = &self.ranks[me];
-        let Some(schedule) = rank.schedule() else {
-            return false;
+    /// Every rank has its side of its node's board.
+    fn open_flow_control(&mut self) {
+        let Some(board) = self.board else { return };
+        let long = (board.long - SHELF_LINE.min(board.long)).next_multiple_of(64);
+        let capacity = Capacity {
+            lines: self.reuse.lines as u64,
+            slots: self.reuse.slots as u64,
+            ring: 3 * long.max(64),
+            lap: 2 * long.max(64),
         };
-        let next = schedule.steps.get(rank.pc).copied();
-        if !self.begin(me) {
+        for me in 0..self.ranks.len() {
+            let members: Vec<usize> = self.on_node_of(me).collect();
+            let own = members.iter().take_while(|&&r| r != me).count();
+            let flow = FlowControl::new(own as u32, members.len() as u32, capacity);
+            self.ranks[me].flow = Some(flow);
+            self.ranks[me].members = members;
+        }
+    }
+
+    /// Lets one rank go on; says whether anything has changed.
+    fn step(&mut self, me: usize) -> bool {
+        if self.ranks[me].schedule().is_none() {
             return false;
         }
-        let Some(step) = next else {
-            return self.end(me);
+        if self.ranks[me].progress.is_none() {
+            self.begin(me);
+        }
+        let (next, moved) = self.go_on(me);
+        match next {
+            Next::Wait(_) => moved,
+            Next::End => self.end(me) || moved,
+            Next::Step(i) => {
+                let step = self.ranks[me].schedule().map(|s| s.steps[i as usize]);
+                let done = step.is_some_and(|s| self.own_step(me, s));
+                if let (true, Some(progress)) = (done, &mut self.ranks[me].progress) {
+                    progress.pass();
+                }
+                done || moved
+            }
+        }
+    }
+
+    /// The present collective gets its place, and its ops.
+    fn begin(&mut self, me: usize) {
+        let unit = self.board.map_or(1, |b| b.unit);
+        let rank = &mut self.ranks[me];
+        let need = rank.schedule().and_then(|s| need(s, unit));
+        let mut place = Reservation::NONE;
+        if let (Some(need), Some(flow)) = (need, &mut rank.flow) {
+            place = flow.reserve(need);
+            place.hurry(self.reuse.early as u64);
+        }
+        rank.at_work = (place.number, place.at);
+        rank.progress = Some(Progress::new(place, 0));
+        let rank = &self.ranks[me];
+        let mut ops = Vec::new();
+        if let Some(schedule) = rank.schedule() {
+            let stages = |s: &Step| !matches!(s, Step::Raise(0));
+            assert!(schedule.steps.iter().all(stages), "rank {me} raises 0");
+            bind(schedule, &Rows(rank), &mut ops);
+        }
+        self.ranks[me].ops = ops;
+    }
+
+    /// Runs what the executor can do by itself.
+    fn go_on(&mut self, me: usize) -> (Next, bool) {
+        let rank = &mut self.ranks[me];
+        let Some(mut progress) = rank.progress.take() else {
+            return (Next::End, false);
         };
-        let moved = match step {
+        let (ops, flow) = (std::mem::take(&mut rank.ops), rank.flow.take());
+        let shares = rank.schedule().is_some_and(|s| s.shelf != Shelf::None);
+        let before = progress.at();
+        let mut moved = false;
+        let (next, flow) = match (flow, shares) {
+            (Some(mut flow), true) => {
+                let mut ground = Ground::new(self, me);
+                let next = progress.go_on(&ops, false, &mut flow, &mut ground);
+                moved = ground.moved;
+                (next, Some(flow))
+            }
+            (flow, _) => (progress.next_step(ops.len() as u32), flow),
+        };
+        let rank = &mut self.ranks[me];
+        moved |= before != progress.at();
+        (rank.ops, rank.flow, rank.progress) = (ops, flow, Some(progress));
+        (next, moved)
+    }
+
+    /// A step that the executor leaves to whoever runs it.
+    fn own_step(&mut self, me: usize, step: Step) -> bool {
+        match step {
             Step::Await(slot) => self.land(me, slot..=slot),
             Step::Fence => self.land(me, 0..=u32::MAX),
-            Step::Raise(stage) => self.raise(me, stage),
-            Step::Watch { rank, stage } => self.watch(me, rank as usize..rank as usize + 1, stage),
-            Step::WatchAll(stage) => self.watch(me, 0..self.ranks.len(), stage),
             Step::Copy { from, to } => self.copy(me, from, to),
             Step::Reduce { left, right } => self.reduce(me, left, right),
             Step::Send { to, what } => self.post(me, to as usize, what, false),
             Step::Recv { from, into } => self.post(me, from as usize, into, true),
-        };
-        self.ranks[me].pc += moved as usize;
-        moved
-    }
-
-    /// Whether the present collective may use its shelves: the rule of reuse.
-    fn begin(&mut self, me: usize) -> bool {
-        let rank = &self.ranks[me];
-        let (op, early) = (rank.op, self.reuse.early);
-        if rank.begun {
-            return true;
-        }
-        let kind = |k: usize| rank.schedules().nth(k).map_or(Shelf::None, |s| s.shelf);
-        let since = match kind(op) {
-            Shelf::None => None,
-            Shelf::Short => (op + 1).checked_sub(self.ahead(rank) + early),
-            Shelf::Long => {
-                let before = (0..op).rev().filter(|&k| kind(k) == Shelf::Long);
-                before.skip(1).map(|u| u + 1 - early).next()
+            Step::Raise(_) | Step::WatchAll(_) => panic!("uses the board without a shelf"),
+            Step::Watch { rank, .. } => {
+                panic!("rank {me} watches {rank}, and shares no shelf with it")
             }
-        };
-        if let Some(since) = since {
-            let others: Vec<usize> = self.on_node_of(me).collect();
-            let marks = others.iter().map(|&r| self.ranks[r].mark(since, 0));
-            let Some(marks) = marks
-                .map(|m| m.map(|m| m.clock))
-                .collect::<Option<Vec<_>>>()
-            else {
-                return false;
-            };
-            marks.iter().for_each(|m| self.ranks[me].clock.join(m));
-        }
-        self.ranks[me].begun = true;
-        true
-    }
-
-    /// By how many collectives, less one, a rank may be ahead of others in its present one.
-    fn ahead(&self, rank: &Rank) -> usize {
-        let unit = self.board.map_or(1, |b| b.unit);
-        let schedule = rank.schedule();
-        match schedule.is_some_and(|s| s.touches_lines_only(unit)) {
-            true => self.reuse.lines,
-            false => self.reuse.slots,
         }
     }
 
@@ -274,46 +312,15 @@ impl World {
         let schedule = rank.schedule();
         let (slots, shelf) = schedule.map_or((0, Shelf::None), |s| (s.slots, s.shelf));
         assert_eq!(rank.posted, slots, "slots are counted wrongly");
-        if shelf != Shelf::None && rank.stage().is_none() {
-            self.announce(me, 0);
-        }
-        let rank = &mut self.ranks[me];
-        (rank.op, rank.pc, rank.posted, rank.begun) = (rank.op + 1, 0, 0, false);
-        true
-    }
-
-    fn raise(&mut self, me: usize, stage: u32) -> bool {
-        self.needs_shelf(me);
-        let before = self.ranks[me].stage().unwrap_or(0);
-        assert!(
-            before < stage && stage <= HIGHEST_STAGE,
-            "rank {me} raises {stage} after {before}"
-        );
-        self.announce(me, stage);
-        true
-    }
-
-    fn announce(&mut self, me: usize, stage: u32) {
-        let rank = &mut self.ranks[me];
-        let (op, clock) = (rank.op, rank.clock.announce(me));
-        rank.marks.push(Mark { op, stage, clock });
-    }
-
-    fn watch(&mut self, me: usize, whom: std::ops::Range<usize>, stage: u32) -> bool {
-        self.needs_shelf(me);
-        let (op, one) = (self.ranks[me].op, whom.len() == 1);
-        let mut clock = self.ranks[me].clock;
-        for r in whom {
-            if self.node[r] != self.node[me] {
-                assert!(!one, "rank {me} watches {r} of another node");
-                continue;
+        let (flow, progress) = (rank.flow.take(), rank.progress.take());
+        if let (Some(mut flow), Some(mut progress)) = (flow, progress) {
+            if shelf != Shelf::None {
+                progress.end(&mut flow, &mut Ground::new(self, me));
             }
-            let Some(mark) = self.ranks[r].mark(op, stage) else {
-                return false;
-            };
-            clock.join(&mark.clock);
+            self.ranks[me].flow = Some(flow);
         }
-        self.ranks[me].clock = clock;
+        let rank = &mut self.ranks[me];
+        (rank.op, rank.posted) = (rank.op + 1, 0);
         true
     }
 
@@ -324,16 +331,24 @@ impl World {
 
     fn copy(&mut self, me: usize, from: Slice, to: Slice) -> bool {
         let (a, b) = (self.region(me, from), self.region(me, to));
-        let pc = self.ranks[me].pc;
-        assert!(!a.meets(&b), "copy overlaps itself at step {pc}");
-        assert_eq!(a.to - a.from, b.to - b.from, "lengths differ at step {pc}");
+        self.copy_region(me, a, b);
+        true
+    }
+
+    fn copy_region(&mut self, me: usize, a: Region, b: Region) {
+        assert!(!a.meets(&b), "rank {me}: copy overlaps itself: {a:?}");
+        assert_eq!(a.to - a.from, b.to - b.from, "lengths differ: {a:?}, {b:?}");
         let data = self.read(me, a);
         self.write(me, b, &data);
-        true
     }
 
     fn reduce(&mut self, me: usize, left: Slice, right: Slice) -> bool {
         let (a, b) = (self.region(me, left), self.region(me, right));
+        self.reduce_region(me, a, b);
+        true
+    }
+
+    fn reduce_region(&mut self, me: usize, a: Region, b: Region) {
         assert!(!a.meets(&b), "reduces memory with itself");
         let (left, right) = (self.read(me, a), self.read(me, b));
         assert_eq!(left.len(), right.len(), "operands differ in length");
@@ -342,7 +357,6 @@ impl World {
             .map(|(l, r)| l.combine(*r, self.commutative))
             .collect();
         self.write(me, b, &both);
-        true
     }
 
     fn region(&mut self, me: usize, slice: Slice) -> Region {
@@ -361,7 +375,7 @@ impl World {
         assert_eq!(self.node[owner], self.node[me], "a shelf of another node");
         let from = usize::try_from(slice.at).expect("slice begins inside its shelf");
         let to = from + slice.len as usize;
-        let (room, _) = self.shelf(me);
+        let room = self.shelf(me);
         assert!(to <= room, "{slice:?} ends at {to} of a shelf of {room}");
         Region {
             from,
@@ -370,35 +384,38 @@ impl World {
         }
     }
 
-    /// Units of a shelf in the present collective, and which area it has beyond its line.
-    fn shelf(&self, me: usize) -> (usize, (Area, usize)) {
-        let rank = &self.ranks[me];
-        let kind = |s: &&Schedule| s.shelf == Shelf::Long;
-        let is_long = rank.schedule().is_some_and(|s| kind(&s));
-        let (short, long) = self
-            .board
-            .map_or((0, 0), |b| (b.short / b.unit, b.long / b.unit));
-        if is_long {
-            let used = rank.schedule().map_or(0, |s| s.long as usize);
-            let long = (long as usize).min(SHELF_LINE as usize + used);
-            let turn = rank.schedules().take(rank.op).filter(kind).count();
-            (long, (Area::Long, turn % 2))
-        } else {
-            (short as usize, (Area::Short, rank.op % self.reuse.slots))
+    /// Units of a shelf in the present collective.
+    fn shelf(&self, me: usize) -> usize {
+        let schedule = self.ranks[me].schedule();
+        let board = self.board.map(|b| (b.short / b.unit, b.long / b.unit));
+        let (short, long) = board.unwrap_or_default();
+        match schedule.filter(|s| s.shelf == Shelf::Long) {
+            Some(s) => long.min(SHELF_LINE + s.long) as usize,
+            None => short as usize,
         }
     }
 
-    fn place(&self, me: usize, owner: usize, region: &Region) -> Place {
-        let front = SHELF_LINE.div_ceil(self.board.map_or(1, |b| b.unit));
-        if region.to as u64 <= front {
-            return (owner, Area::Line, self.ranks[me].op % self.reuse.lines);
+    /// In which area of its owner a part of a shelf lies in the present collective, and where there.
+    fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
+        let front = SHELF_LINE.div_ceil(self.board.map_or(1, |b| b.unit)) as usize;
+        let rank = &self.ranks[me];
+        let number = rank.number();
+        if region.to <= front {
+            let line = number % self.reuse.lines as u64;
+            return ((owner, Area::Line, line as usize), region);
         }
         assert!(
-            region.from as u64 >= front,
+            region.from >= front,
             "{region:?} begins in a line and ends outside"
         );
-        let (_, (area, turn)) = self.shelf(me);
-        (owner, area, turn)
+        let is_long = rank.schedule().is_some_and(|s| s.shelf == Shelf::Long);
+        let (area, turn, at) = match is_long {
+            true => (Area::Ring, 0, rank.ring_at()),
+            false => (Area::Slot, number % self.reuse.slots as u64, 0),
+        };
+        let by = |unit: usize| unit - front + at as usize;
+        let (from, to) = (by(region.from), by(region.to));
+        ((owner, area, turn as usize), Region { from, to, ..region })
     }
 
     fn read(&mut self, me: usize, region: Region) -> Vec<Symbol> {
@@ -418,7 +435,7 @@ impl World {
             _ if region.is_empty() => Vec::new(),
             None => self.ranks[me].load(region),
             Some(owner) => {
-                let (place, op) = (self.place(me, owner, &region), self.ranks[me].op);
+                let ((place, region), op) = (self.place(me, owner, region), self.ranks[me].op);
                 self.shelves.read(place, region, op)
             }
         }
@@ -427,7 +444,7 @@ impl World {
     /// Notes that a rank touches that memory, if it is a shelf; `open`: until it has waited for a transfer.
     fn touch(&mut self, me: usize, region: Region, write: bool, open: bool) {
         if let Some(owner) = region.owner().filter(|_| !region.is_empty()) {
-            let (place, clock) = (self.place(me, owner, &region), &self.ranks[me].clock);
+            let ((place, region), clock) = (self.place(me, owner, region), &self.ranks[me].clock);
             let now = if open {
                 Moment::open(me)
             } else {
@@ -442,7 +459,7 @@ impl World {
             _ if region.is_empty() => {}
             None => self.ranks[me].store(region, data),
             Some(owner) => {
-                let (place, op) = (self.place(me, owner, &region), self.ranks[me].op);
+                let ((place, region), op) = (self.place(me, owner, region), self.ranks[me].op);
                 self.shelves.write(place, region, op, data);
             }
         }
@@ -534,12 +551,22 @@ impl World {
                 self.ranks[me].clock.join(&news);
             }
             if let Some(owner) = flight.region.owner() {
-                let place = self.place(me, owner, &flight.region);
+                let (place, region) = self.place(me, owner, flight.region);
                 let now = self.ranks[me].clock.now(me);
                 let open = Moment::open(me);
-                self.shelves.close(place, flight.region, open, now);
+                self.shelves.close(place, region, open, now);
             }
         }
         true
+    }
+}
+
+/// What a schedule touches of the shared memory.
+fn need(schedule: &Schedule, unit: u64) -> Option<Need> {
+    match schedule.shelf {
+        Shelf::None => None,
+        Shelf::Long => Some(Need::Ring(schedule.long * unit)),
+        Shelf::Short if schedule.touches_lines_only(unit) => Some(Need::Lines),
+        Shelf::Short => Some(Need::Slots),
     }
 }

@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::symbol::Symbol;
 use super::{Call, Memory, Region};
+use crate::executor::{FlowControl, Op, Progress};
 use crate::{SEND, SHELVES, Schedule, Slice, TEMPS, Temp};
 
 /// A transfer that the rank has not waited for.
@@ -20,8 +21,10 @@ pub struct Flight {
 /// An announcement on the board.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    pub op: usize,
+    /// The collective's number on the board.
+    pub number: u64,
     pub stage: u32,
+    /// What its rank knew.
     pub clock: Clock,
 }
 
@@ -38,9 +41,14 @@ pub struct Rank {
     programs: Vec<Program>,
     /// Which collective it is in.
     pub op: usize,
-    /// The collective has been allowed to use its shelves.
-    pub begun: bool,
-    pub pc: usize,
+    /// The ops of the collective that it is in, and how far they are done.
+    pub ops: Vec<Op>,
+    pub progress: Option<Progress>,
+    /// Number and part of the ring of the collective that it is in.
+    pub at_work: (u64, u64),
+    /// Its side of the board, and the ranks of its node.
+    pub flow: Option<FlowControl>,
+    pub members: Vec<usize>,
     pub posted: u32,
     pub flights: Vec<Flight>,
     pub clock: Clock,
@@ -57,8 +65,11 @@ impl Rank {
         Rank {
             programs: calls.into_iter().map(program).collect(),
             op: 0,
-            begun: false,
-            pc: 0,
+            ops: Vec::new(),
+            progress: None,
+            at_work: (0, 0),
+            flow: None,
+            members: Vec::new(),
             posted: 0,
             flights: Vec::new(),
             clock: Clock::new(me),
@@ -81,15 +92,39 @@ impl Rank {
         self.programs.into_iter().map(|p| p.user).collect()
     }
 
-    /// The first announcement of a collective from a stage on.
-    pub fn mark(&self, op: usize, stage: u32) -> Option<&Mark> {
-        self.marks.iter().find(|m| m.op == op && m.stage >= stage)
+    /// The op that it has come to.
+    pub fn pc(&self) -> u32 {
+        self.progress.map_or(0, |p| p.at())
     }
 
-    /// The highest stage announced in the present collective.
-    pub fn stage(&self) -> Option<u32> {
-        let last = self.marks.last().filter(|m| m.op == self.op);
-        last.map(|m| m.stage)
+    /// Size of a unit of a buffer of its own, in symbols.
+    pub fn unit(&self, buf: u32) -> usize {
+        let program = &self.programs[self.op];
+        let memory = match buf.checked_sub(TEMPS) {
+            Some(temp) => program.temps.get(temp as usize),
+            None => program.user.get(buf as usize),
+        };
+        memory.map_or(0, |m| m.unit)
+    }
+
+    /// Tells the others of its node what it knows.
+    pub fn announce(&mut self, me: usize, number: u64, stage: u32) {
+        let clock = self.clock.announce(me);
+        self.marks.push(Mark {
+            number,
+            stage,
+            clock,
+        });
+    }
+
+    /// Number of the present collective on the board.
+    pub fn number(&self) -> u64 {
+        self.at_work.0
+    }
+
+    /// Where its part of the ring begins.
+    pub fn ring_at(&self) -> u64 {
+        self.at_work.1
     }
 
     fn memory(&mut self, buf: u32) -> &mut Memory {
@@ -122,8 +157,8 @@ impl Rank {
         for f in &self.flights {
             assert!(
                 !(f.region.meets(region) && (write || f.is_recv)),
-                "step {} touches {region:?}, in flight",
-                self.pc
+                "op {} touches {region:?}, in flight",
+                self.pc()
             );
         }
     }

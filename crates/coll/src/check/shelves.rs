@@ -11,10 +11,10 @@ use std::collections::HashMap;
 pub enum Area {
     /// Beside a stage.
     Line,
-    /// Of a short shelf.
-    Short,
-    /// Of a long one.
-    Long,
+    /// A slot for short data.
+    Slot,
+    /// The ring for long data.
+    Ring,
 }
 
 /// One of the areas that a rank owns.

@@ -194,7 +194,7 @@ fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
 
 /// The same news several times in a row.
 fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
-    let most = reuse.slots.max(reuse.lines);
+    let most = reuse.slots.max(reuse.lines).max(8);
     let rounds = (0..2 * most + 3).map(|_| news(3, kind, shelf));
     let mut row = vec![vec![]; 3];
     for round in rounds {
@@ -208,12 +208,13 @@ fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec
         .run_all()
 }
 
-/// So many shelves and lines, given out too early by so many collectives.
+/// That many slots and lines, touched too early by that many collectives.
 fn reuse(slots: usize, lines: usize, early: usize) -> Reuse {
     Reuse {
         slots,
         lines,
         early,
+        newest: false,
     }
 }
 
@@ -223,8 +224,14 @@ fn the_rule_of_reuse_orders_collectives_in_a_row() {
     let short = [2, 3, 16].map(|slots| (Shelf::Short, shelf as _, slots, 2 * slots));
     let lines = [2, 3, 16].map(|lines| (Shelf::Short, line as _, 2, lines));
     for (kind, memory, slots, lines) in long.into_iter().chain(short).chain(lines) {
-        for ops in news_in_a_row(kind, memory, reuse(slots, lines, 0)) {
-            assert!(ops.iter().all(|m| m[1].cells == base(0, 2)));
+        for newest in [false, true] {
+            let rule = Reuse {
+                newest,
+                ..reuse(slots, lines, 0)
+            };
+            for ops in news_in_a_row(kind, memory, rule) {
+                assert!(ops.iter().all(|m| m[1].cells == base(0, 2)));
+            }
         }
     }
 }

@@ -12,11 +12,11 @@ impl Engine {
             self.open_collectives();
         }
         let collectives = &mut self.collectives;
-        let mut run = collectives.spare.pop().unwrap_or_default();
+        let mut run = Box::<Run>::default();
         if let Some(choosing) = &collectives.choosing {
             let choose =
                 |coll: Coll, bytes: u64, part: &Ask<'_>| choosing.choose(None, coll, bytes, part);
-            emit(ask, &choose, &mut run.schedule);
+            emit(ask, &choose, &mut run.work().schedule);
         }
         run.circle = Some(circle);
         run

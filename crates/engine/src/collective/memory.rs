@@ -86,6 +86,15 @@ impl Memory {
         }
     }
 
+    /// First byte, and bytes of a unit, where units lie in a row as they are.
+    #[inline]
+    pub(super) fn row(&self) -> Option<(Addr, u64)> {
+        match *self {
+            Memory::Plain { addr, size } => Some((addr, size)),
+            _ => None,
+        }
+    }
+
     /// Address of element `at`, for reductions.
     #[inline]
     pub(super) fn addr(&self, at: i64) -> Addr {
@@ -152,6 +161,7 @@ impl Memories {
         let block = store.take(schedule.temps.iter().map(size).sum());
         let mut from = 0;
         let mut temps = std::mem::take(&mut self.temps);
+        temps.reserve_exact(schedule.temps.len());
         for t in &schedule.temps {
             let (bytes, shift) = self.measure(t, element);
             let addr = block.addr().offset(from as i64 + shift);
@@ -204,12 +214,12 @@ impl Memories {
         self.memory(slice.buf).addr(slice.at)
     }
 
-    /// Forgets everything; nothing is in flight any more.
+    /// Forgets the temporaries; nothing is in flight any more.
+    #[inline]
     pub fn clear(&mut self, store: &mut Store) {
-        self.user.clear();
-        self.temps.clear();
-        if let Some(block) = self.block.take() {
-            store.give(block);
+        if !self.temps.is_empty() {
+            self.temps.clear();
+            self.block.take().into_iter().for_each(|b| store.give(b));
         }
     }
 }

@@ -1,45 +1,84 @@
 //! Patterns: plans of persistent collectives, which are run again and again.
 //!
 //! Starts need not come in the order of the communicator's other collectives, not even in the same order at all ranks. So a
-//! pattern has a board of its own: there its runs come one after the other at every rank.
+//! pattern has a board of its own: there its runs come one after the other at every rank. The tag stays: messages between two
+//! ranks keep their order, so one round is never taken for the next.
 
 use super::desk::BoardId;
-use super::run::Run;
+use super::preface::Preface;
+use super::run::{Home, Run};
 use crate::engine::{Engine, ReqId};
+use kw_base::slab::{Key, Slab};
 
-/// A plan that is not run itself.
+/// Names a pattern of an engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PatternId(Key);
+
+/// A plan that is run by whoever holds this, one run after the other.
 #[derive(Debug)]
 pub struct Pattern {
-    plan: Box<Run>,
+    id: PatternId,
     board: Option<BoardId>,
+}
+
+/// What rests of it in the engine.
+#[derive(Debug)]
+struct Resting {
+    /// The plan, while it does not run.
+    run: Option<Box<Run>>,
+    /// What the ranks compare before each run.
+    preface: Option<Box<Preface>>,
+}
+
+/// All patterns of an engine.
+#[derive(Debug, Default)]
+pub(super) struct Patterns(Slab<Resting>);
+
+impl Patterns {
+    /// A run of it has ended. When nobody holds the pattern any more the plan goes.
+    pub(super) fn rest(&mut self, id: PatternId, run: Box<Run>) {
+        if let Some(resting) = self.0.get_mut(id.0) {
+            resting.run = Some(run);
+        }
+    }
 }
 
 impl Engine {
     /// Makes a plan a pattern. The board was opened for it, and is left if the plan does not use it.
-    pub fn keep_pattern(&mut self, plan: Box<Run>, board: Option<BoardId>) -> Pattern {
+    pub fn keep_pattern(&mut self, mut plan: Box<Run>, board: Option<BoardId>) -> Pattern {
         if let Some(berth) = &plan.berth {
-            self.collectives.desks.take_back(berth);
+            let desks = &mut self.collectives.desks;
+            desks.take_back(berth, &plan.progress.place);
         }
         let unused = board.filter(|_| plan.berth.is_none());
         unused.into_iter().for_each(|b| self.leave_board(b));
         let board = board.filter(|_| plan.berth.is_some());
-        Pattern { plan, board }
+        let resting = Resting {
+            preface: plan.preface.take(),
+            run: None,
+        };
+        let id = PatternId(self.collectives.patterns.0.insert(resting));
+        plan.home = Home::Pattern(id);
+        self.collectives.patterns.rest(id, plan);
+        Pattern { id, board }
     }
 
-    /// Runs it.
+    /// Runs it; the run before has ended.
     pub fn launch_pattern(&mut self, pattern: &Pattern) -> ReqId {
         let collectives = &mut self.collectives;
-        let mut run = collectives.spare.pop().unwrap_or_default();
-        run.follow(&pattern.plan);
-        if let Some(berth) = &pattern.plan.berth {
-            let desks = &mut collectives.desks;
-            run.berth = desks.another(berth, &run.schedule, run.lines_only);
-        }
+        let resting = collectives.patterns.0.get_mut(pattern.id.0);
+        let resting = resting.map(|r| (r.run.take(), r.preface.as_ref()));
+        let (run, preface) = resting.unwrap_or_default();
+        // Whoever starts a request that is active is told so before.
+        let mut run = run.unwrap_or_default();
+        run.preface = preface.map(|p| Box::new(p.again()));
+        collectives.enter_board(&mut run);
         self.launch(run)
     }
 
     /// There will be no more runs of it.
     pub fn drop_pattern(&mut self, pattern: &Pattern) {
+        self.collectives.patterns.0.remove(pattern.id.0);
         pattern.board.into_iter().for_each(|b| self.leave_board(b));
     }
 }

@@ -121,7 +121,7 @@ fn from_bytes(bytes: &[u8]) -> Option<Failure> {
 
 fn of(circle: &Circle, schedule: Schedule, buffers: [&Buf; 2]) -> Box<Run> {
     let mut run = Run::idle(circle.clone());
-    run.schedule = schedule;
+    run.work().schedule = schedule;
     buffers
         .into_iter()
         .for_each(|b| run.add(Memory::stream(b.clone())));

@@ -1,16 +1,21 @@
-//! One schedule that runs.
+//! A plan, and one run of it.
+//!
+//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs, or rests until it is called
+//! again. One lies in the plans, or with a persistent request, while it does not run, so a call that is like one before
+//! allocates nothing. Once all its steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
 
 use super::desk::{Berth, BoardId, Desks, Watch};
-use super::kept::Call;
-use super::memory::{Memories, Memory};
+use super::memory::{Memories, Memory, Store};
+use super::pattern::PatternId;
+use super::plans::{Call, Named, PlansId};
 use super::preface::Preface;
+use super::user::{Combining, UserStep};
 use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_coll::Table;
+use kw_coll::executor::{Op, Progress, Reservation};
 use kw_coll::{SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 use kw_sys::buf::{Addr, Buf};
-use kw_sys::callback::{UserOp, UserOpCount};
-use kw_sys::reduce::Kernel;
 use kw_types::comm::Group;
 use std::sync::Arc;
 
@@ -29,81 +34,8 @@ pub struct Circle {
     pub board: Option<BoardId>,
     /// Rows that choose algorithms before those of the engine's table.
     pub rows: Option<Arc<Table>>,
-}
-
-/// A user's function, with either width of its length.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UserFunction {
-    /// `int` length.
-    Int(UserOp),
-    /// `MPI_Count` length.
-    Count(UserOpCount),
-}
-
-/// How two contributions are combined.
-#[derive(Clone, Copy, Debug)]
-pub enum Combining {
-    /// Nothing is.
-    Nothing,
-    /// By a loop of ours.
-    Kernel(Kernel),
-    /// By a function of the user, who wants this datatype handle.
-    User(UserFunction, usize),
-}
-
-/// A call of the user's function that a schedule waits for; made with the lane released.
-#[derive(Clone, Copy, Debug)]
-pub struct UserStep {
-    function: UserFunction,
-    datatype: usize,
-    left: Addr,
-    right: Addr,
-    count: u64,
-    extent: i64,
-}
-
-impl UserStep {
-    /// A call on `count` elements that lie `extent` bytes apart.
-    pub fn new(
-        function: UserFunction,
-        datatype: usize,
-        left: Addr,
-        right: Addr,
-        count: u64,
-        extent: i64,
-    ) -> UserStep {
-        UserStep {
-            function,
-            datatype,
-            left,
-            right,
-            count,
-            extent,
-        }
-    }
-
-    /// Calls the user's function: `right[i] = left[i] op right[i]`.
-    pub fn call(self) {
-        match self.function {
-            UserFunction::Count(f) => {
-                f.call(self.left, self.right, self.count as i64, self.datatype)
-            }
-            UserFunction::Int(f) => {
-                let mut done = 0;
-                while done < self.count {
-                    let n = (self.count - done).min(i32::MAX as u64);
-                    let by = done as i64 * self.extent;
-                    f.call(
-                        self.left.offset(by),
-                        self.right.offset(by),
-                        n as i32,
-                        self.datatype,
-                    );
-                    done += n;
-                }
-            }
-        }
-    }
+    /// The communicator's plans.
+    pub plans: Option<PlansId>,
 }
 
 /// A transfer that was started.
@@ -116,42 +48,116 @@ pub(super) struct Flight {
     pub expects: Option<(u32, u64)>,
 }
 
-/// A schedule with its memory and how far it has come.
+/// Whether the ops and the temporaries of a run are there.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Bound {
+    /// No ops yet.
+    #[default]
+    Not,
+    /// No temporaries.
+    Ops,
+    /// All is there.
+    Yes,
+}
+
+/// What a run that nobody drives waits for.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) enum State {
+    /// Nothing, or a message.
+    #[default]
+    Ready,
+    /// The end of a send, after which it has something to do.
+    HeldBySend,
+    /// A turn or a flag on a board.
+    OnBoard(Watch),
+    /// Somebody to call the user's function.
+    WantsUser,
+    /// Some thread is in the user's function for it.
+    InUser,
+}
+
+/// Where a run rests when it has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Home {
+    /// Nowhere: it goes.
+    #[default]
+    Nowhere,
+    /// In the plans of its communicator, or in those of all if it has steps for the engine.
+    Plans(PlansId),
+    /// With a persistent request.
+    Pattern(PatternId),
+}
+
+/// What a run needs for the steps that the executor leaves to the engine.
 #[derive(Debug, Default)]
-pub struct Run {
-    pub(super) circle: Option<Circle>,
-    /// What the schedule answers, if that may be asked again.
-    pub(super) call: Option<Call>,
-    /// Likewise, the counts of the blocks where they are not equal.
-    pub(super) counts: Vec<u64>,
-    pub(super) schedule: Schedule,
-    /// Of shelves it touches the lines only.
-    pub(super) lines_only: bool,
-    pub(super) memory: Memories,
-    pub(super) element: Option<Memory>,
-    pub(super) combining: Option<Combining>,
-    pub(super) pc: usize,
-    pub(super) flights: Vec<Flight>,
+pub(super) struct Work {
+    pub schedule: Schedule,
+    pub memory: Memories,
+    pub element: Option<Memory>,
+    pub flights: Vec<Flight>,
     /// Flights before this one have ended.
-    pub(super) landed: usize,
-    pub(super) failure: Option<Failure>,
-    /// What comes before, when the ranks compare their calls.
-    pub(super) preface: Option<Box<Preface>>,
+    pub landed: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Run {
+    /// The blocking call that it serves before its arguments are looked at.
+    pub(super) named: Named,
+    pub(super) ops: Vec<Op>,
+    pub(super) progress: Progress,
+    /// Where the first two buffers begin, if they lie in a row.
+    pub(super) bases: [Addr; 2],
+    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch it.
+    pub(super) berth: Option<Berth>,
+    pub(super) combining: Option<Combining>,
+    /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs neither.
+    pub(super) work: Option<Box<Work>>,
+    pub(super) bound: Bound,
+    /// It exchanges no messages.
+    pub(super) only_here: bool,
+    /// Which place it had in its table of plans, added to how many places there were.
+    pub(super) at_home: u32,
+    pub(super) home: Home,
     /// What the table was asked with.
     pub(super) bytes: u64,
-    /// Its place on a board. Such a run goes on to its end even after a failure: others watch it.
-    pub(super) berth: Option<Berth>,
-    /// It has said on the board that it has begun.
-    pub(super) raised: bool,
-    /// Members that a step which watches all has found.
-    pub(super) come: u32,
-    /// What it waits for on a board, when nobody drives it.
-    pub(super) waits: Option<Watch>,
-    /// It waits for the end of a send, when nobody drives it, and has something to do after that.
-    pub(super) held_by_send: bool,
-    /// Some thread is in the user's function for this schedule.
-    pub(super) with_user: bool,
-    pub(super) wants_user: bool,
+    /// What comes before, when the ranks compare their calls.
+    pub(super) preface: Option<Box<Preface>>,
+    pub(super) failure: Option<Failure>,
+    pub(super) state: State,
+    pub(super) circle: Option<Circle>,
+    /// What the schedule was asked for, if that may be asked for again and it has no name.
+    pub(super) call: Option<Box<Call>>,
+    /// The counts of the blocks of such a call, where they are not equal.
+    pub(super) counts: Box<[u64]>,
+}
+
+/// The place of a plan that has had none.
+pub(super) const HOMELESS: u32 = u32::MAX;
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            named: Named::NOTHING,
+            ops: Vec::new(),
+            progress: Progress::default(),
+            bases: [Addr::NULL; 2],
+            berth: None,
+            combining: None,
+            work: None,
+            bound: Bound::Not,
+            only_here: false,
+            at_home: HOMELESS,
+            home: Home::Nowhere,
+            bytes: 0,
+            preface: None,
+            failure: None,
+            state: State::Ready,
+            circle: None,
+            call: None,
+            counts: Box::default(),
+        }
+    }
 }
 
 impl Run {
@@ -166,15 +172,16 @@ impl Run {
     /// Rank 0 tells all others what is in `word`.
     pub fn tell(circle: Circle, word: &Buf) -> Run {
         let what = Slice::whole(SEND, word.len());
-        let mut run = Run::idle(circle);
+        let (mut run, mut schedule) = (Run::idle(circle), Schedule::default());
         match &run.circle {
             Some(c) if c.rank == 0 => (1..c.members.size()).for_each(|r| {
-                run.schedule.send(r, what);
+                schedule.send(r, what);
             }),
             _ => {
-                run.schedule.recv(0, what);
+                schedule.recv(0, what);
             }
         }
+        run.work().schedule = schedule;
         run.add(Memory::stream(word.clone()));
         run
     }
@@ -193,26 +200,74 @@ impl Run {
     /// Adds one of the caller's buffers; they are numbered in the order in which they are added.
     #[inline]
     pub fn add(&mut self, memory: Memory) {
-        self.memory.user.push(memory);
+        self.work().memory.user.push(memory);
+    }
+
+    /// Takes the caller's first two buffers; [`Run::add`] others.
+    #[inline]
+    pub fn take_buffers(&mut self, buffers: [Memory; 2]) {
+        let at = |m: &Memory| m.row().map_or(Addr::NULL, |(addr, _)| addr);
+        let [send, recv] = &buffers;
+        self.bases = [at(send), at(recv)];
+        if self.bound == Bound::Not || self.work.is_some() {
+            let user = &mut self.work().memory.user;
+            user.reserve_exact(2);
+            user.extend(buffers);
+        }
+    }
+
+    /// What it needs for steps.
+    #[inline]
+    pub(super) fn work(&mut self) -> &mut Work {
+        self.work.get_or_insert_default()
     }
 
     /// Says how elements are combined, and what one is.
     #[inline]
     pub fn combine(&mut self, combining: Combining, element: Memory) {
         self.combining = Some(combining);
-        self.element = Some(element);
+        if let Some(work) = &mut self.work {
+            work.element = Some(element);
+        }
     }
 
-    /// Becomes the same collective, from the beginning (persistent requests); it was empty. The tag stays: messages between two
-    /// ranks keep their order, so one round is never taken for the next.
-    pub(super) fn follow(&mut self, pattern: &Run) {
-        self.circle.clone_from(&pattern.circle);
-        self.schedule.copy_from(&pattern.schedule);
-        self.memory.user.clone_from(&pattern.memory.user);
-        self.element.clone_from(&pattern.element);
-        (self.combining, self.bytes) = (pattern.combining, pattern.bytes);
-        self.lines_only = pattern.lines_only;
-        self.preface = pattern.preface.as_ref().map(|p| Box::new(p.again()));
+    /// Calls in these words take this plan from now on, before their arguments are looked at.
+    #[cold]
+    pub fn name(&mut self, named: Named) {
+        if matches!(self.home, Home::Plans(_)) && self.berth.is_some() {
+            self.named = named;
+            if self.bound != Bound::Not {
+                self.settle_name();
+            }
+        }
+    }
+
+    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a name, and then it is found by
+    /// nothing else.
+    #[cold]
+    pub(super) fn settle_name(&mut self) {
+        if self.work.is_some() {
+            self.named = Named::NOTHING;
+        } else if !self.named.is_nothing() {
+            (self.at_home, self.call) = (HOMELESS, None);
+        }
+    }
+
+    /// Tells its messages from those of the call before.
+    #[inline]
+    pub fn set_tag(&mut self, tag: i32) {
+        if let Some(circle) = &mut self.circle {
+            circle.tag = tag;
+        }
+    }
+
+    /// What it waits for on a board, when nobody drives it.
+    #[inline]
+    pub(super) fn waits_on(&self) -> Option<Watch> {
+        match self.state {
+            State::OnBoard(watch) => Some(watch),
+            _ => None,
+        }
     }
 
     /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for what this one passes on.
@@ -236,11 +291,21 @@ impl Run {
     }
 
     #[inline]
+    fn at_work(&self) -> &Reservation {
+        &self.progress.place
+    }
+
+    #[inline]
     fn shelf(&self, slice: Slice) -> Option<&Berth> {
         if (SHELVES..TEMPS).contains(&slice.buf) {
             return self.berth.as_ref();
         }
         None
+    }
+
+    #[inline]
+    fn memory(&self) -> Option<&Memories> {
+        self.work.as_ref().map(|w| &w.memory)
     }
 
     /// First byte and bytes of a slice with data, where they lie in a row as they are.
@@ -250,8 +315,10 @@ impl Run {
             return None;
         }
         match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, slice).plain(0, slice.len),
-            None => self.memory.plain(slice),
+            Some(berth) => desks
+                .memory(berth, self.at_work(), slice)
+                .plain(0, slice.len),
+            None => self.memory()?.plain(slice),
         }
     }
 
@@ -262,8 +329,8 @@ impl Run {
             return Buf::EMPTY;
         }
         match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, slice).buf(0, slice.len),
-            None => self.memory.buf(slice),
+            Some(berth) => desks.memory(berth, self.at_work(), slice).buf(0, slice.len),
+            None => self.memory().map_or(Buf::EMPTY, |m| m.buf(slice)),
         }
     }
 
@@ -271,56 +338,99 @@ impl Run {
     #[inline]
     pub(super) fn addr(&self, slice: Slice, desks: &Desks) -> Addr {
         match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, slice).addr(0),
-            None => self.memory.addr(slice),
+            Some(berth) => desks.memory(berth, self.at_work(), slice).addr(0),
+            None => self.memory().map_or(Addr::NULL, |m| m.addr(slice)),
         }
     }
 
-    /// As it was when its schedule had just been laid out.
-    #[inline]
-    pub(super) fn reset(&mut self) {
-        self.flights.clear();
-        (self.pc, self.landed) = (0, 0);
-        (self.with_user, self.wants_user) = (false, false);
-        (self.combining, self.element, self.preface) = (None, None, None);
-        (self.berth, self.waits) = (None, None);
-        self.held_by_send = false;
-        (self.raised, self.come) = (false, 0);
+    /// Distance of two elements.
+    pub(super) fn extent(&self) -> i64 {
+        let element = self.work.as_ref().and_then(|w| w.element.as_ref());
+        element.map_or(0, |e| e.extent())
+    }
+
+    /// The transfers that were started.
+    pub(super) fn flights(&self) -> &[Flight] {
+        self.work.as_ref().map_or(&[], |w| &w.flights)
+    }
+
+    /// As it was when it had not run, without the caller's buffers unless it has them for good.
+    pub(super) fn reset(&mut self, store: &mut Store) {
+        if let Some(work) = &mut self.work {
+            if !matches!(self.home, Home::Pattern(_)) {
+                work.memory.user.clear();
+                work.element = None;
+            }
+            work.memory.clear(store);
+            work.flights.clear();
+            work.landed = 0;
+            if !work.schedule.temps.is_empty() && self.bound == Bound::Yes {
+                self.bound = Bound::Ops;
+            }
+        }
+    }
+
+    /// It may rest for long: in no more memory than it needs.
+    #[cold]
+    pub(super) fn shrink(&mut self) {
+        self.ops.shrink_to_fit();
+        if let Some(work) = &mut self.work {
+            work.schedule.steps.shrink_to_fit();
+            work.schedule.temps.shrink_to_fit();
+            work.flights.shrink_to_fit();
+        }
+    }
+
+    /// The next run of it begins on this place of the board.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, place: Reservation) {
+        self.progress.begin(place);
     }
 
     /// Whether this transfer, for which it waits, is a send, and steps follow that do something: with the end of the last sends it ends, which
     /// nobody hears before the next call.
     #[cold]
     pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
-        let rest = self.schedule.steps.get(self.pc..).unwrap_or_default();
-        let only_waits = rest
-            .iter()
-            .all(|s| matches!(s, Step::Await(_) | Step::Fence));
+        let mut rest = (self.progress.at()..).map_while(|at| self.op(at));
+        let waits = |op| matches!(self.step_of(op), Some(Step::Await(_) | Step::Fence));
+        let only_waits = rest.all(waits);
         let is_send = |f: &Flight| f.req == Some(req) && f.expects.is_none();
-        self.flights.iter().any(is_send) && !only_waits
+        self.flights().iter().any(is_send) && !only_waits
     }
 
-    /// Gives back the memory of lists longer than that, which they had for another schedule.
+    /// Its steps, as long as it has any.
     #[inline]
-    pub(super) fn trim(&mut self, steps: usize) {
-        if self.schedule.steps.capacity() > steps {
-            self.schedule.steps.shrink_to(steps);
-            self.flights.shrink_to(steps);
+    pub(super) fn steps(&self) -> &[Step] {
+        self.work.as_ref().map_or(&[], |w| &w.schedule.steps)
+    }
+
+    /// The op of that index. Without a board there is one for each step, and none needs to be kept.
+    fn op(&self, at: u32) -> Option<Op> {
+        match self.berth {
+            Some(_) => self.ops.get(at as usize).copied(),
+            None => ((at as usize) < self.steps().len()).then_some(Op::Step(at)),
         }
     }
 
-    /// As new, but with the memory of its lists; it was reset before.
-    pub(super) fn empty(&mut self) {
-        self.schedule.clear();
-        (self.circle, self.call) = (None, None);
+    /// The step that an op is, if it is one.
+    #[inline]
+    pub(super) fn step_of(&self, op: Op) -> Option<Step> {
+        match op {
+            Op::Step(i) => self.steps().get(i as usize).copied(),
+            _ => None,
+        }
+    }
+
+    /// The step that it has come to, if that is one that the executor leaves to the engine.
+    pub(super) fn step(&self) -> Option<Step> {
+        self.step_of(self.op(self.progress.at())?)
     }
 
     /// The user's function has returned.
     #[inline]
     pub fn user_done(&mut self) {
-        self.with_user = false;
-        self.wants_user = false;
-        self.pc += 1;
+        self.state = State::Ready;
+        self.progress.pass();
     }
 }
 

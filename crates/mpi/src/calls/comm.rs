@@ -3,6 +3,7 @@
 use crate::calls::attr::delete_all;
 use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
+use crate::calls::p2p::running;
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
 use crate::internal::Circle;
@@ -55,9 +56,13 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let circle = Circle::of(mpi, mpi.lock().above.comm(comm)?);
     same_hints(&circle, hints(Some(&new)).as_deref())?;
     let mut guard = mpi.lock();
-    let comm = guard.above.comm_mut(comm)?;
+    let (engine, tables) = running(&mut guard)?;
+    let comm = tables.comm_mut(comm)?;
     comm.info.get_or_insert_default().take_comm_hints(&new);
     comm.read_hints();
+    // They may choose other algorithms.
+    let plans = comm.plans.take();
+    plans.into_iter().for_each(|p| engine.close_plans(p));
     Ok(())
 }
 
@@ -114,6 +119,7 @@ pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
         if let Some(board) = comm.board.id() {
             engine.leave_board(board);
         }
+        comm.plans.into_iter().for_each(|p| engine.close_plans(p));
     }
     Ok(())
 }

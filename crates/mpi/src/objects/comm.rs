@@ -10,7 +10,7 @@ use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
 use kw_coll::{Nodes, Table};
-use kw_engine::BoardId;
+use kw_engine::{BoardId, PlansId};
 use kw_types::comm::{ContextPool, SELF, WORLD};
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ pub struct Comm {
     pub session: Option<crate::handle::SessionH>,
     /// Its board.
     pub board: Board,
+    /// The engine's plans of its collectives, once one was called.
+    pub plans: Option<PlansId>,
     /// Which of its ranks share a machine, once somebody asked; `Some(None)`: all do.
     pub nodes: Option<Option<Arc<Nodes>>>,
 }
@@ -98,6 +100,7 @@ impl Comm {
             remote,
             both: None,
             board,
+            plans: None,
             nodes: None,
             rank,
             errhandler: ErrhandlerH::FATAL,

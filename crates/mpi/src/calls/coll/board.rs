@@ -33,7 +33,14 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
     let board = negotiate(mpi, comm, |engine| engine.claim_board())?;
     let mut guard = mpi.lock();
     if let Some(board) = board {
-        guard.above.comm_mut(comm)?.board = Board::Some(board);
+        let (engine, tables) = running(&mut guard)?;
+        let c = tables.comm_mut(comm)?;
+        c.board = Board::Some(board);
+        // Those made so far go by messages.
+        c.plans
+            .take()
+            .into_iter()
+            .for_each(|p| engine.close_plans(p));
     }
     Ok(guard)
 }

@@ -115,6 +115,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         rank,
         tag: comm.next_collective(),
         board: None,
+        plans: None,
         rows: None,
     }
 }

@@ -19,7 +19,8 @@ use crate::error::Res;
 use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
-use kw_engine::{BoardId, Drive, Engine, Like, Run, UserStep, WaitOn, Watch};
+use kw_base::Peer;
+use kw_engine::{BoardId, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch};
 use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
@@ -27,41 +28,37 @@ use plan::Plan;
 /// Plans, and drives to the end.
 #[inline]
 fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Plan) -> Res {
-    block_as(mpi, mpi.lock(), comm, plan, || None)
+    block_as(mpi, mpi.lock(), comm, plan, None)
 }
 
-/// Likewise; `like`: what later calls that may be short have in common with it.
+/// Likewise; `like`: how later calls like this one find its plan at once.
 #[inline]
 fn block_as<'a>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,
     comm: CommH,
     plan: impl FnOnce(&mut State) -> Plan,
-    like: impl FnOnce() -> Option<Like>,
+    like: Option<Named>,
 ) -> Res {
     let mut run = plan(&mut guard)?;
     if board::is_unknown(&guard, comm) {
         guard = board::agree(mpi, guard, comm)?;
     }
+    if let Some(named) = like.filter(|_| !guard.above.checking) {
+        run.name(named);
+    }
+    finish(mpi, guard, comm, run)
+}
+
+/// Drives a run to its end.
+fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         match engine.drive(&mut run) {
             Drive::Done => {
-                if let Some(like) = like() {
-                    engine.shorten(&run, like);
-                }
                 let failure = engine.recycle(run);
+                guard.leave();
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
-            }
-            Drive::Waiting(req, peer) => {
-                let on = WaitOn {
-                    requests: &[req],
-                    from: Some(peer),
-                    ..WaitOn::default()
-                };
-                guard = wait_serving(mpi, guard, on, |s| {
-                    s.engine.as_ref().is_none_or(|e| e.is_done(req))
-                });
             }
             Drive::Board(watch) if engine.linger(watch) => {}
             Drive::Board(watch) => {
@@ -72,6 +69,7 @@ fn block_as<'a>(
                     return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
                 }
             }
+            Drive::Waiting(req, peer) => guard = wait_for_message(mpi, guard, req, Some(peer)),
             Drive::User(step) => {
                 drop(guard);
                 run = call_user(mpi, run, step);
@@ -116,18 +114,27 @@ impl Drop for Rest<'_> {
                 }
                 Drive::User(_) => run.user_done(),
                 Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
-                Drive::Waiting(req, _) => {
-                    let on = WaitOn {
-                        requests: &[req],
-                        ..WaitOn::default()
-                    };
-                    guard = wait_serving(self.mpi, guard, on, |s| {
-                        s.engine.as_ref().is_none_or(|e| e.is_done(req))
-                    });
-                }
+                Drive::Waiting(req, _) => guard = wait_for_message(self.mpi, guard, req, None),
             }
         }
     }
+}
+
+/// `from`: the peer that ends it, which is then looked at first.
+fn wait_for_message<'a>(
+    mpi: &'a Mpi,
+    guard: Guard<'a>,
+    req: ReqId,
+    from: Option<Peer>,
+) -> Guard<'a> {
+    let on = WaitOn {
+        requests: &[req],
+        from,
+        ..WaitOn::default()
+    };
+    wait_serving(mpi, guard, on, |s| {
+        s.engine.as_ref().is_none_or(|e| e.is_done(req))
+    })
 }
 
 fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a> {

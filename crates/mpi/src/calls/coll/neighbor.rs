@@ -6,14 +6,13 @@ use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refus
 use crate::calls::coll::check::{self, Block};
 use crate::calls::coll::form::{Form, Operation};
 use crate::calls::coll::operations::{exchanges, operations};
-use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, NO_BOARD, Plan, even, lay_out, listed};
+use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, Plan, even, lay_out_apart, listed};
 use crate::calls::coll::short::Asked;
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, TypeH};
 use crate::objects::topology::Neighborhood;
 use crate::state::{Mpi, State, Tables};
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
-use kw_engine::Memory;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
@@ -151,7 +150,7 @@ fn equal(
         recv: even(RECV, recv.count),
         ..ask(tables, comm, around)?
     };
-    lay(state, comm, coll, &ask, [send.memory, recv.memory])
+    lay_out_apart(state, comm, coll, &ask, [send.memory, recv.memory])
 }
 
 /// MPI_Neighbor_allgatherv
@@ -174,7 +173,7 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
         ..ask(tables, comm, &around)?
     };
     let memories = [send.memory, recv.0];
-    lay(state, comm, Coll::NeighborAllgather, &ask, memories)
+    lay_out_apart(state, comm, Coll::NeighborAllgather, &ask, memories)
 }
 
 /// MPI_Neighbor_alltoallv
@@ -197,7 +196,7 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
         recv: listed(RECV, &recv.1),
         ..ask(tables, comm, &around)?
     };
-    lay(state, comm, Coll::NeighborAlltoall, &ask, [send.0, recv.0])
+    lay_out_apart(state, comm, Coll::NeighborAlltoall, &ask, [send.0, recv.0])
 }
 
 /// MPI_Neighbor_alltoallw
@@ -226,18 +225,5 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
         },
         ..ask(tables, comm, &around)?
     };
-    lay(state, comm, Coll::NeighborAlltoall, &ask, memories)
-}
-
-/// The schedule with its buffers. Ranks have different blocks, so the table's bytes count as 0.
-fn lay(
-    state: &mut State,
-    comm: CommH,
-    coll: Coll,
-    ask: &Ask,
-    memories: impl IntoIterator<Item = Memory>,
-) -> Plan {
-    let mut run = lay_out(state, comm, coll, 0, NO_BOARD, ask)?;
-    memories.into_iter().for_each(|m| run.add(m));
-    Ok(run)
+    lay_out_apart(state, comm, Coll::NeighborAlltoall, &ask, memories)
 }

@@ -23,31 +23,52 @@ const BYTES: Unit = Some(1);
 /// Blocks whose lengths not every rank knows go by messages.
 pub(super) const NO_BOARD: Unit = None;
 
-/// Counts the call, chooses the algorithm and lays out the schedule.
+/// Counts the call, chooses the algorithm and lays out the schedule, for a send and a receive buffer.
 #[inline]
 pub(super) fn lay_out(
     state: &mut State,
     comm: CommH,
-    coll: Coll,
-    bytes: u64,
-    unit: Unit,
+    what: (Coll, u64, Unit),
     ask: &Ask,
+    buffers: [Memory; 2],
 ) -> Plan {
     let (engine, tables) = running(state)?;
     let checking = tables.checking;
     let c = tables.comm_mut(comm)?;
+    if c.plans.is_none() {
+        c.plans = Some(engine.open_plans());
+    }
     let mut caller = caller(c);
     if checking {
         // A call that the ranks disagree on must not have a place on the board.
         caller.board = None;
     }
-    if let Some(run) = engine.plan_again(&caller, coll, bytes, unit, ask) {
-        return Ok(run);
-    }
-    let circle = caller.circle();
-    let nodes = c.nodes(engine.hosts()).map(|n| &**n);
-    let ask = Ask { nodes, ..*ask };
-    Ok(engine.plan(circle, coll, bytes, unit, &ask))
+    let mut run = match engine.plan_again(&caller, what, ask, &buffers) {
+        Some(run) => run,
+        None => {
+            let circle = caller.circle();
+            let nodes = c.nodes(engine.hosts()).map(|n| &**n);
+            let ask = Ask { nodes, ..*ask };
+            engine.plan(circle, what, &ask, &buffers)
+        }
+    };
+    run.take_buffers(buffers);
+    Ok(run)
+}
+
+/// Likewise for other buffers than two. Ranks have different blocks, so the table's bytes count as 0.
+pub(super) fn lay_out_apart(
+    state: &mut State,
+    comm: CommH,
+    coll: Coll,
+    ask: &Ask,
+    memories: impl IntoIterator<Item = Memory>,
+) -> Plan {
+    let mut memories = memories.into_iter();
+    let first = [(); 2].map(|_| memories.next().unwrap_or(Memory::NONE));
+    let mut run = lay_out(state, comm, (coll, 0, NO_BOARD), ask, first)?;
+    memories.for_each(|m| run.add(m));
+    Ok(run)
 }
 
 /// The next collective call on a communicator.
@@ -61,6 +82,7 @@ fn caller(comm: &mut Comm) -> Caller<'_> {
         tag,
         board: comm.board.id(),
         rows: comm.rows.as_ref(),
+        plans: comm.plans,
     }
 }
 
@@ -83,7 +105,8 @@ pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
 #[inline]
 pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
     let ask = ask(&state.above, comm)?;
-    lay_out(state, comm, Coll::Barrier, 0, BYTES, &ask)
+    let nothing = [Memory::NONE, Memory::NONE];
+    lay_out(state, comm, (Coll::Barrier, 0, BYTES), &ask, nothing)
 }
 
 /// MPI_Bcast
@@ -100,10 +123,8 @@ pub(super) fn bcast(
     ask.root = checked_root(root, ask.size)?;
     let data = Data::packed(&state.above, "buffer", (buffer, count, datatype), 1)?;
     ask.count = data.bytes;
-    let mut run = lay_out(state, comm, Coll::Bcast, data.bytes, BYTES, &ask)?;
-    run.add(Memory::NONE);
-    run.add(data.memory);
-    Ok(run)
+    let buffers = [Memory::NONE, data.memory];
+    lay_out(state, comm, (Coll::Bcast, data.bytes, BYTES), &ask, buffers)
 }
 
 /// Buffer, count and datatype.
@@ -137,10 +158,14 @@ pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH
         send.bytes
     };
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, Coll::Gather, ask.block_bytes, BYTES, &ask)?;
-    run.add(send.memory);
-    run.add(recv.memory);
-    Ok(run)
+    let buffers = [send.memory, recv.memory];
+    lay_out(
+        state,
+        comm,
+        (Coll::Gather, ask.block_bytes, BYTES),
+        &ask,
+        buffers,
+    )
 }
 
 /// MPI_Gatherv
@@ -162,10 +187,8 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Gather, 0, NO_BOARD, &ask)?;
-    run.add(send.memory);
-    run.add(recv.0);
-    Ok(run)
+    let buffers = [send.memory, recv.0];
+    lay_out(state, comm, (Coll::Gather, 0, NO_BOARD), &ask, buffers)
 }
 
 pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
@@ -196,10 +219,14 @@ pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: Comm
         recv.bytes
     };
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, Coll::Scatter, ask.block_bytes, BYTES, &ask)?;
-    run.add(send.memory);
-    run.add(recv.memory);
-    Ok(run)
+    let buffers = [send.memory, recv.memory];
+    lay_out(
+        state,
+        comm,
+        (Coll::Scatter, ask.block_bytes, BYTES),
+        &ask,
+        buffers,
+    )
 }
 
 /// MPI_Scatterv
@@ -221,10 +248,8 @@ pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm:
         recv: even(RECV, recv.count),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Scatter, 0, NO_BOARD, &ask)?;
-    run.add(send.0);
-    run.add(recv.memory);
-    Ok(run)
+    let buffers = [send.0, recv.memory];
+    lay_out(state, comm, (Coll::Scatter, 0, NO_BOARD), &ask, buffers)
 }
 
 /// MPI_Allgather
@@ -250,10 +275,8 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Pla
     }
     ask.block_bytes = recv.bytes;
     (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let mut run = lay_out(state, comm, coll, recv.bytes, BYTES, &ask)?;
-    run.add(send.memory);
-    run.add(recv.memory);
-    Ok(run)
+    let buffers = [send.memory, recv.memory];
+    lay_out(state, comm, (coll, recv.bytes, BYTES), &ask, buffers)
 }
 
 /// MPI_Allgatherv
@@ -274,10 +297,14 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Allgather, mean, NO_BOARD, &ask)?;
-    run.add(send.memory);
-    run.add(recv.0);
-    Ok(run)
+    let buffers = [send.memory, recv.0];
+    lay_out(
+        state,
+        comm,
+        (Coll::Allgather, mean, NO_BOARD),
+        &ask,
+        buffers,
+    )
 }
 
 /// MPI_Alltoallv
@@ -296,10 +323,8 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
         recv: listed(RECV, &recv.1),
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Alltoall, 0, NO_BOARD, &ask)?;
-    run.add(send.0);
-    run.add(recv.0);
-    Ok(run)
+    let buffers = [send.0, recv.0];
+    lay_out(state, comm, (Coll::Alltoall, 0, NO_BOARD), &ask, buffers)
 }
 
 /// MPI_Alltoallw
@@ -328,9 +353,7 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
         },
         ..ask
     };
-    let mut run = lay_out(state, comm, Coll::Alltoall, 0, NO_BOARD, &ask)?;
-    memories.into_iter().for_each(|m| run.add(m));
-    Ok(run)
+    lay_out_apart(state, comm, Coll::Alltoall, &ask, memories)
 }
 
 /// What a reduction combines: the element, how, and whether it commutes.
@@ -394,9 +417,8 @@ fn combine(
     ask.count = send.count.max(recv.count);
     (ask.commutative, ask.in_place) = (commutes, in_place);
     let unit = elements(&combining, &element);
-    let mut run = lay_out(state, comm, coll, bytes, unit, &ask)?;
-    run.add(send.memory);
-    run.add(recv.memory);
+    let (what, buffers) = ((coll, bytes, unit), [send.memory, recv.memory]);
+    let mut run = lay_out(state, comm, what, &ask, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -416,9 +438,11 @@ pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: Co
     ask.send = even(buf, recv.count);
     let bytes = recv.bytes.saturating_mul(ask.size as u64);
     let unit = elements(&combining, &element);
-    let mut run = lay_out(state, comm, Coll::ReduceScatter, bytes, unit, &ask)?;
-    run.add(send.memory);
-    run.add(recv.memory);
+    let (what, buffers) = (
+        (Coll::ReduceScatter, bytes, unit),
+        [send.memory, recv.memory],
+    );
+    let mut run = lay_out(state, comm, what, &ask, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -458,10 +482,12 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
         ..ask
     };
     let unit = elements(&combining, &element);
-    let mut run = lay_out(state, comm, Coll::ReduceScatter, lists.bytes, unit, &ask)?;
+    let (what, buffers) = (
+        (Coll::ReduceScatter, lists.bytes, unit),
+        [send.memory, recv.memory],
+    );
+    let mut run = lay_out(state, comm, what, &ask, buffers)?;
     state.above.lists = lists;
-    run.add(send.memory);
-    run.add(recv.memory);
     run.combine(combining, element);
     Ok(run)
 }

@@ -1,27 +1,32 @@
-//! Short: a blocking collective that is like one before it (`kw_engine::Short`), where nothing is out of the ordinary.
+//! The quick way to a plan: a blocking collective of predefined objects that is like one before it (`kw_engine::Named`).
 //!
-//! The same arguments were found right before, all but the addresses of the buffers. Whatever is not so, wrong arguments among it, is left to
-//! the ordinary way (`block`), which starts from the beginning and knows what to say: here nothing has happened then.
+//! The same arguments were found right before, all but the addresses of the buffers. Whatever is not so, wrong arguments among
+//! it, is left to the ordinary way, which looks at all arguments and knows what to say: here nothing has happened then. Either
+//! way the plan comes from the communicator's one table, and is run in one way (`finish`).
 
 use super::call::Call;
 use super::plan::{Args, ReduceArgs};
-use super::{Plan, block_as, wait_for_board};
+use super::{Plan, block_as, finish};
 use crate::error::Res;
 use crate::handle::{CommH, OpH};
-use crate::objects::request::{explain, not_running};
 use crate::state::{Guard, Mpi, State};
 use kw_coll::Coll;
-use kw_engine::{Like, Short};
+use kw_engine::{Named, Run};
 use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
 use kw_types::layout::basic;
 
-/// A call with a list of counts has this count, which no other has.
-const LISTED: i64 = -1;
+/// A call with a list of counts has this and the first of them as its count, which no other has.
+const LISTED: i64 = i64::MIN;
 
 /// What a caller asks for, all but the communicator.
+#[derive(Clone, Copy)]
 pub struct Asked {
-    like: Like,
+    coll: Coll,
+    in_place: bool,
+    root: i32,
+    count: i64,
+    handles: (usize, usize),
     buffers: [Addr; 2],
     counts: Option<Ints>,
 }
@@ -48,13 +53,11 @@ impl Asked {
     #[inline(always)]
     fn nothing(coll: Coll) -> Asked {
         Asked {
-            like: Like {
-                coll,
-                in_place: false,
-                root: 0,
-                count: 0,
-                handles: (0, 0),
-            },
+            coll,
+            in_place: false,
+            root: 0,
+            count: 0,
+            handles: (0, 0),
             buffers: [Addr::NULL; 2],
             counts: None,
         }
@@ -63,33 +66,44 @@ impl Asked {
     /// One buffer.
     #[inline(always)]
     fn data(coll: Coll, (buffer, count, datatype): Args) -> Asked {
-        let mut asked = Asked::nothing(coll);
-        (asked.like.count, asked.like.handles) = (count, (datatype.0, 0));
-        asked.buffers = [Addr::NULL, buffer];
-        asked
+        Asked {
+            count,
+            handles: (datatype.0, 0),
+            buffers: [Addr::NULL, buffer],
+            ..Asked::nothing(coll)
+        }
     }
 
     /// A reduction.
     #[inline(always)]
     fn reduction(coll: Coll, (send, recv, count, datatype, op): ReduceArgs) -> Asked {
-        let mut asked = Asked::nothing(coll);
-        (asked.like.count, asked.like.handles) = (count, (datatype.0, op.0));
-        (asked.buffers, asked.like.in_place) = ([send, recv], send.is_in_place());
-        asked
+        Asked {
+            in_place: send.is_in_place(),
+            count,
+            handles: (datatype.0, op.0),
+            buffers: [send, recv],
+            ..Asked::nothing(coll)
+        }
     }
 
     /// With a root.
     #[inline(always)]
-    fn root(mut self, root: i32) -> Asked {
-        self.like.root = root as u32;
-        self
+    fn root(self, root: i32) -> Asked {
+        Asked { root, ..self }
     }
 
     /// With a list of counts.
     #[inline(always)]
-    fn counts(mut self, counts: Ints) -> Asked {
-        self.counts = Some(counts);
-        self
+    fn counts(self, counts: Ints) -> Asked {
+        let first = match counts.is_null() {
+            true => 0,
+            false => counts.get(0),
+        };
+        Asked {
+            count: LISTED | first,
+            counts: Some(counts),
+            ..self
+        }
     }
 
     /// Whether nothing is wrong with the buffers, if they hold data.
@@ -97,21 +111,28 @@ impl Asked {
     fn is_sound(&self, rank: u32) -> bool {
         let [send, recv] = self.buffers;
         let given = |a: Addr| a != Addr::NULL && !a.is_in_place();
-        let input = self.like.in_place || given(send);
-        match self.like.coll {
+        let input = self.in_place || given(send);
+        match self.coll {
             Coll::Barrier => true,
             Coll::Bcast => given(recv),
-            Coll::Reduce if rank != self.like.root => input,
+            Coll::Reduce if rank != self.root as u32 => input,
             _ => input && given(recv) && send != recv,
         }
     }
 
-    /// What later calls have in common with it, where all its objects are predefined.
+    /// The call in its caller's words.
+    #[inline(always)]
+    fn named(&self) -> Named {
+        let root = self.root as u32;
+        Named::new(self.coll, root, self.in_place, self.count, self.handles)
+    }
+
+    /// Likewise, where all its objects are predefined.
     #[cold]
-    fn like(&self) -> Option<Like> {
-        let (datatype, op) = self.like.handles;
-        let plain = self.like.coll == Coll::Barrier || basic::plain_size(datatype).is_some();
-        (plain && OpH(op).is_predefined()).then_some(self.like)
+    fn lasting(&self) -> Option<Named> {
+        let (datatype, op) = self.handles;
+        let plain = self.coll == Coll::Barrier || basic::plain_size(datatype).is_some();
+        (plain && OpH(op).is_predefined()).then(|| self.named())
     }
 }
 
@@ -125,43 +146,33 @@ pub(super) fn call(
 ) -> Res {
     let mut guard = mpi.lock();
     match take(&mut guard, comm, &asked) {
-        Some(short) => finish(mpi, guard, comm, short),
-        None => block_as(mpi, guard, comm, plan, || asked.like()),
+        Some(run) => finish(mpi, guard, comm, run),
+        None => ordinary(mpi, guard, comm, asked, plan),
     }
 }
 
-/// The call like it, if there is one.
+#[cold]
+#[inline(never)]
+fn ordinary(
+    mpi: &Mpi,
+    guard: Guard<'_>,
+    comm: CommH,
+    asked: Asked,
+    plan: impl FnOnce(&mut State) -> Plan,
+) -> Res {
+    block_as(mpi, guard, comm, plan, asked.lasting())
+}
+
+/// The plan of a call like it, if there is one.
 #[inline(always)]
-fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Short>> {
+fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
     let engine = state.engine.as_mut()?;
     let c = state.above.find_comm_mut(comm)?;
-    let board = c.board.id()?;
     if !asked.is_sound(c.rank) {
         return None;
     }
     let same = |list: &[u64]| asked.counts.is_none_or(|c| c.are(list));
-    let short = engine.take_short(board, c.rows.as_ref(), &asked.like, asked.buffers, same)?;
-    c.next_collective();
-    Some(short)
-}
-
-/// Goes on to the end.
-#[inline(always)]
-fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut short: Box<Short>) -> Res {
-    loop {
-        let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-        let Some(watch) = engine.go_on(&mut short) else {
-            let failure = engine.end_short(short);
-            guard.leave();
-            return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
-        };
-        if !engine.linger(watch) {
-            guard = wait_for_board(mpi, guard, watch);
-            let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-            if let Some(failure) = engine.departed(watch) {
-                engine.end_short(short);
-                return Err(explain(failure).on(comm));
-            }
-        }
-    }
+    let mut run = engine.plan_named(c.plans?, asked.named(), asked.buffers, same)?;
+    run.set_tag(c.next_collective());
+    Some(run)
 }

@@ -1,0 +1,348 @@
+//! Ops, and the interpreter that runs them.
+
+use super::flow::Seen;
+use super::{Flags, FlowControl, LAST_STAGE, Reservation, Wait};
+use crate::{SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+
+/// A byte of one of the areas that a [`Ground`] knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// Which area.
+    pub area: u32,
+    /// Bytes from its beginning.
+    pub by: u32,
+}
+
+/// One op of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Copies bytes.
+    Copy {
+        /// From here.
+        from: Spot,
+        /// To here.
+        to: Spot,
+        /// That many bytes.
+        len: u32,
+    },
+    /// `right = left op right`.
+    Reduce {
+        /// Left operand.
+        left: Spot,
+        /// Right operand and result.
+        right: Spot,
+        /// That many elements.
+        n: u32,
+    },
+    /// `into = left op right`.
+    Combine {
+        /// Left operand.
+        left: Spot,
+        /// Right operand.
+        right: Spot,
+        /// Result, none of both.
+        into: Spot,
+        /// That many elements.
+        n: u32,
+    },
+    /// Tells the others that this rank has come so far.
+    Raise(u32),
+    /// Waits until that member of this node has come so far.
+    Watch {
+        /// Who.
+        member: u32,
+        /// How far.
+        stage: u32,
+    },
+    /// Waits until all members of this node have.
+    WatchAll(u32),
+    /// The schedule's step of this index, which the owner of the run does.
+    Step(u32),
+}
+
+/// What a plan's ops act on.
+pub trait Ground: Flags {
+    /// Copies bytes that do not overlap.
+    fn copy(&mut self, from: Spot, to: Spot, len: u32);
+
+    /// `right = left op right` for `n` elements.
+    fn reduce(&mut self, left: Spot, right: Spot, n: u32);
+
+    /// `into = left op right` for `n` elements.
+    fn combine(&mut self, left: Spot, right: Spot, into: Spot, n: u32);
+}
+
+/// What binding asks: where slices lie.
+pub trait Places {
+    /// The slice's first byte and its bytes, if it lies in a row as it is, and always will for this plan. Never asked for an
+    /// empty slice.
+    fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
+
+    /// Whether elements are combined by a loop of ours, so that reductions can be ops.
+    fn combines(&self) -> bool;
+
+    /// Copies of this many bytes and more are better done by the owner.
+    fn long(&self) -> u64;
+
+    /// Which member of the node a rank of the communicator is.
+    fn member(&self, rank: u32) -> Option<u32>;
+}
+
+/// The ops of a schedule. Of one that uses no shared memory each step is one, and left to the owner.
+pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
+    ops.clear();
+    if schedule.shelf == Shelf::None {
+        return ops.extend((0..schedule.steps.len() as u32).map(Op::Step));
+    }
+    ops.reserve(schedule.steps.len());
+    let mut i = 0;
+    while let Some(&step) = schedule.steps.get(i) {
+        let pair = (step, schedule.steps.get(i + 1).copied());
+        let fused = fuse(pair, places);
+        ops.push(fused.unwrap_or_else(|| one(step, places).unwrap_or(Op::Step(i as u32))));
+        i += 1 + fused.is_some() as usize;
+    }
+}
+
+/// A copy and a reduction into what was copied are one op where others do not wait for the copy.
+fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
+    let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
+        return None;
+    };
+    let alone = to == right && !(SHELVES..TEMPS).contains(&to.buf);
+    if !alone || !places.combines() {
+        return None;
+    }
+    let ((a, len), (b, room), (c, fits)) =
+        (row(left, places)?, row(from, places)?, row(to, places)?);
+    (len == room && room == fits).then_some(Op::Combine {
+        left: a,
+        right: b,
+        into: c,
+        n: u32::try_from(left.len).ok()?,
+    })
+}
+
+fn one(step: Step, places: &impl Places) -> Option<Op> {
+    Some(match step {
+        Step::Copy { from, to } => {
+            let ((from, len), (to, room)) = (row(from, places)?, row(to, places)?);
+            let len = u32::try_from(len)
+                .ok()
+                .filter(|_| len == room && len < places.long())?;
+            Op::Copy { from, to, len }
+        }
+        Step::Reduce { left, right } if places.combines() => {
+            let n = u32::try_from(left.len).ok()?;
+            let (left, right) = (row(left, places)?.0, row(right, places)?.0);
+            Op::Reduce { left, right, n }
+        }
+        Step::Raise(stage) => Op::Raise(stage),
+        Step::Watch { rank, stage } => Op::Watch {
+            member: places.member(rank)?,
+            stage,
+        },
+        Step::WatchAll(stage) => Op::WatchAll(stage),
+        _ => return None,
+    })
+}
+
+fn row(slice: Slice, places: &impl Places) -> Option<(Spot, u64)> {
+    if slice.is_empty() {
+        return None;
+    }
+    places.row(slice)
+}
+
+/// Why the interpreter stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// It goes on when this has come.
+    Wait(Wait),
+    /// The owner does the schedule's step of this index, and then [`Progress::pass`]es it.
+    Step(u32),
+    /// All ops are done.
+    End,
+}
+
+/// One run of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Its place in the shared memory.
+    pub place: Reservation,
+    /// What this rank says of its call, in one word that is the same at all ranks; 0: nothing.
+    pub signature: u64,
+    /// A rank that says something else, by member, and what it says.
+    pub odd: Option<(u32, u64)>,
+    /// The next op.
+    pc: u32,
+    /// Members that an op which watches all has found.
+    come: u32,
+    /// It has marked itself.
+    raised: bool,
+}
+
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress::new(Reservation::NONE, 0)
+    }
+}
+
+impl Progress {
+    /// Nothing is done.
+    pub fn new(place: Reservation, signature: u64) -> Progress {
+        Progress {
+            place,
+            signature,
+            odd: None,
+            pc: 0,
+            come: 0,
+            raised: false,
+        }
+    }
+
+    /// The same plan from the beginning, in another place.
+    #[inline(always)]
+    pub fn begin(&mut self, place: Reservation) {
+        self.place = place;
+        (self.pc, self.come, self.raised) = (0, 0, false);
+    }
+
+    /// The op it has come to.
+    pub fn at(&self) -> u32 {
+        self.pc
+    }
+
+    /// What the owner does next, for a plan of so many steps that uses no shared memory: all is left to the owner, step by step.
+    #[inline]
+    pub fn next_step(&self, steps: u32) -> Next {
+        match self.pc < steps {
+            true => Next::Step(self.pc),
+            false => Next::End,
+        }
+    }
+
+    /// The owner has done the step that it was asked for.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.pc += 1;
+    }
+
+    /// Goes on as far as it can without waiting. `only_here`: no messages are exchanged, so nobody but who watches this rank
+    /// waits for it.
+    #[inline(always)]
+    pub fn go_on<G: Ground>(
+        &mut self,
+        ops: &[Op],
+        only_here: bool,
+        flow: &mut FlowControl,
+        ground: &mut G,
+    ) -> Next {
+        if let Some(wait) = flow.open(&mut self.place, ground) {
+            return Next::Wait(wait);
+        }
+        let mut pc = self.pc;
+        let next = loop {
+            let Some(op) = ops.get(pc as usize) else {
+                break Next::End;
+            };
+            let seen = match *op {
+                Op::Copy { from, to, len } => {
+                    ground.copy(from, to, len);
+                    Seen::Yes
+                }
+                Op::Reduce { left, right, n } => {
+                    ground.reduce(left, right, n);
+                    Seen::Yes
+                }
+                Op::Combine {
+                    left,
+                    right,
+                    into,
+                    n,
+                } => {
+                    ground.combine(left, right, into, n);
+                    Seen::Yes
+                }
+                Op::Raise(stage) => {
+                    self.raise(stage, flow, ground);
+                    Seen::Yes
+                }
+                Op::Watch { member, stage } => {
+                    flow.look(&self.place, self.signature, (member, stage), ground)
+                }
+                Op::WatchAll(stage) => self.watch_all(stage, flow, ground),
+                Op::Step(step) => break Next::Step(step),
+            };
+            match seen {
+                Seen::Yes => pc += 1,
+                Seen::NotYet(wait) => break Next::Wait(wait),
+                Seen::Elsewhere(theirs) => {
+                    self.contradicted(op, theirs);
+                    if only_here {
+                        self.raise(LAST_STAGE, flow, ground);
+                        break Next::End;
+                    }
+                    pc += self.skips(op, flow.members()) as u32;
+                }
+            }
+        };
+        self.pc = match next {
+            Next::End => ops.len() as u32,
+            _ => pc,
+        };
+        next
+    }
+
+    #[inline(always)]
+    fn raise<G: Ground>(&mut self, stage: u32, flow: &mut FlowControl, ground: &mut G) {
+        flow.raise(&self.place, self.signature, stage, ground);
+        self.raised = true;
+    }
+
+    #[inline(always)]
+    fn watch_all<G: Ground>(&mut self, stage: u32, flow: &mut FlowControl, ground: &mut G) -> Seen {
+        while self.come < flow.members() {
+            let seen = flow.look(&self.place, self.signature, (self.come, stage), ground);
+            if seen != Seen::Yes {
+                return seen;
+            }
+            self.come += 1;
+        }
+        self.come = 0;
+        Seen::Yes
+    }
+
+    /// Another rank is in another call than this one. Nobody who watches this rank shall wait for stages that it does not come
+    /// to; where messages are exchanged it goes on all the same, because others wait for those.
+    #[cold]
+    #[inline(never)]
+    fn contradicted(&mut self, op: &Op, theirs: u64) {
+        let member = match *op {
+            Op::Watch { member, .. } => member,
+            _ => self.come,
+        };
+        if self.odd.is_none() {
+            self.odd = Some((member, theirs));
+        }
+    }
+
+    /// Does without the member that is in another call; the others of an op that watches all are waited for as ever. Says
+    /// whether that ends the op.
+    #[cold]
+    #[inline(never)]
+    fn skips(&mut self, op: &Op, members: u32) -> bool {
+        let more = matches!(op, Op::WatchAll(_)) && self.come + 1 < members;
+        self.come = if more { self.come + 1 } else { 0 };
+        !more
+    }
+
+    /// The run has ended, well or not: marks it, and lets the next collective begin. Says whether there is one.
+    #[inline(always)]
+    pub fn end<F: Flags>(&mut self, flow: &mut FlowControl, flags: &mut F) -> bool {
+        if !self.raised {
+            flow.raise(&self.place, self.signature, 0, flags);
+        }
+        flow.end(&self.place)
+    }
+}

@@ -1,0 +1,358 @@
+//! How a run is driven: what the executor leaves to the engine, which is messages, memory that does not lie in a row, long
+//! copies and functions of the user.
+
+use super::desk::{Desks, Watch};
+use super::memory::Memory;
+use super::run::{Bound, Drive, Flight, Run, State};
+use super::user::{Combining, UserStep};
+use super::{Collectives, binding};
+use crate::engine::{Engine, Failure, ReqId, SendMode, Started, Want};
+use kw_base::Peer;
+use kw_base::counters::Counter;
+use kw_coll::executor::{Next, Op};
+use kw_coll::{SHELVES, Slice, Step, TEMPS};
+use kw_sys::nontemporal::{self, NontemporalCopier};
+
+impl Collectives {
+    /// Ops and temporaries.
+    fn prepare(&mut self, run: &mut Run) {
+        if run.bound == Bound::Not {
+            let long = self.publisher.long();
+            binding::bind_on(&mut self.desks, run, long);
+            if run.berth.is_some() && !run.ops.iter().any(|op| matches!(op, Op::Step(_))) {
+                run.work = None;
+            }
+            run.settle_name();
+        }
+        if let Some(work) = run.work.as_deref_mut() {
+            let element = work.element.as_ref().unwrap_or(&Memory::NONE);
+            work.memory
+                .lay_out(&work.schedule, element, &mut self.store);
+        }
+        run.bound = Bound::Yes;
+    }
+}
+
+impl Engine {
+    /// Goes on with a run as far as it can without waiting.
+    #[inline]
+    pub fn drive(&mut self, run: &mut Run) -> Drive {
+        if (run.bound != Bound::Yes || run.preface.is_some())
+            && let Some(waits) = self.before_ops(run)
+        {
+            return waits;
+        }
+        if run.work.is_none() && run.berth.is_some() {
+            let waits = self.collectives.desks.run(run);
+            return waits.map_or_else(|| self.ended_on_board(run), Drive::Board);
+        }
+        self.drive_steps(run)
+    }
+
+    /// What comes before the first op; what that waits for.
+    #[cold]
+    #[inline(never)]
+    fn before_ops(&mut self, run: &mut Run) -> Option<Drive> {
+        if run.preface.is_some()
+            && let Some(waits) = self.compare(run)
+        {
+            return Some(waits);
+        }
+        if run.bound != Bound::Yes {
+            self.collectives.prepare(run);
+        }
+        None
+    }
+
+    /// Goes on with a run some of whose steps are left to the engine.
+    #[inline(never)]
+    fn drive_steps(&mut self, run: &mut Run) -> Drive {
+        while !run.has_failed() {
+            match self.collectives.desks.go_on(run) {
+                Next::Wait(wait) => {
+                    let desk = run.berth.as_ref().map(|b| b.desk);
+                    if let Some(desk) = desk {
+                        return Drive::Board(Watch { desk, wait });
+                    }
+                }
+                Next::Step(i) => {
+                    if let Some(waits) = self.step(run, i) {
+                        return waits;
+                    }
+                }
+                Next::End => match self.fence(run) {
+                    Some((req, peer)) => return Drive::Waiting(req, peer),
+                    None if !run.has_failed() => {
+                        if run.berth.is_none() {
+                            return Drive::Done;
+                        }
+                        self.collectives.desks.end(run);
+                        return self.ended_on_board(run);
+                    }
+                    None => break,
+                },
+            }
+        }
+        self.give_up(run);
+        Drive::Done
+    }
+
+    #[inline(always)]
+    fn ended_on_board(&mut self, run: &Run) -> Drive {
+        self.counters.hit(Counter::BoardCollectives);
+        self.counters.add(Counter::BoardBytes, run.bytes);
+        Drive::Done
+    }
+
+    /// A step that the executor leaves to the engine; what it waits for.
+    #[inline]
+    fn step(&mut self, run: &mut Run, i: u32) -> Option<Drive> {
+        let step = run.step_of(Op::Step(i))?;
+        let waits = match step {
+            Step::Send { to, what } => {
+                self.start_send(run, to, what);
+                None
+            }
+            Step::Recv { from, into } => {
+                self.start_recv(run, from, into);
+                None
+            }
+            Step::Copy { from, to } => {
+                let Collectives {
+                    desks, publisher, ..
+                } = &mut self.collectives;
+                match combine(run, i, (from, to), desks) {
+                    true => run.progress.pass(),
+                    false => copy(run, from, to, desks, publisher),
+                }
+                None
+            }
+            Step::Reduce { left, right } => {
+                let step = reduce(run, left, right, &self.collectives.desks);
+                step.map(Drive::User)
+            }
+            Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
+            Step::Fence => self.fence(run).map(waiting),
+            Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
+                run.fail(Failure::Other("this rank has no board".into()));
+                None
+            }
+        };
+        if waits.is_none() {
+            run.progress.pass();
+        }
+        waits
+    }
+
+    #[inline]
+    fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
+        let buf = run.buf(what, &self.collectives.desks);
+        let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
+            return;
+        };
+        let peer = c.members.peer(to);
+        let mode = match work.schedule.fetched {
+            true => SendMode::Fetched,
+            false => SendMode::Standard,
+        };
+        let started = self.send(peer, c.context, c.rank, c.tag, mode, &buf);
+        let req = match started {
+            Started::Done => None,
+            Started::Request(id) => Some(id),
+        };
+        work.flights.push(Flight {
+            req,
+            peer,
+            expects: None,
+        });
+    }
+
+    #[inline]
+    fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
+        let buf = run.buf(into, &self.collectives.desks);
+        let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
+            return;
+        };
+        let peer = c.members.peer(from);
+        let want = Want {
+            context: c.context,
+            source: Some((from, peer)),
+            tag: Some(c.tag),
+        };
+        let req = Some(match work.schedule.fetched {
+            true => self.recv_fetched(want, peer, &buf),
+            false => self.recv(want, &buf),
+        });
+        work.flights.push(Flight {
+            req,
+            peer,
+            expects: Some((from, buf.len())),
+        });
+    }
+
+    /// What a slot still waits for; takes its outcome when it has ended.
+    #[inline]
+    fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
+        let flight = run.work.as_mut()?.flights.get_mut(slot)?;
+        let req = flight.req?;
+        if !self.is_done(req) {
+            return Some((req, flight.peer));
+        }
+        flight.req = None;
+        let outcome = self.take(req)?;
+        let came = match (outcome.failure, flight.expects) {
+            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(failure), _) => {
+                run.fail(failure);
+                None
+            }
+            (None, expects) => expects.map(|e| (e, outcome.len)),
+        };
+        if let Some(((from, want), came)) = came
+            && came != want
+        {
+            let failure = mismatch(run, from, came, want);
+            run.fail(failure);
+        }
+        None
+    }
+
+    #[inline]
+    fn fence(&mut self, run: &mut Run) -> Option<(ReqId, Peer)> {
+        while !run.has_failed() {
+            let slot = match &run.work {
+                Some(work) if work.landed < work.flights.len() => work.landed,
+                _ => return None,
+            };
+            if let Some(left) = self.landed(run, slot) {
+                return Some(left);
+            }
+            run.work().landed += 1;
+        }
+        None
+    }
+
+    /// After a failure: takes back what has not begun.
+    #[cold]
+    pub(super) fn give_up(&mut self, run: &mut Run) {
+        for flight in run.work.iter_mut().flat_map(|w| &mut w.flights) {
+            let Some(req) = flight.req else { continue };
+            self.cancel(req);
+            if self.is_done(req) {
+                self.take(req);
+                flight.req = None;
+            }
+        }
+    }
+
+    /// A call of a user's function that some run waits for. Make it with the lane released, then
+    /// [`Engine::user_step_done`].
+    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
+        let collectives = &mut self.collectives;
+        let mut running = collectives.running.iter_mut();
+        let (req, run) = running.find(|(_, r)| matches!(r.state, State::WantsUser))?;
+        let Some(Step::Reduce { left, right }) = run.step() else {
+            return None;
+        };
+        run.state = State::InUser;
+        Some((*req, reduce(run, left, right, &collectives.desks)?))
+    }
+}
+
+fn waiting((req, peer): (ReqId, Peer)) -> Drive {
+    Drive::Waiting(req, peer)
+}
+
+#[inline]
+fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
+    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
+        && n == m
+        && n < publisher.long()
+    {
+        return a.copy_to(b, n);
+    }
+    copy_any(run, from, to, desks, publisher);
+}
+
+/// Copies long data, and what does not lie in a row on one of the sides.
+#[inline(never)]
+fn copy_any(
+    run: &mut Run,
+    from: Slice,
+    to: Slice,
+    desks: &Desks,
+    publisher: &mut NontemporalCopier,
+) {
+    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
+    if a.len() != b.len() {
+        let me = run.circle.as_ref().map_or(0, |c| c.rank);
+        let failure = mismatch(run, me, a.len(), b.len());
+        return run.fail(failure);
+    }
+    let long = a.len() >= publisher.long();
+    let rows = a.region().zip(b.region()).filter(|_| long);
+    match (rows, on_shelf(from), on_shelf(to)) {
+        (Some((a, b)), _, true) => publisher.copy(a, b),
+        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
+        _ => {
+            a.copy_to(0, &b, 0, a.len());
+        }
+    }
+}
+
+/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do not wait for it.
+#[inline]
+fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> bool {
+    let next = run.step_of(Op::Step(i + 1));
+    let Some(Step::Reduce { left, right: to }) = next else {
+        return false;
+    };
+    let (true, Some(kernel)) = (to == into && !on_shelf(into), run.kernel()) else {
+        return false;
+    };
+    let at = |slice| run.plain(slice, desks);
+    match (at(left), at(right), at(into)) {
+        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
+            kernel.run_into(a, b, c, left.len);
+            true
+        }
+        _ => false,
+    }
+}
+
+#[inline]
+fn on_shelf(slice: Slice) -> bool {
+    (SHELVES..TEMPS).contains(&slice.buf)
+}
+
+#[inline]
+fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
+    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
+    match run.combining? {
+        Combining::Nothing => None,
+        Combining::Kernel(k) => {
+            k.run(a, b, left.len);
+            None
+        }
+        Combining::User(f, datatype) => {
+            Some(UserStep::new(f, datatype, a, b, left.len, run.extent()))
+        }
+    }
+}
+
+#[cold]
+fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
+    let Some(c) = &run.circle else {
+        return Failure::Truncated { came, fits: wants };
+    };
+    // On an intercommunicator, whose ranks are those of both groups in a row here, the process tells who is meant.
+    let name = |rank: u32| match c.members.peer(rank) {
+        kw_base::Peer(p) if p == rank => format!("rank {rank}"),
+        p => format!("rank {rank} (process {p} of the job)"),
+    };
+    let (giver, taker) = (name(from), name(c.rank));
+    let text = format!(
+        "{giver} gives {came} bytes to a collective in which {taker} takes {wants} from it: counts or datatypes differ"
+    );
+    Failure::Uneven { came, wants, text }
+}
