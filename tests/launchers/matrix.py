@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OUT = ROOT / "build/tests/launchers"
 RANK = OUT / "rank"
 AGAIN = OUT / "again"
+AFTER = OUT / "after"
 LAST_WORDS = OUT / "last-words"
 WATCHDOG = 40
 TESTS = {}
@@ -95,6 +96,16 @@ def rank_and_size(e):
 @test
 def sessions_one_after_another(e):
     call(e, e.command(size(e), AGAIN))
+
+
+@test
+def first_session_after_finalize(e):
+    """Most launchers let nobody come back who has finalized; to finalize later is no way, for some end a job of which a rank exits
+    without."""
+    if e.single or e.name == "mpiexec":
+        return call(e, e.command(size(e), AFTER))
+    text = call(e, e.command(size(e), AFTER), status="not 0")
+    expect("the launcher does not take this process back" in text, f"it says {text.strip()[-300:]}")
 
 
 @test
@@ -303,6 +314,7 @@ def main():
     if not args.json:
         subprocess.run([DIST / "bin/mpicc", "-o", RANK, HERE / "rank.c"], check=True)
         subprocess.run([DIST / "bin/mpicc", "-DSTRICT=1", "-o", AGAIN, ROOT / "tests/c/session_again.c"], check=True)
+        subprocess.run([DIST / "bin/mpicc", "-o", AFTER, ROOT / "tests/c/session_after_world.c"], check=True)
     rows = engines(args.launchers)
     table = run(rows, tests)
     why = None

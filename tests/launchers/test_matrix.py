@@ -24,7 +24,7 @@ def engine(request, program, tmp_path, monkeypatch):
     if request.param.startswith("srun"):
         request.getfixturevalue("cluster")
     for name, value in (("RANK", program("tests/launchers/rank.c")), ("AGAIN", program("tests/c/session_again.c", "-DSTRICT=1")),
-                        ("LAST_WORDS", tmp_path / "last-words")):
+                        ("AFTER", program("tests/c/session_after_world.c")), ("LAST_WORDS", tmp_path / "last-words")):
         monkeypatch.setattr(matrix, name, value)
     [found] = [e for e in engines() if e.name == request.param]
     return found

@@ -88,6 +88,10 @@ fn predefine(guard: &mut Guard<'_>) {
     guard.above.attributes.set_last_used_code(last);
 }
 
+/// Why no session can be opened any more.
+const LOST: &str = "the launcher does not take this process back, which has left its job: open a session before MPI_Finalize is \
+                    called, then further ones may follow";
+
 /// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair
 /// with [`leave`]. Collective over the job when it starts the engine: all ranks tell each other
 /// where they are.
@@ -97,6 +101,9 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         let engine = match life.ready.take() {
             Some(engine) => engine,
             None => {
+                if life.lost {
+                    return fail(Class::Other, LOST);
+                }
                 let kept = life.kept.take();
                 start(kept, &guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?
             }
@@ -200,6 +207,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         mpi.lock().above.life.kept = Some(Kept::new(launcher));
         return Ok(());
     }
+    mpi.lock().above.life.lost = !launcher.takes_back();
     launcher
         .finalize()
         .map_err(|e| Fault::new(Class::Other, e.to_string()))

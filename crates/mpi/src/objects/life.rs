@@ -32,6 +32,8 @@ pub struct Life {
     pub ready: Option<Engine>,
     /// The job was left, once at least. A session may join it anew.
     pub left: bool,
+    /// Its launcher was told so, and does not take this process back.
+    pub lost: bool,
     /// A session was opened.
     pub sessions: bool,
     /// The launcher, for sessions to come, where it would not take this process back.
