@@ -82,7 +82,7 @@ static void before_init(void) {
     CHECK_EQ(set_number("KW_EAGER_SHM", 1000), MPI_SUCCESS);
     CHECK_EQ(set_number("KW_EAGER_TCP", 1000), MPI_SUCCESS);
     CHECK_EQ(set_number("KW_EAGER_UDP", 1000), MPI_SUCCESS);
-    CHECK_EQ(set_number("KW_SPIN", -1), MPI_T_ERR_INVALID);
+    CHECK_EQ(set_number("KW_WATCH", -1), MPI_T_ERR_INVALID);
     CHECK_EQ(set_item("KW_LOG", 17), MPI_T_ERR_INVALID);
     CHECK_EQ(set_text("KW_PATHS", "self,pigeon"), MPI_T_ERR_INVALID);
     CHECK_EQ(set_text("KW_COLL", "this is no row"), MPI_T_ERR_INVALID);

@@ -133,7 +133,7 @@ macro_rules! knobs {
 
 knobs! {
     Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated: self, shm, tcp, udp; of tcp and udp the one that is named first.", "none", Paths, BeforeInit, Alike, User;
-    Spin = "KW_SPIN", Micros, "60", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a peer of its host fetches what it has sent); when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
+    Spin = "KW_SPIN", Micros, "auto", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a peer of its host fetches what it has sent); auto is 64 times what it costs to wake a thread (kwinfo --choices), about 1 ms. After four such times, and from the first poll on when more ranks than cores share a host, others may run between two polls.", "none", Progress, Anytime, Local, User;
     EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
     Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over. To see that, it looks now and then, twice as long apart each time (up to 64 times this), and never so often that looking takes more than 0.5 % of a processor, which it measures. Of a program that was seen to stay away this is expected, and found out without a look, until it comes back sooner so often that this takes as much.", "none", Progress, Anytime, Local, Tuner;
     Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none", Protocols, Anytime, Local, Tuner;
@@ -351,7 +351,7 @@ mod tests {
     fn only_a_knob_that_has_it_takes_auto_and_a_choice_names_its_words() {
         let mut k = Knobs::defaults();
         assert!(k.set(Id::EagerShm, "auto").is_ok());
-        assert!(k.set(Id::Spin, "auto").is_err());
+        assert!(k.set(Id::Watch, "auto").is_err());
         let e = k.set(Id::Log, "loud").unwrap_err();
         assert!(e.to_string().contains("error, warn, info"), "{e}");
         assert_eq!(k.choice(Id::Log), 1);
@@ -393,10 +393,10 @@ mod tests {
 
     #[test]
     fn a_bad_value_names_its_variable() {
-        let e = Knobs::read(|n| (n == "KW_SPIN").then(|| "soon".into())).unwrap_err();
+        let e = Knobs::read(|n| (n == "KW_WATCH").then(|| "soon".into())).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "KW_SPIN is 'soon', but it takes a whole number"
+            "KW_WATCH is 'soon', but it takes a whole number"
         );
     }
 }

@@ -61,6 +61,9 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
     pub(crate) told: u64,
+    /// How long who polls does so alone: from then on others may run between two looks.
+    pub(crate) alone: Duration,
+    /// How long it polls before it sleeps.
     pub(crate) spin: Duration,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
@@ -132,6 +135,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             waiters: Vec::new(),
             next_waiter: 0,
             told: 0,
+            alone: Duration::ZERO,
             spin: Duration::ZERO,
             crowded: false,
             polls: PollBackoff::default(),
@@ -233,8 +237,8 @@ impl<T> Inner<T, Engine> {
     fn read_times(&mut self) {
         let Some(engine) = &self.engine else { return };
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
-        (self.spin, self.watch) = (micros(Id::Spin), micros(Id::Watch));
-        self.watch = self.watch.max(Duration::from_micros(10));
+        (self.alone, self.spin) = engine.polling_times();
+        self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 
     /// Sets a knob that may be changed at any time.

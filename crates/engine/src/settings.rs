@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use kw_base::Peer;
+use kw_base::calibration::Figure;
 use kw_base::counters::{self, Class, Counter};
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
@@ -11,6 +12,12 @@ use std::time::Duration;
 /// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so: who hears none of them
 /// takes the rank for dead, which is no harm at the end.
 const LINGER: Duration = Duration::from_secs(1);
+/// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come at once.
+const WAKES_ALONE: f64 = 4.0;
+/// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two hundredths.
+const WAKES: f64 = 64.0;
+/// No wait polls longer unless `KW_SPIN` says so.
+const LONGEST_POLLING: Duration = Duration::from_millis(2);
 
 impl Engine {
     /// The value of a counter. What the lane alone knows ([`Counter::EventState`]) is zero here.
@@ -31,6 +38,14 @@ impl Engine {
             Counter::CollectivesActive => self.collectives.active() as u64,
             _ => self.machine.out.counters.get(c) + self.counters.get(c),
         }
+    }
+
+    /// How long a thread that waits polls before it lets others run between two looks, and before it sleeps.
+    pub(crate) fn polling_times(&self) -> (Duration, Duration) {
+        let wake = self.agreed().calibration().get_or_start(Figure::Wake);
+        let times = |n: f64| Duration::from_nanos((n * wake) as u64).min(LONGEST_POLLING);
+        let said = self.knobs().number(Id::Spin).map(Duration::from_micros);
+        (times(WAKES_ALONE), said.unwrap_or(times(WAKES)))
     }
 
     /// The largest value of a level since the last time this was asked, for a row of [`Class::Peak`].

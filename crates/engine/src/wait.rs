@@ -180,6 +180,8 @@ struct Wait<'a> {
     on: WaitOn<'a>,
     /// How long it polls before it sleeps.
     spin: Duration,
+    /// It has polled for so long that others may run between two looks.
+    shares: bool,
     /// It has slept, and what woke it was something else.
     woken: bool,
     /// Looks in vain in a row.
@@ -197,6 +199,7 @@ impl Wait<'_> {
         Wait {
             on,
             spin,
+            shares: false,
             woken: false,
             idle: 0,
             since: None,
@@ -218,7 +221,7 @@ impl Wait<'_> {
 
     /// Something has come, though not what this waits for.
     fn begin_anew(&mut self, full: Duration) {
-        (self.idle, self.since) = (0, None);
+        (self.idle, self.since, self.shares) = (0, None, false);
         // What follows what woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = full;
@@ -233,13 +236,14 @@ impl Wait<'_> {
         ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
         self.idle += 1;
-        if guard.crowded {
+        let shares = guard.crowded || self.shares;
+        if shares {
             thread::yield_now();
         }
         if self.idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
             guard.wake_waiters();
         }
-        if guard.crowded || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK) {
+        if shares || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK) {
             return self.read_clock(guard, ready);
         }
         if self.idle > ROUNDS_AT_FULL_SPEED {
@@ -285,6 +289,7 @@ impl Wait<'_> {
     /// Whether it has polled for as long as it may.
     fn is_tired<T, E: Polled>(&mut self, inner: &Inner<T, E>, now: Tick) -> bool {
         let waited = now.since(*self.since.get_or_insert(now));
+        self.shares = waited >= inner.alone;
         // The first time only: the peer may not have posted its receive.
         let longer = match inner.crowded || self.woken || self.spin.is_zero() {
             true => Duration::ZERO,
@@ -307,7 +312,7 @@ impl Wait<'_> {
         }
         // It woke for something else, after a long time: the next look in vain need not be as long.
         (self.spin, self.woken) = (guard.spin / AFTER_SLEEP, true);
-        (self.idle, self.since) = (0, None);
+        (self.idle, self.since, self.shares) = (0, None, false);
         false
     }
 }

@@ -15,7 +15,6 @@
 
 use super::{Side, setup::Setup};
 use crate::engine::{Engine, SendMode, Started};
-use kw_base::knobs::Id;
 use kw_base::{Key, Peer, Tick};
 use kw_proto::p2p::table::Line;
 use kw_sys::buf::Buf;
@@ -121,7 +120,7 @@ impl Engine {
         let Some(line) = self.paths.stream_line(to) else {
             return (1, Pace::default());
         };
-        let spin = Duration::from_micros(self.knobs().number(Id::Spin).unwrap_or(0));
+        let (_, spin) = self.polling_times();
         let crowded = self.agreed().is_crowded(to);
         let pace = Pace {
             slow: Duration::from_nanos((LONG * line.t0) as u64),
