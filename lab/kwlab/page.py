@@ -3,11 +3,12 @@ Markdown."""
 import textwrap
 import time
 
-from . import analysis, facts, plan, plots, report
+from . import analysis, facts, html, plan, plots, report
 from .libraries import OURS
 from .words import NETWORK, networks
 
 PLAN = "page"
+PICTURE = "pictures/benchmarks.png"  # beside the page
 LONGEST = 150  # lines of the page
 WIDTH = 100
 MOST_BEHIND = 25  # cells that are listed
@@ -40,8 +41,26 @@ def write(book, page, note=""):
     parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
     if len(parts) < 3:
         raise ValueError(f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong")
+    if panels := beside(book):
+        picture = page.parent / PICTURE
+        picture.parent.mkdir(exist_ok=True)
+        picture.write_bytes(html.png(plots.dots(panels, "time over the quickest's", "Messages and collectives")))
+        parts.insert(1, f"![Time over the quickest library's]({PICTURE})\n")
     page.write_text("\n".join(parts))
     return page
+
+
+def beside(book):
+    """What the picture shows: of each network, by kind of message and collective, a library's time over the quickest's."""
+    panels, one_way, whole = {}, book.medians("p2p"), book.medians("coll")
+    for (net, _, _, _, n), of in analysis.by_cell(one_way[one_way.op == "pingpong"]):
+        panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = {who: us / min(of.values()) for who, us in of.items()}
+    groups = {}
+    for (net, _, op, _, _), of in analysis.by_cell(whole):
+        groups.setdefault((net, op), []).append(of)
+    for (net, op), some in groups.items():
+        panels.setdefault(NETWORK[net], {})[op] = analysis.means(some)[0]
+    return {net: rows for net, rows in panels.items() if len(rows) > 1}
 
 
 def provenance(book):

@@ -205,3 +205,22 @@ def bars(groups, unit, title, low=None, high=None):
     legend_below(figure, [axis])
     figure.suptitle(title, fontsize=11)
     return figure
+
+
+def dots(panels, unit, title):
+    """Values on a logarithmic axis, a mark for each library: {panel: {row: {who: value}}}."""
+    rows = max(len(values) for values in panels.values())
+    figure, axes = plt.subplots(1, len(panels), figsize=(1.5 + 4.2 * len(panels), 1.2 + 0.27 * rows), layout="constrained", squeeze=False, sharex=True)
+    for axis, (name, values) in zip(axes[0], panels.items()):
+        for who in dict.fromkeys(w for of in values.values() for w in of):
+            at = [(of[who], -k) for k, of in enumerate(values.values()) if of.get(who)]
+            axis.plot(*zip(*at), linestyle="", label=who, zorder=3 if who == OURS else 2, **mark(who) | dict(markersize=8 if who == OURS else 6))
+        axis.set_yticks([-k for k in range(len(values))], values, fontsize=9)
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_xlabel(unit)
+        axis.set_title(name, fontsize=10)
+        plain(axis)
+    legend_below(figure, axes[0])
+    figure.suptitle(title, fontsize=11)
+    return figure

@@ -81,6 +81,14 @@ def test_the_page_keeps_to_its_size(text):
     assert all(len(one) <= 100 or one.startswith("|") for one in text.splitlines())
 
 
+def test_the_page_has_a_picture_of_who_is_quickest(store, tmp_path):
+    book = report.Book(store, page.PLAN)
+    made = page.write(book, tmp_path / "page.md")
+    assert "](pictures/benchmarks.png)" in made.read_text()
+    assert (tmp_path / "pictures/benchmarks.png").read_bytes().startswith(b"\x89PNG")
+    assert page.beside(book)["shared memory"]["barrier"] == {"kittiwake": 1, "mpich": 2, "openmpi": 4}
+
+
 def test_a_plan_that_was_not_run_is_named(store):
     with pytest.raises(ValueError, match="kwlab run grid"):
         report.Book(store, "grid")
