@@ -200,7 +200,7 @@ mod tests {
         let of = |id: Id| &ALL[id as usize];
         assert!(from_c(of(Id::Write), &2i32.to_ne_bytes()).is_err());
         assert!(from_c(of(Id::Log), &(-1i32).to_ne_bytes()).is_err());
-        assert!(from_c(of(Id::Spin), &(-1i64).to_ne_bytes()).is_err());
+        assert!(from_c(of(Id::Watch), &(-1i64).to_ne_bytes()).is_err());
         assert_eq!(
             from_c(of(Id::EagerShm), &(-1i64).to_ne_bytes()).unwrap(),
             "auto"
