@@ -17,8 +17,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 # Orphans of what a test starts become children of this process, which ends them.
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-# Started in the background of a script, this process ignores interrupts; what it tests must not.
+# Started in the background of a script, this process ignores interrupts, by nohup hang-ups; what it tests must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def end_all_but(known):
