@@ -41,8 +41,9 @@ pub const WORTH: f64 = 1.0 / 64.0;
 
 /// Largest message that may be sent eagerly where nothing bounds what a rank keeps (`KW_UNEXPECTED=0`), bytes.
 const EAGER_UNBOUNDED: u64 = 512 << 10;
-/// Largest one where something does, bytes: what others to the same peer wait for behind it, 16 ms at 1 Gb/s.
-const EAGER_MOST: u64 = 2 << 20;
+/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms at 1 Gb/s. From 1 MB on a
+/// message goes over all links of two hosts, which an eager one does not.
+const EAGER_MOST: u64 = (1 << 20) - 1;
 
 /// What early messages may take of a rank's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,7 +227,7 @@ mod tests {
     fn where_the_copy_is_cheap_beside_the_wire_only_memory_bounds_eager_messages() {
         let gigabit = network(50_000.0, 8.0, 0.06);
         assert_eq!(eager(&gigabit, ROOM), ROOM.eager_most());
-        assert_eq!(ROOM.eager_most(), 2 << 20);
+        assert_eq!(ROOM.eager_most(), EAGER_MOST);
         let loopback = network(4_200.0, 0.12, 0.06);
         assert!(eager(&loopback, ROOM) < ROOM.eager_most());
     }
