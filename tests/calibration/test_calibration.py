@@ -12,6 +12,12 @@ from jobs import DIST, MPIEXEC, WATCHDOG, start
 LONG = "10"  # seconds from which on a job is long
 
 
+@pytest.fixture(autouse=True)
+def no_knobs(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("KW_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def exchange(program):
     return program("tests/calibration/exchange.c", "-O1")
@@ -19,8 +25,7 @@ def exchange(program):
 
 def run(*words, cache, status=0, **env):
     """Runs a command that keeps its figures there; its output and errors together."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("KW_")}
-    p = subprocess.run([str(w) for w in words], env={**clean, "XDG_CACHE_HOME": str(cache), **env}, timeout=WATCHDOG,
+    p = subprocess.run([str(w) for w in words], env={**os.environ, "XDG_CACHE_HOME": str(cache), **env}, timeout=WATCHDOG,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert p.returncode == status, f"{words}: status {p.returncode}, not {status}: {p.stdout}"
     return p.stdout
@@ -103,20 +108,23 @@ def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
     assert "Not kept" in text and "cannot write /proc/" in text, text
     assert "figures: starting values" in eager(exchange, "/proc")[1]
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
-    clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME") and not k.startswith("KW_")}
+    clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
     p = subprocess.run([DIST / "bin/kwinfo", "--choices"], env=clean, capture_output=True, text=True, timeout=WATCHDOG)
     assert p.returncode == 0 and "neither XDG_CACHE_HOME nor HOME" in p.stdout, p
 
 
 def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("KW_")}
-    cases = {"long": {}, "off": {"KW_CALIBRATE": "no"}, "known": {}, "both": {}}
+    cases = {"long": {}, "off": {"KW_CALIBRATE": "no"}, "known": {}, "older": {}, "both": {}}
     cache = {name: tmp_path / name for name in [*cases, "short"]}
     for directory in cache.values():
         directory.mkdir()
     kwinfo("--calibrate", cache=cache["known"])
     before = the_file(cache["known"]).stat().st_ino
-    jobs = [(name, start("-n", 1, "sleep", LONG, env={**clean, "XDG_CACHE_HOME": str(cache[name]), **cases[name]}))
+    kwinfo("--calibrate", cache=cache["older"])
+    older = the_file(cache["older"])
+    older.write_text(older.read_text().replace("\nversion ", "\nversion 0.0.0 before "))
+    assert "starting values" in kwinfo("--choices", cache=cache["older"])
+    jobs = [(name, start("-n", 1, "sleep", LONG, env={**os.environ, "XDG_CACHE_HOME": str(cache[name]), **cases[name]}))
             for name in [*cases, "both"]]
     run(MPIEXEC, "-n", "1", "true", cache=cache["short"])
     for name, job in jobs:
@@ -125,5 +133,5 @@ def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
     the_file(cache["long"]), the_file(cache["both"])
     assert files(cache["off"]) == [] and files(cache["short"]) == []
     assert the_file(cache["known"]).stat().st_ino == before
-    for name in "long", "both":
+    for name in "long", "older", "both":
         assert "measured, from" in kwinfo("--choices", cache=cache[name])

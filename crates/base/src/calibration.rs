@@ -165,7 +165,7 @@ impl Calibration {
     }
 
     /// A figure in nanoseconds, or nanoseconds a byte; `None`: the host has no such thing.
-    pub fn get(&self, figure: Figure) -> Option<f64> {
+    fn get(&self, figure: Figure) -> Option<f64> {
         let per = match ALL[figure as usize].1.unit {
             Unit::Picos => 1e3,
             Unit::PicosPerKb => 1024e3,
@@ -183,7 +183,7 @@ impl Calibration {
     /// The first figure of these that the host has: the largest distance of those that there are.
     fn first(&self, of: [Figure; 3]) -> f64 {
         let there = of.into_iter().find_map(|f| self.get(f));
-        there.unwrap_or_else(|| Calibration::START.get_or_start(of[1]))
+        there.unwrap_or_else(|| self.get_or_start(of[1]))
     }
 
     /// Nanoseconds that a cache line takes over the largest distance on the host: ranks move.

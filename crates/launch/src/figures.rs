@@ -1,6 +1,6 @@
 //! The figures of this host, for `kwinfo --calibrate` and `--choices`, and when mpiexec measures them.
 //!
-//! mpiexec measures at the end of a job that lasted [`LONG`] or longer, on a host that has no file of figures yet: all
+//! mpiexec measures at the end of a job that lasted [`LONG`] or longer, on a host that has no file of figures that counts: all
 //! processors are idle then as far as the job goes, no short job pays for it, and a long one at most 2 % of its time, once.
 
 use crate::choices::messages;
@@ -27,11 +27,14 @@ pub fn calibrate() -> (String, bool) {
     (format!("{}\n{kept}\n", listing(&figures).text()), well)
 }
 
-/// A job of this host has ended: measures the host where that was never done.
+/// A job of this host has ended: measures the host where there are no figures that count.
 pub fn after_job(lasted: Duration) {
+    if lasted < LONG {
+        return;
+    }
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
     let knobs = Knobs::read(kw_sys::environment::variable);
-    if lasted >= LONG && knobs.is_ok_and(wanted) && host::path().is_ok_and(|p| !p.exists()) {
+    if knobs.is_ok_and(wanted) && host::path().is_ok() && host::load().is_err() {
         // Who may not write there goes on with the starting values, as before.
         let _ = host::store(&host::measure());
     }
@@ -49,15 +52,9 @@ pub fn choices() -> String {
             "starting values: KW_CALIBRATE is off".into(),
         ),
         (true, Ok(path), Ok(figures)) => (figures, format!("measured, from {}", path.display())),
-        (true, Ok(path), Err(_)) if !path.exists() => {
-            let why = format!(
-                "starting values: there is no {} (kwinfo --calibrate)",
-                path.display()
-            );
-            (Calibration::START, why)
-        }
         (true, _, Err(why)) | (true, Err(why), _) => {
-            (Calibration::START, format!("starting values: {why}"))
+            let from = format!("starting values: {why} (kwinfo --calibrate measures)");
+            (Calibration::START, from)
         }
     };
     let (table, choices) = (listing(&figures).text(), messages(&figures, &knobs).text());
@@ -65,7 +62,7 @@ pub fn choices() -> String {
 }
 
 /// Figures for people.
-pub fn listing(figures: &Calibration) -> Listing {
+fn listing(figures: &Calibration) -> Listing {
     let row = |(figure, row): &(calibration::Figure, calibration::Row)| {
         let value = figures.value(*figure);
         vec![row.name.into(), row.unit.show(value), row.help.into()]

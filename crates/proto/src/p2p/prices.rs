@@ -9,8 +9,8 @@
 //! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw |
 //!
-//! What a path's own code adds is a constant here: it was measured on the machine of `docs/measurements/2026-11-21-shm-path.md`,
-//! and is the smaller part wherever the rest is not.
+//! What a path's own code and the kernel add to that are starting values here, of the machine of
+//! `docs/measurements/2026-11-21-shm-path.md`; nothing measures them on this host.
 
 use super::table::{Line, Lines};
 use kw_base::Calibration;
@@ -21,16 +21,16 @@ const RING: f64 = 25.0;
 /// The same of a frame that carries payload.
 const RING_PAYLOAD: f64 = 45.0;
 /// What an early message costs beside its copy: its entries in tables and queues, nanoseconds.
-const KEEP: f64 = 60.0;
+const ENTRIES: f64 = 60.0;
 /// A frame over TCP: system calls of both sides, and the loopback interface. Nanoseconds.
 const TCP_FRAME: f64 = 4_200.0;
-/// A byte over TCP within a host: two copies by the kernel. Nanoseconds.
+/// A byte over TCP, as long as no rate was seen: two copies by the kernel. Nanoseconds.
 const TCP_BYTE: f64 = 0.12;
-/// The same over UDP.
+/// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
-/// The same over UDP, without payload.
+/// The same of a frame without payload. Nanoseconds.
 const UDP_CONTROL: f64 = 4_400.0;
-/// The same over UDP.
+/// A byte over UDP: copies by the kernel, datagrams and their acknowledgements. Nanoseconds.
 const UDP_BYTE: f64 = 0.30;
 /// A frame to oneself, and a byte of it, nanoseconds.
 const OWN: Line = Line { t0: 40.0, tb: 0.03 };
@@ -63,7 +63,7 @@ pub fn shared_memory(c: &Calibration, direct: bool) -> Lines {
     let frame = c.line_between();
     Lines {
         stream: line(frame + RING_PAYLOAD, c.stream_between()),
-        copy: line(KEEP, c.get_or_start(Figure::CopyNear)),
+        copy: line(ENTRIES, c.get_or_start(Figure::CopyNear)),
         control: line(frame + RING, 0.0),
         get: c.fetch().filter(|_| direct),
     }
@@ -81,10 +81,15 @@ pub fn udp(c: &Calibration, network: &Network) -> Lines {
 
 fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) -> Lines {
     let way = network.round_trip.max(0.0) / 2.0;
+    let byte = if network.byte > 0.0 {
+        network.byte
+    } else {
+        byte
+    };
     Lines {
         // The way itself is the same for every protocol: it counts where somebody waits for an answer.
-        stream: line(frame, byte.max(network.byte)),
-        copy: line(KEEP, c.get_or_start(Figure::Keep)),
+        stream: line(frame, byte),
+        copy: line(ENTRIES, c.get_or_start(Figure::Keep)),
         control: line(control + way, 0.0),
         get: None,
     }
@@ -102,6 +107,15 @@ mod tests {
         let get = lines.get.unwrap();
         assert!((get.t0 - 1300.0).abs() < 1e-6 && (get.tb - 0.068).abs() < 1e-6);
         assert!(shared_memory(&Calibration::START, false).get.is_none());
+    }
+
+    #[test]
+    fn a_rate_that_was_seen_goes_before_that_of_the_loopback_interface() {
+        let quick = Network {
+            round_trip: 15_000.0,
+            byte: 0.08,
+        };
+        assert_eq!(tcp(&Calibration::START, &quick).stream.tb, 0.08);
     }
 
     #[test]

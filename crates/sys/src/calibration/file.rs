@@ -51,10 +51,10 @@ pub fn path() -> Result<PathBuf, Refusal> {
     Ok(cache.join(format!("kittiwake/calibration-{host}")))
 }
 
-/// Reads a file that was measured of this subject.
-pub fn load(path: &Path, subject: &Subject) -> Result<Calibration, Refusal> {
+/// Reads a file that was measured of this subject, which is asked for when there is a file.
+pub fn load(path: &Path, subject: impl FnOnce() -> Subject) -> Result<Calibration, Refusal> {
     let text = read(path).map_err(|e| refused("read", path, e))?;
-    Calibration::parse(&text, subject).map_err(|why| refused("believe", path, why))
+    Calibration::parse(&text, &subject()).map_err(|why| refused("believe", path, why))
 }
 
 /// A pipe that somebody put there holds nobody up.
@@ -141,15 +141,15 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
         let place = Place::new("replaced");
         let path = place.file();
-        assert!(load(&path, &subject()).is_err());
+        assert!(load(&path, subject).is_err());
         store(&path, "torn").unwrap();
-        let why = load(&path, &subject()).unwrap_err().to_string();
+        let why = load(&path, subject).unwrap_err().to_string();
         assert!(
             why.starts_with("cannot believe") && why.contains("calibration-h"),
             "{why}"
         );
         store(&path, &some().text(&subject())).unwrap();
-        assert_eq!(load(&path, &subject()), Ok(some()));
+        assert_eq!(load(&path, subject), Ok(some()));
         assert_eq!(place.names(), ["calibration-h"]);
     }
 
@@ -161,7 +161,7 @@ mod tests {
             kw_base::sync::thread::spawn(move || {
                 for _ in 0..50 {
                     store(&path, &some().text(&subject())).unwrap();
-                    assert_eq!(load(&path, &subject()), Ok(some()));
+                    assert_eq!(load(&path, subject), Ok(some()));
                 }
             })
         };
@@ -188,6 +188,6 @@ mod tests {
         fs::create_dir_all(other.file()).unwrap();
         assert!(store(&other.file(), "text").is_err());
         assert_eq!(other.names(), ["calibration-h"]);
-        assert!(load(&other.file(), &subject()).is_err());
+        assert!(load(&other.file(), subject).is_err());
     }
 }

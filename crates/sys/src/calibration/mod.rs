@@ -14,6 +14,8 @@ pub use measure::measure;
 use kw_base::Calibration;
 use kw_base::calibration::Subject;
 use kw_base::knobs::{Id, Knobs};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 
 /// The figures that the knobs allow to be used: those of the host's file, or the starting values.
 pub fn known(knobs: &Knobs) -> Calibration {
@@ -28,7 +30,7 @@ pub fn known(knobs: &Knobs) -> Calibration {
 
 /// Reads the host's file.
 pub fn load() -> Result<Calibration, Refusal> {
-    file::load(&path()?, &subject())
+    file::load(&path()?, subject)
 }
 
 /// Writes the host's file; says where it is.
@@ -49,9 +51,13 @@ fn subject() -> Subject {
 
 /// How many processors the machine has, and of what kind.
 fn processors() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = |line: &&str| line.starts_with("model name") || line.starts_with("CPU part");
-    let kind = text.lines().find(named).and_then(|l| l.split_once(':'));
+    let named = |line: &String| line.starts_with("model name") || line.starts_with("CPU part");
+    // The file is as long as there are processors; the first of them says it.
+    let text = File::open("/proc/cpuinfo").map(BufReader::new);
+    let kind = text
+        .ok()
+        .and_then(|text| text.lines().map_while(Result::ok).find(named));
+    let kind = kind.as_deref().and_then(|line| line.split_once(':'));
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     format!("{} {}", online.trim(), kind.map_or("", |(_, k)| k.trim()))
 }

@@ -10,6 +10,7 @@ const ENOUGH: u64 = 4 << 20;
 /// See the module. One for each connection.
 #[derive(Debug)]
 pub struct NetworkMeter {
+    /// What was news last: choices are priced with it.
     known: Network,
     /// Asked when so many bytes were sent.
     due: u64,
@@ -42,12 +43,17 @@ impl NetworkMeter {
         let Some(told) = told else {
             return false;
         };
-        let before = self.known;
-        self.known.round_trip = told.round_trip.as_nanos() as f64;
+        let mut now = self.known;
+        now.round_trip = told.round_trip.as_nanos() as f64;
         if let Some(rate) = told.rate {
-            self.known.byte = 1e9 / rate as f64;
+            now.byte = 1e9 / rate as f64;
         }
-        differ(before.round_trip, self.known.round_trip) || differ(before.byte, self.known.byte)
+        let before = self.known;
+        let news = differ(before.round_trip, now.round_trip) || differ(before.byte, now.byte);
+        if news {
+            self.known = now;
+        }
+        news
     }
 }
 
@@ -81,7 +87,15 @@ mod tests {
         // What limits the sender itself is no news, nor is a system that says nothing.
         assert!(!meter.learn(4 * ENOUGH, told(110, None)));
         assert!(!meter.learn(8 * ENOUGH, None));
-        assert!(meter.known().byte > 8.0);
+        assert_eq!(meter.known().byte, 8.0);
+    }
+
+    #[test]
+    fn a_rate_that_drifts_is_news_when_it_has_drifted_far() {
+        let mut meter = NetworkMeter::new(false);
+        let rates = [1000, 850, 700, 600, 500].map(|r| r * 1_000_000);
+        let news = rates.map(|rate| meter.learn(ENOUGH, told(100, Some(rate))));
+        assert_eq!(news, [true, false, true, false, true]);
     }
 
     #[test]
