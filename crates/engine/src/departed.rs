@@ -22,8 +22,9 @@ impl Engine {
         self.flush();
     }
 
-    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have left, and ends with an error what waits for those that have. A wait for
-    /// several requests goes on while any of them can end.
+    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have
+    /// left, and ends with an error what waits for those that have. A wait for several requests goes
+    /// on while any of them can end.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
         self.machine.offer_withheld();

@@ -43,6 +43,7 @@
 //! (412 to 460), of 256 KB slower (640, and 70 instead of 47 at 512 KB), and any fixed size is
 //! wrong for some network.
 
+use kw_proto::stripe::STRIPE_FROM;
 use std::time::Duration;
 
 /// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an
@@ -123,7 +124,7 @@ impl Default for Tuning {
             segment: 256 << 10,
             segment_loopback: u64::MAX,
             piece: 256 << 10,
-            stripe_from: 1 << 20,
+            stripe_from: STRIPE_FROM,
             rails_anywhere: false,
             part: 256 << 10,
             part_alone: 1 << 20,

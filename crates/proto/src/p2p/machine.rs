@@ -72,8 +72,6 @@ pub struct Machine<B> {
     pub(super) newest_offer: Option<ReqKey>,
     /// Bytes of unexpected messages that are kept here.
     held: u64,
-    /// Peers that messages are withheld from.
-    pub(super) withheld: Vec<Peer>,
 }
 
 impl<B: Memory> Machine<B> {
@@ -88,7 +86,6 @@ impl<B: Memory> Machine<B> {
             matching: Matching::new(),
             newest_offer: None,
             held: 0,
-            withheld: Vec::new(),
         }
     }
 

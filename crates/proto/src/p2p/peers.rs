@@ -98,6 +98,13 @@ impl Peers {
         self[peer].choice
     }
 
+    /// Whom messages are withheld from.
+    pub(super) fn withheld_from(&self) -> Vec<Peer> {
+        let all = self.all.iter().zip(0..);
+        let some = all.filter(|(peer, _)| !peer.withheld.is_empty());
+        some.map(|(_, number)| Peer(number)).collect()
+    }
+
     /// The path of a peer is known now.
     pub(super) fn set_choice(&mut self, peer: Peer, way: Way, choice: Choice) {
         self[peer].way = way;

@@ -17,6 +17,7 @@
 //! ([`Room`]), because a message that is sent eagerly may come before its receive.
 
 use super::flow_control::WINDOW;
+use crate::stripe::STRIPE_FROM;
 pub use kw_base::calibration::Line;
 
 /// The lines of one kind of path.
@@ -41,9 +42,9 @@ pub const WORTH: f64 = 1.0 / 64.0;
 
 /// Largest message that may be sent eagerly where nothing bounds what a rank keeps (`KW_UNEXPECTED=0`), bytes.
 const EAGER_UNBOUNDED: u64 = 512 << 10;
-/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms at 1 Gb/s. From 1 MB on a
-/// message goes over all links of two hosts, which an eager one does not.
-const EAGER_MOST: u64 = (1 << 20) - 1;
+/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms at 1 Gb/s. A
+/// longer message goes over all links of two hosts, which an eager one does not.
+const EAGER_MOST: u64 = STRIPE_FROM - 1;
 
 /// What early messages may take of a rank's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

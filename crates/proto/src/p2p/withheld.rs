@@ -40,17 +40,9 @@ impl PeerState {
 }
 
 impl<B: Memory> Machine<B> {
-    /// Whether messages wait for their announcement.
-    pub fn withholds(&self) -> bool {
-        !self.withheld.is_empty()
-    }
-
     pub(super) fn withhold(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode) {
         self.requests.set_state(key, State::Held);
         let peer = &mut self.peers[to];
-        if peer.withheld.is_empty() {
-            self.withheld.push(to);
-        }
         peer.withheld.push_back(Withheld { key, env, mode });
         peer.set_plain();
     }
@@ -68,25 +60,25 @@ impl<B: Memory> Machine<B> {
             return false;
         };
         let mut waiting = self.take_withheld(to, |m| m.env == env).into_iter();
-        let live = |m: &Withheld| self.is_held(m.key);
-        let written = waiting.find(live);
-        if let Some((m, buf)) =
-            written.and_then(|m| Some((m, self.requests.get(m.key)?.buf.clone())))
-        {
+        let first = waiting.find_map(|m| Some((m, self.held_buf(m.key)?)));
+        let written = first.is_some();
+        if let Some((m, buf)) = first {
             self.peers[to].flow.sent_asked();
             self.flow_control.sent(buf.len());
             self.send_write(m.key, to, m.env, token, &buf);
         }
         self.start_anew(to, waiting);
-        written.is_some()
+        written
     }
 
     /// Offers the messages that still wait for their announcement: a wait has lasted long. Until those peers
-    /// announce something again, nothing more is withheld from them.
-    pub fn offer_withheld(&mut self) {
-        for to in self.withheld.clone() {
+    /// announce something again, nothing more is withheld from them. Whether there were any.
+    pub fn offer_withheld(&mut self) -> bool {
+        let all = self.peers.withheld_from();
+        for &to in &all {
             self.offer_withheld_to(to);
         }
+        !all.is_empty()
     }
 
     pub(super) fn offer_withheld_to(&mut self, to: Peer) {
@@ -102,28 +94,22 @@ impl<B: Memory> Machine<B> {
 
     fn start_anew(&mut self, to: Peer, messages: impl IntoIterator<Item = Withheld>) {
         for m in messages {
-            if let Some(buf) = self.requests.get(m.key).map(|r| r.buf.clone())
-                && self.is_held(m.key)
-            {
+            if let Some(buf) = self.held_buf(m.key) {
                 self.launch(m.key, to, m.env, m.mode, &buf);
             }
         }
     }
 
-    /// Whether it has not been cancelled meanwhile.
-    fn is_held(&self, key: ReqKey) -> bool {
-        self.requests
-            .get(key)
-            .is_some_and(|r| r.state == State::Held)
+    /// What it sends, if it has not been cancelled meanwhile.
+    fn held_buf(&self, key: ReqKey) -> Option<B> {
+        let req = self.requests.get(key).filter(|r| r.state == State::Held);
+        req.map(|r| r.buf.clone())
     }
 
     fn take_withheld(&mut self, to: Peer, which: impl Fn(&Withheld) -> bool) -> Vec<Withheld> {
         let peer = &mut self.peers[to];
         let (taken, left) = peer.withheld.drain(..).partition(which);
         peer.withheld = left;
-        if peer.withheld.is_empty() {
-            self.withheld.retain(|&p| p != to);
-        }
         peer.set_plain();
         taken.into()
     }

@@ -218,9 +218,10 @@ impl Net {
 
     /// Every rank waits for long, and everything comes that is under way.
     pub fn offer_withheld(&mut self) {
-        while self.machines.iter().any(|m| m.withholds()) {
+        let mut any = true;
+        while std::mem::take(&mut any) {
             for me in 0..self.n {
-                self.machines[me].offer_withheld();
+                any |= self.machines[me].offer_withheld();
                 self.act(me);
             }
             self.deliver_all();
