@@ -14,6 +14,13 @@ pub struct CannotOpen {
     pub why: Cause,
 }
 
+impl CannotOpen {
+    pub(crate) fn new(path: &'static str, why: impl Into<Cause>) -> CannotOpen {
+        let why = why.into();
+        CannotOpen { path, why }
+    }
+}
+
 /// Who has to mend it, and what is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
@@ -31,6 +38,13 @@ pub enum Cause {
         /// What it said.
         why: io::Error,
     },
+}
+
+impl Cause {
+    /// What the system says when it has refused this.
+    pub(crate) fn io(what: &'static str) -> impl Fn(io::Error) -> Cause {
+        move |why| Cause::Io { what, why }
+    }
 }
 
 /// What there is too little of.

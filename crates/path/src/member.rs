@@ -33,10 +33,7 @@ impl Member {
 
     /// All interfaces of this host, and the addresses to listen on.
     pub(crate) fn addresses(&self) -> Result<(Vec<Interface>, Vec<IpAddr>), Cause> {
-        let all = netif::interfaces().map_err(|why| Cause::Io {
-            what: "the interfaces cannot be listed",
-            why,
-        })?;
+        let all = netif::interfaces().map_err(Cause::io("the interfaces cannot be listed"))?;
         let chosen = address::choose(&self.interfaces, self.single_host, &all)?;
         Ok((all, chosen))
     }

@@ -302,17 +302,17 @@ impl ShmPath {
     }
 
     /// Where each rank has a core of its own, long payload goes round more memory than two of a core's
-    /// own caches hold; but no more than [`POOLS`] for all ranks.
+    /// own caches hold; but no more than [`POOLS`] for all ranks. Copies are judged by the figures of
+    /// the host.
     pub fn spread_out(&mut self, crowded: bool, host: &Calibration) {
-        for link in &mut self.links {
-            link.copy_rate.set_host(host);
-        }
         let lap = match crowded {
             true => bulk::SHORT_LAP,
             false => self.long_lap(),
         };
-        let links = self.links.iter_mut();
-        links.for_each(|link| link.spread_out(lap, crowded));
+        for link in &mut self.links {
+            link.copy_rate.set_host(host);
+            link.spread_out(lap, crowded);
+        }
     }
 
     /// Sends a frame with a body of `len` bytes that `fill` writes, where it is short and can go at once; otherwise nothing has happened, and

@@ -101,10 +101,8 @@ impl Acceptor {
             match ports.open(|port| Sock::listen(SocketAddr::new(addr, port))) {
                 Ok((sock, bound)) => {
                     let number = Token::Acceptor(listeners.len()).bits();
-                    poller.add(&sock, number, Interest::Read).map_err(|why| {
-                        let what = "epoll refused a socket";
-                        Cause::Io { what, why }
-                    })?;
+                    let added = poller.add(&sock, number, Interest::Read);
+                    added.map_err(Cause::io("epoll refused a socket"))?;
                     listeners.push(sock);
                     at.push(bound);
                 }

@@ -175,10 +175,7 @@ impl AsFd for TcpPath {
 }
 
 fn cannot(why: impl Into<Cause>) -> CannotOpen {
-    CannotOpen {
-        path: "tcp",
-        why: why.into(),
-    }
+    CannotOpen::new("tcp", why)
 }
 
 impl TcpPath {
@@ -197,10 +194,9 @@ impl TcpPath {
             return Err(cannot(Lacking::Files { peers, most }));
         }
         let (all, chosen) = member.addresses().map_err(cannot)?;
-        let poller = Poller::new().map_err(|why| {
-            let what = "epoll failed";
-            cannot(Cause::Io { what, why })
-        })?;
+        let poller = Poller::new()
+            .map_err(Cause::io("epoll failed"))
+            .map_err(cannot)?;
         let (acceptor, at) =
             Acceptor::open((&chosen, member.ports), member.size, &poller).map_err(cannot)?;
         let local = Local::new(

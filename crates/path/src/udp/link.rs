@@ -12,8 +12,10 @@ use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 
-/// So many packets sent again are worth a line, and then twice as many each time.
+/// So many packets sent again are worth a line, and then twice as many each time,
 const MANY: u64 = 64;
+/// if they are one in so many of all.
+const OFTEN: u64 = 1000;
 
 /// A way to a peer: which of our sockets, and which of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,7 +222,7 @@ impl Link {
     /// Says of a connection that loses much that it does; called now and then.
     pub fn report(&mut self, peer: Peer) {
         let t = self.conn.tally();
-        if t.again < self.report {
+        if t.again < self.report || t.again * OFTEN < t.packets {
             return;
         }
         while t.again >= self.report {

@@ -54,10 +54,7 @@ fn open(
 }
 
 fn cannot(why: impl Into<Cause>) -> CannotOpen {
-    CannotOpen {
-        path: "udp",
-        why: why.into(),
-    }
+    CannotOpen::new("udp", why)
 }
 
 impl UdpPath {
@@ -75,7 +72,7 @@ impl UdpPath {
             .iter()
             .filter_map(|&a| Sock::bind(SocketAddr::new(a, 0), 0, false).ok())
             .collect();
-        let refused = |what| move |why| cannot(Cause::Io { what, why });
+        let refused = |what| move |why| cannot(Cause::io(what)(why));
         let poller = Poller::new().map_err(refused("epoll failed"))?;
         for (i, sock) in socks.iter().enumerate() {
             let added = poller.add(sock, i as u64, Interest::Read);
