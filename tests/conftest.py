@@ -72,10 +72,10 @@ def program(tmp_path_factory):
     made = {}
 
     def build(source, *flags, compiler=None):
-        if (source, flags) not in made:
+        compiler = compiler or DIST / "bin" / ("mpicxx" if source.endswith(".cc") else "mpicc")
+        if (key := (compiler, source, flags)) not in made:
             path = tmp_path_factory.mktemp("program") / pathlib.Path(source).stem
-            compiler = compiler or DIST / "bin" / ("mpicxx" if source.endswith(".cc") else "mpicc")
             subprocess.run([compiler, "-o", path, ROOT / source, *flags], check=True)
-            made[source, flags] = path
-        return made[source, flags]
+            made[key] = path
+        return made[key]
     return build

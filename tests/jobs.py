@@ -63,7 +63,8 @@ def hosts(number):
     prefix = p.stdout.readline().strip()
     try:
         if not prefix:
-            pytest.skip(p.stderr.read().strip())
+            why, lacking = p.stderr.read().strip(), p.wait(timeout=WATCHDOG) == SKIPPED
+            (pytest.skip if lacking else pytest.fail)(why)
         yield prefix
     finally:
         p.communicate(timeout=WATCHDOG)  # the end of its input ends it

@@ -208,7 +208,8 @@ def known(dist, peers):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
     return [
-        Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"]),
+        # No run has later ones choose otherwise.
+        Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", env={"KW_CALIBRATE": "no"}, shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"]),
         Library("mpich", mpich / "bin/mpicc", mpich / "bin/mpiexec",
                 tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"]),
         Library("openmpi", ompi / "bin/mpicc", ompi / "bin/mpiexec", env=root,

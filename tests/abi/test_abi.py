@@ -55,7 +55,7 @@ def test_a_program_without_a_launcher(says, theirs):
     says("1 ranks on Kittiwake", DIST, theirs)
 
 
-def test_values_are_the_same():
+def test_values_are_the_same(mpich):
     words = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "-p", "kw-abi", "--test", "header", "--", "--include-ignored"]
-    p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{os.environ.get('MPICH') or package('mpich')}/include"})
+    p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{mpich}/include"})
     assert p.returncode == 0, told(p)

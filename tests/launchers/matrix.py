@@ -1,38 +1,23 @@
-#!/usr/bin/env python3
-"""The same program under every launcher: `tests/launchers/matrix.py [LAUNCHER...] [--test NAME]... [--doc]` prints a table, launchers by tests, and what
-was wrong. Status 0 when all that can run here passed. `--need-all`: what cannot run counts as failed. --doc writes the table as
-docs/launchers.md has it. srun runs in a cluster of its own (tests/slurm/cluster)."""
+"""The same program under every launcher: what it must do, one function each (test_matrix.py runs them)."""
 
-import argparse
-import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from engines import CLUSTER, DIST, ROOT, engines, environment  # noqa: E402
+from engines import environment
 
-HERE = pathlib.Path(__file__).resolve().parent
-OUT = ROOT / "build/tests/launchers"
-RANK = OUT / "rank"
-AGAIN = OUT / "again"
-AFTER = OUT / "after"
-LAST_WORDS = OUT / "last-words"
+# The programs, and a file that the last rank leaves (test_matrix.py has them made).
+RANK = AGAIN = AFTER = LAST_WORDS = None
 WATCHDOG = 40
 TESTS = {}
 
 
 class Wrong(Exception):
     pass
-
-
-class NotHere(Exception):
-    """What this launcher has no way to do."""
 
 
 def test(f):
@@ -156,8 +141,6 @@ def abort(e):
 
 @test
 def a_rank_is_killed(e):
-    if e.single:
-        raise NotHere
     words = e.command(size(e), RANK, "die", LAST_WORDS)
     words[1:1] = e.strict
     end_by_the_last(e, words)
@@ -208,10 +191,6 @@ def ended_by_a_signal(e):
 @test
 def killed(e):
     """Nobody is left when the launcher is killed outright."""
-    if e.single:
-        raise NotHere
-    if e.name.startswith("srun"):
-        raise NotHere  # the job goes on by Slurm's rule; scancel ends it (tests/slurm)
     p = up(e, "wait")
     p.kill()
     ended(p)
@@ -226,8 +205,6 @@ def several_programs(e):
             several.write(f"0 {RANK} who\n1-2 {RANK} who\n")
             several.flush()
             words = e.command(3, "--multi-prog", several.name)
-        if words is None:
-            raise NotHere
         found = lines(call(e, words), WHO, 3)
     apps = [app for *_, app, _ in found]
     expect(apps in (["0", "1", "1"], ["-1"] * 3) or e.name.startswith("srun"), f"MPI_APPNUM is {apps}")
@@ -249,91 +226,3 @@ def runs_rank(p):
         return os.readlink(p / "exe") == str(RANK)
     except OSError:
         return False
-
-
-def cell(engine, f):
-    if engine.why:
-        return "not run"
-    try:
-        f(engine)
-        return "ok"
-    except NotHere:
-        return "-"
-    except Wrong as e:
-        return f"FAILED: {e}"
-
-
-def run(rows, tests):
-    table = {}
-    for e in rows:
-        began = time.monotonic()
-        table[e.name] = {t: cell(e, TESTS[t]) for t in tests}
-        print(f"{e.name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-    return table
-
-
-def show(table, tests):
-    width = max(len(t) for t in tests)
-    head = list(table)
-    print(" " * width, *head, sep="  ")
-    for t in tests:
-        cells = (table[name][t].split(":")[0].ljust(len(name)) for name in head)
-        print(t.ljust(width), *cells, sep="  ")
-    for name in head:
-        for t in tests:
-            if table[name][t].startswith("FAILED"):
-                print(f"{name}, {t}: {table[name][t]}")
-
-
-def document(table, tests):
-    print("| |", " | ".join(table), "|")
-    print("| --- |", " | ".join("---" for _ in table), "|")
-    for t in tests:
-        print(f"| {t} |", " | ".join(row[t].split(":")[0] for row in table.values()), "|")
-
-
-def in_cluster(chosen, tests):
-    """The rows of srun, run inside a cluster; or why there is none."""
-    words = [sys.executable, __file__, "--json", *(w for t in tests for w in ("--test", t)), *(chosen or ["srun"])]
-    p = subprocess.run([CLUSTER, "--", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if p.returncode not in (0, 1) or not p.stdout.strip():
-        return None, (p.stderr.strip() or f"status {p.returncode}").splitlines()[-1]
-    return json.loads(p.stdout.splitlines()[-1]), None
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("launchers", nargs="*")
-    parser.add_argument("--test", action="append")
-    parser.add_argument("--doc", action="store_true")
-    parser.add_argument("--need-all", action="store_true")
-    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    tests = args.test or list(TESTS)
-    OUT.mkdir(parents=True, exist_ok=True)
-    if not args.json:
-        subprocess.run([DIST / "bin/mpicc", "-o", RANK, HERE / "rank.c"], check=True)
-        subprocess.run([DIST / "bin/mpicc", "-DSTRICT=1", "-o", AGAIN, ROOT / "tests/c/session_again.c"], check=True)
-        subprocess.run([DIST / "bin/mpicc", "-o", AFTER, ROOT / "tests/c/session_after_world.c"], check=True)
-    rows = engines(args.launchers)
-    table = run(rows, tests)
-    why = None
-    slurm = [r.name for r in rows if r.why]
-    if slurm and not args.json:
-        found, why = in_cluster(slurm, tests)
-        table.update(found or {})
-    cells = [c for row in table.values() for c in row.values()]
-    if args.json:
-        print(json.dumps(table))
-        return any(c.startswith("FAILED") for c in cells)
-    (document if args.doc else show)(table, tests)
-    failed, skipped = sum(c.startswith("FAILED") for c in cells), cells.count("not run")
-    for r in rows:
-        if r.why and "not run" in table[r.name].values():
-            print(f"skipped {r.name}: {why or r.why}")
-    print(f"{cells.count('ok')} of {len(cells) - cells.count('-')} cells of the matrix passed, {failed} failed, {skipped} not run")
-    return bool(failed or args.need_all and skipped)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,7 +7,7 @@ from engines import engines
 from jobs import slurm
 
 LAUNCHERS = ["singleton", "mpiexec", "Hydra (mpich)", "Hydra (impi-rt)", "prterun", "mpirun (openmpi)", "srun --mpi=pmi2", "srun --mpi=pmix"]
-# what a launcher has no way to do
+# what a launcher has no way to do; a job whose srun is killed goes on by Slurm's rule, and scancel ends it (tests/slurm)
 NO_WAY = [*(("singleton", test) for test in ("a rank is killed", "killed", "several programs")), ("srun --mpi=pmi2", "killed"), ("srun --mpi=pmix", "killed")]
 CELLS = [(launcher, test) for launcher in LAUNCHERS for test in matrix.TESTS if (launcher, test) not in NO_WAY]
 
