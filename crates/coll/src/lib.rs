@@ -197,15 +197,6 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Empties it and keeps its memory.
-    pub fn clear(&mut self) {
-        self.steps.clear();
-        self.temps.clear();
-        self.slots = 0;
-        (self.shelf, self.short, self.long) = (Shelf::None, 0, 0);
-        self.fetched = false;
-    }
-
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
     pub fn touches_lines_only(&self, unit: u64) -> bool {
         let front = SHELF_LINE.div_ceil(unit.max(1)) as i64;
@@ -219,15 +210,6 @@ impl Schedule {
             Step::Send { what: a, .. } | Step::Recv { into: a, .. } => beyond(a),
             _ => false,
         })
-    }
-
-    /// Becomes the same as another one, in its own memory.
-    pub fn copy_from(&mut self, other: &Schedule) {
-        self.steps.clone_from(&other.steps);
-        self.temps.clone_from(&other.temps);
-        (self.slots, self.shelf) = (other.slots, other.shelf);
-        (self.short, self.long) = (other.short, other.long);
-        self.fetched = other.fetched;
     }
 
     /// So many units of data lie on every rank's short shelf.
