@@ -47,6 +47,7 @@ mod tree;
 
 pub use among::Chooser;
 pub use ask::{Ask, Blocks, Board};
+use executor::Need;
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use table::{Coll, Table};
@@ -197,8 +198,18 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// What it touches of the memory that the ranks of a node share; `unit`: bytes of a unit of a shelf. `None`: nothing.
+    pub fn need(&self, unit: u64) -> Option<Need> {
+        match self.shelf {
+            Shelf::None => None,
+            Shelf::Long => Some(Need::Ring(self.long * unit)),
+            Shelf::Short if self.touches_lines_only(unit) => Some(Need::Lines),
+            Shelf::Short => Some(Need::Slots),
+        }
+    }
+
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
-    pub fn touches_lines_only(&self, unit: u64) -> bool {
+    fn touches_lines_only(&self, unit: u64) -> bool {
         let front = SHELF_LINE.div_ceil(unit.max(1)) as i64;
         let beyond = |s: &Slice| {
             !s.is_empty() && (SHELVES..TEMPS).contains(&s.buf) && s.at + s.len as i64 > front

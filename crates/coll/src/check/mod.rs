@@ -19,7 +19,7 @@ mod rank;
 mod shelves;
 mod symbol;
 
-use super::executor::{Capacity, FlowControl, Need, Next, Progress, Reservation, bind};
+use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
 use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
 use clock::{Clock, Moment};
 use ground::{Ground, Rows};
@@ -244,7 +244,7 @@ impl World {
     fn begin(&mut self, me: usize) {
         let unit = self.board.map_or(1, |b| b.unit);
         let rank = &mut self.ranks[me];
-        let need = rank.schedule().and_then(|s| need(s, unit));
+        let need = rank.schedule().and_then(|s| s.need(unit));
         let mut place = Reservation::NONE;
         if let (Some(need), Some(flow)) = (need, &mut rank.flow) {
             place = flow.reserve(need);
@@ -558,15 +558,5 @@ impl World {
             }
         }
         true
-    }
-}
-
-/// What a schedule touches of the shared memory.
-fn need(schedule: &Schedule, unit: u64) -> Option<Need> {
-    match schedule.shelf {
-        Shelf::None => None,
-        Shelf::Long => Some(Need::Ring(schedule.long * unit)),
-        Shelf::Short if schedule.touches_lines_only(unit) => Some(Need::Lines),
-        Shelf::Short => Some(Need::Slots),
     }
 }
