@@ -47,10 +47,11 @@ mod tree;
 
 pub use among::Chooser;
 pub use ask::{Ask, Blocks, Board};
-use executor::Need;
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use table::{Coll, Table};
+
+use executor::Need;
 
 /// The user's send buffer (first of the caller's buffers).
 pub const SEND: u32 = 0;
@@ -62,6 +63,18 @@ pub const SHELVES: u32 = 1 << 30;
 pub const TEMPS: u32 = 1 << 31;
 /// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short costs one line, not two.
 pub const SHELF_LINE: u64 = 48;
+
+/// Units of a shelf that come before the first whole line after the stage's; `unit`: bytes of one.
+#[inline]
+pub fn front(unit: u64) -> u64 {
+    SHELF_LINE.div_ceil(unit.max(1))
+}
+
+/// Whether a buffer is the shelf of some rank.
+#[inline]
+pub fn is_shelf(buf: u32) -> bool {
+    (SHELVES..TEMPS).contains(&buf)
+}
 
 /// A range of units in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,10 +223,8 @@ impl Schedule {
 
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
     fn touches_lines_only(&self, unit: u64) -> bool {
-        let front = SHELF_LINE.div_ceil(unit.max(1)) as i64;
-        let beyond = |s: &Slice| {
-            !s.is_empty() && (SHELVES..TEMPS).contains(&s.buf) && s.at + s.len as i64 > front
-        };
+        let front = front(unit) as i64;
+        let beyond = |s: &Slice| !s.is_empty() && is_shelf(s.buf) && s.at + s.len as i64 > front;
         !self.steps.iter().any(|step| match step {
             Step::Copy { from: a, to: b } | Step::Reduce { left: a, right: b } => {
                 beyond(a) || beyond(b)

@@ -20,7 +20,7 @@ mod shelves;
 mod symbol;
 
 use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
-use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, front, is_shelf};
 use clock::{Clock, Moment};
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
@@ -59,7 +59,7 @@ impl Region {
 
     /// The rank on whose shelf it lies.
     fn owner(&self) -> Option<usize> {
-        ((SHELVES..TEMPS).contains(&self.buf)).then(|| (self.buf - SHELVES) as usize)
+        is_shelf(self.buf).then(|| (self.buf - SHELVES) as usize)
     }
 }
 
@@ -397,7 +397,7 @@ impl World {
 
     /// In which area of its owner a part of a shelf lies in the present collective, and where there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
-        let front = SHELF_LINE.div_ceil(self.board.map_or(1, |b| b.unit)) as usize;
+        let front = front(self.board.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];
         let number = rank.number();
         if region.to <= front {

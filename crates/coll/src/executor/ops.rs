@@ -2,7 +2,7 @@
 
 use super::flow::Seen;
 use super::{Flags, FlowControl, LAST_STAGE, Reservation, Wait};
-use crate::{SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use crate::{Schedule, Shelf, Slice, Step, is_shelf};
 
 /// A byte of one of the areas that a [`Ground`] knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +109,7 @@ fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
     let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
         return None;
     };
-    let alone = to == right && !(SHELVES..TEMPS).contains(&to.buf);
+    let alone = to == right && !is_shelf(to.buf);
     if !alone || !places.combines() {
         return None;
     }

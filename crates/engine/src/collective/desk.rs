@@ -5,7 +5,7 @@
 
 use super::memory::Memory;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
-use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
+use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
 use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SHORT, SLOTS};
 use kw_sys::buf::Addr;
 
@@ -57,7 +57,7 @@ impl Berth {
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
         let unit = self.unit;
-        let (at, front) = (slice.at as u64 * unit, SHELF_LINE.div_ceil(unit) * unit);
+        let (at, front) = (slice.at as u64 * unit, front(unit) * unit);
         if at >= front {
             return Part::Area((at - front) as i64);
         }
