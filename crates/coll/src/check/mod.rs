@@ -240,7 +240,7 @@ impl World {
         }
     }
 
-    /// The present collective gets its place, and its ops.
+    /// The present collective gets its place, and its ops if it uses the board.
     fn begin(&mut self, me: usize) {
         let unit = self.board.map_or(1, |b| b.unit);
         let rank = &mut self.ranks[me];
@@ -257,7 +257,9 @@ impl World {
         if let Some(schedule) = rank.schedule() {
             let stages = |s: &Step| !matches!(s, Step::Raise(0));
             assert!(schedule.steps.iter().all(stages), "rank {me} raises 0");
-            bind(schedule, &Rows(rank), &mut ops);
+            if schedule.shelf != Shelf::None {
+                bind(schedule, &Rows(rank), &mut ops);
+            }
         }
         self.ranks[me].ops = ops;
     }
@@ -269,7 +271,9 @@ impl World {
             return (Next::End, false);
         };
         let (ops, flow) = (std::mem::take(&mut rank.ops), rank.flow.take());
-        let shares = rank.schedule().is_some_and(|s| s.shelf != Shelf::None);
+        let schedule = rank.schedule();
+        let shares = schedule.is_some_and(|s| s.shelf != Shelf::None);
+        let steps = schedule.map_or(0, |s| s.steps.len());
         let before = progress.at();
         let mut moved = false;
         let (next, flow) = match (flow, shares) {
@@ -279,7 +283,7 @@ impl World {
                 moved = ground.moved;
                 (next, Some(flow))
             }
-            (flow, _) => (progress.next_step(ops.len() as u32), flow),
+            (flow, _) => (progress.next_step(steps as u32), flow),
         };
         let rank = &mut self.ranks[me];
         moved |= before != progress.at();
