@@ -167,7 +167,11 @@ impl World {
         for (me, rank) in self.ranks.iter().enumerate() {
             if let Some(s) = rank.schedule() {
                 let (op, pc, steps) = (rank.op, rank.pc(), &s.steps);
-                panic!("rank {me} stands in collective {op} at step {pc}: {steps:?}");
+                let at = match s.shelf {
+                    Shelf::None => format!("step {pc}: {steps:?}"),
+                    _ => format!("op {pc}: {:?}, made of {steps:?}", rank.ops),
+                };
+                panic!("rank {me} stands in collective {op} at {at}");
             }
         }
         let mut left = self.sends.values().chain(self.recvs.values());
