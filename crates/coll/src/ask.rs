@@ -2,7 +2,9 @@
 
 use super::algorithms::Algorithm;
 use super::table::{Site, fallback};
-use super::{Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice};
+use super::{
+    Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice, front,
+};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +198,7 @@ impl<'a> Ask<'a> {
         let at = if len * unit <= SHELF_LINE {
             0
         } else {
-            SHELF_LINE.div_ceil(unit)
+            front(unit)
         };
         Slice {
             buf: SHELVES + r,
@@ -210,7 +212,7 @@ impl<'a> Ask<'a> {
     pub fn shelf_units(&self) -> (u64, u64) {
         let fits = |b: Board, bytes: u64| {
             let unit = b.unit.max(1);
-            (bytes / unit).saturating_sub(SHELF_LINE.div_ceil(unit))
+            (bytes / unit).saturating_sub(front(unit))
         };
         self.board
             .map_or((0, 0), |b| (fits(b, b.short), fits(b, b.long)))

@@ -51,6 +51,8 @@ pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use table::{Coll, Table};
 
+use executor::Need;
+
 /// The user's send buffer (first of the caller's buffers).
 pub const SEND: u32 = 0;
 /// The user's receive buffer (second of the caller's buffers).
@@ -61,6 +63,18 @@ pub const SHELVES: u32 = 1 << 30;
 pub const TEMPS: u32 = 1 << 31;
 /// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short costs one line, not two.
 pub const SHELF_LINE: u64 = 48;
+
+/// Units of a shelf that come before the first whole line after the stage's; `unit`: bytes of one.
+#[inline]
+pub fn front(unit: u64) -> u64 {
+    SHELF_LINE.div_ceil(unit.max(1))
+}
+
+/// Whether a buffer is the shelf of some rank.
+#[inline]
+pub fn is_shelf(buf: u32) -> bool {
+    (SHELVES..TEMPS).contains(&buf)
+}
 
 /// A range of units in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,21 +211,20 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Empties it and keeps its memory.
-    pub fn clear(&mut self) {
-        self.steps.clear();
-        self.temps.clear();
-        self.slots = 0;
-        (self.shelf, self.short, self.long) = (Shelf::None, 0, 0);
-        self.fetched = false;
+    /// What it touches of the memory that the ranks of a node share; `unit`: bytes of a unit of a shelf. `None`: nothing.
+    pub fn need(&self, unit: u64) -> Option<Need> {
+        match self.shelf {
+            Shelf::None => None,
+            Shelf::Long => Some(Need::Ring(self.long * unit)),
+            Shelf::Short if self.touches_lines_only(unit) => Some(Need::Lines),
+            Shelf::Short => Some(Need::Slots),
+        }
     }
 
     /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
-    pub fn touches_lines_only(&self, unit: u64) -> bool {
-        let front = SHELF_LINE.div_ceil(unit.max(1)) as i64;
-        let beyond = |s: &Slice| {
-            !s.is_empty() && (SHELVES..TEMPS).contains(&s.buf) && s.at + s.len as i64 > front
-        };
+    fn touches_lines_only(&self, unit: u64) -> bool {
+        let front = front(unit) as i64;
+        let beyond = |s: &Slice| !s.is_empty() && is_shelf(s.buf) && s.at + s.len as i64 > front;
         !self.steps.iter().any(|step| match step {
             Step::Copy { from: a, to: b } | Step::Reduce { left: a, right: b } => {
                 beyond(a) || beyond(b)
@@ -219,15 +232,6 @@ impl Schedule {
             Step::Send { what: a, .. } | Step::Recv { into: a, .. } => beyond(a),
             _ => false,
         })
-    }
-
-    /// Becomes the same as another one, in its own memory.
-    pub fn copy_from(&mut self, other: &Schedule) {
-        self.steps.clone_from(&other.steps);
-        self.temps.clone_from(&other.temps);
-        (self.slots, self.shelf) = (other.slots, other.shelf);
-        (self.short, self.long) = (other.short, other.long);
-        self.fetched = other.fetched;
     }
 
     /// So many units of data lie on every rank's short shelf.

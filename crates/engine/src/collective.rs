@@ -36,7 +36,7 @@ use desk::{Desk, Desks};
 use kw_base::counters::Counter;
 use kw_base::slab::Slab;
 use kw_coll::executor::{Progress, Reservation};
-use kw_coll::{Ask, Coll, Schedule, Shelf};
+use kw_coll::{Ask, Coll, Schedule};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::nontemporal::NontemporalCopier;
 use kw_types::comm::Group;
@@ -254,8 +254,7 @@ impl Engine {
             ask.fan = fan;
             (algorithm.emit)(&ask, &mut schedule);
         }
-        let uses = board.filter(|_| schedule.shelf != Shelf::None);
-        run.berth = uses.and_then(|(id, unit)| collectives.desks.berth(id, &schedule, unit));
+        run.berth = board.and_then(|(id, unit)| collectives.desks.berth(id, &schedule, unit));
         let mut signature = 0;
         if let Some((call, counts)) = Call::of(coll, bytes, unit, ask, buffers) {
             signature = call.said().0;

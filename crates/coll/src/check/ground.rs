@@ -3,7 +3,7 @@
 use super::rank::Rank;
 use super::{Region, World};
 use crate::executor::{self, Flags, LAST_STAGE, Places, STAGE_BITS, Spot};
-use crate::{SHELVES, Slice, TEMPS};
+use crate::{Slice, is_shelf};
 
 /// Where the slices of a rank lie: the area is the buffer, and a symbol is a byte. Memory of longer units does not lie in a
 /// row, so that the executor leaves it to whoever runs it.
@@ -11,8 +11,7 @@ pub struct Rows<'a>(pub &'a Rank);
 
 impl Places for Rows<'_> {
     fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
-        let shared = (SHELVES..TEMPS).contains(&slice.buf);
-        if !shared && self.0.unit(slice.buf) != 1 {
+        if !is_shelf(slice.buf) && self.0.unit(slice.buf) != 1 {
             return None;
         }
         let (area, by) = (slice.buf, u32::try_from(slice.at).ok()?);

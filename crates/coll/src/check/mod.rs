@@ -19,8 +19,8 @@ mod rank;
 mod shelves;
 mod symbol;
 
-use super::executor::{Capacity, FlowControl, Need, Next, Progress, Reservation, bind};
-use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
+use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, front, is_shelf};
 use clock::{Clock, Moment};
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
@@ -59,7 +59,7 @@ impl Region {
 
     /// The rank on whose shelf it lies.
     fn owner(&self) -> Option<usize> {
-        ((SHELVES..TEMPS).contains(&self.buf)).then(|| (self.buf - SHELVES) as usize)
+        is_shelf(self.buf).then(|| (self.buf - SHELVES) as usize)
     }
 }
 
@@ -167,7 +167,11 @@ impl World {
         for (me, rank) in self.ranks.iter().enumerate() {
             if let Some(s) = rank.schedule() {
                 let (op, pc, steps) = (rank.op, rank.pc(), &s.steps);
-                panic!("rank {me} stands in collective {op} at step {pc}: {steps:?}");
+                let at = match s.shelf {
+                    Shelf::None => format!("step {pc}: {steps:?}"),
+                    _ => format!("op {pc}: {:?}, made of {steps:?}", rank.ops),
+                };
+                panic!("rank {me} stands in collective {op} at {at}");
             }
         }
         let mut left = self.sends.values().chain(self.recvs.values());
@@ -240,11 +244,11 @@ impl World {
         }
     }
 
-    /// The present collective gets its place, and its ops.
+    /// The present collective gets its place, and its ops if it uses the board.
     fn begin(&mut self, me: usize) {
         let unit = self.board.map_or(1, |b| b.unit);
         let rank = &mut self.ranks[me];
-        let need = rank.schedule().and_then(|s| need(s, unit));
+        let need = rank.schedule().and_then(|s| s.need(unit));
         let mut place = Reservation::NONE;
         if let (Some(need), Some(flow)) = (need, &mut rank.flow) {
             place = flow.reserve(need);
@@ -257,7 +261,9 @@ impl World {
         if let Some(schedule) = rank.schedule() {
             let stages = |s: &Step| !matches!(s, Step::Raise(0));
             assert!(schedule.steps.iter().all(stages), "rank {me} raises 0");
-            bind(schedule, &Rows(rank), &mut ops);
+            if schedule.shelf != Shelf::None {
+                bind(schedule, &Rows(rank), &mut ops);
+            }
         }
         self.ranks[me].ops = ops;
     }
@@ -269,7 +275,9 @@ impl World {
             return (Next::End, false);
         };
         let (ops, flow) = (std::mem::take(&mut rank.ops), rank.flow.take());
-        let shares = rank.schedule().is_some_and(|s| s.shelf != Shelf::None);
+        let schedule = rank.schedule();
+        let shares = schedule.is_some_and(|s| s.shelf != Shelf::None);
+        let steps = schedule.map_or(0, |s| s.steps.len());
         let before = progress.at();
         let mut moved = false;
         let (next, flow) = match (flow, shares) {
@@ -279,7 +287,7 @@ impl World {
                 moved = ground.moved;
                 (next, Some(flow))
             }
-            (flow, _) => (progress.next_step(ops.len() as u32), flow),
+            (flow, _) => (progress.next_step(steps as u32), flow),
         };
         let rank = &mut self.ranks[me];
         moved |= before != progress.at();
@@ -397,7 +405,7 @@ impl World {
 
     /// In which area of its owner a part of a shelf lies in the present collective, and where there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
-        let front = SHELF_LINE.div_ceil(self.board.map_or(1, |b| b.unit)) as usize;
+        let front = front(self.board.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];
         let number = rank.number();
         if region.to <= front {
@@ -558,15 +566,5 @@ impl World {
             }
         }
         true
-    }
-}
-
-/// What a schedule touches of the shared memory.
-fn need(schedule: &Schedule, unit: u64) -> Option<Need> {
-    match schedule.shelf {
-        Shelf::None => None,
-        Shelf::Long => Some(Need::Ring(schedule.long * unit)),
-        Shelf::Short if schedule.touches_lines_only(unit) => Some(Need::Lines),
-        Shelf::Short => Some(Need::Slots),
     }
 }

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::symbol::Symbol;
 use super::{Call, Memory, Region};
 use crate::executor::{FlowControl, Op, Progress};
-use crate::{SEND, SHELVES, Schedule, Slice, TEMPS, Temp};
+use crate::{SEND, Schedule, Slice, TEMPS, Temp, is_shelf};
 
 /// A transfer that the rank has not waited for.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ impl Rank {
     }
 
     fn memory(&mut self, buf: u32) -> &mut Memory {
-        assert!(!(SHELVES..TEMPS).contains(&buf), "no private memory");
+        assert!(!is_shelf(buf), "no private memory");
         let program = &mut self.programs[self.op];
         if buf >= TEMPS {
             &mut program.temps[(buf - TEMPS) as usize]

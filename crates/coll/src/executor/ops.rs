@@ -2,7 +2,7 @@
 
 use super::flow::Seen;
 use super::{Flags, FlowControl, LAST_STAGE, Reservation, Wait};
-use crate::{SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use crate::{Schedule, Slice, Step, is_shelf};
 
 /// A byte of one of the areas that a [`Ground`] knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,12 +88,10 @@ pub trait Places {
     fn member(&self, rank: u32) -> Option<u32>;
 }
 
-/// The ops of a schedule. Of one that uses no shared memory each step is one, and left to the owner.
+/// The ops of a schedule that uses shared memory. Of another one all steps are left to the owner, which needs no ops for that
+/// ([`Progress::next_step`]).
 pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
     ops.clear();
-    if schedule.shelf == Shelf::None {
-        return ops.extend((0..schedule.steps.len() as u32).map(Op::Step));
-    }
     ops.reserve(schedule.steps.len());
     let mut i = 0;
     while let Some(&step) = schedule.steps.get(i) {
@@ -109,7 +107,7 @@ fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
     let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
         return None;
     };
-    let alone = to == right && !(SHELVES..TEMPS).contains(&to.buf);
+    let alone = to == right && !is_shelf(to.buf);
     if !alone || !places.combines() {
         return None;
     }

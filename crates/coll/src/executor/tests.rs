@@ -1,10 +1,10 @@
 //! The executor on memory that can be read off: every state of a run is driven from outside.
 
 use super::{
-    Capacity, Flags, FlowControl, Ground, LAST_STAGE, Need, Next, Op, Places, Progress, STAGE_BITS,
-    Spot, Wait, bind,
+    Capacity, Flags, FlowControl, Ground, LAST_STAGE, Need, Next, Op, Places, Progress,
+    Reservation, STAGE_BITS, Spot, Wait, bind,
 };
-use crate::{RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS};
+use crate::{RECV, SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 
 /// What the other members show, and what this rank did.
 #[derive(Default)]
@@ -249,9 +249,16 @@ fn binding_works_out_what_lies_in_a_row_and_leaves_the_rest() {
         Op::Step(8),
     ];
     assert_eq!(ops, expected);
-    s.shelf = Shelf::None;
-    bind(&s, &Eight, &mut ops);
-    assert_eq!(ops.len(), s.steps.len());
-    assert!(ops.iter().all(|op| matches!(op, Op::Step(_))));
     assert!(matches!(s.steps[8], Step::Send { to: 1, .. }));
+}
+
+#[test]
+fn without_shared_memory_each_step_is_left_to_the_owner() {
+    let mut run = Progress::new(Reservation::NONE, 0);
+    for step in 0..3 {
+        assert_eq!(run.next_step(3), Next::Step(step));
+        assert_eq!(run.next_step(3), Next::Step(step), "it was not passed");
+        run.pass();
+    }
+    assert_eq!(run.next_step(3), Next::End);
 }

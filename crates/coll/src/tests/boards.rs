@@ -91,7 +91,7 @@ fn overwriting_what_others_still_read_is_a_fault() {
 }
 
 #[test]
-#[should_panic(expected = "stands in collective 0 at step 2")]
+#[should_panic(expected = "stands in collective 0 at op 2")]
 fn a_missing_raise_is_a_fault() {
     run(sum(3, Shelf::Short, |r, steps| {
         if r == 1 {

@@ -5,7 +5,7 @@
 
 use super::memory::Memory;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
-use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice};
+use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
 use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SHORT, SLOTS};
 use kw_sys::buf::Addr;
 
@@ -57,7 +57,7 @@ impl Berth {
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
         let unit = self.unit;
-        let (at, front) = (slice.at as u64 * unit, SHELF_LINE.div_ceil(unit) * unit);
+        let (at, front) = (slice.at as u64 * unit, front(unit) * unit);
         if at >= front {
             return Part::Area((at - front) as i64);
         }
@@ -124,21 +124,16 @@ impl Desk {
         }
     }
 
-    /// What a schedule uses of it; `unit`: bytes of a unit of the shelves.
-    fn berth(&self, desk: BoardId, schedule: &Schedule, unit: u64) -> Berth {
-        let long = schedule.long * unit;
-        Berth {
+    /// What a schedule uses of it, if anything; `unit`: bytes of a unit of the shelves.
+    fn berth(&self, desk: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
+        Some(Berth {
             desk,
-            need: match schedule.shelf {
-                Shelf::Long => Need::Ring(long),
-                _ if schedule.touches_lines_only(unit) => Need::Lines,
-                _ => Need::Slots,
-            },
+            need: schedule.need(unit)?,
             shelf: schedule.shelf,
             areas: self.board.areas(schedule.short * unit),
-            long,
+            long: schedule.long * unit,
             unit,
-        }
+        })
     }
 
     /// Which member of the node a rank of the communicator is.
@@ -235,9 +230,9 @@ impl Desks {
         })
     }
 
-    /// What a schedule uses of a board.
+    /// What a schedule uses of a board, if anything.
     pub(super) fn berth(&self, id: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
-        Some(self.see(id)?.berth(id, schedule, unit))
+        self.see(id)?.berth(id, schedule, unit)
     }
 
     /// The next place on the board.

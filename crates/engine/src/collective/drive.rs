@@ -10,7 +10,7 @@ use crate::engine::{Engine, Failure, ReqId, SendMode, Started, Want};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
-use kw_coll::{SHELVES, Slice, Step, TEMPS};
+use kw_coll::{Slice, Step, is_shelf};
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
 impl Collectives {
@@ -291,7 +291,7 @@ fn copy_any(
     }
     let long = a.len() >= publisher.long();
     let rows = a.region().zip(b.region()).filter(|_| long);
-    match (rows, on_shelf(from), on_shelf(to)) {
+    match (rows, is_shelf(from.buf), is_shelf(to.buf)) {
         (Some((a, b)), _, true) => publisher.copy(a, b),
         (Some((a, b)), true, _) => nontemporal::fetch(a, b),
         _ => {
@@ -307,7 +307,7 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
     let Some(Step::Reduce { left, right: to }) = next else {
         return false;
     };
-    let (true, Some(kernel)) = (to == into && !on_shelf(into), run.kernel()) else {
+    let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
         return false;
     };
     let at = |slice| run.plain(slice, desks);
@@ -318,11 +318,6 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
         }
         _ => false,
     }
-}
-
-#[inline]
-fn on_shelf(slice: Slice) -> bool {
-    (SHELVES..TEMPS).contains(&slice.buf)
 }
 
 #[inline]

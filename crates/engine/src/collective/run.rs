@@ -14,7 +14,7 @@ use crate::engine::{Failure, ReqId};
 use kw_base::{ContextId, Peer};
 use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};
-use kw_coll::{SEND, SHELVES, Schedule, Slice, Step, TEMPS};
+use kw_coll::{SEND, Schedule, Slice, Step, is_shelf};
 use kw_sys::buf::{Addr, Buf};
 use kw_types::comm::Group;
 use std::sync::Arc;
@@ -297,10 +297,7 @@ impl Run {
 
     #[inline]
     fn shelf(&self, slice: Slice) -> Option<&Berth> {
-        if (SHELVES..TEMPS).contains(&slice.buf) {
-            return self.berth.as_ref();
-        }
-        None
+        self.berth.as_ref().filter(|_| is_shelf(slice.buf))
     }
 
     #[inline]
