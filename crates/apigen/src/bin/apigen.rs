@@ -46,13 +46,16 @@ fn man(dir: &Path, api: &Api, built: &Built) -> Result<(), Error> {
     Ok(())
 }
 
-/// mpif.h and the modules' sources.
+/// mpif.h, the modules' sources, and the order in which they are compiled.
 fn write_fortran(dir: &Path, api: &Api, fortran: &Fortran) -> Result<(), Error> {
     let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(bad)?;
     std::fs::write(dir.join("mpif.h"), include_file(api, fortran)).map_err(bad)?;
+    let mut order = String::new();
     for (file, text) in module_files(api, fortran) {
         std::fs::write(dir.join(file), text).map_err(bad)?;
+        order += &format!("{file}\n");
     }
+    std::fs::write(dir.join("order"), order).map_err(bad)?;
     Ok(())
 }
