@@ -86,6 +86,8 @@ def signature(f):
 
 def fails_without_handles(f):
     """Whether a null handle among its arguments is a fault whatever the others are."""
+    if f.name.endswith("_get_name"):
+        return False  # null handles have names
     needed = ("COMMUNICATOR", "GROUP", "DATATYPE", "ERRHANDLER", "OPERATION", "WINDOW", "FILE", "SESSION", "MESSAGE")
     return any(p.kind in needed and p.direction != "out" and "[" not in p.c_type for p in f.params)
 
