@@ -40,7 +40,8 @@
 //! let built = kw_apigen::Built::read("api".as_ref(), &api)?;
 //! let words = kw_apigen::Words::read("api".as_ref())?;
 //! let header: String = kw_apigen::header(&api, &words);
-//! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &built);
+//! let fortran = kw_apigen::Fortran::read("api".as_ref(), &api)?;
+//! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &fortran, &built);
 //! // For a build script: Rust text of `pub const COVERAGE: &[(&str, &str, bool)]` (function, chapter, built).
 //! let table: String = kw_apigen::coverage_const(&api, &built);
 //! # Ok(()) }

@@ -25,7 +25,7 @@ fn run(words: &[&str]) -> Result<(), Error> {
     let fortran = || Fortran::read(Path::new("api"), &api);
     match words {
         ["header"] => print!("{}", header(&api, &Words::read(Path::new("api"))?)),
-        ["coverage"] => print!("{}", coverage_text(&coverage(&api, &built()?))),
+        ["coverage"] => print!("{}", coverage_text(&coverage(&api, &fortran()?, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
         ["fortran-shells"] => print!("{}", fortran_shells(&api, &fortran()?)?),
         ["fortran-names"] => print!("{}", symbols(&api, &fortran()?).linker_options()),
