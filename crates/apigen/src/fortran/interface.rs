@@ -13,9 +13,13 @@ pub enum Module {
     F08,
 }
 
-/// The subroutine or function `specific`, in the order of the arguments.
+/// The interface of a procedure, in the order of the arguments.
 pub fn interface(b: &Binding, api: &Api, module: Module) -> String {
-    let name = specific(b, module);
+    named(&specific(b, module), b, api, module)
+}
+
+/// The same under another name.
+pub fn named(name: &str, b: &Binding, api: &Api, module: Module) -> String {
     let mut args: Vec<String> = b.params().map(|p| p.name.clone()).collect();
     if b.ierror {
         args.push("ierror".into());
@@ -25,7 +29,7 @@ pub fn interface(b: &Binding, api: &Api, module: Module) -> String {
         false => format!("{} function", value(b.f)),
     };
     let bind = match b.has_choice() {
-        true => format!(" &\nbind(C, name=\"{}\")", linker(&name)),
+        true => format!(" &\nbind(C, name=\"{}\")", linker(name)),
         false => String::new(),
     };
     let mut out = format!("{sort} {name}( &\n{}){bind}\nimport\n", wrap(&args));
@@ -167,7 +171,8 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
         || (p.c_type.contains('[')
             && !matches!(p.kind.as_str(), "STRING_ARRAY" | "STRING_2DARRAY"));
     if asynchronous && later {
-        ty += ", asynchronous";
+        // without `target` gfortran takes it that the address is forgotten when the call returns
+        ty += ", asynchronous, target";
     }
     format!("{ty} :: {}{}", p.name, dimension(p, module))
 }
@@ -190,7 +195,7 @@ fn kind(p: &Param, api: &Api, module: Module) -> String {
     }
     match (p.kind.as_str(), base) {
         ("C_BUFFER" | "C_BUFFER2", _) if f08 => "type(c_ptr)".into(),
-        ("C_BUFFER2", _) => "type(*), dimension(*)".into(),
+        ("C_BUFFER2", _) => "type(*), dimension(..)".into(),
         ("ATTRIBUTE_VAL_10" | "EXTRA_STATE2", _) => "integer".into(),
         ("C_BUFFER" | "ATTRIBUTE_VAL" | "EXTRA_STATE", _) => {
             "integer(kind=MPI_ADDRESS_KIND)".into()
