@@ -106,12 +106,12 @@ impl Paths {
     pub(crate) fn has_yet_to_join(&self, peer: Peer) -> bool {
         self.shm
             .as_ref()
-            .is_some_and(|shm| shm.has_yet_to_join(peer))
+            .is_some_and(|shm| shm.ranks.has_yet_to_join(peer))
     }
 
     /// The first processor of a rank that shares our memory, if that is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
-        self.shm.as_ref()?.cpu(peer)
+        self.shm.as_ref()?.ranks.cpu(peer)
     }
 
     /// The boards of this host; `None` when its ranks share no memory.
@@ -130,7 +130,7 @@ impl Paths {
     /// This host's number of a rank, where it is one of this host.
     pub(crate) fn place(&self, peer: Peer) -> Option<u32> {
         match &self.shm {
-            Some(shm) => shm.place(peer),
+            Some(shm) => shm.ranks.place(peer),
             None => (self.alone == Some(peer)).then_some(0),
         }
     }
@@ -219,7 +219,7 @@ impl Paths {
 
     /// Whether the peer is one of this host, and memory is shared there.
     pub fn shares_memory_with(&self, peer: Peer) -> bool {
-        self.shm.as_ref().is_some_and(|p| p.reaches(peer))
+        self.shm.as_ref().is_some_and(|p| p.ranks.has(peer))
     }
 
     /// Whether the peer's path is chosen.
@@ -240,7 +240,7 @@ impl Paths {
             (Route::Myself, Way::Own)
         } else if self.sim.is_some() {
             (Route::Sim, Way::Other)
-        } else if self.shm.as_ref().is_some_and(|p| p.reaches(peer)) {
+        } else if self.shm.as_ref().is_some_and(|p| p.ranks.has(peer)) {
             (Route::Shm, Way::Shm)
         } else if let Some(tcp) = &mut self.tcp {
             if tcp.wants_address(peer) {

@@ -50,7 +50,7 @@ pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
 pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let new = guard.above.info(info).cloned();
+    let new = guard.above.infos.get(info).cloned();
     drop(guard);
     let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
     let circle = Circle::of(mpi, mpi.lock().above.comm(comm)?);
@@ -70,7 +70,7 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
 pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let hints = guard.above.comm(comm)?.info.as_deref().cloned();
-    info_used.set(guard.above.add_info(hints.unwrap_or_default()));
+    info_used.set(guard.above.infos.add(hints.unwrap_or_default()));
     Ok(())
 }
 

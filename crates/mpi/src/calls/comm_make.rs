@@ -175,8 +175,8 @@ pub fn comm_create_from_group(
 ) -> Res {
     let guard = mpi.lock();
     let Held { group, session } = guard.above.held_group(group)?;
-    let hints = hints(guard.above.info_or_null(info)?);
-    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    let hints = hints(guard.above.infos.get_or_null(info)?);
+    guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     drop(guard);
     let tag = string_tag(stringtag)?;
     newcomm.set(CommH::NULL);

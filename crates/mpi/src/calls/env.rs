@@ -61,7 +61,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
-    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
+    guard.above.infos.env = info::of_start(Vec::new(), Some(size), Some(level));
     if let Some(engine) = &mut guard.engine {
         engine.set_threads(level == THREAD_MULTIPLE);
     }

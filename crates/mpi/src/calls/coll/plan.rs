@@ -371,7 +371,7 @@ fn elements(combining: &Combining, element: &Memory) -> Unit {
 #[inline]
 pub(super) fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
     let layout = tables.layout(datatype)?;
-    let (combining, commutes) = tables.collective_combining(op, datatype, layout)?;
+    let (combining, commutes) = tables.ops.collective_combining(op, datatype, layout)?;
     Ok((Memory::elements(Addr::NULL, layout), combining, commutes))
 }
 

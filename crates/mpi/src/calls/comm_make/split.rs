@@ -114,7 +114,7 @@ pub fn comm_split_type(
 ) -> Res {
     let parent = Parent::new(mpi, comm)?;
     let guard = mpi.lock();
-    let info = guard.above.info_or_null(info)?.cloned();
+    let info = guard.above.infos.get_or_null(info)?.cloned();
     drop(guard);
     let color = type_color(&parent, split_type, info.as_ref());
     let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
