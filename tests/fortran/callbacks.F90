@@ -106,7 +106,6 @@ subroutine test_callbacks()
   call ok(ierr, 'MPI_Allreduce with an operator of ours')
   call check(all(got(1, :) == [(ranks * i + ranks * (ranks - 1) / 2, i = 1, 3)]), 'the sum of an operator of ours')
   if (ranks == 2) call check(all(got(2, :) == 4), 'the order in which an operator is applied')
-  call check(op_calls > 0 .or. ranks == 1, 'an operator was not called')
   got(1, :) = 1
   got(2, :) = 1
   op_calls = 0

@@ -44,15 +44,16 @@ def read():
         if c_type != "..." and not kind.startswith("ARGUMENT"):
             params[function].append(Param(name, c_type, kind, direction))
     for line in (ROOT / "api/functions.tsv").read_text().splitlines()[1:]:
-        name, _, result, chapter, _, _, twin = line.split("\t")
+        name, _, result, chapter, *_ = line.split("\t")
+        twin_of = name[:-2] if name.endswith("_c") and name[:-2] in params else None
         if not ONLY_C.match(name):
-            yield Function(name, result == "code", chapter, None if twin == "-" else twin, params[name])
+            yield Function(name, result == "code", chapter, twin_of, params[name])
 
 
 def fortran_type(p):
     """The type of an argument and what follows the name of a variable of it."""
     base, shape = re.sub(r"^const | ?\*+$|\[.*", "", p.c_type), "(8)" if "[" in p.c_type else ""
-    if base.endswith("_function"):
+    if base in CALLBACKS:
         return "procedure", CALLBACKS[base]
     if p.kind == "BUFFER":
         return "integer", "(8)"
@@ -85,6 +86,8 @@ def signature(f):
 
 def fails_without_handles(f):
     """Whether a null handle among its arguments is a fault whatever the others are."""
+    if re.fullmatch(r"MPI_\w+_get_name|MPI_File_\w+_errhandler", f.name):
+        return False  # null handles have names, and no file has the error handler of files to come
     needed = ("COMMUNICATOR", "GROUP", "DATATYPE", "ERRHANDLER", "OPERATION", "WINDOW", "FILE", "SESSION", "MESSAGE")
     return any(p.kind in needed and p.direction != "out" and "[" not in p.c_type for p in f.params)
 

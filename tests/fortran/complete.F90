@@ -7,7 +7,7 @@ subroutine test_complete()
   INCLUDE_MPI
   integer, parameter :: n = 4
   integer :: rank, ranks, next, previous, i, round, ierr, outcount, which, index, count
-  integer, asynchronous :: out(n), in(n), parts(2, n), received(2, n)
+  integer LASTING :: out(n), in(n), parts(2, n), received(2, n)
   integer :: indices(2 * n), statuses_size
   logical :: flag
   HANDLE(MPI_Request) :: requests(2 * n), request, none(2)

@@ -1,4 +1,4 @@
-"""Builds the programs of this directory: each once, side by side, while the first tests run."""
+"""Builds the programs of this directory: each once, side by side, before the first test."""
 
 import concurrent.futures
 import os
@@ -10,7 +10,7 @@ from builds import COMPILERS, INTERFACES, Builder, find
 
 @pytest.fixture(scope="session")
 def builder(tmp_path_factory):
-    """Builds what the tests ask for, ahead of them and side by side; an error is raised in the test that asks."""
+    """Builds what most tests want, side by side; what does not compile is told by the tests that want it."""
     if not find("gfortran"):
         pytest.skip("gfortran is not installed")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
@@ -20,8 +20,7 @@ def builder(tmp_path_factory):
             for interface in INTERFACES:
                 for what in ("suite", "every_call"):
                     builder.made[compiler, interface, what] = pool.submit(getattr(builder, what), compiler, interface)
-        yield builder
-        pool.shutdown(cancel_futures=True)
+    return builder
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 /* C's side of what crosses between the languages: attributes, handles. */
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 int c_keyval(void)

@@ -7,7 +7,7 @@ subroutine test_forms()
   INCLUDE_MPI
   integer, parameter :: most = 8
   integer :: rank, ranks, i, ierr, form
-  integer, asynchronous :: counts(most), places(most), byte_places(most), out(most), in(most), near(2), near_out(2)
+  integer LASTING :: counts(most), places(most), byte_places(most), out(most), in(most), near(2), near_out(2)
   integer(MPI_ADDRESS_KIND) :: far(2)
   HANDLE(MPI_Datatype) :: types(most)
   HANDLE(MPI_Comm) :: ring

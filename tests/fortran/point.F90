@@ -8,7 +8,7 @@ subroutine test_point()
   INCLUDE_MPI
   integer, parameter :: n = 5
   integer :: rank, ranks, next, previous, mode, count, ierr, place, size
-  integer, asynchronous :: out(n), in(n), attached(400)
+  integer LASTING :: out(n), in(n), attached(400)
   integer :: detached_size
   double precision :: real_out, real_in
   logical :: flag

@@ -33,6 +33,8 @@ program suite
     call test_topologies()
   case ('environment')
     call test_environment()
+  case ('plain')
+    call test_plain()
   case ('callbacks')
     call test_callbacks()
 #if !defined(KW_MPIF)

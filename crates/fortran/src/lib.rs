@@ -9,9 +9,13 @@
 //! under way. [`callback`] and [`attribute`] are what crosses between the languages; [`by_hand`]
 //! are the procedures of `api/fortran.tsv`.
 //!
+//! The unit tests are those of what calls no C function: there is no C library to link with.
 //! Nothing here knows a compiler's run time, nor this C library: only the standard ABI.
 
+pub mod logical;
 pub mod section;
+pub mod special;
+pub mod text;
 
 #[cfg(not(test))]
 mod attribute;
@@ -26,13 +30,8 @@ mod convert;
 #[cfg(not(test))]
 mod handle;
 #[cfg(not(test))]
-mod logical;
-#[cfg(not(test))]
 mod pending;
 #[cfg(not(test))]
 mod sections;
 #[cfg(not(test))]
 mod shells;
-#[cfg(not(test))]
-mod special;
-mod text;

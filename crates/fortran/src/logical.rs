@@ -1,17 +1,13 @@
 //! LOGICALs: in, an odd number is true; out, the values of the compiler.
 
+use crate::special::kw_fortran_booleans_;
 use std::ffi::c_int;
-
-unsafe extern "C" {
-    /// `.true.` and `.false.` of the compiler. The wrapper links a common block of this name into
-    /// programs, made by their compiler; the library's own is 1 and 0.
-    static kw_fortran_booleans_: [c_int; 2];
-}
 
 /// A logical that C has not set.
 pub const UNSET: c_int = c_int::MIN;
 
-/// `.true.` and `.false.`.
+/// `.true.` and `.false.` of the compiler: the wrapper links a common block of this name into
+/// programs, made by their compiler.
 pub fn booleans() -> [c_int; 2] {
     // SAFETY: nobody writes it.
     unsafe { kw_fortran_booleans_ }

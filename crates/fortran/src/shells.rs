@@ -11,7 +11,8 @@
     unused_mut,
     unused_variables,
     clippy::missing_safety_doc,
-    clippy::undocumented_unsafe_blocks
+    clippy::undocumented_unsafe_blocks,
+    clippy::unnecessary_cast
 )]
 
 use crate::choice::{Address, Choice, Descriptor, Pointer};

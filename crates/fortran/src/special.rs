@@ -3,48 +3,39 @@
 //! They are defined here, but the program's own blocks of these names win. So they are declared to
 //! Rust as foreign, which reads their addresses from the global offset table.
 
-use crate::convert::Status;
 use std::ffi::{c_char, c_int, c_void};
 
+/// Common blocks: name, type, bytes, contents.
 macro_rules! commons {
-    ($($name:ident $size:literal $values:literal;)*) => {
+    ($($name:ident $ty:ty, $size:literal $data:literal;)*) => {
         unsafe extern "C" {
-            $(static $name: c_int;)*
+            $(pub(crate) static $name: $ty;)*
         }
         $(std::arch::global_asm!(
             ".pushsection .data", ".balign 16",
             concat!(".globl ", stringify!($name)),
             concat!(".type ", stringify!($name), ", @object"),
             concat!(".size ", stringify!($name), ", ", $size),
-            concat!(stringify!($name), ": .long ", $values),
+            concat!(stringify!($name), ": ", $data),
             ".popsection",
         );)*
     };
 }
 
 commons! {
-    mpi_fortran_bottom_ "4" "0";
-    mpi_fortran_in_place_ "4" "0";
-    mpi_fortran_buffer_automatic_ "4" "0";
-    mpi_fortran_status_ignore_ "32" "0,0,0,0,0,0,0,0";
-    mpi_fortran_statuses_ignore_ "32" "0,0,0,0,0,0,0,0";
-    mpi_fortran_errcodes_ignore_ "4" "0";
-    mpi_fortran_unweighted_ "4" "0";
-    mpi_fortran_weights_empty_ "4" "0";
-    mpi_fortran_argv_null_ "4" "0x20202020";
-    mpi_fortran_argvs_null_ "4" "0x20202020";
+    mpi_fortran_bottom_ c_int, "4" ".zero 4";
+    mpi_fortran_in_place_ c_int, "4" ".zero 4";
+    mpi_fortran_buffer_automatic_ c_int, "4" ".zero 4";
+    mpi_fortran_status_ignore_ [c_int; 8], "32" ".zero 32";
+    mpi_fortran_statuses_ignore_ [c_int; 8], "32" ".zero 32";
+    mpi_fortran_errcodes_ignore_ c_int, "4" ".zero 4";
+    mpi_fortran_unweighted_ c_int, "4" ".zero 4";
+    mpi_fortran_weights_empty_ c_int, "4" ".zero 4";
+    mpi_fortran_argv_null_ c_char, "1" ".byte 32";
+    mpi_fortran_argvs_null_ c_char, "1" ".byte 32";
+    // `.true.` and `.false.` as long as no compiler says what they are
+    kw_fortran_booleans_ [c_int; 2], "8" ".long 1, 0";
 }
-
-// `.true.` and `.false.` where the program says nothing
-std::arch::global_asm!(
-    ".pushsection .data",
-    ".balign 16",
-    ".globl kw_fortran_booleans_",
-    ".type kw_fortran_booleans_, @object",
-    ".size kw_fortran_booleans_, 8",
-    "kw_fortran_booleans_: .long 1,0",
-    ".popsection",
-);
 
 /// The address of a constant.
 macro_rules! address {
@@ -71,7 +62,7 @@ pub fn buffer(at: *mut c_void) -> *mut c_void {
 
 /// What C has for a status, or for several.
 #[inline(always)]
-pub fn status(at: *mut Status) -> *mut Status {
+pub fn status<T>(at: *mut T) -> *mut T {
     let a = at as usize;
     if a == address!(mpi_fortran_status_ignore_) || a == address!(mpi_fortran_statuses_ignore_) {
         return std::ptr::null_mut();

@@ -136,8 +136,8 @@ pub fn room(length: c_int) -> c_int {
 
 /// Several texts for C, with a null at the end.
 pub struct Words {
-    #[allow(dead_code)]
-    texts: Vec<Vec<u8>>,
+    /// What the pointers point at.
+    _texts: Vec<Vec<u8>>,
     pointers: Vec<*mut c_char>,
     none: bool,
 }
@@ -149,7 +149,7 @@ impl Words {
             texts.iter().map(|t| t.as_ptr().cast_mut().cast()).collect();
         pointers.push(std::ptr::null_mut());
         Words {
-            texts,
+            _texts: texts,
             pointers,
             none: false,
         }
@@ -189,7 +189,6 @@ impl Words {
     }
 }
 
-#[cfg(not(test))]
 impl Words {
     /// Arguments of a command, up to a blank one (MPI 5.0, 11.8.2).
     ///
@@ -208,14 +207,11 @@ impl Words {
 }
 
 /// Arguments of several commands.
-#[cfg(not(test))]
 pub struct Lists {
-    #[allow(dead_code)]
-    lists: Vec<Words>,
+    _lists: Vec<Words>,
     pointers: Vec<*mut *mut c_char>,
 }
 
-#[cfg(not(test))]
 impl Lists {
     /// An array (n, *) of texts: a row for each command, up to a blank one.
     ///
@@ -233,7 +229,10 @@ impl Lists {
             }
         }
         let pointers = lists.iter().map(Words::as_c).collect();
-        Lists { lists, pointers }
+        Lists {
+            _lists: lists,
+            pointers,
+        }
     }
 
     /// What C takes.
@@ -278,7 +277,7 @@ mod tests {
         let given = b"one  two  \0    xxxxx";
         // SAFETY: the third text is blank.
         let words = unsafe { Words::until_blank(given.as_ptr().cast(), 5, 5) };
-        assert_eq!(words.texts, [b"one\0".to_vec(), b"two\0".to_vec()]);
+        assert_eq!(words._texts, [b"one\0".to_vec(), b"two\0".to_vec()]);
         assert_eq!(words.pointers.len(), 3);
     }
 

@@ -1,6 +1,7 @@
 //! `mpif.h`, valid in fixed and in free form: no line goes on, none is longer than 72 columns.
 
 use super::constants::{ADDRESSES, OWN, Value, common, values};
+use super::interface::value;
 use super::{Fortran, callbacks};
 use crate::Api;
 use std::fmt::Write;
@@ -47,16 +48,8 @@ pub fn include_file(api: &Api, fortran: &Fortran) -> String {
     for b in fortran.functions(api).filter(|b| !b.f.code) {
         for prefix in ["", "P"] {
             line(format!("external {prefix}{}", b.f.name));
-            line(format!("{} {prefix}{}", result(&b.f.returns), b.f.name));
+            line(format!("{} {prefix}{}", value(b.f), b.f.name));
         }
     }
     out
-}
-
-/// The Fortran type of a function's value.
-fn result(c: &str) -> &'static str {
-    match c {
-        "double" => "double precision",
-        _ => "integer(kind=8)",
-    }
 }

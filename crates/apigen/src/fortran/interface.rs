@@ -1,8 +1,8 @@
 //! The interface of one procedure, as the modules have it.
 
 use super::names::linker;
-use super::{Binding, base_type, by_value, handle_of, is_choice, is_logical};
-use crate::{Api, Direction, Param};
+use super::{Binding, Fortran, base_type, by_value, handle_of, is_choice, is_logical};
+use crate::{Api, Direction, Function, Param};
 
 /// Which module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,20 +13,23 @@ pub enum Module {
     F08,
 }
 
-/// The subroutine or function `specific`, in the order of the arguments.
+/// The interface of a procedure, in the order of the arguments.
 pub fn interface(b: &Binding, api: &Api, module: Module) -> String {
-    let name = specific(b, module);
+    named(&specific(b, module), b, api, module)
+}
+
+/// The same under another name.
+pub fn named(name: &str, b: &Binding, api: &Api, module: Module) -> String {
     let mut args: Vec<String> = b.params().map(|p| p.name.clone()).collect();
     if b.ierror {
         args.push("ierror".into());
     }
-    let sort = match b.f.returns.as_str() {
-        _ if b.f.code => "subroutine",
-        "double" => "double precision function",
-        _ => "integer(kind=MPI_ADDRESS_KIND) function",
+    let sort = match b.f.code {
+        true => "subroutine".to_string(),
+        false => format!("{} function", value(b.f)),
     };
     let bind = match b.has_choice() {
-        true => format!(" &\nbind(C, name=\"{}\")", linker(&name)),
+        true => format!(" &\nbind(C, name=\"{}\")", linker(name)),
         false => String::new(),
     };
     let mut out = format!("{sort} {name}( &\n{}){bind}\nimport\n", wrap(&args));
@@ -34,15 +37,75 @@ pub fn interface(b: &Binding, api: &Api, module: Module) -> String {
         out += &format!("{}\n", declare(p, b, api, module));
     }
     if b.ierror {
-        let optional = if module == Module::F08 {
-            ", optional, intent(out)"
-        } else {
-            ""
-        };
-        out += &format!("integer{optional} :: ierror\n");
+        out += &format!("integer{} :: ierror\n", optional(module));
     }
-    let end = sort.rsplit(' ').next().unwrap_or(sort);
+    let end = sort.rsplit(' ').next().unwrap_or_default();
     out + &format!("end {end}\n")
+}
+
+/// The call of a function and its arguments, as the standard's text has them: for manual pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// mpif.h.
+    MpifH,
+    /// Module mpi.
+    Mpi,
+    /// Module mpi_f08.
+    F08,
+}
+
+/// The lines that declare a function, the call first; none if this interface does not have it.
+pub fn fortran_declaration(
+    api: &Api,
+    fortran: &Fortran,
+    f: &Function,
+    which: Interface,
+) -> Option<Vec<String>> {
+    let b = fortran.functions(api).find(|b| b.f.name == f.name)?;
+    let f08 = which == Interface::F08;
+    if if f08 { !b.f08 } else { b.is_large() } {
+        return None;
+    }
+    let module = if f08 { Module::F08 } else { Module::Mpi };
+    let mut args: Vec<&str> = b.params().map(|p| p.name.as_str()).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for p in b.params() {
+        lines.push(match (which, is_choice(p)) {
+            (Interface::MpifH, true) => format!("<type> {}(*)", p.name),
+            _ => declare(p, &b, api, module),
+        });
+    }
+    if b.ierror {
+        args.push("ierror");
+        lines.push(format!("integer{} :: ierror", optional(module)));
+    }
+    let mut call = format!("{}({})", b.generic(), args.join(", "));
+    if !f.code {
+        call = format!("{} {call}", value(f));
+    }
+    lines.insert(0, call);
+    if which == Interface::MpifH {
+        lines = lines
+            .into_iter()
+            .map(|line| line.to_uppercase().replace("<TYPE>", "<type>"))
+            .collect();
+    }
+    Some(lines)
+}
+
+/// The Fortran type of a function's value.
+pub fn value(f: &Function) -> &'static str {
+    match f.returns.as_str() {
+        "double" => "double precision",
+        _ => "integer(kind=MPI_ADDRESS_KIND)",
+    }
+}
+
+fn optional(module: Module) -> &'static str {
+    match module {
+        Module::F08 => ", optional, intent(out)",
+        Module::Mpi => "",
+    }
 }
 
 /// The specific procedure's name.
@@ -108,7 +171,8 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
         || (p.c_type.contains('[')
             && !matches!(p.kind.as_str(), "STRING_ARRAY" | "STRING_2DARRAY"));
     if asynchronous && later {
-        ty += ", asynchronous";
+        // without `target` gfortran takes it that the address is forgotten when the call returns
+        ty += ", asynchronous, target";
     }
     format!("{ty} :: {}{}", p.name, dimension(p, module))
 }
@@ -131,7 +195,7 @@ fn kind(p: &Param, api: &Api, module: Module) -> String {
     }
     match (p.kind.as_str(), base) {
         ("C_BUFFER" | "C_BUFFER2", _) if f08 => "type(c_ptr)".into(),
-        ("C_BUFFER2", _) => "type(*), dimension(*)".into(),
+        ("C_BUFFER2", _) => "type(*), dimension(..)".into(),
         ("ATTRIBUTE_VAL_10" | "EXTRA_STATE2", _) => "integer".into(),
         ("C_BUFFER" | "ATTRIBUTE_VAL" | "EXTRA_STATE", _) => {
             "integer(kind=MPI_ADDRESS_KIND)".into()
@@ -146,17 +210,16 @@ fn kind(p: &Param, api: &Api, module: Module) -> String {
     }
 }
 
-/// No intent where a constant with an address may be passed to be written, nor for procedures.
+/// No intent for procedures, buffers that are written, and where a constant with an address may be
+/// passed to be written.
 fn has_intent(p: &Param, b: &Binding) -> bool {
-    let written = p.direction != Direction::In;
-    let constant = matches!(p.kind.as_str(), "STATUS" | "WEIGHT")
-        || is_choice(p)
-        || (p.kind == "ERROR_CODE" && p.c_type.contains('['));
-    let buffer = is_choice(p) && !p.c_type.starts_with("const ");
-    !(written && constant && !set_by_hand(p, b))
-        && !buffer
-        && !p.kind.ends_with("FUNCTION")
-        && !p.kind.contains("FUNCTION_")
+    if is_choice(p) {
+        return p.c_type.starts_with("const ");
+    }
+    let codes = p.kind == "ERROR_CODE" && p.c_type.contains('[');
+    let constant = codes || matches!(p.kind.as_str(), "STATUS" | "WEIGHT");
+    let ignored = constant && p.direction != Direction::In && !set_by_hand(p, b);
+    !ignored && !p.kind.contains("FUNCTION")
 }
 
 /// MPI_Status_set_...: a status that must be one.

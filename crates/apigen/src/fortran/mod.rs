@@ -16,8 +16,9 @@ mod pass;
 mod shells;
 
 pub use include::include_file;
+pub use interface::{Interface, fortran_declaration};
 pub use modules::module_files;
-pub use names::{Symbols, symbols};
+pub use names::{Symbols, fortran_symbols, symbols};
 pub use shells::fortran_shells;
 
 use crate::api::table;

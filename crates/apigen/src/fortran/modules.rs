@@ -5,11 +5,11 @@
 
 use super::callbacks;
 use super::constants::{ADDRESSES, OWN, Value, common, values};
-use super::interface::{Module, interface, signature, specific};
+use super::interface::{Module, interface, named, signature, specific};
 use super::names::linker;
 use super::{Binding, Fortran};
 use crate::Api;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Handle types in the order of the types table.
 const HANDLES: [&str; 11] = [
@@ -167,37 +167,43 @@ fn module(api: &Api, fortran: &Fortran, module: Module) -> String {
     out + "end module\n"
 }
 
-/// Interfaces of all procedures, then the PMPI ones that are like them, then generic names.
+/// Interfaces of procedures; then those that are like them, among which are all PMPI ones; then
+/// generic names.
 fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
     let f08 = module == Module::F08;
     let mut bindings: Vec<Binding> = fortran.functions(api).collect();
     bindings.retain(|b| if f08 { b.f08 } else { !b.is_large() });
     let mut generics: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut known: HashMap<String, String> = HashMap::new();
     let mut out = String::from("interface\n");
-    let mut like = String::new();
+    let mut alike = String::new();
+    let mut pointers = String::new();
     for b in &bindings {
+        let specific = specific(b, module);
         if is_ambiguous(b, &bindings, api) {
             continue;
         }
-        let specific = specific(b, module);
-        out += &interface(b, api, module);
-        let bind = match b.has_choice() {
-            true => format!(", bind(C, name=\"p{}\")", linker(&specific)),
-            false => String::new(),
-        };
-        like += &format!("procedure({specific}){bind} :: &\nP{specific}\n");
+        if !f08 && b.f.params.iter().any(|p| p.kind == "C_BUFFER") {
+            pointers += &pointer_forms(b, api);
+            continue;
+        }
+        // what makes an interface, whatever its name
+        let form = known.entry(named("", b, api, module));
+        let first = form.or_insert_with(|| {
+            out += &interface(b, api, module);
+            specific.clone()
+        });
+        if *first != specific {
+            alike += &like(first, &specific, b.has_choice());
+        }
+        alike += &like(first, &format!("P{specific}"), b.has_choice());
         if specific != b.f.name {
             generics.entry(b.generic()).or_default().push(specific);
-        } else if b.f.params.iter().any(|p| p.kind == "C_BUFFER") {
-            out += &pointer_form(b, api);
-            like += &format!("procedure({specific}_cptr) :: P{specific}_cptr\n");
-            let both = generics.entry(b.generic()).or_default();
-            both.push(specific.clone());
-            both.push(format!("{specific}_cptr"));
         }
     }
     out += "end interface\n";
-    out += &like;
+    out += &alike;
+    out += &pointers;
     for (generic, specifics) in generics {
         for prefix in ["", "P"] {
             out += &format!("interface {prefix}{generic}\n");
@@ -210,6 +216,15 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
     out
 }
 
+/// A procedure that is like another one.
+fn like(other: &str, name: &str, binds: bool) -> String {
+    let bind = match binds {
+        true => format!(", bind(C, name=\"{}\")", linker(name)),
+        false => String::new(),
+    };
+    format!("procedure({other}){bind} :: &\n{name}\n")
+}
+
 /// A twin that no compiler could tell from its base: its counts are addresses or counts, which are
 /// of one kind here.
 fn is_ambiguous(b: &Binding, all: &[Binding], api: &Api) -> bool {
@@ -219,15 +234,19 @@ fn is_ambiguous(b: &Binding, all: &[Binding], api: &Api) -> bool {
         .is_some_and(|base| signature(base, api) == signature(b, api))
 }
 
-/// Module mpi has memory as an address or as a C pointer (MPI 5.0, 9.2).
-fn pointer_form(b: &Binding, api: &Api) -> String {
-    let text = interface(b, api, Module::Mpi);
-    let name = &b.f.name;
-    let text = text.replacen(name, &format!("{name}_cptr"), 1);
-    text.replace(
-        "integer(kind=MPI_ADDRESS_KIND) :: baseptr",
-        "type(c_ptr) :: baseptr",
-    )
+/// Module mpi has memory as an address or as a C pointer (MPI 5.0, 9.2), under one generic name.
+fn pointer_forms(b: &Binding, api: &Api) -> String {
+    let mut out = String::new();
+    for prefix in ["", "P"] {
+        let name = format!("{prefix}{}", b.f.name);
+        let address = named(&name, b, api, Module::Mpi);
+        let pointer = named(&format!("{name}_cptr"), b, api, Module::Mpi).replace(
+            "integer(kind=MPI_ADDRESS_KIND) :: baseptr",
+            "type(c_ptr) :: baseptr",
+        );
+        out += &format!("interface {name}\n{address}{pointer}end interface\n");
+    }
+    out
 }
 
 /// What only Fortran has: MPI_Sizeof, MPI_F_sync_reg, statuses of one module for the other.
@@ -238,7 +257,7 @@ fn own(module: Module) -> String {
         false => ("fts", "", ""),
     };
     let sizeof = format!(
-        "subroutine MPI_Sizeof_{ending}(x, size, ierror) bind(C, name=\"mpi_sizeof_{ending}_\")\nimport\ntype(*), dimension(..) :: x\ninteger :: size\ninteger{optional} :: ierror\nend subroutine\nsubroutine MPI_F_sync_reg_{ending}(buf) bind(C, name=\"mpi_f_sync_reg_{ending}_\")\nimport\ntype(*), dimension(..), asynchronous :: buf\nend subroutine\n"
+        "subroutine MPI_Sizeof_{ending}(x, size, ierror) bind(C, name=\"mpi_sizeof_{ending}_\")\nimport\ntype(*), dimension(..) :: x\ninteger :: size\ninteger{optional} :: ierror\nend subroutine\nsubroutine MPI_F_sync_reg_{ending}(buf) bind(C, name=\"mpi_f_sync_reg_{ending}_\")\nimport\ntype(*), dimension(..), asynchronous, target :: buf\nend subroutine\n"
     );
     let status = |name: &str, from: &str, to: &str| {
         let declare = |which: &str| match which {
@@ -263,11 +282,8 @@ fn own(module: Module) -> String {
     let status =
         ["MPI_Status_f2f08", "MPI_Status_f082f"].map(|name| (name, format!("{name}{plain}")));
     for (name, specific) in choice.into_iter().chain(status) {
-        let bind = match specific.contains("ts") && !specific.contains("tatus") {
-            true => format!(", bind(C, name=\"p{}\")", linker(&specific)),
-            false => String::new(),
-        };
-        out += &format!("procedure({specific}){bind} :: P{specific}\n");
+        let binds = specific.ends_with("ts");
+        out += &like(&specific, &format!("P{specific}"), binds);
         if name != specific {
             for prefix in ["", "P"] {
                 out += &format!(

@@ -1,7 +1,7 @@
 //! Names of procedures as linkers see them.
 
 use super::{Binding, Fortran};
-use crate::Api;
+use crate::{Api, Function};
 
 /// What `libmpifort_abi` exports.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +78,13 @@ impl Binding<'_> {
         names.dedup();
         names
     }
+}
+
+/// The linker names of a function, the p-names too; none if Fortran does not have it.
+pub fn fortran_symbols(api: &Api, fortran: &Fortran, f: &Function) -> Vec<String> {
+    let bindings = fortran.functions(api).filter(|b| b.f.name == f.name);
+    let names = bindings.flat_map(|b| b.all()).map(|(name, _)| name);
+    names.flat_map(|name| [format!("p{name}"), name]).collect()
 }
 
 /// The linker name of a Fortran name.

@@ -41,6 +41,7 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
             Attempt::Refused(why) => return Err(BootError(why)),
             Attempt::Later(why) => why,
         };
+        tracing::debug!("rank 0 is not at the rendezvous yet: {why}");
         if Instant::now() >= until {
             return Err(BootError(format!(
                 "rank {} did not find rank 0 at {} (KW_RENDEZVOUS) within {} s: {why}",

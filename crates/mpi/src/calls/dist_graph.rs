@@ -36,7 +36,7 @@ pub fn dist_graph_create_adjacent(
     comm_dist_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
+    mpi.lock().above.infos.get_or_null(info)?;
     let size = parent.circle.group.size();
     let own = || {
         let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
@@ -76,7 +76,7 @@ pub fn dist_graph_create(
     comm_dist_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
+    mpi.lock().above.infos.get_or_null(info)?;
     let size = parent.circle.group.size();
     let lists = (sources, degrees, destinations, weights);
     let named = named(n, lists, size);

@@ -63,13 +63,13 @@ pub fn t_source_get_timestamp(mpi: &Mpi, source_index: i32, timestamp: Out<i64>)
 /// A new info object without a key, for who wants it; the caller frees it.
 fn no_hints(guard: &mut Guard<'_>, info: Out<InfoH>) {
     if !info.is_null() {
-        info.set(guard.above.add_info(Info::default()));
+        info.set(guard.above.infos.add(Info::default()));
     }
 }
 
 /// Hints that somebody gives: no key means anything to us, but it must be an info object.
 fn hints(guard: &Guard<'_>, info: InfoH) -> Res {
-    let known = guard.above.info_or_null(info);
+    let known = guard.above.infos.get_or_null(info);
     known
         .map(drop)
         .map_err(|f| Fault::tool(ToolClass::Invalid, f.text))
