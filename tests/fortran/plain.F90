@@ -25,7 +25,7 @@ contains
     call MPI_Isend(out, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, requests(3), ierr)
     call MPI_Isend(four, 4, MPI_INTEGER, 0, 2, MPI_COMM_SELF, requests(4), ierr)
     call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE, ierr)
-    call same(scalar, value, 'a number that was received without blocking')
+    call check(scalar == value, 'a number that was received without blocking')
     call check(all(list == value), 'an array that was received without blocking')
     sums = 0
     call MPI_Iallreduce(four, sums, 2, MPI_INTEGER, MPI_SUM, MPI_COMM_SELF, sum_up, ierr)
@@ -38,7 +38,7 @@ contains
     out = value + 10
     call MPI_Startall(2, requests, ierr)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
-    call same(scalar, value + 10, 'a number that came to a persistent receive')
+    call check(scalar == value + 10, 'a number that came to a persistent receive')
     call MPI_Request_free(requests(1), ierr)
     call MPI_Request_free(requests(2), ierr)
 
@@ -49,7 +49,7 @@ contains
     call MPI_Type_create_hindexed(1, place, address, MPI_INTEGER, t, ierr)
     call MPI_Type_commit(t, ierr)
     call MPI_Sendrecv(out, 1, MPI_INTEGER, 0, 4, MPI_BOTTOM, 1, t, 0, 4, MPI_COMM_SELF, MPI_STATUS_IGNORE, ierr)
-    call same(bottom, value + 10, 'a number that was received by its address')
+    call check(bottom == value + 10, 'a number that was received by its address')
     call MPI_Type_free(t, ierr)
   end subroutine
 end subroutine

@@ -85,7 +85,12 @@ fn everything_is_generated_even_when_nothing_is_built() {
             f.name
         );
     }
-    assert_eq!(man_pages(&api, &words(), &nothing).unwrap().len(), 674);
+    assert_eq!(
+        man_pages(&api, &fortran(&api), &words(), &nothing)
+            .unwrap()
+            .len(),
+        674
+    );
     let rows = coverage(&api, &fortran(&api), &nothing);
     let built = rows.iter().filter(|c| c.built).count();
     assert_eq!(built, api.functions.iter().filter(|f| !f.code).count());
@@ -234,11 +239,22 @@ fn the_words_are_whole() {
 #[test]
 fn a_page_speaks_plainly() {
     let (api, words) = (api(), words());
-    let pages = man_pages(&api, &words, &Built::nothing()).unwrap();
+    let pages = man_pages(&api, &fortran(&api), &words, &Built::nothing()).unwrap();
     let page = |name: &str| &pages.iter().find(|(file, _)| file == name).unwrap().1;
     let bcast = page("MPI_Bcast.3");
     assert!(bcast.contains(".SH NAME\nMPI_Bcast, MPI_Bcast_c \\- broadcasts a buffer"));
     assert!(bcast.contains(".I count\nIn: number of elements (not bytes), 0 or more.\n"));
+    for line in [
+        "use mpi_f08\nMPI_Bcast(buffer, count, datatype, root, comm, ierror)\n",
+        "\n    type(MPI_Comm), intent(in) :: comm\n    integer, optional, intent(out) :: ierror\n.fi\n",
+        "\nMPI_BCAST(BUFFER, COUNT, DATATYPE, ROOT, COMM, IERROR)\n    <type> BUFFER(*)\n",
+        "\nWith mpi_f08 integer(kind=MPI_COUNT_KIND) will do, too, for count.\n",
+        "\nIn Fortran it comes in ierror, which may be left out with mpi_f08.\n",
+    ] {
+        assert!(bcast.contains(line), "{line:?} is not in {bcast}");
+    }
+    assert!(!page("MPI_T_init_thread.3").contains("Fortran"));
+    assert!(!page("MPI_Attr_get.3").contains("use mpi_f08"));
     assert!(bcast.contains(".B MPI_ERR_ROOT\n") && bcast.contains("Not built yet"));
     assert!(page("MPI_Init.3").contains("not after MPI_Finalize"));
     assert!(!page("MPI_Init.3").contains("at any time, also"));

@@ -30,17 +30,17 @@ fn run(words: &[&str]) -> Result<(), Error> {
         ["fortran-shells"] => print!("{}", fortran_shells(&api, &fortran()?)?),
         ["fortran-names"] => print!("{}", symbols(&api, &fortran()?).linker_options()),
         ["fortran", dir] => write_fortran(Path::new(dir), &api, &fortran()?)?,
-        ["man", dir] => man(Path::new(dir), &api, &built()?)?,
+        ["man", dir] => man(Path::new(dir), &api, &fortran()?, &built()?)?,
         _ => return Err(Error(USAGE.to_string())),
     }
     Ok(())
 }
 
-fn man(dir: &Path, api: &Api, built: &Built) -> Result<(), Error> {
+fn man(dir: &Path, api: &Api, fortran: &Fortran, built: &Built) -> Result<(), Error> {
     let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(bad)?;
     let words = Words::read(Path::new("api"))?;
-    for (file, text) in man_pages(api, &words, built)? {
+    for (file, text) in man_pages(api, fortran, &words, built)? {
         std::fs::write(dir.join(file), text).map_err(bad)?;
     }
     Ok(())
