@@ -1,8 +1,8 @@
 //! An engine that does nothing but wait: a request ends when the flag of its message is found.
 
 use crate::collective::Watch;
-use crate::engine::ReqId;
 use crate::events::Noticed;
+use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
 use kw_base::counters::Counters;
 use kw_base::events::Wanted;

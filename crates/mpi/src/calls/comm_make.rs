@@ -211,7 +211,7 @@ pub(crate) fn bootstrap<'a>(
 ) -> Res<Circle<'a>> {
     let guard = mpi.lock();
     let engine = guard.engine.as_ref();
-    let (me, size) = engine.map_or((Peer(0), 1), |e| (e.me(), e.size()));
+    let (me, size) = engine.map_or((Peer(0), 1), |e| (e.job.me, e.job.size()));
     let Some(rank) = group.rank_of(me) else {
         return fail(
             Class::Group,

@@ -22,7 +22,7 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
     let life = &guard.above.life;
     let level = (life.world != World::Before).then_some(life.level);
     let size = match &guard.engine {
-        Some(engine) => Some(engine.size()),
+        Some(engine) => Some(engine.job.size()),
         None => kw_boot::expected_size(&|name: &str| std::env::var(name).ok()),
     };
     let made = of_start(args, size, level);

@@ -70,7 +70,7 @@ pub fn session_get_pset_info(
         return fail(Class::Session, "the session has no engine");
     };
     let found = guard.above.session(session)?;
-    let group = found.pset(&name, engine.me(), engine.size())?;
+    let group = found.pset(&name, engine.job.me, engine.job.size())?;
     let mut about = Info::default();
     about.set("mpi_size", &group.size().to_string());
     info.set(guard.above.infos.add(about));
@@ -101,13 +101,13 @@ pub fn session_init(
         .unwrap_or_default();
     guard.above.errhandlers.check(errhandler, Kind::Session)?;
     enter(&mut guard)?;
-    if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.me(), e.size())) {
+    if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.job.me, e.job.size())) {
         guard.above.open_contexts(me, size);
     }
     guard.above.life.sessions = true;
     guard.above.errhandlers.hold(errhandler);
     let (sets, me) = match guard.engine.as_mut() {
-        Some(engine) => (engine.launcher().process_sets(), engine.me()),
+        Some(engine) => (engine.launcher().process_sets(), engine.job.me),
         None => return fail(Class::Session, "the session has no engine"),
     };
     let new = Session::new(errhandler, about(&given), sets, me);

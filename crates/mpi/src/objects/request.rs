@@ -17,7 +17,7 @@ pub use crate::objects::persistent::{Persistent, Start};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Engine, Failure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Collectives, Engine, Failure, Outcome, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
@@ -60,17 +60,18 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// What its message is known by.
+    #[inline]
+    pub fn envelope(&self) -> (ContextId, u32, i32) {
+        (self.context, self.source, self.tag)
+    }
+
     /// Starts it.
     #[inline]
     pub fn start(&self, engine: &mut Engine, mode: SendMode) -> Started {
-        let started = engine.send(
-            self.to,
-            self.context,
-            self.source,
-            self.tag,
-            mode,
-            &self.buf,
-        );
+        let started = engine
+            .messages
+            .send(self.to, self.envelope(), mode, &self.buf);
         engine.look_after_sending();
         started
     }
@@ -185,9 +186,9 @@ impl Requests {
 
     /// Operations of requests that the user still holds and that have not ended.
     pub fn unfinished(&self, engine: &Engine) -> usize {
-        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.is_done(f.id));
+        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
         let count = |kind: &Kind| match kind {
-            Kind::Flight(f) => !engine.is_done(f.id) as usize,
+            Kind::Flight(f) => !engine.messages.is_done(f.id) as usize,
             Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
             _ => 0,
         };
@@ -271,7 +272,7 @@ impl Part {
     #[inline]
     fn pending(&self, engine: &Engine) -> Option<Pending> {
         match self {
-            Part::Flying(f) if !engine.is_done(f.id) => Some(Pending::On(f.id, f.from)),
+            Part::Flying(f) if !engine.messages.is_done(f.id) => Some(Pending::On(f.id, f.from)),
             _ => None,
         }
     }
@@ -411,7 +412,7 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
 pub(crate) fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
     match part {
         Part::Ended(status) => (status, None),
-        Part::Flying(f) => match engine.take(f.id) {
+        Part::Flying(f) => match engine.messages.take(f.id) {
             Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
             None => (EMPTY, Some(lost(&f))),
         },
@@ -473,7 +474,7 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let engine = state.engine.as_ref().ok_or_else(not_running)?;
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
-        Part::Flying(f) => match engine.peek(f.id) {
+        Part::Flying(f) => match engine.messages.peek(f.id) {
             Some(outcome) => status_of(f, outcome),
             None => EMPTY,
         },
@@ -511,14 +512,19 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     let removed = state.above.requests.remove(handle);
     if let Some(Kind::Persistent(p)) = &removed {
         match &p.start {
-            Start::Collective(pattern) => engine.drop_pattern(pattern),
-            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.drop_partitioned(*id),
+            Start::Collective(pattern) => {
+                let Collectives {
+                    patterns, desks, ..
+                } = &mut engine.collectives;
+                patterns.forget(desks, pattern);
+            }
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
             _ => {}
         }
     }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {
-            engine.release(f.id);
+            engine.messages.release(f.id);
         }
     };
     match removed {
