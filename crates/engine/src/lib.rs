@@ -34,7 +34,7 @@ pub use collective::{
 };
 pub use departed::Departed;
 pub use engine::Engine;
-pub use events::{Noticed, Safety};
+pub use events::{EventQueue, Safety};
 pub use kw_proto::p2p::{Failure, Found, Outcome};
 pub use lane::{Guard, Inner, Lane};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};

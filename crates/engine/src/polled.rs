@@ -4,7 +4,7 @@
 
 use crate::collective::Watch;
 use crate::engine::Engine;
-use crate::events::Noticed;
+use crate::events::EventQueue;
 use crate::messages::ReqId;
 use crate::sleeper::Sleeper;
 use crate::wait::WaitOn;
@@ -114,9 +114,9 @@ pub trait Polled: Debug + Send + 'static {
     /// Notices that the event thread has taken over.
     fn notice_takeover(&mut self);
     /// What was noticed.
-    fn noticed(&self) -> &Noticed;
+    fn event_queue(&self) -> &EventQueue;
     /// What was noticed, to take from.
-    fn noticed_mut(&mut self) -> &mut Noticed;
+    fn event_queue_mut(&mut self) -> &mut EventQueue;
 }
 
 impl Polled for Engine {
@@ -247,15 +247,15 @@ impl Polled for Engine {
         let active = self.messages.machine.requests.active() as i64;
         tracing::trace!("the event thread takes over, {active} request(s) are active");
         self.messages
-            .notice(Event::EventTakeover, [active, 0, 0, 0]);
+            .record(Event::EventTakeover, [active, 0, 0, 0]);
     }
 
     #[inline(always)]
-    fn noticed(&self) -> &Noticed {
-        &self.messages.outlet.noticed
+    fn event_queue(&self) -> &EventQueue {
+        &self.messages.outlet.event_queue
     }
 
-    fn noticed_mut(&mut self) -> &mut Noticed {
-        &mut self.messages.outlet.noticed
+    fn event_queue_mut(&mut self) -> &mut EventQueue {
+        &mut self.messages.outlet.event_queue
     }
 }

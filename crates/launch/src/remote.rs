@@ -30,7 +30,7 @@ const ASK: Duration = Duration::from_secs(3);
 /// How long it may owe the answer.
 const SILENT: Duration = Duration::from_secs(9);
 /// How much of what the command complains about is kept.
-const KEPT: usize = 8192;
+const COMPLAINT_BYTES: usize = 8192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -263,7 +263,7 @@ impl Remote {
             Heard::Bytes(bytes) if self.is_ready() => return bytes,
             Heard::Bytes(bytes) => {
                 self.complained.extend(bytes);
-                let more = self.complained.len().saturating_sub(KEPT);
+                let more = self.complained.len().saturating_sub(COMPLAINT_BYTES);
                 self.complained.drain(..more);
             }
             Heard::Nothing => {}

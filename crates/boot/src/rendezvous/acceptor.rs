@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::{Heard, Timed, settle};
+use super::{Heard, Timed, set_options};
 use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 use kw_sys::threads::with_signals_blocked;
@@ -143,7 +143,7 @@ impl Drop for Acceptor {
 fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Seat> {
     let text = |e: std::io::Error| e.to_string();
     stream.set_nonblocking(false).map_err(text)?;
-    settle(&stream).map_err(text)?;
+    set_options(&stream).map_err(text)?;
     stream.set_write_timeout(Some(HELLO)).map_err(text)?;
     let mut timed = Timed::new(&stream, Instant::now() + HELLO);
     let mut listening = identity.listen(kw_sys::random::key().map_err(text)?);

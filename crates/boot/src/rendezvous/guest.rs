@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::super::BootError;
-use super::{Heard, Meeting, Timed, settle};
+use super::{Heard, Meeting, Timed, set_options};
 use kw_base::sync::thread;
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
@@ -73,7 +73,7 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
 fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<Line> {
     let text = |e: std::io::Error| e.to_string();
     let mut stream = TcpStream::connect_timeout(&address, ANSWER).map_err(text)?;
-    settle(&stream).map_err(text)?;
+    set_options(&stream).map_err(text)?;
     let nonce = kw_sys::random::key().map_err(text)?;
     let (mut offered, hello) = identity.offer(0, nonce);
     stream.write_all(&hello).map_err(text)?;

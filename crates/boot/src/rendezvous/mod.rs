@@ -324,7 +324,7 @@ pub(super) fn forged() -> String {
 }
 
 /// Settings of every connection: short messages go at once, and a host that vanishes is noticed.
-fn settle(stream: &TcpStream) -> std::io::Result<()> {
+fn set_options(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     kw_sys::fd::keep_alive(stream.as_fd())
 }

@@ -1,6 +1,6 @@
 //! Carries out what the protocol machine wants done: frames, fetches, events for tools.
 
-use crate::events::Noticed;
+use crate::events::EventQueue;
 use crate::paths::{NO_REQUEST, Paths};
 use kw_base::{Key, Peer};
 use kw_boot::Launcher;
@@ -14,7 +14,7 @@ pub(crate) struct Outlet {
     /// Whoever started us: it says where peers listen.
     pub launcher: Box<dyn Launcher>,
     /// Events that no tool has heard of yet.
-    pub noticed: Noticed,
+    pub event_queue: EventQueue,
     /// What the machine wants done, while it is done.
     actions: Vec<Action<Buf>>,
 }
@@ -28,7 +28,7 @@ impl Outlet {
     pub fn new(launcher: Box<dyn Launcher>) -> Outlet {
         Outlet {
             launcher,
-            noticed: Noticed::default(),
+            event_queue: EventQueue::default(),
             actions: Vec::new(),
         }
     }
@@ -90,7 +90,7 @@ impl Outlet {
                 machine.receiver().on_got(req, ok);
             }
             Action::Reprice(peer) => reprice(machine, paths, peer),
-            Action::Notice(notice) => self.noticed.push(paths.clock(), notice),
+            Action::Event(record) => self.event_queue.push(paths.clock(), record),
             Action::Locate(peer) => {
                 if let Err(down) = paths.locate(peer, self.launcher.as_mut()) {
                     machine.on_gone(peer, &down.to_string());
@@ -144,7 +144,7 @@ fn described(action: &Action<Buf>) -> String {
     match action {
         Action::Frame { to, head, .. } => format!("to rank {to}: {head:?}"),
         Action::Get { from, len, .. } => format!("fetches {len} bytes of rank {from}"),
-        Action::Reprice(_) | Action::Notice(_) | Action::Locate(_) => format!("{action:?}"),
+        Action::Reprice(_) | Action::Event(_) | Action::Locate(_) => format!("{action:?}"),
     }
 }
 

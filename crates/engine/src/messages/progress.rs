@@ -114,8 +114,8 @@ impl Messages {
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.
-    pub(crate) fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
-        self.machine.out.notice(event, data);
+    pub(crate) fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        self.machine.out.record(event, data);
         self.flush();
     }
 

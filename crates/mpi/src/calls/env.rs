@@ -23,7 +23,7 @@ const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
 /// How long whoever ends the job waits for the lane: its owner may never let it go.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(200);
+const LANE_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
 
@@ -383,7 +383,7 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
     // the lane may be held by the very thread that a signal has interrupted here
-    if let Some(guard) = mpi.lane.lock_within(PATIENCE) {
+    if let Some(guard) = mpi.lane.lock_within(LANE_WAIT) {
         guard.above.comm(comm)?;
     }
     end_job(
@@ -401,7 +401,7 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
 
 /// Has the launcher say why the job ends; says it here when there is none.
 fn tell(mpi: &Mpi, status: i32, sentence: &str) {
-    let mut guard = mpi.lane.lock_within(PATIENCE);
+    let mut guard = mpi.lane.lock_within(LANE_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
     let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {

@@ -22,18 +22,18 @@ use super::segment::{Control, SLOT};
 /// Rates are nanoseconds for so many bytes.
 const UNIT: u64 = 64 << 10;
 /// A shorter piece says nothing: what it costs is the first lines.
-const LONG: u64 = SLOT as u64;
+const LONG_COPY: u64 = SLOT as u64;
 /// A shorter fetch says nothing: what it costs is the call.
 const LONG_FETCH: u64 = 32 << 10;
 /// Of so many pieces one is looked at: the clock costs as much as a kilobyte.
-const LOOK: u32 = 8;
+const SAMPLE_EVERY: u32 = 8;
 /// So many looks, and the way is judged; until then every piece is looked at.
 const PROOF: u32 = 8;
 /// A rate beyond it says that the thread lost its core.
 const ABSURD: u64 = 200_000;
 /// Fetches until the area is tried again: at first, and at most. It doubles with every trial that
 /// fails.
-const PATIENCE: (u32, u32) = (16, 1024);
+const RETRY_AFTER: (u32, u32) = (16, 1024);
 /// Looks in a row that found the area quick, and a trial that failed is forgotten.
 const FORGIVEN: u32 = 256;
 
@@ -74,7 +74,7 @@ impl CopyRate {
             unseen: 0,
             looks: 0,
             left: 0,
-            patience: PATIENCE.0,
+            patience: RETRY_AFTER.0,
             interrupted: None,
         }
     }
@@ -93,14 +93,14 @@ impl CopyRate {
     #[inline]
     pub fn begin(&mut self) -> Option<Tick> {
         self.unseen += 1;
-        (self.unseen >= LOOK || self.looks < PROOF).then(self.clock)
+        (self.unseen >= SAMPLE_EVERY || self.looks < PROOF).then(self.clock)
     }
 
     /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows,
     /// `ways` are both directions.
     #[cold]
     pub fn copied(&mut self, begin: Tick, len: u64, mine: &AtomicU32, ways: [&Control; 2]) {
-        if len < LONG {
+        if len < LONG_COPY {
             return;
         }
         self.unseen = 0;
@@ -140,9 +140,9 @@ impl CopyRate {
         if u64::from(self.through) * 2 > u64::from(self.fetch) * 3 {
             (self.fetches, self.changed, self.looks) = (true, true, 0);
             self.left = self.patience;
-            self.patience = (self.patience * 2).min(PATIENCE.1);
+            self.patience = (self.patience * 2).min(RETRY_AFTER.1);
         } else if self.looks > FORGIVEN {
-            self.patience = PATIENCE.0;
+            self.patience = RETRY_AFTER.0;
         }
     }
 
@@ -245,12 +245,12 @@ mod tests {
         let slow = copy_rate.slow().expect("copies are slow");
         assert!(slow > Calibration::START.fetch().unwrap().tb * 1.5);
         // Tried again, slow still: the next trial is later.
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_none() && copy_rate.take_changed());
         copy(&mut copy_rate, SLOW);
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_some());
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_none());
         // Quick at last.
         copy(&mut copy_rate, QUICK);
