@@ -6,8 +6,8 @@
 //! never called from here: they are handed out ([`Drive::User`], [`Engine::take_user_step`]) to a thread that lets go of
 //! the lane first.
 //!
-//! After a failure a run takes back what it can, and ends; its temporaries stay until the transfers that were begun have
-//! ended (`leaving`).
+//! After a failure a run takes back what it can, and ends; transfers that were begun keep its temporaries until they have
+//! ended.
 
 mod binding;
 mod choosing;
@@ -37,7 +37,7 @@ use kw_base::counters::Counter;
 use kw_base::slab::Slab;
 use kw_coll::executor::{Progress, Reservation};
 use kw_coll::{Ask, Coll, Schedule};
-use kw_sys::buf::{Addr, Buf};
+use kw_sys::buf::Addr;
 use kw_sys::nontemporal::NontemporalCopier;
 use kw_types::comm::Group;
 use memory::Store;
@@ -75,8 +75,6 @@ pub(crate) struct Collectives {
     pub(crate) unwatched: bool,
     /// A wait on a board for a rank that has left, and why it never ends.
     pub(crate) departed: Option<(Watch, String)>,
-    /// What failed runs have left: transfers that could not be taken back, and the memory they are in.
-    leaving: Vec<(Vec<ReqId>, Buf)>,
 }
 
 impl Collectives {
@@ -235,9 +233,6 @@ impl Engine {
         if self.collectives.choosing.is_none() {
             self.open_collectives();
         }
-        if !self.collectives.leaving.is_empty() {
-            self.reap();
-        }
         let collectives = &mut self.collectives;
         let mut run = Box::<Run>::default();
         let mut schedule = Schedule::default();
@@ -314,38 +309,17 @@ impl Engine {
         self.collectives.desks.reached(watch)
     }
 
-    /// Transfers of a failed run that are still under way go on without it.
+    /// Transfers of a failed run that are still under way go on without it, and keep the memory they are in.
     #[cold]
     fn leave(&mut self, run: &mut Run) -> Option<Failure> {
         if let Some(work) = &mut run.work {
+            work.memory.block = None;
             let flights = work.flights.iter_mut();
-            let going: Vec<ReqId> = flights.filter_map(|f| f.req.take()).collect();
-            match work.memory.block.take() {
-                Some(block) => self.collectives.leaving.push((going, block)),
-                None => going.into_iter().for_each(|req| self.release(req)),
-            }
+            flights
+                .filter_map(|f| f.req.take())
+                .for_each(|req| self.release(req));
         }
-        self.reap();
         run.failure.take()
-    }
-
-    /// Gives back the memory of failed runs whose transfers have ended.
-    #[cold]
-    fn reap(&mut self) {
-        for (mut going, block) in std::mem::take(&mut self.collectives.leaving) {
-            going.retain(|&req| {
-                let done = self.is_done(req);
-                if done {
-                    self.take(req);
-                }
-                !done
-            });
-            if going.is_empty() {
-                self.collectives.store.give(block);
-            } else {
-                self.collectives.leaving.push((going, block));
-            }
-        }
     }
 
     /// Takes back a run that has ended; says what went wrong, if anything did.
@@ -457,7 +431,7 @@ impl Engine {
             return;
         }
         run.state = match drive {
-            Drive::User(_) => State::WantsUser,
+            Drive::User => State::WantsUser,
             Drive::Board(watch) => State::OnBoard(watch),
             Drive::Waiting(req, _) if run.goes_on_after_send(req) => State::HeldBySend,
             Drive::Waiting(..) | Drive::Done => State::Ready,

@@ -12,6 +12,7 @@ use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
 use kw_coll::{Slice, Step, is_shelf};
 use kw_sys::nontemporal::{self, NontemporalCopier};
+use kw_sys::region::Region;
 
 impl Collectives {
     /// Ops and temporaries.
@@ -128,8 +129,7 @@ impl Engine {
                 None
             }
             Step::Reduce { left, right } => {
-                let step = reduce(run, left, right, &self.collectives.desks);
-                step.map(Drive::User)
+                reduce(run, left, right, &self.collectives.desks).then_some(Drive::User)
             }
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
@@ -146,7 +146,7 @@ impl Engine {
 
     #[inline]
     fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
-        let buf = run.buf(what, &self.collectives.desks);
+        let buf = run.buf(what);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -169,7 +169,7 @@ impl Engine {
 
     #[inline]
     fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
-        let buf = run.buf(into, &self.collectives.desks);
+        let buf = run.buf(into);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -248,14 +248,10 @@ impl Engine {
     /// A call of a user's function that some run waits for. Make it with the lane released, then
     /// [`Engine::user_step_done`].
     pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
-        let collectives = &mut self.collectives;
-        let mut running = collectives.running.iter_mut();
+        let mut running = self.collectives.running.iter_mut();
         let (req, run) = running.find(|(_, r)| matches!(r.state, State::WantsUser))?;
-        let Some(Step::Reduce { left, right }) = run.step() else {
-            return None;
-        };
         run.state = State::InUser;
-        Some((*req, reduce(run, left, right, &collectives.desks)?))
+        Some((*req, run.user_step()?))
     }
 }
 
@@ -265,11 +261,11 @@ fn waiting((req, peer): (ReqId, Peer)) -> Drive {
 
 #[inline]
 fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
-    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
-        && n == m
-        && n < publisher.long()
+    if let (Some(a), Some(b)) = (run.row(from, desks), run.row(to, desks))
+        && a.len() == b.len()
+        && a.len() < publisher.long()
     {
-        return a.copy_to(b, n);
+        return a.copy_to(b);
     }
     copy_any(run, from, to, desks, publisher);
 }
@@ -283,19 +279,24 @@ fn copy_any(
     desks: &Desks,
     publisher: &mut NontemporalCopier,
 ) {
-    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
-    if a.len() != b.len() {
+    let rows = (run.row(from, desks), run.row(to, desks));
+    let bytes =
+        |row: Option<Region<'_>>, slice| row.map_or_else(|| run.buf(slice).len(), |r| r.len());
+    let (gives, takes) = (bytes(rows.0, from), bytes(rows.1, to));
+    if gives != takes {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
-        let failure = mismatch(run, me, a.len(), b.len());
+        let failure = mismatch(run, me, gives, takes);
         return run.fail(failure);
     }
-    let long = a.len() >= publisher.long();
-    let rows = a.region().zip(b.region()).filter(|_| long);
-    match (rows, is_shelf(from.buf), is_shelf(to.buf)) {
-        (Some((a, b)), _, true) => publisher.copy(a, b),
-        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
-        _ => {
-            a.copy_to(0, &b, 0, a.len());
+    let long = gives >= publisher.long();
+    match rows {
+        (Some(a), Some(b)) if long && is_shelf(to.buf) => publisher.copy(a, b),
+        (Some(a), Some(b)) if long && is_shelf(from.buf) => nontemporal::fetch(a, b),
+        (Some(a), Some(b)) => a.copy_to(b),
+        (Some(a), None) => run.buf(to).unpack_from(a),
+        (None, Some(b)) => run.buf(from).pack_into(b),
+        (None, None) => {
+            run.buf(from).copy_to(0, &run.buf(to), 0, gives);
         }
     }
 }
@@ -310,29 +311,25 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
     let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
         return false;
     };
-    let at = |slice| run.plain(slice, desks);
+    let at = |slice| run.row(slice, desks);
     match (at(left), at(right), at(into)) {
-        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
-            kernel.run_into(a, b, c, left.len);
+        (Some(a), Some(b), Some(c)) if [a.len(), b.len()] == [c.len(); 2] => {
+            kernel.run_into(a, b, c);
             true
         }
         _ => false,
     }
 }
 
+/// Says whether that is up to a function of the user.
 #[inline]
-fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
-    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
-    match run.combining? {
-        Combining::Nothing => None,
-        Combining::Kernel(k) => {
-            k.run(a, b, left.len);
-            None
-        }
-        Combining::User(f, datatype) => {
-            Some(UserStep::new(f, datatype, a, b, left.len, run.extent()))
-        }
+fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> bool {
+    if let Some(kernel) = run.kernel()
+        && let (Some(a), Some(b)) = (run.stretch(left, desks), run.stretch(right, desks))
+    {
+        kernel.run(a, b);
     }
+    matches!(run.combining, Some(Combining::User(..)))
 }
 
 #[cold]

@@ -70,7 +70,8 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
                 }
             }
             Drive::Waiting(req, peer) => guard = wait_for_message(mpi, guard, req, Some(peer)),
-            Drive::User(step) => {
+            Drive::User => {
+                let step = run.user_step();
                 drop(guard);
                 run = call_user(mpi, run, step);
                 guard = mpi.lock();
@@ -83,12 +84,12 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
 /// Calls the user's function for a collective. When it throws an exception, the collective is finished before the exception
 /// goes on: other ranks take part, and what flies to the buffers must land. The data are then undefined.
 #[cold]
-fn call_user(mpi: &Mpi, run: Box<Run>, step: UserStep) -> Box<Run> {
+fn call_user(mpi: &Mpi, run: Box<Run>, step: Option<UserStep>) -> Box<Run> {
     let mut rest = Rest {
         mpi,
         run: Some(run),
     };
-    step.call();
+    step.into_iter().for_each(UserStep::call);
     // only dropping it takes the run away
     rest.run.take().expect("the run is there")
 }
@@ -112,7 +113,7 @@ impl Drop for Rest<'_> {
                     engine.recycle(run);
                     return;
                 }
-                Drive::User(_) => run.user_done(),
+                Drive::User => run.user_done(),
                 Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
                 Drive::Waiting(req, _) => guard = wait_for_message(self.mpi, guard, req, None),
             }
