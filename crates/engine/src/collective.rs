@@ -372,7 +372,7 @@ impl Engine {
 
     /// Makes a run a request, which [`Engine::progress`] drives from now on.
     pub fn launch(&mut self, run: Box<Run>) -> ReqId {
-        let req = ReqId(self.machine.open());
+        let req = ReqId(self.machine.requests.open());
         self.collectives.running.push((req, run));
         self.advance(self.collectives.running.len() - 1);
         self.flush();
@@ -421,7 +421,7 @@ impl Engine {
         let drive = self.drive(&mut run);
         if let Drive::Done = drive {
             let failure = self.put_back(run);
-            self.machine.close(
+            self.machine.requests.close(
                 req.0,
                 Outcome {
                     failure,

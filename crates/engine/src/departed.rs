@@ -18,7 +18,7 @@ pub(crate) const DOUBT: Duration = Duration::from_millis(100);
 impl Engine {
     /// This rank is in MPI_Finalize, and what it had to send is out.
     pub fn leave_job(&mut self) {
-        self.machine.leave();
+        self.machine.peers.leave(&mut self.machine.out);
         self.flush();
     }
 
@@ -27,7 +27,7 @@ impl Engine {
     /// on while any of them can end.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
-        self.machine.offer_withheld();
+        self.machine.sender().offer_withheld();
         self.flush_some();
         if self.machine.peers.is_leaving() {
             return;
@@ -95,14 +95,14 @@ impl Engine {
         if peer == self.me() {
             return None;
         }
-        self.machine.ask(peer);
+        self.machine.peers.ask(peer, &mut self.machine.out);
         self.machine.peers.why_left(peer)
     }
 
     /// One that is still there is enough, and so is one question.
     fn doubt_all(&mut self, context: ContextId) -> Option<String> {
         if let Some(peer) = self.find_sender(context, |p| !self.machine.peers.has_left(p)) {
-            self.machine.ask(peer);
+            self.machine.peers.ask(peer, &mut self.machine.out);
         }
         self.all_left(context)
     }
@@ -168,7 +168,7 @@ impl Engine {
                 failure,
                 ..Outcome::CLEAN
             };
-            self.machine.close(req.0, end);
+            self.machine.requests.close(req.0, end);
         }
     }
 }

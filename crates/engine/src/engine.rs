@@ -156,7 +156,7 @@ impl Engine {
     /// An engine over paths that are there already (tests: over the simulated network).
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
-        machine.flow_control.set_mark(mark(&knobs));
+        machine.set_mark(mark(&knobs));
         let at_once = match job.crowded() {
             true => Duration::ZERO,
             false => AT_ONCE,
@@ -259,13 +259,13 @@ impl Engine {
             tag,
         };
         let len = buf.len();
-        if mode == SendMode::Standard && self.machine.is_plain_eager(to, env, len) {
+        if mode == SendMode::Standard && self.machine.peers[to].is_plain_eager(env, len) {
             let head = eager(context, source, tag, len);
-            let cookie = self.machine.cookie_of_next();
+            let cookie = self.machine.requests.cookie_of_next();
             let body = Body::Payload { buf, from: 0, len };
             let started = match self.paths.send(to, &head, body, cookie) {
-                Ok(Sent::Done) => self.machine.sent_eager(to, env, len, None),
-                Ok(Sent::Queued) => self.machine.sent_eager(to, env, len, Some(buf)),
+                Ok(Sent::Done) => self.machine.sender().sent_eager(to, env, len, None),
+                Ok(Sent::Queued) => self.machine.sender().sent_eager(to, env, len, Some(buf)),
                 Err(down) => self.send_gone(to, env, buf, &down.to_string()),
             };
             return Started::from(started);
@@ -288,7 +288,7 @@ impl Engine {
             source,
             tag,
         };
-        if !self.machine.is_plain_eager(to, env, len as u64) {
+        if !self.machine.peers[to].is_plain_eager(env, len as u64) {
             return false;
         }
         let Some(memory) = self.paths.memory_to(to) else {
@@ -298,7 +298,7 @@ impl Engine {
         if !memory.put_at_once(to, &head, len, fill) {
             return false;
         }
-        self.machine.sent_eager(to, env, len as u64, None);
+        self.machine.sender().sent_eager(to, env, len as u64, None);
         self.look_after_sending();
         true
     }
@@ -306,7 +306,7 @@ impl Engine {
     #[cold]
     fn send_gone(&mut self, to: Peer, env: Envelope, buf: &Buf, why: &str) -> p2p::Started {
         self.machine.on_gone(to, why);
-        let started = self.machine.send(to, env, Mode::Standard, buf);
+        let started = self.machine.sender().send(to, env, Mode::Standard, buf);
         self.flush();
         started
     }
@@ -318,10 +318,10 @@ impl Engine {
             SendMode::Synchronous => Mode::Synchronous,
             SendMode::Fetched => Mode::Fetched,
         };
-        if mode == Mode::Standard && self.machine.may_be_asked(to, env, buf.len()) {
+        if mode == Mode::Standard && self.machine.peers[to].may_be_asked(env, buf.len()) {
             self.look_for_announcement(to);
         }
-        let started = self.machine.send(to, env, mode, buf);
+        let started = self.machine.sender().send(to, env, mode, buf);
         self.flush();
         match started {
             p2p::Started::Request(key) if self.machine.requests.is_done(key) && self.clean(key) => {
@@ -358,7 +358,7 @@ impl Engine {
             .route(to, self.launcher.as_mut(), &self.job, &self.knobs)
         {
             Ok((way, choice)) => {
-                self.machine.set_choice(to, way, choice);
+                self.machine.peers.set_choice(to, way, choice);
                 tracing::debug!("rank {to} by {way:?}: {}", self.paths.why(to, &self.knobs));
             }
             Err(down) => self.machine.on_gone(to, &down.to_string()),
@@ -372,7 +372,7 @@ impl Engine {
         if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
             self.route_by_memory(from);
         }
-        let key = self.machine.recv(want.pattern(), from, buf);
+        let key = self.machine.receiver().recv(want.pattern(), from, buf);
         self.flush_some();
         ReqId(key)
     }
@@ -396,7 +396,7 @@ impl Engine {
         put: impl FnOnce(&[u8]),
     ) -> Option<Found> {
         let (_, from) = want.source?;
-        if !self.machine.may_take(from, room) {
+        if !self.machine.receiver().may_take(from, room) {
             return None;
         }
         let memory = self.paths.memory_to(from)?;
@@ -404,6 +404,7 @@ impl Engine {
         let (head, body) = memory.next_from(from, || spin.goes_on())?;
         let found = self
             .machine
+            .receiver()
             .take_direct(from, want.pattern(), room, &head)?;
         put(body);
         let len = body.len();
@@ -415,7 +416,10 @@ impl Engine {
 
     /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
     pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: &Buf) -> ReqId {
-        let key = self.machine.recv_fetched(want.pattern(), from, buf);
+        let key = self
+            .machine
+            .receiver()
+            .recv_fetched(want.pattern(), from, buf);
         self.flush();
         ReqId(key)
     }
@@ -423,7 +427,7 @@ impl Engine {
     /// Looks for a message that a receive would match now. Does not progress.
     pub fn probe(&mut self, want: Want) -> Option<Found> {
         let from = want.source.map(|s| s.1);
-        let found = self.machine.probe(want.pattern(), from);
+        let found = self.machine.receiver().probe(want.pattern(), from);
         self.flush_some();
         found
     }
@@ -431,14 +435,14 @@ impl Engine {
     /// Takes such a message off the queue (MPI_Improbe).
     pub fn take_message(&mut self, want: Want) -> Option<(MessageId, Found)> {
         let from = want.source.map(|s| s.1);
-        let taken = self.machine.take_message(want.pattern(), from);
+        let taken = self.machine.receiver().take_message(want.pattern(), from);
         self.flush_some();
         taken.map(|(k, f)| (MessageId(k), f))
     }
 
     /// Receives a message taken off the queue (MPI_Mrecv).
     pub fn recv_message(&mut self, message: MessageId, buf: &Buf) -> Option<ReqId> {
-        let key = self.machine.recv_message(message.0, buf);
+        let key = self.machine.receiver().recv_message(message.0, buf);
         self.flush();
         key.map(ReqId)
     }

@@ -336,7 +336,7 @@ impl Engine {
 
     /// Starts an operation that is not active.
     pub fn start_partitioned(&mut self, id: PartId) -> ReqId {
-        let (req, now) = (ReqId(self.machine.open()), self.clock());
+        let (req, now) = (ReqId(self.machine.requests.open()), self.clock());
         let Some(op) = self.partitioned.ops.get_mut(id.0) else {
             return req;
         };
@@ -577,7 +577,7 @@ impl Engine {
             return;
         };
         let outcome = op.outcome();
-        self.machine.close(req.0, outcome);
+        self.machine.requests.close(req.0, outcome);
         if freed {
             self.partitioned.ops.remove(key);
         }

@@ -36,7 +36,7 @@ impl Engine {
     /// Whether something is left to send, in a path or because its receiver wants no more of it
     /// yet.
     pub fn pending(&self) -> bool {
-        self.paths.pending() || self.machine.keeps_back()
+        self.paths.pending() || self.machine.sending.keeps_back(&self.machine.peers)
     }
 
     /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
@@ -100,7 +100,7 @@ impl Engine {
     pub(crate) fn after_poll(&mut self, frames: u64, mut moved: bool) -> bool {
         self.arrivals += frames;
         self.flush_some();
-        if self.machine.flow_control.is_stalled() {
+        if self.machine.sending.is_stalled() {
             moved |= self.release_held();
         }
         moved |= std::mem::take(&mut self.unsettled);
@@ -132,7 +132,7 @@ impl Engine {
     /// gone on with. Not for use inside progress.
     #[inline(always)]
     pub fn look_after_sending(&mut self) {
-        if self.machine.flow_control.owes_a_look() || self.unsettled {
+        if self.machine.sending.owes_a_look() || self.unsettled {
             self.look();
         }
     }
@@ -146,7 +146,7 @@ impl Engine {
     /// Sends of what was kept back what may go.
     #[cold]
     fn release_held(&mut self) -> bool {
-        let any = self.machine.release_held();
+        let any = self.machine.sender().release_held();
         self.flush_some();
         any
     }
@@ -157,7 +157,7 @@ impl Engine {
     #[inline]
     pub fn asked_in_vain(&mut self) {
         self.take_rows_apart();
-        if self.machine.flow_control.is_holding() {
+        if self.machine.receiving.is_holding() {
             self.lose_patience();
         }
     }
@@ -169,14 +169,14 @@ impl Engine {
             self.quiet = (self.arrivals, now);
         } else if now.since(self.quiet.1) >= PATIENCE {
             self.quiet.1 = now;
-            self.machine.let_through();
+            self.machine.receiver().let_through();
             self.flush();
         }
     }
 
     /// How long a waiting thread may sleep before it says again that it waits.
     pub(crate) fn patience(&self) -> Duration {
-        match self.machine.flow_control.is_holding() {
+        match self.machine.receiving.is_holding() {
             true => PATIENCE,
             false => Duration::MAX,
         }
@@ -200,7 +200,10 @@ impl Engine {
     /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for
     /// that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
-        let fetch = self.machine.being_fetched();
+        let machine = &self.machine;
+        let fetch = machine
+            .sending
+            .being_fetched(&machine.requests, &machine.peers);
         fetch.map_or(Duration::ZERO, |(peer, len)| {
             // Twice what its line says: to fall asleep just before the end is the worst.
             (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
@@ -253,7 +256,7 @@ impl Engine {
                 };
                 let cookie = req.map_or(NO_REQUEST, Key::to_bits);
                 match (self.paths.send(to, &head, body, cookie), req) {
-                    (Ok(Sent::Done), Some(req)) => self.machine.on_sent(req),
+                    (Ok(Sent::Done), Some(req)) => self.machine.sender().on_sent(req),
                     (Ok(_), _) => {}
                     (Err(down), _) => self.machine.on_gone(to, &down.to_string()),
                 }
@@ -267,7 +270,7 @@ impl Engine {
             } => {
                 self.route(from);
                 let ok = self.paths.get(from, address, &into, len);
-                self.machine.on_got(req, ok);
+                self.machine.receiver().on_got(req, ok);
             }
             Action::Reprice(peer) => self.reprice(peer),
             Action::Notice(notice) => self.noticed.push(self.clock(), notice),

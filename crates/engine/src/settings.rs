@@ -31,9 +31,9 @@ impl Engine {
             Counter::UdpPackets => self.paths.udp_tally().packets,
             Counter::UdpRepeated => self.paths.udp_tally().again,
             Counter::Doorbells => self.paths.doorbells_rung(),
-            Counter::UnexpectedWaiting => self.machine.waiting(),
-            Counter::UnexpectedHeld => self.machine.held(),
-            Counter::ReceivesPosted => self.machine.posted(),
+            Counter::UnexpectedWaiting => self.machine.receiving.waiting(),
+            Counter::UnexpectedHeld => self.machine.receiving.held(),
+            Counter::ReceivesPosted => self.machine.receiving.posted(),
             Counter::RequestsActive => self.machine.requests.active() as u64,
             Counter::CollectivesActive => self.collectives.active() as u64,
             _ => self.machine.out.counters.get(c) + self.counters.get(c),
@@ -68,7 +68,7 @@ impl Engine {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text).map_err(|e| e.to_string())?;
         self.knobs = knobs;
-        self.machine.flow_control.set_mark(mark(&self.knobs));
+        self.machine.set_mark(mark(&self.knobs));
         if knobs::ALL[position].room == Room::Protocols {
             self.move_choices();
         }

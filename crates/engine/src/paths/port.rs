@@ -44,7 +44,7 @@ impl Inbound for Port<'_> {
 
     fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
         self.frames += 1;
-        let (place, buf) = match self.machine.on_head(from, head) {
+        let (place, buf) = match self.machine.receiver().on_head(from, head) {
             Ok(landing) => (landing.place, landing.buf),
             Err(what) => {
                 self.faulty(from, &what);
@@ -59,12 +59,14 @@ impl Inbound for Port<'_> {
     }
 
     fn on_landed(&mut self, _from: Peer, cookie: u64) {
-        self.machine.on_landed(Place::from_cookie(cookie));
+        self.machine
+            .receiver()
+            .on_landed(Place::from_cookie(cookie));
     }
 
     fn on_sent(&mut self, _to: Peer, cookie: u64) {
         if cookie != NO_REQUEST {
-            self.machine.on_sent(Key::from_bits(cookie));
+            self.machine.sender().on_sent(Key::from_bits(cookie));
         }
     }
 
@@ -76,7 +78,7 @@ impl Inbound for Port<'_> {
             tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
-            self.machine.on_left(down.peer);
+            self.machine.receiver().on_left(down.peer);
         }
     }
 

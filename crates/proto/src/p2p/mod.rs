@@ -1,9 +1,12 @@
 //! Point-to-point protocols as one state machine: eager, rendezvous, get and write.
 //!
-//! [`Machine`] owns requests, queues and per-peer state of one rank. Calls of the application (`send`, `recv`, `cancel`)
-//! and events of the paths (`on_frame`, `on_head`, `on_landed`, `on_sent`, `on_got`) go in; [`Action`]s come out, in the
-//! order in which they must be carried out. Nothing here touches a socket, a clock or the user's memory: message buffers
-//! are values of a type that implements [`Memory`].
+//! [`Machine`] owns all state of one rank, in parts that each own one matter: the table of
+//! [`Requests`], what is known of the others ([`Peers`]), what is to be done ([`Outbox`]), what
+//! sending and what receiving know besides ([`Sending`], [`Receiving`]). Its two halves work on
+//! them: calls and events go to the [`Sender`] or to the [`Receiver`], or, where they concern both
+//! (`on_frame`, `cancel`, `on_gone`), to the machine, which deals them out. [`Action`]s come out,
+//! in the order in which they must be carried out. Nothing here touches a socket, a clock or the
+//! user's memory: message buffers are values of a type that implements [`Memory`].
 //!
 //! ```text
 //! eager       S --Eager(payload)--> R                                 (S done when its buffer was read)
@@ -13,31 +16,37 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a message past the queues; [`flow_control`] keeps messages back whose receiver has
-//! too many already. Which one is taken is a matter of cost:
-//! [`table`].
+//! One file for each, with what either half does of it: [`eager`], [`rendezvous`] (with get),
+//! [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a
+//! message past the queues; [`flow_control`] keeps messages back whose receiver has too many
+//! already. Which one is taken is a matter of cost: [`table`].
 
 pub mod announce;
 mod departed;
 mod direct;
 pub mod eager;
 mod flow_control;
+mod landing;
 mod machine;
 mod outbox;
 mod peers;
 pub mod prices;
+mod receiver;
 mod rendezvous;
 mod requests;
+mod sender;
 pub mod table;
+mod unexpected;
 mod withheld;
 
 pub use departed::Awaits;
-pub use eager::Place;
-pub use flow_control::FlowControl;
-pub use machine::{Machine, Mode, Started};
+pub use landing::{Landing, Place};
+pub use machine::Machine;
 pub use outbox::Outbox;
-pub use peers::Peers;
+pub use peers::{PeerState, Peers};
+pub use receiver::{Receiver, Receiving};
 pub use requests::{ReqKey, Requests};
+pub use sender::{Mode, Sender, Sending, Started};
 
 use crate::wire::{EXTENSION_LEN, Header};
 use kw_base::events::Notice;
@@ -63,6 +72,23 @@ pub trait Memory: Clone {
     fn copy_to(&self, to: &Self, len: u64);
 }
 
+/// For tests of what does not look at payload.
+#[cfg(test)]
+impl Memory for () {
+    fn len(&self) -> u64 {
+        0
+    }
+    fn address(&self) -> Option<u64> {
+        None
+    }
+    fn alloc(_len: u64) -> Option<()> {
+        Some(())
+    }
+    fn nothing() {}
+    fn write(&self, _at: u64, _data: &[u8]) {}
+    fn copy_to(&self, _to: &(), _len: u64) {}
+}
+
 /// Body of a frame that is to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBody<B> {
@@ -82,8 +108,9 @@ pub enum FrameBody<B> {
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<B> {
-    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`, may go later: nobody sees
-    /// when); call `on_sent` with the request when the payload has been read.
+    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`,
+    /// may go later: nobody sees when); call `on_sent` with the request when the payload has been
+    /// read.
     Frame {
         /// To whom.
         to: Peer,
@@ -138,7 +165,8 @@ pub enum Failure {
     },
     /// The peer is gone; the sentence says who and why.
     PeerGone(String),
-    /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence says what.
+    /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence
+    /// says what.
     Other(String),
     /// A rank gave more or less to a collective than another one takes.
     Uneven {

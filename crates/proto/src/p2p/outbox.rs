@@ -41,6 +41,16 @@ pub(super) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header 
     }
 }
 
+/// The envelope that such a header names.
+#[inline]
+pub(super) fn envelope(head: &Header) -> Envelope {
+    Envelope {
+        context: head.context,
+        source: head.source,
+        tag: head.tag,
+    }
+}
+
 impl<B> Outbox<B> {
     /// Tells the owner of an event, if its kind is wanted.
     pub fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
