@@ -13,6 +13,7 @@ mod binding;
 mod choosing;
 mod desk;
 mod drive;
+mod failure;
 mod inter;
 mod memory;
 mod pattern;
@@ -23,6 +24,7 @@ mod said;
 mod user;
 
 pub use desk::{BoardId, Watch};
+pub use failure::{Failure, MessageFailure, Outcome};
 pub use memory::Memory;
 pub use pattern::Pattern;
 pub use plans::{Caller, Named, PlansId};
@@ -30,7 +32,7 @@ pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Drive, Run};
 pub use user::{Combining, UserFunction, UserStep};
 
-use crate::engine::{Engine, Failure, Outcome, ReqId};
+use crate::engine::{Engine, ReqId};
 use choosing::Choosing;
 use desk::{Desk, Desks};
 use kw_base::counters::Counter;
@@ -73,6 +75,8 @@ pub(crate) struct Collectives {
     publisher: NontemporalCopier,
     /// Some run has begun to wait on a board since a thread last made ready to sleep.
     pub(crate) unwatched: bool,
+    /// What went wrong with requests that have ended and that nobody has taken.
+    failed: Vec<(ReqId, Failure)>,
     /// A wait on a board for a rank that has left, and why it never ends.
     pub(crate) departed: Option<(Watch, String)>,
 }
@@ -421,13 +425,7 @@ impl Engine {
         let drive = self.drive(&mut run);
         if let Drive::Done = drive {
             let failure = self.put_back(run);
-            self.machine.requests.close(
-                req.0,
-                Outcome {
-                    failure,
-                    ..Outcome::CLEAN
-                },
-            );
+            self.end_collective(req, failure);
             return;
         }
         run.state = match drive {

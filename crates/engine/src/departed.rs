@@ -3,8 +3,9 @@
 //!
 //! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
+use crate::collective::Failure;
 use crate::collective::Watch;
-use crate::engine::{Engine, Failure, Outcome, ReqId, Want};
+use crate::engine::{Engine, ReqId, Want};
 use crate::wait::WaitOn;
 use kw_base::{ContextId, Peer};
 use kw_proto::p2p::Awaits;
@@ -71,7 +72,7 @@ impl Engine {
             Some((_, peer)) => self.machine.peers.why_left(peer),
             None => self.all_left(want.context),
         };
-        why.map(Failure::PeerGone)
+        why.map(Failure::gone)
     }
 
     /// What went wrong with a collective that waits on a board for a rank that has left.
@@ -79,7 +80,7 @@ impl Engine {
         let departed = self.collectives.departed.as_ref();
         departed
             .filter(|d| d.0 == watch)
-            .map(|d| Failure::PeerGone(d.1.clone()))
+            .map(|d| Failure::gone(d.1.clone()))
     }
 
     fn doubt_request(&mut self, req: ReqId) -> Option<String> {
@@ -163,12 +164,8 @@ impl Engine {
             return self.machine.fail(req.0, &why);
         }
         if let Some(run) = self.collectives.take_running(req) {
-            let failure = self.abandon(run, Failure::PeerGone(why));
-            let end = Outcome {
-                failure,
-                ..Outcome::CLEAN
-            };
-            self.machine.requests.close(req.0, end);
+            let failure = self.abandon(run, Failure::gone(why));
+            self.end_collective(req, failure);
         }
     }
 }

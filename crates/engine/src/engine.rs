@@ -1,6 +1,7 @@
 //! The engine: what the owner of the lane may do. Joins the protocol machine to the paths.
 
 use crate::collective::Collectives;
+use crate::collective::{Failure, Outcome};
 use crate::events::Noticed;
 use crate::partitioned::Partitioned;
 use crate::paths::{Joined, Paths, Port};
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use kw_proto::p2p::{Failure, Found, Outcome};
+pub use kw_proto::p2p::Found;
 
 /// Names a request of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -459,19 +460,25 @@ impl Engine {
         self.machine.requests.is_done(req.0)
     }
 
-    /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
-    pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
-        self.machine.requests.peek(req.0)
+    /// What came with a request that has ended, whose outcome is left in place (MPI_Request_get_status).
+    pub fn peek(&self, req: ReqId) -> Option<Outcome> {
+        let outcome = self.machine.requests.peek(req.0)?.clone();
+        Some(outcome.map(|failure| failure.map(Failure::Message)))
     }
 
     /// Takes the outcome of a request that has ended; the id is dead from then on.
     #[inline]
     pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        self.machine.requests.take(req.0)
+        let outcome = self.machine.requests.take(req.0)?;
+        Some(outcome.map(|failure| match failure {
+            Some(failure) => Some(Failure::Message(failure)),
+            None => self.failure_of(req),
+        }))
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
+        self.failure_of(req);
         self.machine.requests.release(req.0);
     }
 }

@@ -27,10 +27,10 @@ mod spin;
 mod wait;
 
 pub use collective::{
-    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Named, Pattern, PlansId, Preface,
-    Run, UserFunction, UserStep, Watch, cut,
+    BoardId, Caller, Circle, Combining, Drive, Failure, Judge, Memory, MessageFailure, Named,
+    Outcome, Pattern, PlansId, Preface, Run, UserFunction, UserStep, Watch, cut,
 };
-pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
+pub use engine::{Engine, Found, MessageId, ReqId, SendMode, Started, Want};
 pub use events::{Noticed, Safety};
 pub use lane::{Guard, Inner, Lane};
 pub use partitioned::PartId;

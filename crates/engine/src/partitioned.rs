@@ -21,8 +21,9 @@
 mod rows;
 mod setup;
 
-use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use crate::engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
+use kw_proto::p2p::{Failure, Outcome};
 use kw_sys::buf::Buf;
 use rows::{Cargo, Pace, Row};
 use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};

@@ -5,12 +5,13 @@ use super::desk::{Desks, Watch};
 use super::memory::Memory;
 use super::run::{Bound, Drive, Flight, Run, State};
 use super::user::{Combining, UserStep};
-use super::{Collectives, binding};
-use crate::engine::{Engine, Failure, ReqId, SendMode, Started, Want};
+use super::{Collectives, Failure, binding};
+use crate::engine::{Engine, ReqId, SendMode, Started, Want};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
 use kw_coll::{Slice, Step, is_shelf};
+use kw_proto::p2p;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_sys::region::Region;
 
@@ -134,7 +135,7 @@ impl Engine {
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
             Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                run.fail(Failure::Other("this rank has no board".into()));
+                run.fail(Failure::NoBoard);
                 None
             }
         };
@@ -199,11 +200,11 @@ impl Engine {
             return Some((req, flight.peer));
         }
         flight.req = None;
-        let outcome = self.take(req)?;
+        let outcome = self.machine.requests.take(req.0)?;
         let came = match (outcome.failure, flight.expects) {
-            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(p2p::Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
             (Some(failure), _) => {
-                run.fail(failure);
+                run.fail(Failure::Message(failure));
                 None
             }
             (None, expects) => expects.map(|e| (e, outcome.len)),
@@ -335,7 +336,7 @@ fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> bool {
 #[cold]
 fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
     let Some(c) = &run.circle else {
-        return Failure::Truncated { came, fits: wants };
+        return Failure::Message(p2p::Failure::Truncated { came, fits: wants });
     };
     // On an intercommunicator, whose ranks are those of both groups in a row here, the process tells who is meant.
     let name = |rank: u32| match c.members.peer(rank) {

@@ -2,8 +2,9 @@
 //! circle, which compares them and tells everybody the verdict. It is part of the run, so that a non-blocking call does not
 //! wait for it, and it uses the run's own tag: its messages stand before those of the collective between any two ranks.
 
+use super::Failure;
 use super::{Circle, Drive, Memory, Run};
-use crate::engine::{Engine, Failure};
+use crate::engine::Engine;
 use kw_coll::{RECV, SEND, Schedule, Slice};
 use kw_sys::buf::Buf;
 

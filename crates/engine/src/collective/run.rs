@@ -4,13 +4,14 @@
 //! again. One lies in the plans, or with a persistent request, while it does not run, so a call that is like one before
 //! allocates nothing. Once all its steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
 
+use super::Failure;
 use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
 use super::plans::{Call, Named, PlansId};
 use super::preface::Preface;
 use super::user::{Combining, UserStep};
-use crate::engine::{Failure, ReqId};
+use crate::engine::ReqId;
 use kw_base::{ContextId, Peer};
 use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};

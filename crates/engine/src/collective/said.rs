@@ -1,7 +1,7 @@
 //! What a rank says of its call beside each stage that it raises on a board, so that whoever watches it sees whether both mean the
 //! same: which collective, of how many bytes, with which root. It costs a word in a cache line that moves anyway.
 
-use crate::engine::Failure;
+use super::Failure;
 use kw_coll::Coll;
 use kw_coll::table::COLLS;
 
@@ -62,7 +62,7 @@ impl Said {
                 text,
             },
             (true, false) => Failure::Roots(text),
-            (false, _) => Failure::Other(text),
+            (false, _) => Failure::Calls(text),
         }
     }
 }

@@ -17,7 +17,7 @@ pub use crate::objects::persistent::{Persistent, Start};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Engine, Failure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
@@ -437,10 +437,14 @@ pub(crate) fn fault_of(f: &Flight, failure: Option<Failure>) -> Option<Box<Fault
 #[cold]
 pub(crate) fn explain(failure: Failure) -> Box<Fault> {
     match failure {
-        Failure::Truncated { came, fits } => Fault::new(
+        Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
             Class::Truncate,
             format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
         ),
+        Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
+        Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
+            Fault::new(Class::Other, text)
+        }
         Failure::Uneven { came, wants, text } => {
             let class = if came > wants {
                 Class::Truncate
@@ -449,10 +453,9 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
             };
             Fault::new(class, text)
         }
-        Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
-        Failure::Other(text) => Fault::new(Class::Other, text),
         Failure::Roots(text) => Fault::new(Class::Root, text),
         Failure::Disagreement { code, text } => Fault::of_code(code, text),
+        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
     }
 }
 
@@ -474,7 +477,7 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
         Part::Flying(f) => match engine.peek(f.id) {
-            Some(outcome) => status_of(f, outcome),
+            Some(outcome) => status_of(f, &outcome),
             None => EMPTY,
         },
     };
