@@ -55,7 +55,9 @@ pub fn join(
         None => None,
     };
     let agreed = match word {
-        Some(word) if me.1 == 1 => kw_start::alone(&own, &word).map_err(BootError)?,
+        Some(word) if me.1 == 1 => {
+            kw_start::alone(&own, &word).map_err(|e| BootError(e.to_string()))?
+        }
         word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
     };
     let key = agreed.key.or(key);

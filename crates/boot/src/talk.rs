@@ -7,7 +7,7 @@ use kw_start::{Ask, Heard, Talk, Turn};
 pub fn hold<T: Talk>(launcher: &mut dyn Launcher, mut talk: T) -> Result<T::Out, BootError> {
     let mut heard = Heard::Done;
     loop {
-        heard = match talk.next(heard).map_err(BootError)? {
+        heard = match talk.next(heard).map_err(|e| BootError(e.to_string()))? {
             Turn::Ask(ask) => carry_out(launcher, ask)?,
             Turn::Over(out) => return Ok(out),
         };

@@ -4,7 +4,7 @@ use kw_base::counters::Counter;
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 use kw_path::{Down, Inbound, Landing};
-use kw_proto::p2p::{Action, Machine, Place};
+use kw_proto::p2p::{Action, Machine, Place, Refused};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -26,10 +26,15 @@ impl<'a> Port<'a> {
     }
 
     #[cold]
-    fn faulty(&mut self, from: Peer, what: &str) {
-        tracing::error!("rank {from} sent nonsense: {what}");
-        self.machine
-            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
+    fn refuse(&mut self, from: Peer, why: Refused) {
+        let text = match why {
+            Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
+            Refused::Envelope { .. } | Refused::Short(..) => {
+                format!("rank {from} sent nonsense: {why}")
+            }
+        };
+        tracing::error!("{text}");
+        self.machine.on_gone(from, &text);
     }
 }
 
@@ -37,8 +42,8 @@ impl Inbound for Port<'_> {
     #[inline]
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
         self.frames += 1;
-        if let Err(what) = self.machine.on_frame(from, head, body) {
-            self.faulty(from, &what);
+        if let Err(why) = self.machine.on_frame(from, head, body) {
+            self.refuse(from, why);
         }
     }
 
@@ -46,8 +51,8 @@ impl Inbound for Port<'_> {
         self.frames += 1;
         let (place, buf) = match self.machine.receiver().on_head(from, head) {
             Ok(landing) => (landing.place, landing.buf),
-            Err(what) => {
-                self.faulty(from, &what);
+            Err(why) => {
+                self.refuse(from, why);
                 (Place::Nowhere, Buf::EMPTY)
             }
         };
