@@ -27,14 +27,19 @@ impl<'a> Port<'a> {
 
     #[cold]
     fn refuse(&mut self, from: Peer, why: Refused) {
-        let text = match why {
-            Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
-            Refused::Envelope { .. } | Refused::Short(..) => {
-                format!("rank {from} sent nonsense: {why}")
-            }
-        };
+        let text = sentence(from, why);
         tracing::error!("{text}");
         self.machine.on_gone(from, &text);
+    }
+}
+
+/// Why a peer is given up of whom a frame was refused.
+fn sentence(from: Peer, why: Refused) -> String {
+    match why {
+        Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
+        Refused::Envelope { .. } | Refused::Short(..) => {
+            format!("rank {from} sent nonsense: {why}")
+        }
     }
 }
 
@@ -112,6 +117,20 @@ mod tests {
         };
         Port::new(&mut machine).on_down(down, clean);
         machine
+    }
+
+    #[test]
+    fn a_sender_is_not_blamed_for_memory_that_this_rank_lacks() {
+        let said = sentence(Peer(3), Refused::NoMemory(9));
+        let want =
+            "rank 3 cannot be heard any more: no memory for an unexpected message of 9 bytes";
+        assert_eq!(said, want);
+        let (context, rank) = (7, u32::MAX);
+        let said = sentence(Peer(3), Refused::Envelope { context, rank });
+        assert!(
+            said.starts_with("rank 3 sent nonsense: a frame names context 7"),
+            "{said}"
+        );
     }
 
     #[test]
