@@ -19,7 +19,8 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-launch -p kw-sim -p kw-apigen
+	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-launch -p kw-sim -p kw-apigen
+	scripts/link-fortran $(BUILD)
 
 stage: build ## builds, and installs into dist/
 	scripts/install-tree $(BUILD) $(DIST)

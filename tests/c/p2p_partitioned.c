@@ -272,6 +272,9 @@ static void refused(void) {
     CHECK_CLASS(MPI_Psend_init(data, 4, 1, MPI_INT, other, -1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_TAG);
     CHECK_CLASS(MPI_Precv_init(data, 4, 1, MPI_INT, MPI_ANY_SOURCE, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_RANK);
     CHECK_CLASS(MPI_Precv_init(data, 4, 1, MPI_INT, other, MPI_ANY_TAG, check_comm, MPI_INFO_NULL, &q), MPI_ERR_TAG);
+    /* the count is an MPI_Count, whose high half counts too */
+    CHECK_CLASS(MPI_Psend_init(data, 4, -((MPI_Count)1 << 32), MPI_INT, other, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_COUNT);
+    CHECK_CLASS(MPI_Precv_init(data, 4, -((MPI_Count)1 << 32), MPI_INT, other, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_COUNT);
     if (me == 0) {
         OK(MPI_Psend_init(data, 4, 1, MPI_INT, 1, 1, check_comm, MPI_INFO_NULL, &r));
         CHECK_CLASS(MPI_Pready(0, r), MPI_ERR_REQUEST); /* inactive */

@@ -8,6 +8,8 @@ import pytest
 from jobs import DIST, run, told
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+FORTRAN = PROJECT.parent / "fortran"
+gfortran = pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed (scripts/install-deps - fortran)")
 
 
 def mpicc(*words, **how):
@@ -24,6 +26,25 @@ def good(*words, **how):
 @pytest.mark.parametrize("word", ["-show", "-showme", "-compile_info", "-link_info", "-showme:compile", "-showme:link", "-showme:libdirs"])
 def test_mpicc_names_the_installation(word):
     assert str(DIST) in mpicc(word).stdout
+
+
+@gfortran
+@pytest.mark.parametrize("name", ["mpifort", "mpif90", "mpif77"])
+@pytest.mark.parametrize("word", ["-show", "-showme", "-compile_info", "-link_info", "-showme:compile", "-showme:link", "-showme:libdirs"])
+def test_mpifort_names_the_installation(name, word):
+    assert str(DIST) in good(DIST / "bin" / name, word)
+
+
+@gfortran
+def test_mpifort_says_what_it_links_and_where_modules_are():
+    mpifort = DIST / "bin/mpifort"
+    assert good(mpifort, "-showme:libs").split() == ["mpifort_modules", "mpifort_abi", "mpi_abi"]
+    include, modules = good(mpifort, "-showme:incdirs").split()
+    assert (pathlib.Path(include) / "mpif.h").exists() and (pathlib.Path(modules) / "mpi_f08.mod").exists()
+    assert good(mpifort, "-showme:version").startswith("mpifort (Kittiwake) ")
+    assert good(mpifort, "-fc=gfortran-of-mine", "-showme:command").strip() == "gfortran-of-mine"
+    assert "KW_FC" in good(mpifort, "-help")
+    assert not [word for word in good(mpifort, "-c", "-show", "x.f90").split() if word.startswith("-l")]
 
 
 def test_mpicc_says_where_headers_are():
@@ -90,6 +111,24 @@ def test_pkg_config(tmp_path):
     flags = good("pkg-config", "--cflags", "--libs", "kittiwake", env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"}).split()
     good("cc", "-o", tmp_path / "hello", PROJECT / "hello.c", *flags)
     good(tmp_path / "hello")
+
+
+@gfortran
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+def test_pkg_config_for_fortran(tmp_path):
+    flags = good("pkg-config", "--cflags", "--libs", "kittiwake-fortran", env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"}).split()
+    good("gfortran", "-o", tmp_path / "hello", FORTRAN / "hello.f90", *flags)
+    good(tmp_path / "hello")
+
+
+@gfortran
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_cmake_finds_all_three_interfaces_of_fortran(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{DIST}/bin", prepend=":")
+    good("cmake", "-S", FORTRAN, "-B", tmp_path)
+    assert str(DIST) in (tmp_path / "CMakeCache.txt").read_text(), "CMake found another MPI"
+    good("cmake", "--build", tmp_path)
+    good("ctest", "--test-dir", tmp_path)
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")

@@ -30,9 +30,9 @@
 //!   status), and so are MPI_File_iread_at of MPI_File_read_at and the others. `_begin` is a word
 //!   more in `forms.rs`. `_end` is an operation of its own: it lacks the arguments that the forms
 //!   share.
-//! - *Fortran*: a generator beside `shells.rs`, over the same functions and the same [`Built`]: a
-//!   shell `mpi_send_` passes what C's does, after it has turned `MPI_Fint` handles and references
-//!   into C's values by each parameter's type, kind and direction, and sets `ierror`.
+//!
+//! Fortran's interfaces are generated beside C's (`fortran/`): the library's shells by each
+//! parameter's type, kind and direction, mpif.h, and the sources of the modules.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), kw_apigen::Error> {
@@ -40,7 +40,8 @@
 //! let built = kw_apigen::Built::read("api".as_ref(), &api)?;
 //! let words = kw_apigen::Words::read("api".as_ref())?;
 //! let header: String = kw_apigen::header(&api, &words);
-//! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &built);
+//! let fortran = kw_apigen::Fortran::read("api".as_ref(), &api)?;
+//! let rows: Vec<kw_apigen::Covered> = kw_apigen::coverage(&api, &fortran, &built);
 //! // For a build script: Rust text of `pub const COVERAGE: &[(&str, &str, bool)]` (function, chapter, built).
 //! let table: String = kw_apigen::coverage_const(&api, &built);
 //! # Ok(()) }
@@ -54,6 +55,7 @@ mod api;
 mod built;
 mod coverage;
 mod forms;
+mod fortran;
 mod header;
 mod man;
 mod removed;
@@ -64,6 +66,10 @@ mod words;
 pub use api::{Api, Constant, Direction, Function, Null, Param, Removed, Type};
 pub use built::{Built, built_module};
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
+pub use fortran::{
+    Binding, Fortran, Interface, Symbols, fortran_declaration, fortran_shells, fortran_symbols,
+    include_file, module_files, symbols,
+};
 pub use header::{header, prototype};
 pub use man::man_pages;
 pub use shells::shells;

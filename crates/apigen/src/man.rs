@@ -3,7 +3,10 @@
 
 use crate::roff::{program, text};
 use crate::words::{Summary, Text, Who, Words};
-use crate::{Api, Built, Direction, Error, Function, Null, Param, prototype};
+use crate::{
+    Api, Built, Direction, Error, Fortran, Function, Interface, Null, Param, fortran_declaration,
+    prototype,
+};
 use std::fmt::Write;
 
 /// Kinds of results of the tool interface that need not be taken.
@@ -17,11 +20,16 @@ const OPTIONAL: &[&str] = &[
 ];
 
 /// `(file name, text)` of every page. A twin's page is a reference to its function's page.
-pub fn man_pages(api: &Api, words: &Words, built: &Built) -> Result<Vec<(String, String)>, Error> {
+pub fn man_pages(
+    api: &Api,
+    fortran: &Fortran,
+    words: &Words,
+    built: &Built,
+) -> Result<Vec<(String, String)>, Error> {
     let page = |f: &Function| {
         let page = match &f.twin_of {
             Some(base) => format!(".so man3/{base}.3\n"),
-            None => page(f, api, words, built)?,
+            None => page(f, api, fortran, words, built)?,
         };
         Ok((format!("{}.3", f.name), page))
     };
@@ -60,7 +68,13 @@ fn removed(f: &Function, successor: &str) -> String {
     out
 }
 
-fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String, Error> {
+fn page(
+    f: &Function,
+    api: &Api,
+    fortran: &Fortran,
+    words: &Words,
+    built: &Built,
+) -> Result<String, Error> {
     let summary = words
         .summaries
         .get(&f.name)
@@ -70,9 +84,13 @@ fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String,
     let is_built = !f.code || built.has(f);
     let mut out = String::new();
     head(&mut out, f, api, summary);
+    let in_fortran = fortran_synopsis(&mut out, f, api, fortran);
     description(&mut out, f, summary, long);
     parameters(&mut out, f, words)?;
     let _ = writeln!(out, ".SH RESULT\n{}", result(f));
+    if in_fortran && f.code {
+        out.push_str("In Fortran it comes in ierror, which may be left out with mpi_f08.\n");
+    }
     errors(&mut out, f, summary, words)?;
     mistakes(&mut out, long);
     if !long.example.is_empty() {
@@ -85,8 +103,7 @@ fn page(f: &Function, api: &Api, words: &Words, built: &Built) -> Result<String,
 
 /// NAME and SYNOPSIS, with the function's twin.
 fn head(out: &mut String, f: &Function, api: &Api, summary: &Summary) {
-    let twin = |t: &&Function| t.twin_of.as_deref() == Some(&f.name);
-    let twin = api.functions.iter().find(twin);
+    let twin = twin(f, api);
     let name = twin.map_or(f.name.clone(), |t| format!("{}, {}", f.name, t.name));
     let _ = writeln!(out, ".TH {} 3 \"\" Kittiwake \"MPI 5.0\"", f.name);
     let _ = writeln!(out, ".SH NAME\n{name} \\- {}", text(&summary.text));
@@ -96,6 +113,51 @@ fn head(out: &mut String, f: &Function, api: &Api, summary: &Summary) {
         let _ = writeln!(out, "{};", text(&prototype(twin, "")));
     }
     out.push_str(".fi\n");
+}
+
+/// The large-count twin of a function.
+fn twin<'a>(f: &Function, api: &'a Api) -> Option<&'a Function> {
+    let twin = |t: &&Function| t.twin_of.as_deref() == Some(&f.name);
+    api.functions.iter().find(twin)
+}
+
+/// The rest of SYNOPSIS: what Fortran has of the function, if it has any.
+fn fortran_synopsis(out: &mut String, f: &Function, api: &Api, fortran: &Fortran) -> bool {
+    let mut any = false;
+    for (way, first) in [
+        (Interface::F08, "use mpi_f08"),
+        (Interface::MpifH, "use mpi   ! or: include 'mpif.h'"),
+    ] {
+        let Some(lines) = fortran_declaration(api, fortran, f, way) else {
+            continue;
+        };
+        any = true;
+        let _ = writeln!(out, ".PP\n.nf\n{}", text(first));
+        for (i, line) in lines.iter().enumerate() {
+            let indent = if i == 0 { "" } else { "    " };
+            let _ = writeln!(out, "{indent}{}", text(line));
+        }
+        out.push_str(".fi\n");
+    }
+    let wider = twin(f, api).map(|twin| wider(f, twin)).unwrap_or_default();
+    if any && !wider.is_empty() {
+        let _ = writeln!(
+            out,
+            ".PP\nWith mpi_f08 integer(kind=MPI_COUNT_KIND) will do, too, for {}.",
+            wider.join(", ")
+        );
+    }
+    any
+}
+
+/// The parameters that are wider in the large-count twin.
+fn wider<'a>(f: &Function, twin: &'a Function) -> Vec<&'a str> {
+    let same = |p: &&Param| {
+        let own = f.params.iter().find(|q| q.name == p.name);
+        own.is_none_or(|q| q.c_type == p.c_type)
+    };
+    let other = twin.params.iter().filter(|p| !same(p));
+    other.map(|p| p.name.as_str()).collect()
 }
 
 fn description(out: &mut String, f: &Function, summary: &Summary, long: &Text) {

@@ -1,10 +1,17 @@
 //! The description is whole, and what is generated from it follows what is built.
 
-use kw_apigen::{Api, Built, Words, api_dir, built_module, coverage, header, man_pages, shells};
+use kw_apigen::{
+    Api, Built, Fortran, Words, api_dir, built_module, coverage, coverage_text, header, man_pages,
+    shells,
+};
 use std::path::{Path, PathBuf};
 
 fn api() -> Api {
     Api::read(&api_dir(Path::new(env!("CARGO_MANIFEST_DIR")))).unwrap()
+}
+
+fn fortran(api: &Api) -> Fortran {
+    Fortran::read(&api_dir(Path::new(env!("CARGO_MANIFEST_DIR"))), api).unwrap()
 }
 
 fn words() -> Words {
@@ -78,9 +85,40 @@ fn everything_is_generated_even_when_nothing_is_built() {
             f.name
         );
     }
-    assert_eq!(man_pages(&api, &words(), &nothing).unwrap().len(), 674);
-    let built = coverage(&api, &nothing).iter().filter(|c| c.built).count();
+    assert_eq!(
+        man_pages(&api, &fortran(&api), &words(), &nothing)
+            .unwrap()
+            .len(),
+        674
+    );
+    let rows = coverage(&api, &fortran(&api), &nothing);
+    let built = rows.iter().filter(|c| c.built).count();
     assert_eq!(built, api.functions.iter().filter(|f| !f.code).count());
+}
+
+#[test]
+fn coverage_counts_fortran_s_interfaces() {
+    let api = api();
+    let dir = tables("coverage", "MPI_Send\tp2p\nMPI_Attr_get\tattr\n", "");
+    let built = Built::read(&dir, &api).unwrap();
+    let rows = coverage(&api, &fortran(&api), &built);
+    let of = |name: &str| rows.iter().find(|r| r.name == name).unwrap().fortran;
+    assert_eq!(of("MPI_Send"), [true; 3]);
+    assert_eq!(of("MPI_Send_c"), [true, false, false]);
+    assert_eq!(of("MPI_Attr_get"), [false, true, true]);
+    assert_eq!(of("MPI_T_init_thread"), [false; 3]);
+    let text = coverage_text(&rows);
+    let chapter = |name: &str| {
+        let line = text.lines().find(|l| l.starts_with(name)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // MPI_Send and its twin, which module mpi and mpif.h do not have
+    assert_eq!(
+        chapter("point-to-point"),
+        "point-to-point 2 of 86 2 of 86 1 of 58 1 of 58"
+    );
+    assert!(text.contains("built   MPI_Send (point-to-point; mpi_f08 mpi mpif.h)\n"));
+    assert!(text.contains("missing MPI_T_init_thread (tools; C only)\n"));
 }
 
 #[test]
@@ -201,11 +239,22 @@ fn the_words_are_whole() {
 #[test]
 fn a_page_speaks_plainly() {
     let (api, words) = (api(), words());
-    let pages = man_pages(&api, &words, &Built::nothing()).unwrap();
+    let pages = man_pages(&api, &fortran(&api), &words, &Built::nothing()).unwrap();
     let page = |name: &str| &pages.iter().find(|(file, _)| file == name).unwrap().1;
     let bcast = page("MPI_Bcast.3");
     assert!(bcast.contains(".SH NAME\nMPI_Bcast, MPI_Bcast_c \\- broadcasts a buffer"));
     assert!(bcast.contains(".I count\nIn: number of elements (not bytes), 0 or more.\n"));
+    for line in [
+        "use mpi_f08\nMPI_Bcast(buffer, count, datatype, root, comm, ierror)\n",
+        "\n    type(MPI_Comm), intent(in) :: comm\n    integer, optional, intent(out) :: ierror\n.fi\n",
+        "\nMPI_BCAST(BUFFER, COUNT, DATATYPE, ROOT, COMM, IERROR)\n    <type> BUFFER(*)\n",
+        "\nWith mpi_f08 integer(kind=MPI_COUNT_KIND) will do, too, for count.\n",
+        "\nIn Fortran it comes in ierror, which may be left out with mpi_f08.\n",
+    ] {
+        assert!(bcast.contains(line), "{line:?} is not in {bcast}");
+    }
+    assert!(!page("MPI_T_init_thread.3").contains("Fortran"));
+    assert!(!page("MPI_Attr_get.3").contains("use mpi_f08"));
     assert!(bcast.contains(".B MPI_ERR_ROOT\n") && bcast.contains("Not built yet"));
     assert!(page("MPI_Init.3").contains("not after MPI_Finalize"));
     assert!(!page("MPI_Init.3").contains("at any time, also"));

@@ -30,7 +30,7 @@ const ASK: Duration = Duration::from_secs(3);
 /// How long it may owe the answer.
 const SILENT: Duration = Duration::from_secs(9);
 /// How much of what the command complains about is kept.
-const KEPT: usize = 8192;
+const COMPLAINT_BYTES: usize = 8192;
 
 /// Why a host is lost.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -283,7 +283,7 @@ impl Remote {
             Heard::Bytes(bytes) if self.is_ready() => return bytes,
             Heard::Bytes(bytes) => {
                 self.complained.extend(bytes);
-                let more = self.complained.len().saturating_sub(KEPT);
+                let more = self.complained.len().saturating_sub(COMPLAINT_BYTES);
                 self.complained.drain(..more);
             }
             Heard::Nothing => {}

@@ -119,7 +119,10 @@ impl<'a> Circle<'a> {
     /// a tree costs turns of the scheduler there.
     fn flat(&self) -> u32 {
         let guard = self.mpi.lock();
-        let shared = guard.engine.as_ref().is_some_and(|e| e.shares_cores());
+        let shared = guard
+            .engine
+            .as_ref()
+            .is_some_and(|e| e.job.agreed.site().shared);
         if shared { FLAT } else { 0 }
     }
 
@@ -412,7 +415,8 @@ pub(crate) fn start_send(
         return Err(stopped());
     };
     let tag = purpose.tag();
-    match engine.send(to, context, source, tag, SendMode::Standard, &buf) {
+    let envelope = (context, source, tag);
+    match engine.messages.send(to, envelope, SendMode::Standard, &buf) {
         Started::Done => Ok(None),
         Started::Request(id) => Ok(Some(id)),
     }
@@ -434,7 +438,7 @@ pub(crate) fn start_recv(
         source: Some(source),
         tag: Some(purpose.tag()),
     };
-    Ok(engine.recv(want, buf))
+    Ok(engine.messages.recv(want, buf))
 }
 
 fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut [u8]) -> Res {
@@ -468,7 +472,7 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         ..WaitOn::default()
     };
     let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
-        inner.engine.as_ref().is_none_or(|e| e.is_done(id))
+        inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
     let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
     let outcome = outcome.ok_or_else(stopped)?;

@@ -1,12 +1,14 @@
-//! `apigen header | coverage | man DIR | shells`: writes what follows from `api/`. Runs from the
+//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR`: writes what follows from `api/`. Runs from the
 //! root of the repository.
 #![forbid(unsafe_code)]
 
-use kw_apigen::{Api, Built, Error, Words, coverage, coverage_text, header, man_pages, shells};
+use kw_apigen::{
+    Api, Built, Error, Fortran, Words, coverage, coverage_text, fortran_shells, header,
+    include_file, man_pages, module_files, shells, symbols,
+};
 use std::path::Path;
 
-const USAGE: &str =
-    "usage: apigen header | coverage | shells | man DIR   (from the root of the repository)";
+const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR   (from the root of the repository)";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -20,22 +22,40 @@ fn main() {
 fn run(words: &[&str]) -> Result<(), Error> {
     let api = Api::read(Path::new("api"))?;
     let built = || Built::read(Path::new("api"), &api);
+    let fortran = || Fortran::read(Path::new("api"), &api);
     match words {
         ["header"] => print!("{}", header(&api, &Words::read(Path::new("api"))?)),
-        ["coverage"] => print!("{}", coverage_text(&coverage(&api, &built()?))),
+        ["coverage"] => print!("{}", coverage_text(&coverage(&api, &fortran()?, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
-        ["man", dir] => man(Path::new(dir), &api, &built()?)?,
+        ["fortran-shells"] => print!("{}", fortran_shells(&api, &fortran()?)?),
+        ["fortran-names"] => print!("{}", symbols(&api, &fortran()?).linker_options()),
+        ["fortran", dir] => write_fortran(Path::new(dir), &api, &fortran()?)?,
+        ["man", dir] => man(Path::new(dir), &api, &fortran()?, &built()?)?,
         _ => return Err(Error(USAGE.to_string())),
     }
     Ok(())
 }
 
-fn man(dir: &Path, api: &Api, built: &Built) -> Result<(), Error> {
+fn man(dir: &Path, api: &Api, fortran: &Fortran, built: &Built) -> Result<(), Error> {
     let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(bad)?;
     let words = Words::read(Path::new("api"))?;
-    for (file, text) in man_pages(api, &words, built)? {
+    for (file, text) in man_pages(api, fortran, &words, built)? {
         std::fs::write(dir.join(file), text).map_err(bad)?;
     }
+    Ok(())
+}
+
+/// mpif.h, the modules' sources, and the order in which they are compiled.
+fn write_fortran(dir: &Path, api: &Api, fortran: &Fortran) -> Result<(), Error> {
+    let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(bad)?;
+    std::fs::write(dir.join("mpif.h"), include_file(api, fortran)).map_err(bad)?;
+    let mut order = String::new();
+    for (file, text) in module_files(api, fortran) {
+        std::fs::write(dir.join(file), text).map_err(bad)?;
+        order += &format!("{file}\n");
+    }
+    std::fs::write(dir.join("order"), order).map_err(bad)?;
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::{Heard, Timed, Unheard, settle};
+use super::{Heard, Timed, Unheard, set_options};
 use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 use kw_sys::threads::with_signals_blocked;
@@ -142,7 +142,7 @@ impl Drop for Acceptor {
 /// A handshake; calls `shown` when the other side's hello is this job's.
 fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Seat> {
     stream.set_nonblocking(false)?;
-    settle(&stream)?;
+    set_options(&stream)?;
     stream.set_write_timeout(Some(HELLO))?;
     let mut timed = Timed::new(&stream, Instant::now() + HELLO);
     let mut listening = identity.listen(kw_sys::random::key()?);

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::super::{BootError, NoMeeting};
-use super::{Heard, Meeting, Timed, Unheard, settle};
+use super::{Heard, Meeting, Timed, Unheard, set_options};
 use kw_base::sync::thread;
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
@@ -54,6 +54,7 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
             Attempt::Refused(why) => return Err(why),
             Attempt::Later(why) => why,
         };
+        tracing::debug!("rank 0 is not at the rendezvous yet: {why}");
         if Instant::now() >= until {
             return Err(NoMeeting::NotFound {
                 rank: meeting.rank,
@@ -85,7 +86,7 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
 /// Connects, proves the secret, and says who we are.
 fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<Line> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
-    settle(&stream)?;
+    set_options(&stream)?;
     let nonce = kw_sys::random::key()?;
     let (mut offered, hello) = identity.offer(0, nonce);
     stream.write_all(&hello)?;

@@ -152,6 +152,7 @@ fn sit(seats: &mut [Option<Seat>], mut seat: Seat, meeting: &Meeting) {
         );
         let _ = say(&mut seat, &sentence);
     } else if let Some(place) = seats.get_mut(seat.rank as usize) {
+        tracing::debug!("rank {} has come to the rendezvous", seat.rank);
         *place = Some(seat);
     }
 }

@@ -318,7 +318,7 @@ impl Timed<'_> {
 }
 
 /// Settings of every connection: short messages go at once, and a host that vanishes is noticed.
-fn settle(stream: &TcpStream) -> std::io::Result<()> {
+fn set_options(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     kw_sys::fd::keep_alive(stream.as_fd())
 }

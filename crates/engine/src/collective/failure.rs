@@ -1,6 +1,9 @@
-//! What goes wrong with an operation: one of its messages, or something that only collectives know of.
+//! What goes wrong with an operation: one of its messages, or something that only collectives know
+//! of.
 
-use crate::engine::{Engine, ReqId};
+use super::Collectives;
+use crate::engine::Engine;
+use crate::messages::{Messages, ReqId};
 use kw_proto::p2p;
 pub use kw_proto::p2p::Failure as MessageFailure;
 
@@ -43,24 +46,48 @@ impl Failure {
     }
 }
 
-impl Engine {
-    /// Ends the request of a collective. The table of requests knows messages only, so what went wrong waits here until
-    /// somebody takes it.
-    pub(crate) fn end_collective(&mut self, req: ReqId, failure: Option<Failure>) {
-        self.machine.requests.close(req.0, p2p::Outcome::CLEAN);
-        let wanted = self.machine.requests.peek(req.0).is_some();
-        let failed = failure.filter(|_| wanted).map(|failure| (req, failure));
-        self.collectives.failed.extend(failed);
+impl Collectives {
+    /// Ends the request of a collective. The table of requests knows messages only, so what went
+    /// wrong waits with the runs until somebody takes it.
+    pub(crate) fn end(&mut self, messages: &mut Messages, req: ReqId, failure: Option<Failure>) {
+        messages.close(req, p2p::Outcome::CLEAN);
+        let wanted = failure.filter(|_| messages.peek(req).is_some());
+        self.running.failed.extend(wanted.map(|f| (req, f)));
     }
 
     /// Takes what went wrong with the collective of a request, if anything did.
     #[inline]
-    pub(crate) fn failure_of(&mut self, req: ReqId) -> Option<Failure> {
-        let failed = &mut self.collectives.failed;
+    fn failure_of(&mut self, req: ReqId) -> Option<Failure> {
+        let failed = &mut self.running.failed;
         if failed.is_empty() {
             return None;
         }
         let at = failed.iter().position(|f| f.0 == req)?;
         Some(failed.swap_remove(at).1)
+    }
+}
+
+impl Engine {
+    /// What came with a request that has ended, whose outcome is left in place
+    /// (MPI_Request_get_status).
+    pub fn peek(&self, req: ReqId) -> Option<Outcome> {
+        let outcome = self.messages.peek(req)?.clone();
+        Some(outcome.map(|failure| failure.map(Failure::Message)))
+    }
+
+    /// Takes the outcome of a request that has ended; the id is dead from then on.
+    #[inline]
+    pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
+        let outcome = self.messages.take(req)?;
+        Some(outcome.map(|failure| match failure {
+            Some(failure) => Some(Failure::Message(failure)),
+            None => self.collectives.failure_of(req),
+        }))
+    }
+
+    /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
+    pub fn release(&mut self, req: ReqId) {
+        self.collectives.failure_of(req);
+        self.messages.release(req);
     }
 }

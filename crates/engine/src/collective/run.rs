@@ -1,8 +1,9 @@
 //! A plan, and one run of it.
 //!
-//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs, or rests until it is called
-//! again. One lies in the plans, or with a persistent request, while it does not run, so a call that is like one before
-//! allocates nothing. Once all its steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
+//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs,
+//! or rests until it is called again. One lies in the plans, or with a persistent request, while it
+//! does not run, so a call that is like one before allocates nothing. Once all its steps are ops of
+//! the executor it does without schedule and buffers ([`Run::work`]).
 
 use super::Failure;
 use super::desk::{Berth, BoardId, Desks, Watch};
@@ -11,7 +12,7 @@ use super::pattern::PatternId;
 use super::plans::{Call, Named, PlansId};
 use super::preface::Preface;
 use super::user::{Combining, UserStep};
-use crate::engine::ReqId;
+use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
 use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};
@@ -112,10 +113,12 @@ pub struct Run {
     pub(super) bases: [Addr; 2],
     /// Bytes of them that its ops touch at most.
     pub(super) reach: [u64; 2],
-    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch it.
+    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch
+    /// it.
     pub(super) berth: Option<Berth>,
     pub(super) combining: Option<Combining>,
-    /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs neither.
+    /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs
+    /// neither.
     pub(super) work: Option<Box<Work>>,
     pub(super) bound: Bound,
     /// It exchanges no messages.
@@ -247,8 +250,8 @@ impl Run {
         }
     }
 
-    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a name, and then it is found by
-    /// nothing else.
+    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a
+    /// name, and then it is found by nothing else.
     #[cold]
     pub(super) fn settle_name(&mut self) {
         if self.work.is_some() {
@@ -275,7 +278,8 @@ impl Run {
         }
     }
 
-    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for what this one passes on.
+    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for
+    /// what this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some() && self.berth.is_none() && !self.is_uneven()
@@ -385,8 +389,8 @@ impl Run {
         self.progress.begin(place);
     }
 
-    /// Whether this transfer, for which it waits, is a send, and steps follow that do something: with the end of the last sends it ends, which
-    /// nobody hears before the next call.
+    /// Whether this transfer, for which it waits, is a send, and steps follow that do something:
+    /// with the end of the last sends it ends, which nobody hears before the next call.
     #[cold]
     pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
         let mut rest = (self.progress.at()..).map_while(|at| self.op(at));
@@ -394,6 +398,18 @@ impl Run {
         let only_waits = rest.all(waits);
         let is_send = |f: &Flight| f.req == Some(req) && f.expects.is_none();
         self.flights().iter().any(is_send) && !only_waits
+    }
+
+    /// Whether nothing comes before its first op.
+    #[inline(always)]
+    pub(super) fn is_ready(&self) -> bool {
+        self.bound == Bound::Yes && self.preface.is_none()
+    }
+
+    /// Once it is ready: whether all its steps are ops of the executor, on a board.
+    #[inline(always)]
+    pub(super) fn is_of_ops(&self) -> bool {
+        self.work.is_none()
     }
 
     /// Its steps, as long as it has any.

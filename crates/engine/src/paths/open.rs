@@ -1,4 +1,5 @@
-//! How a rank comes to its paths: which ones the knobs allow, and what the ranks tell each other about them.
+//! How a rank comes to its paths: which ones the knobs allow, and what the ranks tell each other
+//! about them.
 
 use super::Paths;
 use kw_base::Peer;
@@ -17,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Open files that connections leave to the program and to the rest of the library.
 const SPARE_FILES: usize = 16;
 
-/// A rank that knows its job, and has made the memory of its host if it is the first of several there.
+/// A rank that knows its job, and has made the memory of its host if it is the first of several
+/// there.
 #[derive(Debug)]
 pub struct Joined {
     job: kw_boot::Joined,
@@ -44,7 +46,8 @@ fn make_memory(me: Peer, hosts: &[u32], knobs: &Knobs) -> Result<Option<Lead>, B
 }
 
 impl Paths {
-    /// Opens what the knobs allow, and lets the other ranks know how to reach this one. Collective over all ranks.
+    /// Opens what the knobs allow, and lets the other ranks know how to reach this one. Collective
+    /// over all ranks.
     pub(crate) fn open(
         launcher: &mut dyn Launcher,
         joined: Joined,
@@ -107,7 +110,7 @@ impl Paths {
             tcp,
             udp,
             alone,
-            ..Paths::new(&job, None)
+            ..Paths::new(&job, knobs, None)
         };
         Ok((paths, job))
     }

@@ -84,7 +84,7 @@ impl Inbound for Port<'_> {
         if !clean {
             self.machine.out.counters.hit(Counter::PeersLost);
             let data = [down.peer.0 as i64, 0, 0, 0];
-            self.machine.out.notice(Event::PeerLost, data);
+            self.machine.out.record(Event::PeerLost, data);
             tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
@@ -105,7 +105,7 @@ impl Inbound for Port<'_> {
 mod tests {
     use super::*;
     use crate::paths::UNROUTED;
-    use kw_base::events::{Notice, Wanted};
+    use kw_base::events::{EventRecord, Wanted};
 
     fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
         let mut machine = Machine::new(4, UNROUTED);
@@ -139,11 +139,11 @@ mod tests {
         assert!(lose(wanted, false).out.actions.is_empty());
         wanted.add(Event::PeerLost);
         let machine = lose(wanted, false);
-        let notice = Notice {
+        let record = EventRecord {
             event: Event::PeerLost,
             data: [3, 0, 0, 0],
         };
-        assert!(matches!(&machine.out.actions[..], [Action::Notice(n)] if *n == notice));
+        assert!(matches!(&machine.out.actions[..], [Action::Event(n)] if *n == record));
         assert_eq!(machine.out.counters.get(Counter::PeersLost), 1);
         assert!(lose(wanted, true).out.actions.is_empty());
     }

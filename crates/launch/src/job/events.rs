@@ -14,8 +14,8 @@ use kw_start::pmi::Effect;
 use kw_sys::clock;
 
 /// The longest wait, and the longest one while somebody is slow to read.
-const LONG: Duration = Duration::from_secs(1);
-const SHORT: Duration = Duration::from_millis(5);
+const MAX_WAIT: Duration = Duration::from_secs(1);
+const SLOW_READER_WAIT: Duration = Duration::from_millis(5);
 
 impl Job {
     /// Waits for events and handles them; signals (and so deaths) before what ranks say.
@@ -50,7 +50,7 @@ impl Job {
     /// How long there is nothing to do without an event.
     fn patience(&self, now: Tick) -> Timespec {
         let slow = self.printing.is_blocked() || self.relay.is_pending();
-        let look = now + if slow { SHORT } else { LONG };
+        let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
         let next = self.course.next().min(self.printing.next()).min(look);
         let left = next.since(now);
         Timespec {

@@ -22,7 +22,7 @@ use kw_sys::{clock, signals};
 /// How long the verdict lets what ranks printed go first.
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait without a look at the time.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Waiting for the readers of our output, when all ranks are gone.
 struct Last {
@@ -176,7 +176,7 @@ impl Last {
         ];
         let most = Timespec {
             tv_sec: 0,
-            tv_nsec: LOOK.subsec_nanos() as _,
+            tv_nsec: LOOK_EVERY.subsec_nanos() as _,
         };
         let _ = poll(&mut fds, Some(&most));
         // does not block: the bell is there to be taken

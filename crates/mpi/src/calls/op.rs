@@ -18,7 +18,7 @@ fn create(mpi: &Mpi, function: Option<UserFunction>, commute: i32, op: Out<OpH>)
         function,
         commutes: commute != 0,
     };
-    op.set(mpi.lock().above.add_op(made));
+    op.set(mpi.lock().above.ops.add(made));
     Ok(())
 }
 
@@ -34,14 +34,14 @@ pub fn op_create_c(mpi: &Mpi, user_fn: Option<UserOpCount>, commute: i32, op: Ou
 
 /// MPI_Op_free
 pub fn op_free(mpi: &Mpi, op: Out<OpH>) -> Res {
-    mpi.lock().above.free_op(op.get())?;
+    mpi.lock().above.ops.free(op.get())?;
     op.set(OpH::NULL);
     Ok(())
 }
 
 /// MPI_Op_commutative
 pub fn op_commutative(mpi: &Mpi, op: OpH, commute: Out<i32>) -> Res {
-    commute.set(mpi.lock().above.op(op)?.commutes() as i32);
+    commute.set(mpi.lock().above.ops.get(op)?.commutes() as i32);
     Ok(())
 }
 
@@ -59,7 +59,7 @@ pub fn reduce_local(
     let a = Data::of(tables, "inbuf", inbuf, count, datatype)?;
     let b = Data::of(tables, "inoutbuf", inoutbuf, count, datatype)?;
     let layout = tables.layout(datatype)?;
-    let (combining, _) = tables.combining(op, datatype, layout)?;
+    let (combining, _) = tables.ops.combining(op, datatype, layout)?;
     drop(guard);
     refuse_same(inbuf, inoutbuf, a.bytes)?;
     if b.count > 0 {

@@ -30,6 +30,20 @@ const CROWD: usize = 96;
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 4;
 
+/// Bytes of a core's own cache where the system does not say.
+const OWN_CACHE: usize = 1 << 20;
+/// A long lap is so many times as long as that.
+const LAP: usize = 2;
+/// Bytes that the laps of all ranks of a host have together at most.
+pub const POOLS: usize = 64 << 20;
+
+/// Slots of a lap that is longer than two of a core's own caches, as far as all ranks have room.
+pub fn long_lap(ranks: usize) -> usize {
+    let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
+    let all = POOLS / ranks.max(1) / SLOT;
+    (LAP * cache / SLOT).min(all).max(SHORT_LAP)
+}
+
 /// The sending side's view.
 #[derive(Debug)]
 pub struct Filler {
@@ -111,7 +125,11 @@ impl Filler {
     /// Takes slots of one word: the next of the lap, or the first free ones beyond it.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
         let end = self.lap;
-        let tries = [(self.next, end), (0, self.next.min(end)), (end, end.max(CROWD))];
+        let tries = [
+            (self.next, end),
+            (0, self.next.min(end)),
+            (end, end.max(CROWD)),
+        ];
         for (from, to) in tries {
             let mut at = from;
             while at < to {

@@ -52,7 +52,7 @@ use std::collections::VecDeque;
 /// How a wildcard tag is written in an announcement.
 const ANY_TAG: i32 = i32::MIN;
 /// Announcements kept for one peer; further ones are dropped.
-const KEPT: usize = 256;
+const MAX_ANNOUNCED: usize = 256;
 /// Envelopes of sent messages kept for one peer; older ones are forgotten first.
 const REMEMBERED: usize = 64;
 /// After so many announced receives in a row that a short message took, announcing costs a frame
@@ -238,7 +238,7 @@ impl TheirReceives {
     fn on_announce(&mut self, asked: Announced, oldest: u32, seen: u64, len: u64) -> Verdict {
         self.prune(oldest);
         self.asks_from = Some(self.asks_from.map_or(len, |least| least.min(len)));
-        let known = self.knows_since(seen) && self.announced.len() < KEPT;
+        let known = self.knows_since(seen) && self.announced.len() < MAX_ANNOUNCED;
         if !known || self.dropped != 0 && self.dropped.wrapping_sub(oldest) as i32 >= 0 {
             // Those that were kept stay: the receiver posted them earlier.
             self.dropped = asked.number;

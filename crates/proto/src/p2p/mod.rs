@@ -49,7 +49,7 @@ pub use requests::{ReqKey, Requests};
 pub use sender::{Mode, Sender, Sending, Started};
 
 use crate::wire::{EXTENSION_LEN, Header, Kind};
-use kw_base::events::Notice;
+use kw_base::events::EventRecord;
 use kw_base::{Key, Peer};
 
 /// A message buffer as the protocols see it: a length, perhaps an address, and copying.
@@ -135,7 +135,7 @@ pub enum Action<B> {
         req: Key,
     },
     /// Tell whoever wants to hear of it.
-    Notice(Notice),
+    Event(EventRecord),
     /// A path wants to know where this peer listens.
     Locate(Peer),
     /// What the path to this peer costs has changed: call `move_choice`.

@@ -236,7 +236,7 @@ impl<B: Memory> Receiver<'_, B> {
         counters.raise(Counter::UnexpectedWaitingPeak, waiting);
         let (context, tag) = (env.context as i64, env.tag as i64);
         let data = [from.0 as i64, context, tag, len as i64];
-        self.out.notice(Event::UnexpectedMessage, data);
+        self.out.record(Event::UnexpectedMessage, data);
     }
 
     /// A receive claims a message that is still landing: it keeps its place in the table until it

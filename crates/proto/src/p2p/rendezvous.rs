@@ -46,7 +46,7 @@ impl<B: Memory> Sender<'_, B> {
         self.out.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.out
-            .notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
+            .record(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
         if let (true, Some(address)) = (self.peers[to].choice.can_get(), buf.address()) {
             body[..8].copy_from_slice(&address.to_le_bytes());

@@ -159,7 +159,7 @@ impl Net {
                         self.machines[me].receiver().on_got(req, false);
                     }
                 }
-                Action::Notice(_) | Action::Locate(_) | Action::Reprice(_) => {}
+                Action::Event(_) | Action::Locate(_) | Action::Reprice(_) => {}
             }
         }
         if !self.machines[me].out.actions.is_empty() {

@@ -1,0 +1,55 @@
+//! `mpif.h`, valid in fixed and in free form: no line goes on, none is longer than 72 columns.
+
+use super::constants::{ADDRESSES, OWN, Value, common, values};
+use super::interface::value;
+use super::{Fortran, callbacks};
+use crate::Api;
+use std::fmt::Write;
+
+const HEAD: &str = "\
+! mpif.h: MPI 5.0 for Fortran 77 and later, in fixed and free form.
+! Generated from api/ by Kittiwake's apigen; do not edit.
+";
+
+/// The whole file.
+pub fn include_file(api: &Api, fortran: &Fortran) -> String {
+    let mut out = String::from(HEAD);
+    let mut line = |text: String| {
+        let _ = writeln!(out, "      {text}");
+    };
+    let mut constant = |ty: &str, name: &str, value: String| {
+        line(format!("{ty} {name}"));
+        line(format!("parameter ({name}={value})"));
+    };
+    for (name, value) in OWN {
+        constant("integer", name, value.to_string());
+    }
+    constant("logical", "MPI_SUBARRAYS_SUPPORTED", ".false.".into());
+    constant(
+        "logical",
+        "MPI_ASYNC_PROTECTS_NONBLOCKING",
+        ".false.".into(),
+    );
+    for (name, value) in values(api) {
+        match value {
+            Value::Integer(v) | Value::Handle(_, v) => constant("integer", &name, v.to_string()),
+            Value::Offset(v) => constant("integer(kind=8)", &name, v.to_string()),
+        }
+    }
+    for (name, ty, _, dimension) in ADDRESSES {
+        let common = common(name);
+        line(format!("{ty} {name}{dimension}"));
+        line(format!("common /{common}/ {name}"));
+        line(format!("save /{common}/"));
+    }
+    for (name, _) in callbacks::predefined() {
+        line(format!("external {name}"));
+    }
+    for b in fortran.functions(api).filter(|b| !b.f.code) {
+        for prefix in ["", "P"] {
+            line(format!("external {prefix}{}", b.f.name));
+            line(format!("{} {prefix}{}", value(b.f), b.f.name));
+        }
+    }
+    out
+}

@@ -1,0 +1,120 @@
+//! Names of procedures as linkers see them.
+
+use super::{Binding, Fortran};
+use crate::{Api, Function};
+
+/// What `libmpifort_abi` exports.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// Procedures that Rust defines.
+    pub defined: Vec<String>,
+    /// Further names of these: name, defined one.
+    pub aliases: Vec<(String, String)>,
+}
+
+impl Symbols {
+    /// Options for a linker that give the procedures their further names.
+    pub fn linker_options(&self) -> String {
+        let option = |(name, of): &(String, String)| format!("--defsym={name}={of}\n");
+        self.aliases.iter().map(option).collect()
+    }
+}
+
+impl Binding<'_> {
+    /// Name in small letters.
+    pub fn small(&self) -> String {
+        self.f.name.to_ascii_lowercase()
+    }
+
+    /// What mpif.h calls; of a large-count twin nothing does.
+    pub fn plain(&self) -> String {
+        format!("{}_", self.small())
+    }
+
+    /// The name of the specific procedure of mpi_f08.
+    pub fn specific_f08(&self) -> String {
+        let end = if self.has_choice() { "_f08ts" } else { "_f08" };
+        format!("{}{end}", self.f.name)
+    }
+
+    /// The name of the specific procedure of module mpi.
+    pub fn specific_mpi(&self) -> String {
+        let end = if self.has_choice() { "_fts" } else { "" };
+        format!("{}{end}", self.f.name)
+    }
+
+    /// The generic name: a large-count twin has that of its base.
+    pub fn generic(&self) -> &str {
+        match self.base {
+            Some(base) if !self.own_name => base,
+            _ => &self.f.name,
+        }
+    }
+
+    /// The linker names that Rust defines.
+    pub fn defined(&self) -> Vec<String> {
+        let f08 = linker(&self.specific_f08());
+        match (self.is_large(), self.has_two_forms()) {
+            (true, _) => vec![f08],
+            (false, true) => vec![self.plain(), f08],
+            (false, false) => vec![self.plain()],
+        }
+    }
+
+    fn all(&self) -> Vec<(String, String)> {
+        let defined = self.defined();
+        let last = defined[defined.len() - 1].clone();
+        let mut names: Vec<(String, String)> =
+            defined.into_iter().map(|d| (d.clone(), d)).collect();
+        if self.f08 {
+            names.push((linker(&self.specific_f08()), last.clone()));
+        }
+        if !self.is_large() && self.has_choice() {
+            names.push((linker(&self.specific_mpi()), last.clone()));
+        }
+        if !self.is_large() && self.f.params.iter().any(|p| p.kind == "C_BUFFER") {
+            names.push((format!("{}_cptr_", self.small()), last));
+        }
+        names.dedup();
+        names
+    }
+}
+
+/// The linker names of a function, the p-names too; none if Fortran does not have it.
+pub fn fortran_symbols(api: &Api, fortran: &Fortran, f: &Function) -> Vec<String> {
+    let bindings = fortran.functions(api).filter(|b| b.f.name == f.name);
+    let names = bindings.flat_map(|b| b.all()).map(|(name, _)| name);
+    names.flat_map(|name| [format!("p{name}"), name]).collect()
+}
+
+/// The linker name of a Fortran name.
+pub fn linker(name: &str) -> String {
+    format!("{}_", name.to_ascii_lowercase())
+}
+
+/// Every exported name.
+pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
+    let mut out = Symbols::default();
+    let mut add = |name: String, of: String| {
+        if name == of {
+            out.defined.push(name.clone());
+        } else {
+            out.aliases.push((name.clone(), of.clone()));
+        }
+        out.aliases.push((format!("p{name}"), of));
+    };
+    for b in fortran.functions(api) {
+        for (name, of) in b.all() {
+            add(name, of);
+        }
+    }
+    for (name, of) in super::modules::own_procedures() {
+        add(name, of);
+    }
+    for (name, _) in super::callbacks::predefined() {
+        add(linker(&name), linker(&name));
+    }
+    out.aliases.sort();
+    out.aliases.dedup();
+    out
+}

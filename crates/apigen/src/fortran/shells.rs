@@ -1,0 +1,241 @@
+//! Rust text of the procedures of `libmpifort_abi`, and of the C functions that they call.
+
+use super::names::linker;
+use super::pass::{Pass, c_type, ident, pass};
+use super::{Binding, Fortran, is_choice};
+use crate::{Api, Direction, Error, Param};
+use std::fmt::Write;
+
+/// Rust text, included in a module of `kw-fortran` that has all its conversions in scope.
+pub fn fortran_shells(api: &Api, fortran: &Fortran) -> Result<String, Error> {
+    let mut out = String::from("unsafe extern \"C-unwind\" {\n");
+    for b in fortran.functions(api).filter(|b| b.f.code) {
+        let mut params = Vec::new();
+        for p in b.f.fixed_params() {
+            params.push(format!("{}: {}", ident(p), c_type(p, api)?));
+        }
+        let more = if b.f.params.iter().any(|p| p.c_type == "...") {
+            ", ..."
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "    pub fn {}({}{more}) -> c_int;",
+            b.f.name,
+            params.join(", ")
+        );
+    }
+    out.push_str("}\n");
+    for b in fortran.functions(api).filter(|b| !b.by_hand) {
+        shell(&mut out, &b, api)?;
+    }
+    Ok(out)
+}
+
+fn shell(out: &mut String, b: &Binding, api: &Api) -> Result<(), Error> {
+    let mut passes = Vec::new();
+    for p in b.f.fixed_params() {
+        passes.push((p, pass(b.f, p, api)?));
+    }
+    let defined = b.defined();
+    let f08 = linker(&b.specific_f08());
+    if !b.has_two_forms() {
+        let name = &defined[0];
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({}) {{",
+            takes(&passes, None)
+        );
+        return body(out, b, &passes);
+    }
+    let inner = b.small();
+    let _ = writeln!(
+        out,
+        "#[inline(always)]\nunsafe fn {inner}<B: Choice>({}) {{",
+        takes(&passes, None)
+    );
+    body(out, b, &passes)?;
+    for name in defined {
+        let descriptors = name == f08 && b.has_choice();
+        let form = match (descriptors, name == f08) {
+            (true, _) => "Descriptor",
+            (false, true) => "Pointer",
+            (false, false) => "Address",
+        };
+        let given: Vec<String> = given(&passes, descriptors);
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({}) {{ unsafe {{ {inner}::<{form}>({}) }} }}",
+            takes(&passes, Some(form)),
+            given.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// The parameters of a procedure: arguments, ierror, lengths of texts. With descriptors of choice
+/// buffers come descriptors of texts, which know their length.
+fn takes(passes: &[(&Param, Pass)], form: Option<&str>) -> String {
+    let mut params = Vec::new();
+    let mut lengths = Vec::new();
+    for (p, pass) in passes {
+        let Some(ty) = &pass.takes else { continue };
+        let ty = match form {
+            Some("Descriptor") if pass.text => "*mut Descriptor".to_string(),
+            Some(form) => ty.replace("*mut B", &format!("*mut {form}")),
+            None => ty.clone(),
+        };
+        params.push(format!("{}: {ty}", ident(p)));
+        if pass.text && form != Some("Descriptor") {
+            lengths.push(format!("{}_len: usize", ident(p)));
+        }
+    }
+    params.push("ierror: *mut c_int".into());
+    params.extend(lengths);
+    params.join(", ")
+}
+
+fn given(passes: &[(&Param, Pass)], descriptors: bool) -> Vec<String> {
+    let mut args = Vec::new();
+    let mut lengths = Vec::new();
+    for (p, pass) in passes.iter().filter(|(_, pass)| pass.takes.is_some()) {
+        let n = ident(p);
+        if pass.text && descriptors {
+            args.push(format!("(*{n}).base.cast()"));
+            lengths.push(format!("(*{n}).element"));
+        } else {
+            args.push(n.clone());
+            if pass.text {
+                lengths.push(format!("{n}_len"));
+            }
+        }
+    }
+    args.push("ierror".into());
+    args.extend(lengths);
+    args
+}
+
+fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)]) -> Result<(), Error> {
+    out.push_str("    unsafe {\n");
+    let mut args: Vec<String> = Vec::new();
+    for (_, pass) in passes {
+        if !pass.before.is_empty() {
+            let _ = writeln!(out, "        {}", pass.before);
+        }
+        args.push(pass.arg.clone());
+    }
+    let sections = sections(out, b, passes, &mut args)?;
+    let _ = writeln!(out, "        let code = {}({});", b.f.name, args.join(", "));
+    if sections {
+        let request = match b.f.params.iter().find(|p| is_request(p)) {
+            Some(p) => format!("Some({}_)", ident(p)),
+            None => "None".into(),
+        };
+        let _ = writeln!(out, "        sections.done(code, {request});");
+    }
+    for (_, pass) in passes.iter().filter(|(_, pass)| !pass.after.is_empty()) {
+        let _ = writeln!(out, "        {}", pass.after);
+    }
+    out.push_str("        answer(ierror, code)\n    }\n}\n");
+    Ok(())
+}
+
+/// The request that an operation gives.
+fn is_request(p: &Param) -> bool {
+    p.c_type == "MPI_Request *" && p.direction == Direction::Out
+}
+
+/// What becomes of array sections that are not contiguous.
+fn sections(
+    out: &mut String,
+    b: &Binding,
+    passes: &[(&Param, Pass)],
+    args: &mut [String],
+) -> Result<bool, Error> {
+    let f = b.f;
+    let kept_arrays: Vec<String> = passes
+        .iter()
+        .filter(|(p, pass)| pass.arg == format!("{}_.as_c()", ident(p)) && p.kind == "DATATYPE")
+        .map(|(p, _)| ident(p))
+        .collect();
+    let requests = f.params.iter().any(is_request);
+    let keeps = !kept_arrays.is_empty() && requests;
+    if !b.has_choice() || (base_only(b) && !keeps) {
+        return Ok(false);
+    }
+    let way = match requests {
+        false => "Way::Blocking",
+        true if f.name.contains("_init") => "Way::Persistent",
+        true => "Way::Nonblocking",
+    };
+    let _ = writeln!(out, "        let mut sections = Sections::new({way});");
+    for (at, (p, _)) in passes.iter().enumerate().filter(|(_, (p, _))| is_choice(p)) {
+        let n = ident(p);
+        let direction = match p.direction {
+            Direction::In => "In",
+            Direction::Out => "Out",
+            Direction::InOut => "InOut",
+        };
+        let how = match message(f, passes, at) {
+            Some((count, datatype)) => {
+                let (c, d) = (ident(passes[count].0), ident(passes[datatype].0));
+                let _ = writeln!(out, "        let mut {c}_n = *{c};");
+                args[count] = format!("{c}_n");
+                format!(
+                    "sections.message({n}, Direction::{direction}, &mut {n}_, &mut {c}_n, &mut {d}_)"
+                )
+            }
+            // partitions are filled while the send is under way
+            None if f.chapter == "partitioned" => "Sections::refuse()".into(),
+            None => format!("sections.copy({n}, Direction::{direction}, &mut {n}_)"),
+        };
+        let _ = writeln!(
+            out,
+            "        if B::is_scattered({n}) && let Err(class) = {how} {{ return fail(ierror, class); }}"
+        );
+    }
+    if keeps {
+        for n in kept_arrays {
+            let _ = writeln!(out, "        sections.keep(&mut {n}_);");
+        }
+    }
+    Ok(true)
+}
+
+/// Whether only the address of the buffers matters: memory that is attached or freed, windows,
+/// single elements of other windows, partitions (which must be contiguous).
+fn base_only(b: &Binding) -> bool {
+    let f = b.f;
+    let address = [
+        "attach",
+        "detach",
+        "Get_address",
+        "Free_mem",
+        "Win_create",
+        "Fetch_and_op",
+        "Compare_and_swap",
+    ];
+    address.iter().any(|word| f.name.contains(word))
+}
+
+/// Places of the count and the datatype that describe all of the buffer at `at`. In collectives
+/// but MPI_Bcast the buffer holds blocks of several ranks, or what is reduced by operations that
+/// want no derived datatypes; partitions lie side by side.
+fn message(f: &crate::Function, passes: &[(&Param, Pass)], at: usize) -> Option<(usize, usize)> {
+    let chapters = ["point-to-point", "io", "one-sided", "datatypes"];
+    if !chapters.contains(&f.chapter.as_str()) && !f.name.to_ascii_lowercase().contains("bcast") {
+        return None;
+    }
+    let mut count = None;
+    for i in at + 1..passes.len() {
+        let p = passes[i].0;
+        match p.kind.as_str() {
+            "BUFFER" => return None,
+            "DATATYPE" => return count.map(|c| (c, i)),
+            kind if kind.contains("NUM_ELEM") && !p.c_type.contains(['[', '*']) => count = Some(i),
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,135 @@
+//! Answers and small conversions that every shell has in scope.
+
+use crate::handle::{Comm, handle};
+use crate::shells::{
+    MPI_Cartdim_get, MPI_Comm_call_errhandler, MPI_Comm_rank, MPI_Comm_remote_size, MPI_Comm_size,
+    MPI_Comm_test_inter, MPI_Dist_graph_neighbors_count, MPI_Graph_neighbors_count, MPI_Topo_test,
+};
+use std::ffi::c_int;
+
+/// A status: eight INTEGERs in every language.
+#[repr(C)]
+pub struct Status([c_int; 8]);
+
+/// Error classes that this library finds itself.
+pub const ERR_BUFFER: c_int = 1;
+/// A count that a section does not have.
+pub const ERR_COUNT: c_int = 2;
+/// Something is used up.
+pub const ERR_INTERN: c_int = 17;
+
+const COMM_SELF: Comm = Comm(0x102);
+const UNDEFINED: c_int = -32766;
+const CART: c_int = 211;
+const GRAPH: c_int = 212;
+const DIST_GRAPH: c_int = 213;
+
+/// Sets `ierror`, unless it is absent.
+///
+/// # Safety
+/// `ierror` is null or points at an INTEGER.
+#[inline(always)]
+pub unsafe fn answer(ierror: *mut c_int, code: c_int) {
+    if !ierror.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { *ierror = code };
+    }
+}
+
+/// An error that C never saw: asks the error handler of MPI_COMM_SELF (MPI 5.0, 9.3).
+///
+/// # Safety
+/// As for [`answer`].
+#[cold]
+pub unsafe fn fail(ierror: *mut c_int, class: c_int) {
+    // SAFETY: MPI_COMM_SELF takes errors at any time; for `ierror` the caller's promise.
+    unsafe {
+        MPI_Comm_call_errhandler(COMM_SELF, class);
+        answer(ierror, class);
+    }
+}
+
+/// The index of a request, from 1 (MPI 5.0, 3.7.5); none stays MPI_UNDEFINED.
+///
+/// # Safety
+/// `index` points at an INTEGER.
+pub unsafe fn index(index: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if *index != UNDEFINED {
+            *index += 1;
+        }
+    }
+}
+
+/// The indices of requests, from 1.
+///
+/// # Safety
+/// `indices` has `count` elements, or `count` is negative (MPI_UNDEFINED).
+pub unsafe fn indices(indices: *mut c_int, count: c_int) {
+    for i in 0..count.max(0) as usize {
+        // SAFETY: the caller's promise.
+        unsafe { *indices.add(i) += 1 };
+    }
+}
+
+/// Processes that a collective on a communicator exchanges blocks with.
+///
+/// # Safety
+/// MPI is initialised.
+pub unsafe fn peers(comm: c_int) -> i64 {
+    let (mut inter, mut size) = (0, 0);
+    // SAFETY: the results have places.
+    unsafe {
+        let comm = handle(&raw const comm);
+        if MPI_Comm_test_inter(comm, &raw mut inter) != 0 {
+            return 0;
+        }
+        match inter {
+            0 => MPI_Comm_size(comm, &raw mut size),
+            _ => MPI_Comm_remote_size(comm, &raw mut size),
+        };
+    }
+    i64::from(size)
+}
+
+/// Neighbours of this process that it sends to, or receives from.
+///
+/// # Safety
+/// MPI is initialised.
+pub unsafe fn neighbors(comm: c_int, outgoing: bool) -> i64 {
+    let (mut kind, mut rank, mut n, mut out, mut weighted) = (0, 0, 0, 0, 0);
+    // SAFETY: the results have places.
+    unsafe {
+        let c: Comm = handle(&raw const comm);
+        if MPI_Topo_test(c, &raw mut kind) != 0 {
+            return 0;
+        }
+        match kind {
+            CART => n = 2 * dimensions(comm) as c_int,
+            GRAPH => {
+                MPI_Comm_rank(c, &raw mut rank);
+                MPI_Graph_neighbors_count(c, rank, &raw mut n);
+            }
+            DIST_GRAPH => {
+                MPI_Dist_graph_neighbors_count(c, &raw mut n, &raw mut out, &raw mut weighted);
+                if outgoing {
+                    n = out;
+                }
+            }
+            _ => {}
+        }
+    }
+    i64::from(n)
+}
+
+/// Dimensions of a grid.
+///
+/// # Safety
+/// MPI is initialised.
+pub unsafe fn dimensions(comm: c_int) -> i64 {
+    let mut n = 0;
+    // SAFETY: the result has a place.
+    let code = unsafe { MPI_Cartdim_get(handle(&raw const comm), &raw mut n) };
+    if code == 0 { i64::from(n) } else { 0 }
+}

@@ -1,0 +1,81 @@
+//! LOGICALs: in, an odd number is true; out, the values of the compiler.
+
+use crate::special::kw_fortran_booleans_;
+use std::ffi::c_int;
+
+/// A logical that C has not set.
+pub const UNSET: c_int = c_int::MIN;
+
+/// `.true.` and `.false.` of the compiler: the wrapper links a common block of this name into
+/// programs, made by their compiler.
+pub fn booleans() -> [c_int; 2] {
+    // SAFETY: nobody writes it.
+    unsafe { kw_fortran_booleans_ }
+}
+
+/// C's truth of a LOGICAL.
+///
+/// # Safety
+/// `at` points at a LOGICAL.
+pub unsafe fn truth(at: *const c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { *at & 1 }
+}
+
+/// A LOGICAL of C's truth.
+pub fn logical(truth: c_int) -> c_int {
+    booleans()[usize::from(truth == 0)]
+}
+
+/// Sets a LOGICAL, if C has set its own.
+///
+/// # Safety
+/// `at` points at a LOGICAL.
+pub unsafe fn set_logical(at: *mut c_int, truth: c_int) {
+    if truth != UNSET {
+        // SAFETY: the caller's promise.
+        unsafe { *at = logical(truth) };
+    }
+}
+
+/// An array of logicals.
+pub struct Logicals(Vec<c_int>);
+
+impl Logicals {
+    /// Of `n` LOGICALs.
+    ///
+    /// # Safety
+    /// `from` has `n` elements, if `n` is positive.
+    pub unsafe fn read(from: *const c_int, n: i64) -> Logicals {
+        // SAFETY: the caller's promise.
+        Logicals(
+            (0..n.max(0) as usize)
+                .map(|i| unsafe { truth(from.add(i)) })
+                .collect(),
+        )
+    }
+
+    /// For `n` logicals that C will set.
+    ///
+    /// # Safety
+    /// None; it looks like [`Logicals::read`].
+    pub unsafe fn room(_: *const c_int, n: i64) -> Logicals {
+        Logicals(vec![UNSET; n.max(0) as usize])
+    }
+
+    /// What C takes.
+    pub fn as_c(&mut self) -> *mut c_int {
+        self.0.as_mut_ptr()
+    }
+
+    /// Writes what C has set.
+    ///
+    /// # Safety
+    /// `to` has as many elements.
+    pub unsafe fn write(&self, to: *mut c_int) {
+        for (i, &truth) in self.0.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { set_logical(to.add(i), truth) };
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Arithmetic of array sections: which bytes a descriptor describes, in the order of its elements.
+//!
+//! A section is seen as one contiguous buffer, whose byte k lies somewhere in the section. The
+//! first elements of a section are a few [`Piece`]s, each of which is a nest of equal steps.
+
+/// Most dimensions that Fortran has.
+pub const RANKS: usize = 15;
+
+/// One dimension: how many, and how many bytes from one to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dim {
+    /// Elements.
+    pub count: i64,
+    /// Bytes; may be negative.
+    pub stride: i64,
+}
+
+/// A section: elements of `element` bytes, the first dimension fastest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Bytes of an element.
+    pub element: i64,
+    /// Dimensions; neighbours that lie as one are one.
+    pub dims: Vec<Dim>,
+}
+
+/// Elements that form a nest of dimensions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Bytes from the section's first element to the first one here.
+    pub offset: i64,
+    /// Dimensions.
+    pub dims: Vec<Dim>,
+}
+
+impl Section {
+    /// A section of these dimensions.
+    pub fn new(element: i64, dims: impl IntoIterator<Item = Dim>) -> Section {
+        let mut joined: Vec<Dim> = Vec::new();
+        for dim in dims {
+            match joined.last_mut() {
+                _ if dim.count == 1 => {}
+                Some(last) if dim.stride == last.count * last.stride => last.count *= dim.count,
+                _ => joined.push(dim),
+            }
+        }
+        Section {
+            element,
+            dims: joined,
+        }
+    }
+
+    /// Whether its bytes lie side by side.
+    pub fn is_contiguous(&self) -> bool {
+        match self.dims.as_slice() {
+            [] => true,
+            [one] => one.stride == self.element || one.count == 0,
+            more => more.iter().any(|dim| dim.count == 0),
+        }
+    }
+
+    /// Elements.
+    pub fn elements(&self) -> i64 {
+        self.dims.iter().map(|dim| dim.count).product()
+    }
+
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> i64 {
+        self.elements() * self.element
+    }
+
+    /// The first `n` elements.
+    ///
+    /// The whole upper dimensions come first; what is left of one of them is a section of fewer
+    /// dimensions.
+    pub fn first(&self, n: i64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let (mut left, mut offset) = (n.min(self.elements()), 0);
+        if self.dims.is_empty() && left > 0 {
+            pieces.push(Piece {
+                offset,
+                dims: Vec::new(),
+            });
+            return pieces;
+        }
+        for top in (0..self.dims.len()).rev() {
+            let below: i64 = self.dims[..top].iter().map(|dim| dim.count).product();
+            let whole = if below == 0 { 0 } else { left / below };
+            if whole > 0 {
+                let mut dims = self.dims[..top].to_vec();
+                dims.push(Dim {
+                    count: whole,
+                    stride: self.dims[top].stride,
+                });
+                pieces.push(Piece { offset, dims });
+            }
+            left -= whole * below;
+            offset += whole * self.dims[top].stride;
+            if left == 0 {
+                break;
+            }
+        }
+        pieces
+    }
+
+    /// Where the element of an index lies.
+    pub fn offset(&self, mut index: i64) -> i64 {
+        let mut offset = 0;
+        for dim in &self.dims {
+            offset += index % dim.count * dim.stride;
+            index /= dim.count;
+        }
+        offset
+    }
+
+    /// Calls `run` for each run of bytes that lie side by side: offset, bytes; in order.
+    pub fn runs(&self, mut run: impl FnMut(i64, i64)) {
+        // the first dimension is one run if its elements touch
+        let (length, outer) = match self.dims.split_first() {
+            Some((first, rest)) if first.stride == self.element => {
+                (first.count * self.element, rest)
+            }
+            _ => (self.element, &self.dims[..]),
+        };
+        if length == 0 || outer.iter().any(|dim| dim.count == 0) {
+            return;
+        }
+        let mut at = [0i64; RANKS];
+        let mut offset = 0;
+        loop {
+            run(offset, length);
+            let mut d = 0;
+            loop {
+                let Some(dim) = outer.get(d) else { return };
+                at[d] += 1;
+                offset += dim.stride;
+                if at[d] < dim.count {
+                    break;
+                }
+                offset -= at[d] * dim.stride;
+                at[d] = 0;
+                d += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every element's offset, one by one.
+    fn naive(dims: &[Dim]) -> Vec<i64> {
+        let mut out = vec![0];
+        for dim in dims {
+            // what varies so far repeats along this dimension
+            out = (0..dim.count)
+                .flat_map(|i| {
+                    out.iter()
+                        .map(move |at| at + i * dim.stride)
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        out
+    }
+
+    fn dims() -> impl Strategy<Value = Vec<Dim>> {
+        let dim = (0i64..5, -40i64..40).prop_map(|(count, stride)| Dim { count, stride });
+        prop::collection::vec(dim, 0..5)
+    }
+
+    /// Dimensions of which some touch, as those of arrays do.
+    fn touching() -> impl Strategy<Value = (i64, Vec<Dim>)> {
+        (1i64..9, prop::collection::vec((1i64..5, 1i64..4), 0..5)).prop_map(|(element, shape)| {
+            let mut stride = element;
+            let dims = shape.into_iter().map(|(count, gap)| {
+                let dim = Dim { count, stride };
+                stride *= count * gap.max(1);
+                dim
+            });
+            (element, dims.collect())
+        })
+    }
+
+    fn bytes_of(section: &Section) -> Vec<i64> {
+        let mut out = Vec::new();
+        section.runs(|offset, length| out.extend(offset..offset + length));
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_the_bytes_of_all_elements(element in 1i64..9, dims in dims()) {
+            let section = Section::new(element, dims.clone());
+            let expected: Vec<i64> = naive(&dims).into_iter().flat_map(|at| at..at + element).collect();
+            prop_assert_eq!(bytes_of(&section), expected);
+        }
+
+        #[test]
+        fn joined_dimensions_are_the_same_bytes((element, dims) in touching()) {
+            let section = Section::new(element, dims.clone());
+            let expected: Vec<i64> = naive(&dims).into_iter().flat_map(|at| at..at + element).collect();
+            prop_assert_eq!(section.bytes(), expected.len() as i64);
+            let contiguous = expected.windows(2).all(|w| w[1] == w[0] + 1);
+            prop_assert_eq!(section.is_contiguous(), contiguous);
+            prop_assert_eq!(bytes_of(&section), expected);
+        }
+
+        #[test]
+        fn the_first_elements_are_pieces(dims in dims(), n in 0i64..700) {
+            let section = Section::new(1, dims.clone());
+            let pieces = section.first(n);
+            prop_assert!(pieces.len() <= section.dims.len().max(1));
+            let found: Vec<i64> = pieces.iter().flat_map(|p| naive(&p.dims).into_iter().map(|at| at + p.offset)).collect();
+            let expected: Vec<i64> = naive(&dims).into_iter().take(n as usize).collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn an_element_lies_where_counting_finds_it(dims in dims()) {
+            let section = Section::new(1, dims.clone());
+            for (i, at) in naive(&dims).into_iter().enumerate() {
+                prop_assert_eq!(section.offset(i as i64), at);
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_of_every_second_row() {
+        // a(1:9:2, 2:3) of real(8) a(10, 4)
+        let section = Section::new(
+            8,
+            [
+                Dim {
+                    count: 5,
+                    stride: 16,
+                },
+                Dim {
+                    count: 2,
+                    stride: 80,
+                },
+            ],
+        );
+        assert!(!section.is_contiguous());
+        // one column's elements end where the next one's begin
+        assert_eq!(
+            section.dims,
+            [Dim {
+                count: 10,
+                stride: 16
+            }]
+        );
+        assert_eq!(
+            section.first(7),
+            [Piece {
+                offset: 0,
+                dims: vec![Dim {
+                    count: 7,
+                    stride: 16
+                }]
+            }]
+        );
+    }
+}

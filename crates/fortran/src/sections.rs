@@ -1,0 +1,326 @@
+//! Sections that are not contiguous: what a call passes to C in their place.
+//!
+//! Where a count and a datatype describe the whole buffer, C gets a datatype that picks the
+//! section's elements. Otherwise (blocks of several ranks, reductions, datatypes that do not fit
+//! the elements), and where that is cheaper, it gets a contiguous copy; what C writes there goes
+//! back when the operation is complete.
+
+use crate::choice::Choice;
+use crate::convert::{ERR_BUFFER, ERR_COUNT};
+use crate::handle::{Datatype, Handles, Request};
+use crate::pending;
+use crate::section::{Piece, Section};
+use crate::shells::*;
+use std::ffi::{c_int, c_void};
+
+/// Bytes up to which a copy is cheaper than a datatype.
+const SHORT: i64 = 16 << 10;
+const DATATYPE_NULL: Datatype = Datatype(0x200);
+
+/// When a call's operation is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// When it returns.
+    Blocking,
+    /// When its request is complete.
+    Nonblocking,
+    /// When its request is complete, and again after each start.
+    Persistent,
+}
+
+/// Which way a buffer goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// MPI reads it.
+    In,
+    /// MPI writes it.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// A contiguous copy of a section.
+pub struct Copied {
+    base: *mut c_void,
+    section: Section,
+    memory: Vec<u8>,
+    written: bool,
+}
+
+// SAFETY: the section is the program's, which leaves it to MPI until the operation is complete.
+unsafe impl Send for Copied {}
+
+impl Copied {
+    /// From the section into the copy.
+    pub fn gather(&mut self) {
+        let mut to = 0;
+        let (base, memory) = (self.base.cast::<u8>(), &mut self.memory);
+        self.section.runs(|offset, length| {
+            let place = &mut memory[to..to + length as usize];
+            // SAFETY: these bytes are the section's.
+            unsafe {
+                let from = base.offset(offset as isize);
+                std::ptr::copy_nonoverlapping(from, place.as_mut_ptr(), place.len());
+            }
+            to += length as usize;
+        });
+    }
+
+    /// From the copy into the section, if MPI writes it.
+    pub fn scatter(&self) {
+        if !self.written {
+            return;
+        }
+        let mut from = 0;
+        self.section.runs(|offset, length| {
+            let bytes = &self.memory[from..from + length as usize];
+            // SAFETY: these bytes are the section's.
+            unsafe {
+                let to = self.base.cast::<u8>().offset(offset as isize);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+            }
+            from += length as usize;
+        });
+    }
+}
+
+/// A count of either width.
+pub trait Count: Copy {
+    /// As a number.
+    fn number(self) -> i64;
+    /// One.
+    const ONE: Self;
+}
+
+impl Count for c_int {
+    const ONE: c_int = 1;
+    fn number(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Count for i64 {
+    const ONE: i64 = 1;
+    fn number(self) -> i64 {
+        self
+    }
+}
+
+/// What a call made for its sections.
+pub struct Sections {
+    way: Way,
+    copies: Vec<Copied>,
+    types: Vec<Datatype>,
+    arrays: Vec<Vec<usize>>,
+}
+
+impl Sections {
+    /// Nothing yet.
+    #[inline(always)]
+    pub fn new(way: Way) -> Sections {
+        Sections {
+            way,
+            copies: Vec::new(),
+            types: Vec::new(),
+            arrays: Vec::new(),
+        }
+    }
+
+    /// A function for which a section must be contiguous.
+    pub fn refuse() -> Result<(), c_int> {
+        Err(ERR_BUFFER)
+    }
+
+    /// A section of which `count` elements of `datatype` are a message.
+    ///
+    /// # Safety
+    /// `at` is an argument of this form.
+    #[cold]
+    pub unsafe fn message<B: Choice, N: Count>(
+        &mut self,
+        at: *mut B,
+        direction: Direction,
+        buffer: &mut *mut c_void,
+        count: &mut N,
+        datatype: &mut Datatype,
+    ) -> Result<(), c_int> {
+        // SAFETY: the caller's promise.
+        let section = unsafe { B::section(at) };
+        let n = count.number();
+        // what is wrong with these C will say
+        if section.is_contiguous() || n <= 0 || *datatype == DATATYPE_NULL {
+            return Ok(());
+        }
+        let short = self.way == Way::Blocking && section.bytes() <= SHORT;
+        match per_element(*datatype, section.element).filter(|_| !short) {
+            Some(per) => {
+                *datatype = picked(&section, per, n, *datatype)?;
+                self.types.push(*datatype);
+                *count = N::ONE;
+            }
+            None => self.copied(section, direction, buffer),
+        }
+        Ok(())
+    }
+
+    /// A section of which C gets a contiguous copy.
+    ///
+    /// # Safety
+    /// `at` is an argument of this form.
+    #[cold]
+    pub unsafe fn copy<B: Choice>(
+        &mut self,
+        at: *mut B,
+        direction: Direction,
+        buffer: &mut *mut c_void,
+    ) -> Result<(), c_int> {
+        // SAFETY: the caller's promise.
+        let section = unsafe { B::section(at) };
+        if !section.is_contiguous() {
+            self.copied(section, direction, buffer);
+        }
+        Ok(())
+    }
+
+    fn copied(&mut self, section: Section, direction: Direction, buffer: &mut *mut c_void) {
+        let mut copy = Copied {
+            base: *buffer,
+            memory: vec![0; section.bytes().max(0) as usize],
+            section,
+            written: direction != Direction::In,
+        };
+        // what is only written may be written in part
+        copy.gather();
+        *buffer = copy.memory.as_mut_ptr().cast();
+        self.copies.push(copy);
+    }
+
+    /// An array of datatypes that C uses until the operation is complete.
+    pub fn keep(&mut self, array: &mut Handles<Datatype>) {
+        self.arrays.push(array.leave());
+    }
+
+    /// C has returned.
+    #[inline(always)]
+    pub fn done(&mut self, code: c_int, request: Option<Request>) {
+        if self.copies.is_empty() && self.types.is_empty() && self.arrays.is_empty() {
+            return;
+        }
+        self.settle(code, request);
+    }
+
+    #[cold]
+    fn settle(&mut self, code: c_int, request: Option<Request>) {
+        for mut datatype in self.types.drain(..) {
+            // SAFETY: it was made here.
+            unsafe { MPI_Type_free(&raw mut datatype) };
+        }
+        let (copies, arrays) = (
+            std::mem::take(&mut self.copies),
+            std::mem::take(&mut self.arrays),
+        );
+        match request {
+            Some(request) if code == 0 => {
+                pending::add(request, copies, arrays, self.way == Way::Persistent);
+            }
+            Some(_) => {}
+            None => copies.iter().for_each(Copied::scatter),
+        }
+    }
+}
+
+/// How many elements of a datatype an element of a section holds, if they fill it.
+fn per_element(datatype: Datatype, element: i64) -> Option<i64> {
+    let (mut lb, mut extent, mut true_lb, mut true_extent) = (0, 0, 0, 0);
+    // SAFETY: the results have places.
+    let code = unsafe {
+        MPI_Type_get_extent(datatype, &raw mut lb, &raw mut extent)
+            | MPI_Type_get_true_extent(datatype, &raw mut true_lb, &raw mut true_extent)
+    };
+    let inside = lb == 0 && true_lb >= 0 && true_lb + true_extent <= extent;
+    let fits = code == 0 && inside && extent > 0 && element % extent == 0;
+    fits.then(|| element / extent)
+}
+
+/// A datatype of `n` elements of another, `per` of which lie in each element of the section.
+fn picked(section: &Section, per: i64, n: i64, of: Datatype) -> Result<Datatype, c_int> {
+    let (whole, rest) = (n / per, n % per);
+    if whole + i64::from(rest > 0) > section.elements() {
+        return Err(ERR_COUNT);
+    }
+    let mut parts: Vec<(i64, Datatype)> = Vec::new();
+    for piece in section.first(whole) {
+        parts.push((piece.offset, nest(&piece, per, of)?));
+    }
+    if rest > 0 {
+        parts.push((section.offset(whole), contiguous(rest, of)?));
+    }
+    let mut made = match parts[..] {
+        [(0, one)] => {
+            parts.clear();
+            one
+        }
+        _ => structure(&parts)?,
+    };
+    for (_, part) in &mut parts {
+        // SAFETY: it was made here.
+        unsafe { MPI_Type_free(part) };
+    }
+    // SAFETY: it was made here.
+    check(unsafe { MPI_Type_commit(&raw mut made) })?;
+    Ok(made)
+}
+
+fn nest(piece: &Piece, per: i64, of: Datatype) -> Result<Datatype, c_int> {
+    let Some((first, outer)) = piece.dims.split_first() else {
+        return contiguous(per, of);
+    };
+    let mut made = Datatype(0);
+    // SAFETY: the result has a place.
+    check(unsafe { MPI_Type_create_hvector_c(first.count, per, first.stride, of, &raw mut made) })?;
+    for dim in outer {
+        let mut inner = made;
+        // SAFETY: the results have places.
+        unsafe {
+            check(MPI_Type_create_hvector_c(
+                dim.count,
+                1,
+                dim.stride,
+                inner,
+                &raw mut made,
+            ))?;
+            MPI_Type_free(&raw mut inner);
+        }
+    }
+    Ok(made)
+}
+
+fn contiguous(n: i64, of: Datatype) -> Result<Datatype, c_int> {
+    let mut made = Datatype(0);
+    // SAFETY: the result has a place.
+    check(unsafe { MPI_Type_contiguous_c(n, of, &raw mut made) })?;
+    Ok(made)
+}
+
+fn structure(parts: &[(i64, Datatype)]) -> Result<Datatype, c_int> {
+    let mut lengths = vec![1i64; parts.len()];
+    let mut offsets: Vec<i64> = parts.iter().map(|part| part.0).collect();
+    let mut types: Vec<Datatype> = parts.iter().map(|part| part.1).collect();
+    let mut made = Datatype(0);
+    // SAFETY: arrays of as many elements as are said.
+    check(unsafe {
+        MPI_Type_create_struct_c(
+            parts.len() as i64,
+            lengths.as_mut_ptr(),
+            offsets.as_mut_ptr(),
+            types.as_mut_ptr(),
+            &raw mut made,
+        )
+    })?;
+    Ok(made)
+}
+
+/// The class of C's error.
+fn check(code: c_int) -> Result<(), c_int> {
+    if code == 0 { Ok(()) } else { Err(code) }
+}

@@ -1,0 +1,30 @@
+//! The generated shells (`kw_apigen::fortran_shells`, run by the build script), and the C
+//! functions that they call.
+//!
+//! # Safety
+//! Each is called from Fortran under the promises of its interface in the modules: an argument
+//! that is not optional is there, arrays have the elements that their count says.
+// not every C function is called: attributes under old keys are those under new ones
+#![allow(
+    dead_code,
+    missing_docs,
+    unused_mut,
+    unused_variables,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unnecessary_cast
+)]
+
+use crate::choice::{Address, Choice, Descriptor, Pointer};
+use crate::convert::{Status, answer, fail};
+use crate::handle::{
+    Comm, Datatype, Errhandler, File, Group, Handles, Info, Message, Op, Request, Session, Win,
+    give, handle as read,
+};
+use crate::logical::Logicals;
+use crate::sections::{Direction, Sections, Way};
+use crate::text::{Lists, Room, Text, Words};
+use crate::{callback, convert, logical, pending, special, text};
+use std::ffi::{c_char, c_int, c_void};
+
+include!(concat!(env!("OUT_DIR"), "/shells.rs"));
