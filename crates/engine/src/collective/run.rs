@@ -440,7 +440,8 @@ impl Run {
         self.step_of(self.op(self.progress.at())?)
     }
 
-    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lane released.
+    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lane
+    /// released.
     #[cold]
     pub fn user_step(&self) -> Option<UserStep> {
         let (Some(Combining::User(f, datatype)), Some(Step::Reduce { left, right })) =
