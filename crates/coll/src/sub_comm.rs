@@ -118,7 +118,6 @@ impl<'a> SubComm<'a> {
         let on_shelf = |slice: &Slice| (SHELVES..Slice::NOTHING.buf).contains(&slice.buf);
         let writes = s.steps[first..].iter().any(|step| match step {
             Step::Copy { to, .. } => on_shelf(to),
-            Step::Recv { into, .. } => on_shelf(into),
             Step::Reduce { right, .. } => on_shelf(right),
             _ => false,
         });

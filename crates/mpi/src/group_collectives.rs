@@ -14,9 +14,10 @@ pub(crate) use route::{Words, route};
 use crate::error::{Class, Fault, Res, fail};
 use crate::objects::Group;
 use crate::objects::comm::Comm;
+use crate::objects::request::explain;
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_engine::{Failure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
+use kw_engine::{Failure, MessageFailure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
@@ -473,23 +474,18 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
         inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
-    let outcome = guard.engine.as_mut().and_then(|e| e.messages.take(id));
+    let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
     let outcome = outcome.ok_or_else(stopped)?;
     match outcome.failure {
         None => Ok(outcome),
-        Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
-        Some(
-            Failure::Other(text)
-            | Failure::Roots(text)
-            | Failure::Uneven { text, .. }
-            | Failure::Disagreement { text, .. },
-        ) => fail(Class::Intern, text),
-        Some(Failure::Truncated { came, fits }) => fail(
+        Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
             Class::Intern,
             format!(
                 "{came} bytes came where {fits} were expected; do all processes make the same communicator?"
             ),
         ),
+        Some(gone @ Failure::Message(MessageFailure::PeerGone(_))) => Err(explain(gone)),
+        Some(failure) => fail(Class::Intern, explain(failure).text),
     }
 }
 

@@ -13,12 +13,7 @@ pub enum Module {
     F08,
 }
 
-/// The interface of a procedure, in the order of the arguments.
-pub fn interface(b: &Binding, api: &Api, module: Module) -> String {
-    named(&specific(b, module), b, api, module)
-}
-
-/// The same under another name.
+/// The interface of a procedure under a name, in the order of the arguments.
 pub fn named(name: &str, b: &Binding, api: &Api, module: Module) -> String {
     let mut args: Vec<String> = b.params().map(|p| p.name.clone()).collect();
     if b.ierror {

@@ -1,11 +1,13 @@
 //! The sources of the modules mpi and mpi_f08, for any compiler of Fortran 2018.
 //!
-//! A module that is used is read by the compiler each time, so each dummy argument is written down
-//! once: the PMPI procedures are declared to be like the MPI ones.
+//! A module that is used is read by the compiler each time, so equal interfaces are written down
+//! once, and procedures are declared to be like others: all PMPI ones, and more. Not those with
+//! choice buffers: gfortran (12.2) passes the second call of such a procedure an address instead
+//! of a descriptor.
 
 use super::callbacks;
 use super::constants::{ADDRESSES, OWN, Value, common, values};
-use super::interface::{Module, interface, named, signature, specific};
+use super::interface::{Module, named, signature, specific};
 use super::names::linker;
 use super::{Binding, Fortran};
 use crate::Api;
@@ -188,15 +190,16 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
             continue;
         }
         // what makes an interface, whatever its name
-        let form = known.entry(named("", b, api, module));
-        let first = form.or_insert_with(|| {
-            out += &interface(b, api, module);
-            specific.clone()
-        });
-        if *first != specific {
-            alike += &like(first, &specific, b.has_choice());
+        let form = named("", b, api, module);
+        for specific in [specific.clone(), format!("P{specific}")] {
+            match known.get(&form).filter(|_| !b.has_choice()) {
+                Some(first) => alike += &like(first, &specific),
+                None => {
+                    out += &named(&specific, b, api, module);
+                    known.insert(form.clone(), specific);
+                }
+            }
         }
-        alike += &like(first, &format!("P{specific}"), b.has_choice());
         if specific != b.f.name {
             generics.entry(b.generic()).or_default().push(specific);
         }
@@ -217,12 +220,8 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
 }
 
 /// A procedure that is like another one.
-fn like(other: &str, name: &str, binds: bool) -> String {
-    let bind = match binds {
-        true => format!(", bind(C, name=\"{}\")", linker(name)),
-        false => String::new(),
-    };
-    format!("procedure({other}){bind} :: &\n{name}\n")
+fn like(other: &str, name: &str) -> String {
+    format!("procedure({other}) :: &\n{name}\n")
 }
 
 /// A twin that no compiler could tell from its base: its counts are addresses or counts, which are
@@ -251,45 +250,53 @@ fn pointer_forms(b: &Binding, api: &Api) -> String {
 
 /// What only Fortran has: MPI_Sizeof, MPI_F_sync_reg, statuses of one module for the other.
 fn own(module: Module) -> String {
-    let f08 = module == Module::F08;
-    let (ending, plain, optional) = match f08 {
-        true => ("f08ts", "_f08", ", optional, intent(out)"),
-        false => ("fts", "", ""),
+    let (choice, plain, optional) = match module {
+        Module::F08 => ("_f08ts", "_f08", ", optional, intent(out)"),
+        Module::Mpi => ("_fts", "", ""),
     };
-    let sizeof = format!(
-        "subroutine MPI_Sizeof_{ending}(x, size, ierror) bind(C, name=\"mpi_sizeof_{ending}_\")\nimport\ntype(*), dimension(..) :: x\ninteger :: size\ninteger{optional} :: ierror\nend subroutine\nsubroutine MPI_F_sync_reg_{ending}(buf) bind(C, name=\"mpi_f_sync_reg_{ending}_\")\nimport\ntype(*), dimension(..), asynchronous, target :: buf\nend subroutine\n"
+    let error = format!("integer{optional} :: ierror\n");
+    let any = "type(*), dimension(..), asynchronous, target";
+    let (f, f08) = (
+        "integer :: f_status(MPI_STATUS_SIZE)\n",
+        "type(MPI_Status) :: f08_status\n",
     );
-    let status = |name: &str, from: &str, to: &str| {
-        let declare = |which: &str| match which {
-            "f" => "integer :: f_status(MPI_STATUS_SIZE)",
-            _ => "type(MPI_Status) :: f08_status",
-        };
-        let arg = |which: &str| format!("{which}_status");
-        format!(
-            "subroutine {name}{plain}({}, {}, ierror)\nimport\n{}\n{}\ninteger{optional} :: ierror\nend subroutine\n",
-            arg(from),
-            arg(to),
-            declare(from),
-            declare(to)
-        )
-    };
-    let mut out = format!(
-        "interface\n{sizeof}{}{}end interface\n",
-        status("MPI_Status_f2f08", "f", "f08"),
-        status("MPI_Status_f082f", "f08", "f")
-    );
-    let choice = ["MPI_Sizeof", "MPI_F_sync_reg"].map(|name| (name, format!("{name}_{ending}")));
-    let status =
-        ["MPI_Status_f2f08", "MPI_Status_f082f"].map(|name| (name, format!("{name}{plain}")));
-    for (name, specific) in choice.into_iter().chain(status) {
-        let binds = specific.ends_with("ts");
-        out += &like(&specific, &format!("P{specific}"), binds);
-        if name != specific {
-            for prefix in ["", "P"] {
-                out += &format!(
-                    "interface {prefix}{name}\nprocedure {prefix}{specific}\nend interface\n"
-                );
-            }
+    let procedures = [
+        (
+            "MPI_Sizeof",
+            choice,
+            "x, size, ierror",
+            format!("{any} :: x\ninteger :: size\n{error}"),
+        ),
+        ("MPI_F_sync_reg", choice, "buf", format!("{any} :: buf\n")),
+        (
+            "MPI_Status_f2f08",
+            plain,
+            "f_status, f08_status, ierror",
+            format!("{f}{f08}{error}"),
+        ),
+        (
+            "MPI_Status_f082f",
+            plain,
+            "f08_status, f_status, ierror",
+            format!("{f08}{f}{error}"),
+        ),
+    ];
+    let mut out = String::new();
+    for (name, end, args, declarations) in procedures {
+        for prefix in ["", "P"] {
+            let generic = if end.is_empty() {
+                ""
+            } else {
+                &format!(" {prefix}{name}")
+            };
+            let specific = format!("{prefix}{name}{end}");
+            let bind = match end == choice {
+                true => format!(" bind(C, name=\"{}\")", linker(&specific)),
+                false => String::new(),
+            };
+            out += &format!(
+                "interface{generic}\nsubroutine {specific}({args}){bind}\nimport\n{declarations}end subroutine\nend interface\n"
+            );
         }
     }
     out

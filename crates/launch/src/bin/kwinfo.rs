@@ -138,6 +138,9 @@ fn paths() -> String {
         row("compiler", "bin/mpicc"),
         row("header", "include/mpi.h"),
         row("library", "lib/libmpi_abi.so.1"),
+        row("Fortran compiler", "bin/mpifort"),
+        row("Fortran library", "lib/libmpifort_abi.so.1"),
+        row("Fortran sources", "share/kittiwake/fortran"),
         row("pkg-config", "lib/pkgconfig/kittiwake.pc"),
         row("manual", "share/man"),
     ];
