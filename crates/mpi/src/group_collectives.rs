@@ -1,10 +1,10 @@
-//! Small messages among the members of a group, for making communicators: blocking, on contexts of
-//! their own.
+//! Small collectives among the members of a group, for making communicators and agreeing on context
+//! ids: blocking, on contexts of their own.
 //!
-//! A [`Circle`] is a group whose members talk; tag and context keep its messages apart from all
-//! others. Members are told apart by their ranks in a group that does not change from call to call,
-//! so that a message which runs ahead is never taken for another's. Whoever calls these must have
-//! let go of the lane.
+//! [`Members`] are a group that talks; tag and context keep its messages apart from all others.
+//! They are told apart by their ranks in a group that does not change from call to call, so that a
+//! message which runs ahead is never taken for another's. Whoever calls these must have let go of
+//! the lane.
 
 mod compare;
 mod route;
@@ -52,7 +52,7 @@ impl Purpose {
 
 /// Members of a group that talk to each other.
 #[derive(Clone, Debug)]
-pub(crate) struct Circle<'a> {
+pub(crate) struct Members<'a> {
     pub(crate) mpi: &'a Mpi,
     pub(crate) context: ContextId,
     pub(crate) purpose: Purpose,
@@ -64,10 +64,10 @@ pub(crate) struct Circle<'a> {
     pub(crate) names: Arc<Group>,
 }
 
-impl<'a> Circle<'a> {
+impl<'a> Members<'a> {
     /// The local group of a communicator.
-    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Circle<'a> {
-        Circle {
+    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Members<'a> {
+        Members {
             mpi,
             context: comm.making(),
             purpose: Purpose::Local,
@@ -78,8 +78,8 @@ impl<'a> Circle<'a> {
     }
 
     /// Some of the members, this process among them as `rank`.
-    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Circle<'a> {
-        Circle {
+    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Members<'a> {
+        Members {
             group,
             rank,
             ..self.clone()
@@ -87,7 +87,7 @@ impl<'a> Circle<'a> {
     }
 
     /// The same members, counted from `leader`.
-    pub(crate) fn led_by(&self, leader: u32) -> Circle<'a> {
+    pub(crate) fn led_by(&self, leader: u32) -> Members<'a> {
         let size = self.size();
         let turned = (0..size).map(|r| self.group.peer((r + leader) % size));
         let group = Arc::new(Group::new(turned.collect()));
@@ -308,7 +308,7 @@ impl<'a> Circle<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Bridge<'a> {
     /// This process's group, counted from its leader.
-    pub(crate) local: Circle<'a>,
+    pub(crate) local: Members<'a>,
     /// Where the leaders talk.
     pub(crate) context: ContextId,
     /// Their tag.
