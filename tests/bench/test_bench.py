@@ -20,6 +20,7 @@ OTHERS = [
     ("parts", 2, ["--sizes", "1024,65536", "--parts", "1,16", "--work", "10", "--rounds", "3"], 8, [["--sizes", "1000"], ["--parts", "0"], ["--rounds", "102"], ["--rounds"]]),
     ("wait", 2, ["--sizes", "8,65536", "--work", "0,1", "--rounds", "3"], 4, [["--sizes", "-8"], ["--work", "9999"], ["--rounds", "102"], ["--rounds"], ["--speed", "3"]]),
     ("sweep", 3, ["--points", "1000", "--halo", "100", "--steps", "2"], 3, [["--kinds", "behind"], ["--points", "2"], ["--halo", "-1"], ["--speed"]]),
+    ("memory", 3, ["--rounds", "2"], 1, [["--size", "0"], ["--rounds"], ["--speed", "3"]]),
     ("forms", 3, ["--ms", "1", "--sizes", "8,4096"], 11 + 10, [["--sizes", "7"], ["--speed", "3"]]),
     ("give", 3, ["--sizes", "4000,80000", "--rounds", "3"], 12, [["--speed", "3"], ["--rounds", "0"], ["--sizes", "80x"], ["--product"]]),
     ("idle", 2, ["1"], 1, [["0"], ["long"]]),

@@ -34,11 +34,18 @@ class Set:
         self.port = free_port()
         self.size, self.program, self.env = size, program, env
 
-    def start(self, rank, bound=None, **more):
+    def start(self, rank, bound=None, log=None, **more):
+        """Starts a rank; `log`: a file that it tells how it gets on."""
         env = {"KW_RENDEZVOUS": f"localhost:{self.port}", "KW_SIZE": str(self.size), "KW_RANK": str(rank), "KW_KEY": KEY,
-               "KW_HOST": f"h{rank}", **self.env, **more}
+               "KW_HOST": f"h{rank}", **({"KW_LOG": "debug"} if log else {}), **self.env, **more}
         words = [self.program] if bound is None else [self.program, str(bound)]
-        return subprocess.Popen(words, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = open(log, "w") if log else subprocess.PIPE
+        return subprocess.Popen(words, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=said, text=True)
+
+
+def says(log, sentence, times=1):
+    """Waits until a rank has said this in its log so often."""
+    wait_until(lambda: log.read_text().count(sentence) >= times, f"'{sentence}' is not said {times} times")
 
 
 @pytest.fixture
@@ -78,20 +85,20 @@ def test_some_share_a_host(meet):
     met(ends([job.start(r, KW_HOST=f"h{r // 2}") for r in range(4)]), 4)
 
 
-def test_one_is_started_anew_before_the_job_forms(meet):
-    job = Set(meet, 3)
-    first = [job.start(0), job.start(2)]
-    time.sleep(1)  # long enough to be seated on most machines; the outcome is the same if it was not
+def test_one_is_started_anew_before_the_job_forms(meet, tmp_path):
+    job, log = Set(meet, 3), tmp_path / "log"
+    first = [job.start(0, log=log), job.start(2)]
+    says(log, "rank 2 has come to the rendezvous")
     first[1].kill()
     first[1].communicate()
     met(ends([first[0], job.start(2), job.start(1)]), 3)
 
 
-def test_rank_0_is_started_anew_before_the_job_forms(meet):
-    job = Set(meet, 3)
+def test_rank_0_is_started_anew_before_the_job_forms(meet, tmp_path):
+    job, log = Set(meet, 3), tmp_path / "log"
     others = [job.start(1)]
-    zero = job.start(0)
-    time.sleep(1)
+    zero = job.start(0, log=log)
+    says(log, "rank 1 has come to the rendezvous")
     zero.kill()
     zero.communicate()
     met(ends([*others, job.start(2), job.start(0)]), 3)
@@ -306,19 +313,23 @@ def test_a_set_of_pods_with_late_names(meet, tmp_path):
     names = tmp_path / "hosts"
     names.write_text("127.0.0.1 localhost\n")
 
-    def pod(number):
+    def pod(number, log=None):
         script = f"hostname solver-{number}; mount --bind {names} /etc/hosts; exec {meet}"
-        env = {**os.environ, "KW_RENDEZVOUS": "solver-0.solver:7000", "KW_SIZE": "3", "KW_KEY_FILE": str(tmp_path / "key")}
+        env = {**os.environ, "KW_RENDEZVOUS": "solver-0.solver:7000", "KW_SIZE": "3", "KW_KEY_FILE": str(tmp_path / "key"),
+               **({"KW_LOG": "debug"} if log else {})}
         words = ["ip", "netns", "exec", f"{lab}h{number}", "unshare", "--uts", "--mount", "sh", "-c", script]
-        return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = open(log, "w") if log else subprocess.PIPE
+        return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=said, text=True)
 
     with hosts(3) as lab:
-        early = [pod(2), pod(0)]
-        time.sleep(2)
+        logs = [tmp_path / "early", tmp_path / "late"]
+        unknown = "rank 0 is not at the rendezvous yet: its name is not known"
+        early = [pod(2, logs[0]), pod(0)]
+        says(logs[0], unknown)
         early[0].kill()
         early[0].communicate()
-        processes = [early[1], pod(1), pod(2)]
-        time.sleep(18)
+        processes = [early[1], pod(1), pod(2, logs[1])]
+        says(logs[1], unknown, times=3)
         with open(names, "a") as f:
             f.write("10.77.0.1 solver-0.solver\n")
         met(ends(processes), 3)

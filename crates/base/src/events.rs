@@ -91,7 +91,7 @@ impl Event {
 
 /// An event that was noticed; elements that its kind does not have are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct EventRecord {
     /// What happened.
     pub event: Event,
     /// Its elements.

@@ -1,14 +1,15 @@
-//! Collectives between the two groups of an intercommunicator (MPI 5.0, 6.2.2 and 6.2.3): what goes in at one group comes
-//! out at the other.
+//! Collectives between the two groups of an intercommunicator (MPI 5.0, 6.2.2 and 6.2.3): what goes
+//! in at one group comes out at the other.
 //!
-//! The ranks of both groups are numbered together: first those of the group whose rank 0 is the lower process of the job,
-//! then the others. Blocks go straight to their receivers. A reduction is folded to rank 0 of its group (its *leader*), and
-//! what all of a group get is spread from there; both are done by algorithms of the table, laid out for some of the ranks
-//! ([`Among`]). Neither MPI_IN_PLACE nor boards exist here.
+//! The ranks of both groups are numbered together: first those of the group whose rank 0 is the
+//! lower process of the job, then the others. Blocks go straight to their receivers. A reduction is
+//! folded to rank 0 of its group (its *leader*), and what all of a group get is spread from there;
+//! both are done by algorithms of the table, laid out for some of the ranks ([`SubComm`]). Neither
+//! MPI_IN_PLACE nor boards exist here.
 
 use super::algorithms::Algorithm;
-use super::among::Among;
 use super::ask::{Ask, Blocks};
+use super::sub_comm::SubComm;
 use super::{Coll, RECV, SEND, Schedule, Slice};
 
 #[cfg(test)]
@@ -38,7 +39,8 @@ pub struct InterAsk<'a> {
     pub count: u64,
     /// Packed bytes of `count`, by which the table chooses.
     pub bytes: u64,
-    /// Blocks for the ranks of the other group; block 0 where all get the same. Reduce-scatter: the results of this group.
+    /// Blocks for the ranks of the other group; block 0 where all get the same. Reduce-scatter: the
+    /// results of this group.
     pub send: Blocks<'a>,
     /// Blocks from the ranks of the other group.
     pub recv: Blocks<'a>,
@@ -46,7 +48,7 @@ pub struct InterAsk<'a> {
     pub commutative: bool,
 }
 
-/// Chooses an algorithm and its fan-out, as [`Table::choose`](super::Table::choose) does.
+/// Chooses an algorithm and its parameter, as [`Table::choose`](super::Table::choose) does.
 pub type Choose<'a> = &'a dyn Fn(Coll, u64, &Ask) -> (&'static Algorithm, u32);
 
 /// Lays out one rank's part of a collective between groups.
@@ -110,7 +112,8 @@ impl Part {
         }
     }
 
-    /// Lays out a collective of these ranks from or to the first of them, with `recv` for its receive buffer.
+    /// Lays out a collective of these ranks from or to the first of them, with `recv` for its
+    /// receive buffer.
     fn run(&self, coll: Coll, recv: u32, ask: &InterAsk, choose: Choose, s: &mut Schedule) {
         let me = (0..self.len()).find(|&i| self.rank(i) == ask.rank);
         let part = Ask {
@@ -118,11 +121,11 @@ impl Part {
             commutative: ask.commutative,
             ..Ask::new(me.unwrap_or(0), self.len())
         };
-        let (algorithm, fan) = choose(coll, ask.bytes, &part);
+        let (algorithm, param) = choose(coll, ask.bytes, &part);
         let ranks: Vec<u32> = (0..self.len()).map(|i| self.rank(i)).collect();
-        let among = Among::new(&ranks).on(Slice::whole(SEND, 0), Slice::whole(recv, 0));
+        let sub = SubComm::new(&ranks).on(Slice::whole(SEND, 0), Slice::whole(recv, 0));
         s.fence();
-        among.emit(s, |s| (algorithm.emit)(&Ask { fan, ..part }, s));
+        sub.emit(s, |s| (algorithm.emit)(&Ask { param, ..part }, s));
     }
 }
 
@@ -236,7 +239,8 @@ pub fn allreduce(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
     ask.mine().run(Coll::Bcast, RECV, ask, choose, s);
 }
 
-/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `ask.send` are the blocks of this group's results.
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `ask.send` are the blocks of this group's
+/// results.
 pub fn reduce_scatter(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
     if ask.count == 0 {
         return;

@@ -1,35 +1,41 @@
-//! Collectives as schedules: what one rank sends, receives, copies and combines, and in which order.
+//! Collectives as schedules: what one rank sends, receives, copies and combines, and in which
+//! order.
 //!
-//! A [`Schedule`] is a small program. [`Step::Send`] and [`Step::Recv`] start a transfer and go on at once; each takes the
-//! next *slot* number (0, 1, ... in the order of the program). [`Step::Await`] stops until one slot has ended,
-//! [`Step::Fence`] until all have; the end of the program is a fence. [`Step::Copy`] and [`Step::Reduce`] happen where
-//! they stand. All messages of one collective carry the same tag, so the sends from one rank to another must stand in the
-//! order in which the other rank receives them; the symbolic checker of the tests (`check.rs`) proves that, and that no
-//! step touches memory that is in flight, for every algorithm and process count.
+//! A [`Schedule`] is a small program. [`Step::Send`] and [`Step::Recv`] start a transfer and go on
+//! at once; each takes the next *slot* number (0, 1, ... in the order of the program).
+//! [`Step::Await`] stops until one slot has ended, [`Step::Fence`] until all have; the end of the
+//! program is a fence. [`Step::Copy`] and [`Step::Reduce`] happen where they stand. All messages of
+//! one collective carry the same tag, so the sends from one rank to another must stand in the order
+//! in which the other rank receives them; the symbolic checker of the tests (`check.rs`) proves
+//! that, and that no step touches memory that is in flight, for every algorithm and process count.
 //!
-//! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. Whoever runs the schedule says what the
-//! unit of each buffer is: an element of a datatype (so nothing is packed), or a byte of the packed data.
+//! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. Whoever runs the
+//! schedule says what the unit of each buffer is: an element of a datatype (so nothing is packed),
+//! or a byte of the packed data.
 //!
 //! # Boards: memory that the ranks of a node share
 //!
-//! Where the ranks of a communicator that live on one node have a *board*, a schedule can also write and read there. Every
-//! rank owns one [`Shelf`] of the board for the time of one collective: buffer [`SHELVES`]` + r` is the shelf of rank `r`, in
-//! bytes, or in elements where the collective combines elements. A rank writes only its own shelf (or a part of another's that
-//! the algorithm has made its own) and says so with [`Step::Raise`]; others wait for that with [`Step::Watch`] before they
-//! touch it. Stages of one rank go up by any steps from 1 within one collective. The checker keeps vector clocks and
-//! faults every access that is not ordered by a raise and a watch.
+//! Where the ranks of a communicator that live on one node have a *board*, a schedule can also
+//! write and read there. Every rank owns one [`Shelf`] of the board for the time of one collective:
+//! buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements where the collective
+//! combines elements. A rank writes only its own shelf (or a part of another's that the algorithm
+//! has made its own) and says so with [`Step::Raise`]; others wait for that with [`Step::Watch`]
+//! before they touch it. Stages of one rank go up by any steps from 1 within one collective.
+//! Messages are not sent from a shelf or received there: they may outlast a collective that fails.
+//! The checker keeps vector clocks and faults every access that is not ordered by a raise and a
+//! watch.
 //!
-//! Whoever runs the schedules owes this: collectives on one board take turns at each rank, in the order of the calls; a
-//! shelf is given out again only when every rank has ended the collective that used it before. So the end of a schedule
-//! needs no barrier. All ranks of the communicator that are on this node run a schedule with the same [`Shelf`] kind.
+//! Whoever runs the schedules owes this: collectives on one board take turns at each rank, in the
+//! order of the calls; a shelf is given out again only when every rank has ended the collective
+//! that used it before. So the end of a schedule needs no barrier. All ranks of the communicator
+//! that are on this node run a schedule with the same [`Shelf`] kind.
 //!
-//! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one row in
-//! `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking, non-blocking and persistent calls
-//! run the same schedules (MPI 5.0, chapter 6).
+//! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one
+//! row in `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking,
+//! non-blocking and persistent calls run the same schedules (MPI 5.0, chapter 6).
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
-mod among;
 mod ask;
 #[cfg(test)]
 mod check;
@@ -40,15 +46,16 @@ mod halving;
 pub mod inter;
 mod neighbors;
 mod nodes;
+mod sub_comm;
 pub mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use among::Chooser;
 pub use ask::{Ask, Blocks, Board};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
+pub use sub_comm::Chooser;
 pub use table::{Coll, Table};
 
 use executor::Need;
@@ -57,11 +64,13 @@ use executor::Need;
 pub const SEND: u32 = 0;
 /// The user's receive buffer (second of the caller's buffers).
 pub const RECV: u32 = 1;
-/// Buffers from this number on are shelves: `SHELVES + r` is the shelf of rank `r` of the communicator, a rank of this node.
+/// Buffers from this number on are shelves: `SHELVES + r` is the shelf of rank `r` of the
+/// communicator, a rank of this node.
 pub const SHELVES: u32 = 1 << 30;
 /// Buffers from this number on are the schedule's temporaries.
 pub const TEMPS: u32 = 1 << 31;
-/// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short costs one line, not two.
+/// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short
+/// costs one line, not two.
 pub const SHELF_LINE: u64 = 48;
 
 /// Units of a shelf that come before the first whole line after the stage's; `unit`: bytes of one.
@@ -122,7 +131,8 @@ impl Slice {
 /// One step of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Starts a send to a rank of the communicator; the slice may not be written until the slot has ended.
+    /// Starts a send to a rank of the communicator; the slice may not be written until the slot has
+    /// ended.
     Send {
         /// Destination.
         to: u32,
@@ -143,14 +153,16 @@ pub enum Step {
         /// To here.
         to: Slice,
     },
-    /// `right[i] = left[i] op right[i]`: `left` comes from lower ranks than `right` unless the operation commutes.
+    /// `right[i] = left[i] op right[i]`: `left` comes from lower ranks than `right` unless the
+    /// operation commutes.
     Reduce {
         /// Left operand, not changed.
         left: Slice,
         /// Right operand and result.
         right: Slice,
     },
-    /// Tells the other ranks of the board that this rank has come so far: what it did to shelves before is done.
+    /// Tells the other ranks of the board that this rank has come so far: what it did to shelves
+    /// before is done.
     Raise(u32),
     /// Waits until that rank (of this node) has come so far.
     Watch {
@@ -184,10 +196,11 @@ pub enum Shelf {
     /// None.
     #[default]
     None,
-    /// A short shelf ([`Board::short`] units): there are many, so that a rank can run several collectives ahead of others.
+    /// A short shelf ([`Board::short`] units): there are many, so that a rank can run several
+    /// collectives ahead of others.
     Short,
-    /// A long shelf (up to [`Board::long`] units), through which long data flows in pieces. It is a part of a ring that the
-    /// collectives of a rank take in turns.
+    /// A long shelf (up to [`Board::long`] units), through which long data flows in pieces. It is a
+    /// part of a ring that the collectives of a rank take in turns.
     Long,
 }
 
@@ -202,7 +215,8 @@ pub struct Schedule {
     pub slots: u32,
     /// Which part of the board it uses; the same on all ranks of the node.
     pub shelf: Shelf,
-    /// Units of a short shelf that it may use from the first whole line on; the same on all ranks of the node.
+    /// Units of a short shelf that it may use from the first whole line on; the same on all ranks
+    /// of the node.
     pub short: u64,
     /// Units of a long shelf that it may use; the same on all ranks of the node.
     pub long: u64,
@@ -211,7 +225,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What it touches of the memory that the ranks of a node share; `unit`: bytes of a unit of a shelf. `None`: nothing.
+    /// What it touches of the memory that the ranks of a node share; `unit`: bytes of a unit of a
+    /// shelf. `None`: nothing.
     pub fn need(&self, unit: u64) -> Option<Need> {
         match self.shelf {
             Shelf::None => None,
@@ -221,7 +236,8 @@ impl Schedule {
         }
     }
 
-    /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`: bytes of a unit of a shelf.
+    /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`:
+    /// bytes of a unit of a shelf.
     fn touches_lines_only(&self, unit: u64) -> bool {
         let front = front(unit) as i64;
         let beyond = |s: &Slice| !s.is_empty() && is_shelf(s.buf) && s.at + s.len as i64 > front;
@@ -301,14 +317,16 @@ impl Schedule {
         }
     }
 
-    /// `into = left op right`, where `into` is none of them: two steps, which are run as one where data lies in a row.
+    /// `into = left op right`, where `into` is none of them: two steps, which are run as one where
+    /// data lies in a row.
     #[inline]
     pub fn combine(&mut self, left: Slice, right: Slice, into: Slice) {
         self.copy(right, into);
         self.reduce(left, into);
     }
 
-    /// Combines `n` operands (two at least) into `sum`, which is none of them: `nth(n-1, _) op ... op nth(0, _)`.
+    /// Combines `n` operands (two at least) into `sum`, which is none of them: `nth(n-1, _) op ...
+    /// op nth(0, _)`.
     pub fn fold(&mut self, n: u32, sum: Slice, mut nth: impl FnMut(u32, &mut Schedule) -> Slice) {
         let (right, left) = (nth(0, self), nth(1, self));
         self.combine(left, right, sum);

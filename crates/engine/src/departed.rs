@@ -1,58 +1,52 @@
-//! A wait that lasts: whether it is for a rank that has called MPI_Finalize ([`kw_proto::p2p::Awaits`]) or whose process has ended, and
-//! never ends.
+//! A wait that lasts: whether it is for a rank that has called MPI_Finalize
+//! ([`kw_proto::p2p::Awaits`]) or whose process has ended, and never ends.
 //!
 //! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
-use crate::collective::Watch;
-use crate::engine::{Engine, Failure, Outcome, ReqId, Want};
+use crate::collective::{Collectives, Failure, Watch};
+use crate::engine::Engine;
+use crate::messages::{Messages, ReqId, Want};
 use crate::wait::WaitOn;
 use kw_base::{ContextId, Peer};
+use kw_boot::Job;
 use kw_proto::p2p::Awaits;
 use kw_types::comm::Group;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A wait that has lasted so long is doubted: whom it depends on is asked, at the price of one short message for each pair of ranks.
+/// A wait that has lasted so long is doubted: whom it depends on is asked, at the price of one
+/// short message for each pair of ranks.
 pub(crate) const DOUBT: Duration = Duration::from_millis(100);
 
-impl Engine {
-    /// This rank is in MPI_Finalize, and what it had to send is out.
-    pub fn leave_job(&mut self) {
-        self.machine.leave();
-        self.flush();
+/// Whom the waits of this rank depend on.
+#[derive(Debug)]
+pub struct Departed {
+    me: Peer,
+    /// Ranks of the job.
+    size: u32,
+    /// Other threads of this rank may send to it while one waits.
+    has_threads: bool,
+    /// Who sends in a context, where that is not the whole job.
+    senders: HashMap<ContextId, Arc<Group>>,
+    /// A wait on a board for a rank that has left, and why it never ends.
+    board: Option<(Watch, String)>,
+}
+
+impl Departed {
+    pub(crate) fn new(job: &Job) -> Departed {
+        Departed {
+            me: job.me,
+            size: job.size(),
+            has_threads: true,
+            senders: HashMap::new(),
+            board: None,
+        }
     }
 
-    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have
-    /// left, and ends with an error what waits for those that have. A wait for several requests goes
-    /// on while any of them can end.
-    pub fn doubt(&mut self, on: WaitOn<'_>) {
-        self.look_for_ended();
-        self.machine.offer_withheld();
-        self.flush_some();
-        if self.machine.peers.is_leaving() {
-            return;
-        }
-        match (on.board, on.from) {
-            (Some(watch), _) => {
-                if let Some(why) = self.doubt_board(watch) {
-                    self.collectives.departed = Some((watch, why));
-                }
-            }
-            (None, Some(peer)) if on.requests.is_empty() => _ = self.doubt_peer(peer),
-            (None, None) if on.requests.is_empty() => {
-                if let Some(context) = on.context {
-                    self.doubt_all(context);
-                }
-            }
-            _ => {
-                let why: Option<Vec<String>> =
-                    on.requests.iter().map(|&r| self.doubt_request(r)).collect();
-                for (&req, why) in on.requests.iter().zip(why.unwrap_or_default()) {
-                    self.end_hopeless(req, why);
-                }
-            }
-        }
-        self.flush();
+    /// Says whether other threads of this rank may be in MPI while one is.
+    pub fn set_threads(&mut self, has: bool) {
+        self.has_threads = has;
     }
 
     /// Says who sends in a context; in others all ranks of the job do.
@@ -66,61 +60,95 @@ impl Engine {
     }
 
     /// Why a probe that has found nothing never will.
-    pub fn never_comes(&self, want: &Want) -> Option<Failure> {
+    pub fn never_comes(&self, messages: &Messages, want: &Want) -> Option<Failure> {
         let why = match want.source {
-            Some((_, peer)) => self.machine.peers.why_left(peer),
-            None => self.all_left(want.context),
+            Some((_, peer)) => messages.machine.peers.why_left(peer),
+            None => self.all_left(messages, want.context),
         };
-        why.map(Failure::PeerGone)
+        why.map(Failure::gone)
     }
 
     /// What went wrong with a collective that waits on a board for a rank that has left.
-    pub fn departed(&self, watch: Watch) -> Option<Failure> {
-        let departed = self.collectives.departed.as_ref();
-        departed
-            .filter(|d| d.0 == watch)
-            .map(|d| Failure::PeerGone(d.1.clone()))
+    pub fn on_board(&self, watch: Watch) -> Option<Failure> {
+        let departed = self.board.as_ref().filter(|d| d.0 == watch);
+        departed.map(|d| Failure::gone(d.1.clone()))
     }
 
-    fn doubt_request(&mut self, req: ReqId) -> Option<String> {
-        match self.machine.requests.awaits(req.0) {
+    /// Asks those whom a wait depends on whether they have left; says which requests never end,
+    /// each with the reason. A wait for several requests goes on while any of them can end.
+    fn ask(
+        &mut self,
+        messages: &mut Messages,
+        collectives: &Collectives,
+        on: WaitOn<'_>,
+    ) -> Vec<(ReqId, String)> {
+        match (on.board, on.from) {
+            (Some(watch), _) => {
+                if let Some(why) = self.ask_board(messages, collectives, watch) {
+                    self.board = Some((watch, why));
+                }
+            }
+            (None, Some(peer)) if on.requests.is_empty() => _ = self.ask_peer(messages, peer),
+            (None, None) if on.requests.is_empty() => {
+                if let Some(context) = on.context {
+                    self.ask_all(messages, context);
+                }
+            }
+            _ => {
+                let why = |&req| Some((req, self.ask_request(messages, collectives, req)?));
+                let all: Option<Vec<_>> = on.requests.iter().map(why).collect();
+                return all.unwrap_or_default();
+            }
+        }
+        Vec::new()
+    }
+
+    fn ask_request(
+        &self,
+        messages: &mut Messages,
+        collectives: &Collectives,
+        req: ReqId,
+    ) -> Option<String> {
+        match messages.machine.requests.awaits(req.0) {
             Awaits::Nobody => None,
-            Awaits::Peer(peer) => self.doubt_peer(peer),
-            Awaits::Anyone(context) => self.doubt_all(context),
-            Awaits::Owner => self.doubt_run(req),
+            Awaits::Peer(peer) => self.ask_peer(messages, peer),
+            Awaits::Anyone(context) => self.ask_all(messages, context),
+            Awaits::Owner => self.ask_run(messages, collectives, req),
         }
     }
 
-    fn doubt_peer(&mut self, peer: Peer) -> Option<String> {
-        if peer == self.me() {
+    fn ask_peer(&self, messages: &mut Messages, peer: Peer) -> Option<String> {
+        if peer == self.me {
             return None;
         }
-        self.machine.ask(peer);
-        self.machine.peers.why_left(peer)
+        messages.ask(peer);
+        messages.machine.peers.why_left(peer)
     }
 
     /// One that is still there is enough, and so is one question.
-    fn doubt_all(&mut self, context: ContextId) -> Option<String> {
-        if let Some(peer) = self.find_sender(context, |p| !self.machine.peers.has_left(p)) {
-            self.machine.ask(peer);
+    fn ask_all(&self, messages: &mut Messages, context: ContextId) -> Option<String> {
+        let peers = &messages.machine.peers;
+        if let Some(peer) = self.find_sender(context, |p| !peers.has_left(p)) {
+            messages.ask(peer);
         }
-        self.all_left(context)
+        self.all_left(messages, context)
     }
 
-    fn all_left(&self, context: ContextId) -> Option<String> {
-        let has_left = |p| self.machine.peers.has_left(p);
+    fn all_left(&self, messages: &Messages, context: ContextId) -> Option<String> {
+        let peers = &messages.machine.peers;
+        let has_left = |p| peers.has_left(p);
         if self.find_sender(context, |p| !has_left(p)).is_some() {
             return None;
         }
         // Whoever waits for nobody but itself is not told of others.
         self.find_sender(context, has_left)?;
         let itself = self.senders.get(&context);
-        let itself = itself.is_none_or(|senders| senders.contains(self.me()));
+        let itself = itself.is_none_or(|senders| senders.contains(self.me));
         if itself && self.has_threads && kw_sys::threads::are_others() {
             return None;
         }
-        let gone = self.find_sender(context, |p| self.machine.peers.why_gone(p).is_some());
-        if let Some(why) = gone.and_then(|p| self.machine.peers.why_gone(p)) {
+        let gone = self.find_sender(context, |p| peers.why_gone(p).is_some());
+        if let Some(why) = gone.and_then(|p| peers.why_gone(p)) {
             return Some(why.to_string());
         }
         let who = match self.senders.contains_key(&context) {
@@ -134,41 +162,112 @@ impl Engine {
 
     /// Another rank that sends in a context.
     fn find_sender(&self, context: ContextId, mut which: impl FnMut(Peer) -> bool) -> Option<Peer> {
-        let mut other = |p: &Peer| *p != self.me() && which(*p);
+        let mut other = |p: &Peer| *p != self.me && which(*p);
         match self.senders.get(&context) {
             Some(senders) => senders.iter().find(&mut other),
-            None => (0..self.size()).map(Peer).find(other),
+            None => (0..self.size).map(Peer).find(other),
         }
     }
 
     /// A rank that has left has done all it will on the board before it said so.
-    fn doubt_board(&mut self, watch: Watch) -> Option<String> {
-        let place = self.collectives.desks.place_of(watch)?;
-        let mut all = (0..self.size()).map(Peer);
-        let peer = all.find(|&p| self.paths.place(p) == Some(place))?;
-        let why = self.doubt_peer(peer)?;
-        (!self.collectives.desks.reached(watch)).then_some(why)
+    fn ask_board(
+        &self,
+        messages: &mut Messages,
+        collectives: &Collectives,
+        watch: Watch,
+    ) -> Option<String> {
+        let place = collectives.desks.place_of(watch)?;
+        let mut all = (0..self.size).map(Peer);
+        let peer = all.find(|&p| messages.paths.place(p) == Some(place))?;
+        let why = self.ask_peer(messages, peer)?;
+        (!collectives.desks.reached(watch)).then_some(why)
     }
 
-    fn doubt_run(&mut self, req: ReqId) -> Option<String> {
-        let (watch, flights) = self.collectives.waits_of(req)?;
+    fn ask_run(
+        &self,
+        messages: &mut Messages,
+        collectives: &Collectives,
+        req: ReqId,
+    ) -> Option<String> {
+        let (watch, flights) = collectives.running.waits_of(req)?;
         if let Some(watch) = watch {
-            return self.doubt_board(watch);
+            return self.ask_board(messages, collectives, watch);
         }
-        flights.into_iter().find_map(|r| self.doubt_request(r))
+        let mut flights = flights.into_iter();
+        flights.find_map(|r| self.ask_request(messages, collectives, r))
+    }
+}
+
+impl Engine {
+    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have
+    /// left, and ends with an error what waits for those that have.
+    pub fn doubt(&mut self, on: WaitOn<'_>) {
+        self.look_for_ended();
+        self.messages.machine.sender().offer_withheld();
+        self.messages.flush_some();
+        if self.messages.machine.peers.is_leaving() {
+            return;
+        }
+        let departed = &mut self.departed;
+        let hopeless = departed.ask(&mut self.messages, &self.collectives, on);
+        for (req, why) in hopeless {
+            self.end_hopeless(req, why);
+        }
+        self.messages.flush();
     }
 
     fn end_hopeless(&mut self, req: ReqId, why: String) {
-        if self.machine.requests.awaits(req.0) != Awaits::Owner {
-            return self.machine.fail(req.0, &why);
+        if self.messages.machine.requests.awaits(req.0) != Awaits::Owner {
+            return self.messages.machine.fail(req.0, &why);
         }
-        if let Some(run) = self.collectives.take_running(req) {
-            let failure = self.abandon(run, Failure::PeerGone(why));
-            let end = Outcome {
-                failure,
-                ..Outcome::CLEAN
-            };
-            self.machine.close(req.0, end);
+        if let Some(run) = self.collectives.running.take(req) {
+            let failure = self.abandon(run, Failure::gone(why));
+            self.collectives.end(&mut self.messages, req, failure);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::with_processors;
+    use kw_base::knobs::Knobs;
+    use kw_path::sim::{SimNet, SimOptions};
+
+    /// Rank 0 of three, which waits for anybody in context 8, where only rank 1 sends.
+    fn rank() -> (Engine, Want) {
+        let (_net, mut paths) = SimNet::new(3, 1, SimOptions::calm());
+        let path = paths.remove(0);
+        let mut engine = with_processors(path, &[0; 3], Knobs::defaults()).expect("a rank");
+        let context = ContextId(8);
+        let senders = Arc::new(Group::new(vec![Peer(1)]));
+        engine.departed.set_senders(context, senders);
+        let want = Want {
+            context,
+            source: None,
+            tag: None,
+        };
+        (engine, want)
+    }
+
+    fn never_comes(engine: &Engine, want: Want) -> bool {
+        let departed = &engine.departed;
+        departed.never_comes(&engine.messages, &want).is_some()
+    }
+
+    #[test]
+    fn a_wait_for_anybody_ends_when_all_who_send_there_have_left() {
+        let (mut engine, want) = rank();
+        let elsewhere = Want {
+            context: ContextId(9),
+            ..want
+        };
+        assert!(!never_comes(&engine, want));
+        engine.messages.machine.receiver().on_left(Peer(2));
+        assert!(!never_comes(&engine, want), "rank 1 is still there");
+        engine.messages.machine.receiver().on_left(Peer(1));
+        assert!(never_comes(&engine, want));
+        engine.departed.set_threads(false);
+        assert!(never_comes(&engine, elsewhere), "nobody is left at all");
     }
 }

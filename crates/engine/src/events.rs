@@ -1,6 +1,6 @@
 //! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
 //!
-//! The owner of the lane notices ([`Noticed`]); whoever lets go of the lane, or the event thread,
+//! The owner of the lane notices ([`EventQueue`]); whoever lets go of the lane, or the event thread,
 //! hands out. The layer above knows the tools and calls them: it gave us a function for that, which
 //! runs without the lane, in one thread at a time. What the place allows the tool to do is its
 //! [`Safety`]; where the tools need more freedom than a place gives, the events wait for a better
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::lane::{Core, Inner, Lane};
 use crate::polled::Polled;
 use kw_base::Tick;
-use kw_base::events::{ALL, Notice, Wanted};
+use kw_base::events::{ALL, EventRecord, Wanted};
 use kw_base::sync::Arc;
 use std::collections::VecDeque;
 
@@ -34,27 +34,27 @@ pub enum Safety {
 
 /// What happened and has not been handed out, oldest first.
 #[derive(Debug, Default)]
-pub struct Noticed {
-    queue: VecDeque<(Tick, Notice)>,
+pub struct EventQueue {
+    queue: VecDeque<(Tick, EventRecord)>,
     dropped: [u64; ALL.len()],
 }
 
-impl Noticed {
+impl EventQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    pub(crate) fn push(&mut self, now: Tick, notice: Notice) {
+    pub(crate) fn push(&mut self, now: Tick, record: EventRecord) {
         if self.queue.len() < KEPT {
-            self.queue.push_back((now, notice));
+            self.queue.push_back((now, record));
         } else {
-            self.dropped[notice.event as usize] += 1;
+            self.dropped[record.event as usize] += 1;
         }
     }
 
     /// The oldest.
-    pub fn pop(&mut self) -> Option<(Tick, Notice)> {
+    pub fn pop(&mut self) -> Option<(Tick, EventRecord)> {
         self.queue.pop_front()
     }
 
@@ -110,13 +110,13 @@ impl<T, E: Polled> Inner<T, E> {
         let waiting = self
             .engine
             .as_ref()
-            .is_some_and(|e| !e.noticed().is_empty());
+            .is_some_and(|e| !e.event_queue().is_empty());
         waiting && !self.tools.busy && self.tools.promise >= place && self.tools.hand_out.is_some()
     }
 
     /// What was noticed; `None` without an engine.
-    pub fn noticed(&mut self) -> Option<&mut Noticed> {
-        self.engine.as_mut().map(E::noticed_mut)
+    pub fn event_queue(&mut self) -> Option<&mut EventQueue> {
+        self.engine.as_mut().map(E::event_queue_mut)
     }
 }
 

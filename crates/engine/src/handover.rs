@@ -71,7 +71,7 @@ impl<T, E: Polled> Inner<T, E> {
                     || (self.async_state.needs_kick() || self.tries_to_leave())
                         && self.role == Role::Free
                         && e.busy()
-                    || !e.noticed().is_empty() && !self.tools.busy
+                    || !e.event_queue().is_empty() && !self.tools.busy
             }
         }
     }

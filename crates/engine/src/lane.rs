@@ -219,8 +219,8 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else {
             return Ok(());
         };
-        self.crowded = engine.job().crowded();
-        self.sleeper = Some(Arc::new(engine.paths.sleeper()?));
+        self.crowded = engine.job.crowded();
+        self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
         self.async_state = if crate::settings::wants_event_thread(engine.knobs()) {
             AsyncState::Idle
         } else {

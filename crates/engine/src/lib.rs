@@ -1,7 +1,8 @@
 //! One rank: owns its paths, protocol machines and requests, and makes them progress.
 //!
-//! [`Lane`] is the lock with a role: its owner may touch the machines. [`Engine`] is what it guards. A thread that waits
-//! polls for everybody; the event thread does so when nobody waits. See `docs/ARCHITECTURE.md`, "Progress".
+//! [`Lane`] is the lock with a role: its owner may touch the machines. [`Engine`] is what it
+//! guards. A thread that waits polls for everybody; the event thread does so when nobody waits. See
+//! `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
 
 mod async_progress;
@@ -12,6 +13,7 @@ mod event_thread;
 mod events;
 mod handover;
 mod lane;
+mod messages;
 #[cfg(all(test, loom))]
 mod models;
 mod partitioned;
@@ -27,12 +29,16 @@ mod spin;
 mod wait;
 
 pub use collective::{
-    BoardId, Caller, Circle, Combining, Drive, Judge, Memory, Named, Pattern, PlansId, Preface,
-    Run, UserFunction, UserStep, Watch, cut,
+    BoardId, Caller, Circle, Collectives, Combining, Desks, Drive, Failure, Judge, Memory,
+    MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Preface, Run, Running,
+    UserFunction, UserStep, Watch, cut,
 };
-pub use engine::{Engine, Failure, Found, MessageId, Outcome, ReqId, SendMode, Started, Want};
-pub use events::{Noticed, Safety};
+pub use departed::Departed;
+pub use engine::Engine;
+pub use events::{EventQueue, Safety};
+pub use kw_proto::p2p::Found;
 pub use lane::{Guard, Inner, Lane};
-pub use partitioned::PartId;
+pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
+pub use partitioned::{PartId, Partitioned};
 pub use paths::{Joined, join};
 pub use wait::WaitOn;

@@ -1,35 +1,41 @@
-//! Partitioned transfers (MPI 5.0, 4.2): a buffer whose pieces travel on their own, each when the sender says that it is ready.
+//! Partitioned transfers (MPI 5.0, 4.2): a buffer whose pieces travel on their own, each when the
+//! sender says that it is ready.
 //!
 //! ```text
-//! S --Setup--> R                 once, when the send is made: user's tag, how the data is cut, first of the tags that follow
-//! S --row i--> R   for all i     at each start, in any order: ordinary messages, each with a tag of its own
+//! S --Setup--> R                 once, when the send is made: user's tag, how the data is cut,
+//!                                first of the tags that follow
+//! S --row i--> R   for all i     at each start, in any order: ordinary messages, each with a tag
+//!                                of its own
 //! ```
 //!
-//! Operations match in the order in which they were made, for each communicator, rank and tag: the setups of one sender
-//! arrive in that order, and the k-th with a tag belongs to the k-th receive with that tag. Tags of setups and pieces are
-//! negative, so no other receive sees them. The sender takes fresh ones for each operation, so that any number of
-//! operations may go on at once, started in any order. Pieces with one tag keep their order, so a start is never taken for
-//! the next one.
+//! Operations match in the order in which they were made, for each communicator, rank and tag: the
+//! setups of one sender arrive in that order, and the k-th with a tag belongs to the k-th receive
+//! with that tag. Tags of setups and pieces are negative, so no other receive sees them. The sender
+//! takes fresh ones for each operation, so that any number of operations may go on at once, started
+//! in any order. Pieces with one tag keep their order, so a start is never taken for the next one.
 //!
-//! A piece is one of the sender's partitions, or several in a row where there are more than [`MOST_PIECES`]. Pieces that are
-//! worth no message of their own travel in rows (`rows`). The receiver cuts
-//! its buffer in the same way, whatever its own partitions are, and a partition has arrived with the last piece that
-//! overlaps it. A receive that was started before the setup came begins when it comes, in whatever call progress is made.
+//! A piece is one of the sender's partitions, or several in a row where there are more than
+//! [`MOST_PIECES`]. Pieces that are worth no message of their own travel in rows (`rows`). The
+//! receiver cuts its buffer in the same way, whatever its own partitions are, and a partition has
+//! arrived with the last piece that overlaps it. A receive that was started before the setup came
+//! begins when it comes, in whatever call progress is made.
 //!
 //! Everything here is called by the owner of the lane.
 
 mod rows;
 mod setup;
 
-use crate::engine::{Engine, Failure, Outcome, ReqId, SendMode, Started, Want};
+use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
+use kw_proto::p2p::{Failure, Outcome};
 use kw_sys::buf::Buf;
-use rows::{Cargo, Pace, Row};
+use rows::{Cargo, Pace, Row, row_that_pays};
 use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
-/// What is as long and not the last of an operation is fetched by the receiver, where it may: the sender goes on computing, and need
-/// not copy (bytes).
+/// What is as long and not the last of an operation is fetched by the receiver, where it may: the
+/// sender goes on computing, and need not copy (bytes).
 const FETCHED: u64 = 64 << 10;
 
 /// Names a partitioned operation.
@@ -82,7 +88,8 @@ struct Desk {
     next: Option<(ReqId, Buf)>,
     /// Receives without a setup.
     waiting: usize,
-    /// By the user's tag: setups that came before their receive, or receives that wait for their setup.
+    /// By the user's tag: setups that came before their receive, or receives that wait for their
+    /// setup.
     lines: HashMap<i32, Line>,
 }
 
@@ -92,9 +99,10 @@ struct Line {
     receives: VecDeque<Key>,
 }
 
-/// Partitioned operations of one rank.
+/// Partitioned operations of one rank. What is sent and received by them are `messages`, given with
+/// each call: always the same.
 #[derive(Debug, Default)]
-pub(crate) struct Partitioned {
+pub struct Partitioned {
     ops: Slab<Op>,
     /// Operations with pieces under way.
     going: Vec<Key>,
@@ -114,7 +122,8 @@ impl Partitioned {
         !self.going.is_empty() || self.expecting != 0
     }
 
-    /// So many tags. They begin again from the start after two thousand million; what has these by then is long gone.
+    /// So many tags. They begin again from the start after two thousand million; what has these by
+    /// then is long gone.
     fn take_tags(&mut self, count: u32) -> i32 {
         let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_TAGS;
         if self.tags > room {
@@ -142,7 +151,8 @@ impl Op {
         }
     }
 
-    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more than fits.
+    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more
+    /// than fits.
     fn slice(&self, setup: &Setup, cargo: Cargo) -> Buf {
         let (from, len) = cargo.bytes(setup);
         let from = from.min(self.buf.len());
@@ -185,10 +195,13 @@ impl Op {
     }
 }
 
-impl Engine {
-    /// Makes a partitioned send of `buf`, in partitions of equal length, and says so to the receiver.
-    pub fn partitioned_send(
+impl Partitioned {
+    /// Makes a partitioned send of `buf`, in partitions of equal length, and says so to the
+    /// receiver. `polls`: how long the receiver is sure to poll when it waits.
+    pub fn send(
         &mut self,
+        messages: &mut Messages,
+        polls: Duration,
         to: Peer,
         (context, source, tag): (ContextId, u32, i32),
         buf: &Buf,
@@ -197,8 +210,8 @@ impl Engine {
         let group = partitions.div_ceil(MOST_PIECES).max(1);
         let pieces = partitions.div_ceil(group);
         let bytes = buf.len() / partitions.max(1) as u64;
-        let (row, pace) = self.row_that_pays(to, bytes * group as u64, pieces);
-        let first = self.partitioned.take_tags(2 * pieces);
+        let (row, pace) = row_that_pays(messages, polls, to, bytes * group as u64, pieces);
+        let first = self.take_tags(2 * pieces);
         let setup = Setup {
             tag,
             first,
@@ -210,9 +223,9 @@ impl Engine {
         let word = Buf::alloc(SETUP_LEN);
         word.write(0, &setup.encode());
         if let Started::Request(id) =
-            self.send(to, context, source, SETUP_TAG, SendMode::Standard, &word)
+            messages.send(to, (context, source, SETUP_TAG), SendMode::Standard, &word)
         {
-            self.release(id);
+            messages.release(id);
         }
         let side = Side::Send {
             to,
@@ -222,35 +235,37 @@ impl Engine {
             rows: Vec::new(),
             pace,
         };
-        PartId(self.partitioned.ops.insert(Op::new(side, buf, Some(setup))))
+        PartId(self.ops.insert(Op::new(side, buf, Some(setup))))
     }
 
     /// Makes a partitioned receive; `want` names source and tag.
-    pub fn partitioned_recv(&mut self, want: Want, buf: &Buf, partitions: u32) -> PartId {
+    pub fn recv(
+        &mut self,
+        messages: &mut Messages,
+        want: Want,
+        buf: &Buf,
+        partitions: u32,
+    ) -> PartId {
         let side = Side::Recv { want, partitions };
-        let key = self.partitioned.ops.insert(Op::new(side, buf, None));
+        let key = self.ops.insert(Op::new(side, buf, None));
         let (Some((rank, _)), Some(tag)) = (want.source, want.tag) else {
             return PartId(key);
         };
-        let desk = self
-            .partitioned
-            .desks
-            .entry((want.context, rank))
-            .or_default();
+        let desk = self.desks.entry((want.context, rank)).or_default();
         let line = desk.lines.entry(tag).or_default();
         match line.setups.pop_front() {
-            Some(setup) => self.set_up(key, setup),
+            Some(setup) => self.set_up(messages, key, setup),
             None => {
                 line.receives.push_back(key);
                 desk.waiting += 1;
-                self.expect_setup(want);
+                self.expect_setup(messages, want);
             }
         }
         PartId(key)
     }
 
     /// Posts the receive of a source's next setup, unless it is posted; takes those that are there.
-    fn expect_setup(&mut self, want: Want) {
+    fn expect_setup(&mut self, messages: &mut Messages, want: Want) {
         let Some((rank, _)) = want.source else { return };
         let at = (want.context, rank);
         let any = Want {
@@ -258,37 +273,36 @@ impl Engine {
             ..want
         };
         while self
-            .partitioned
             .desks
             .get(&at)
             .is_some_and(|d| d.next.is_none() && d.waiting != 0)
         {
             let word = Buf::alloc(SETUP_LEN);
-            let req = self.recv(any, &word);
-            if let Some(desk) = self.partitioned.desks.get_mut(&at) {
+            let req = messages.recv(any, &word);
+            if let Some(desk) = self.desks.get_mut(&at) {
                 desk.next = Some((req, word));
-                self.partitioned.expecting += 1;
+                self.expecting += 1;
             }
-            if self.is_done(req) {
-                self.take_setup(at);
+            if messages.is_done(req) {
+                self.take_setup(messages, at);
             }
         }
     }
 
     /// A setup has come: whose is it?
-    fn take_setup(&mut self, at: (ContextId, u32)) {
-        let Some(desk) = self.partitioned.desks.get_mut(&at) else {
+    fn take_setup(&mut self, messages: &mut Messages, at: (ContextId, u32)) {
+        let Some(desk) = self.desks.get_mut(&at) else {
             return;
         };
         let Some((req, word)) = desk.next.take() else {
             return;
         };
-        self.partitioned.expecting -= 1;
-        let outcome = self.machine.requests.take(req.0);
+        self.expecting -= 1;
+        let outcome = messages.take(req);
         let mut bytes = [0; SETUP_LEN];
         word.read(0, &mut bytes);
         let failure = outcome.and_then(|o| o.failure);
-        let desk = self.partitioned.desks.entry(at).or_default();
+        let desk = self.desks.entry(at).or_default();
         let setup = Setup::decode(&bytes);
         let (Some(setup), None) = (setup, &failure) else {
             let nonsense = || Failure::Other("the setup of a partitioned send is nonsense".into());
@@ -298,46 +312,46 @@ impl Engine {
             let lost: Vec<Key> = lines.flat_map(|l| l.receives.drain(..)).collect();
             return lost
                 .into_iter()
-                .for_each(|key| self.fail(key, failure.clone()));
+                .for_each(|key| self.fail(messages, key, failure.clone()));
         };
         let line = desk.lines.entry(setup.tag).or_default();
         match line.receives.pop_front() {
             None => line.setups.push_back(setup),
             Some(key) => {
                 desk.waiting -= 1;
-                self.set_up(key, setup);
+                self.set_up(messages, key, setup);
             }
         }
     }
 
     /// Now a receive knows how its data is cut.
-    fn set_up(&mut self, key: Key, setup: Setup) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn set_up(&mut self, messages: &mut Messages, key: Key, setup: Setup) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         op.setup = Some(setup);
         if op.active.is_some() {
-            self.post_pieces(key);
+            self.post_pieces(messages, key);
         } else if op.freed {
-            self.partitioned.ops.remove(key);
+            self.ops.remove(key);
         }
     }
 
     /// The sender of a receive is gone before it said anything.
-    fn fail(&mut self, key: Key, failure: Failure) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn fail(&mut self, messages: &mut Messages, key: Key, failure: Failure) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         op.failure = Some(failure);
         if op.active.is_some() {
-            self.end(key);
+            self.end(messages, key);
         }
     }
 
     /// Starts an operation that is not active.
-    pub fn start_partitioned(&mut self, id: PartId) -> ReqId {
-        let (req, now) = (ReqId(self.machine.open()), self.clock());
-        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+    pub fn start(&mut self, messages: &mut Messages, id: PartId) -> ReqId {
+        let (req, now) = (messages.open(), messages.clock());
+        let Some(op) = self.ops.get_mut(id.0) else {
             return req;
         };
         (op.active, op.came) = (Some(req), 0);
@@ -359,16 +373,16 @@ impl Engine {
                 waits.resize(setup.pieces() as usize - 1, setup.group);
                 waits.push(last);
             }
-            (Side::Recv { .. }, Some(_)) => self.post_pieces(id.0),
-            (Side::Recv { .. }, None) if op.failure.is_some() => self.end(id.0),
+            (Side::Recv { .. }, Some(_)) => self.post_pieces(messages, id.0),
+            (Side::Recv { .. }, None) if op.failure.is_some() => self.end(messages, id.0),
             _ => {}
         }
         req
     }
 
     /// Posts the receives of all rows.
-    fn post_pieces(&mut self, key: Key) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn post_pieces(&mut self, messages: &mut Messages, key: Key) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         let (&Side::Recv { want, .. }, Some(setup)) = (&op.side, op.setup) else {
@@ -378,26 +392,34 @@ impl Engine {
         op.ended.clear();
         op.ended.resize(op.left as usize, false);
         for row in 0..setup.rows() {
-            self.post_cargo(key, want, &setup, Cargo::Row(row));
+            self.post_cargo(messages, key, want, &setup, Cargo::Row(row));
         }
-        self.partitioned.going.push(key);
-        self.advance_op(key);
+        self.going.push(key);
+        self.advance_op(messages, key);
     }
 
-    fn post_cargo(&mut self, key: Key, want: Want, setup: &Setup, cargo: Cargo) {
-        let Some(op) = self.partitioned.ops.get(key) else {
+    fn post_cargo(
+        &mut self,
+        messages: &mut Messages,
+        key: Key,
+        want: Want,
+        setup: &Setup,
+        cargo: Cargo,
+    ) {
+        let Some(op) = self.ops.get(key) else {
             return;
         };
         let (into, tag) = (op.slice(setup, cargo), Some(cargo.tag(setup)));
-        let req = self.recv(Want { tag, ..want }, &into);
-        if let Some(op) = self.partitioned.ops.get_mut(key) {
+        let req = messages.recv(Want { tag, ..want }, &into);
+        if let Some(op) = self.ops.get_mut(key) {
             op.flights.push((req, cargo));
         }
     }
 
-    /// Partitions `low..=high` of an active send are ready, none of which was before: sends the pieces that are complete.
-    pub fn make_ready(&mut self, id: PartId, low: u32, high: u32) {
-        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+    /// Partitions `low..=high` of an active send are ready, none of which was before: sends the
+    /// pieces that are complete.
+    pub fn make_ready(&mut self, messages: &mut Messages, id: PartId, low: u32, high: u32) {
+        let Some(op) = self.ops.get_mut(id.0) else {
             return;
         };
         let (Side::Send { waits, .. }, Some(setup)) = (&mut op.side, op.setup) else {
@@ -416,15 +438,14 @@ impl Engine {
         let (count, last) = (complete.len() as u32, complete.last().copied());
         complete
             .into_iter()
-            .for_each(|piece| self.piece_is_ready(id.0, piece));
+            .for_each(|piece| self.piece_is_ready(messages, id.0, piece));
         if let Some(last) = last {
-            self.look_at_pace(id.0, last, count);
+            self.look_at_pace(messages, id.0, last, count);
         }
-        self.look_after_sending();
     }
 
-    fn send_cargo(&mut self, key: Key, cargo: Cargo) {
-        let Some(op) = self.partitioned.ops.get(key) else {
+    fn send_cargo(&mut self, messages: &mut Messages, key: Key, cargo: Cargo) {
+        let Some(op) = self.ops.get(key) else {
             return;
         };
         let (
@@ -441,25 +462,26 @@ impl Engine {
         };
         let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
         let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
-        let mode = match !last && buf.len() >= FETCHED && self.machine.peers.choice(to).can_get() {
-            true => SendMode::Fetched,
-            false => SendMode::Standard,
-        };
-        let started = self.send(to, context, source, tag, mode, &buf);
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+        let mode =
+            match !last && buf.len() >= FETCHED && messages.machine.peers.choice(to).can_get() {
+                true => SendMode::Fetched,
+                false => SendMode::Standard,
+            };
+        let started = messages.send(to, (context, source, tag), mode, &buf);
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         match started {
             Started::Done => {
                 op.end_cargo(&setup, cargo);
                 if op.left == 0 {
-                    self.end(key);
+                    self.end(messages, key);
                 }
             }
             Started::Request(req) => {
                 op.flights.push((req, cargo));
                 if op.flights.len() == 1 {
-                    self.partitioned.going.push(key);
+                    self.going.push(key);
                 }
             }
         }
@@ -467,7 +489,7 @@ impl Engine {
 
     /// Whether a partition of an active receive has arrived.
     pub fn has_arrived(&self, id: PartId, partition: u32) -> bool {
-        let Some(op) = self.partitioned.ops.get(id.0) else {
+        let Some(op) = self.ops.get(id.0) else {
             return false;
         };
         let (&Side::Recv { partitions, .. }, Some(setup)) = (&op.side, op.setup) else {
@@ -479,36 +501,40 @@ impl Engine {
     }
 
     /// Something has come: goes on with whatever waited for it. Not while an operation is started.
-    pub(crate) fn advance_partitioned(&mut self) {
-        if self.partitioned.expecting != 0 {
-            self.look_at_desks();
+    pub(crate) fn advance(&mut self, messages: &mut Messages) {
+        if self.expecting != 0 {
+            self.look_at_desks(messages);
         }
-        let mut i = self.partitioned.going.len();
+        let mut i = self.going.len();
         while i > 0 {
             i -= 1;
-            let key = self.partitioned.going[i];
-            self.advance_op(key);
+            let key = self.going[i];
+            self.advance_op(messages, key);
         }
     }
 
-    fn look_at_desks(&mut self) {
-        let done = |d: &Desk| d.next.as_ref().is_some_and(|(req, _)| self.is_done(*req));
-        let desks = self.partitioned.desks.iter();
+    fn look_at_desks(&mut self, messages: &mut Messages) {
+        let done = |d: &Desk| {
+            d.next
+                .as_ref()
+                .is_some_and(|(req, _)| messages.is_done(*req))
+        };
+        let desks = self.desks.iter();
         let come: Vec<_> = desks.filter(|(_, d)| done(d)).map(|(at, _)| *at).collect();
         for at in come {
             let peer = self.source_of(at);
-            self.take_setup(at);
+            self.take_setup(messages, at);
             if let Some(want) = peer {
-                self.expect_setup(want);
+                self.expect_setup(messages, want);
             }
         }
     }
 
     /// Where a desk's setups come from, as some receive that waits for one says it.
     fn source_of(&self, at: (ContextId, u32)) -> Option<Want> {
-        let lines = self.partitioned.desks.get(&at)?.lines.values();
+        let lines = self.desks.get(&at)?.lines.values();
         let mut waiting = lines.flat_map(|l| l.receives.iter());
-        let op = waiting.find_map(|&key| self.partitioned.ops.get(key))?;
+        let op = waiting.find_map(|&key| self.ops.get(key))?;
         match op.side {
             Side::Recv { want, .. } => Some(want),
             Side::Send { .. } => None,
@@ -516,20 +542,19 @@ impl Engine {
     }
 
     /// Takes the results of what has ended.
-    fn advance_op(&mut self, key: Key) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn advance_op(&mut self, messages: &mut Messages, key: Key) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         let Some(setup) = op.setup else { return };
-        let (machine, mut over) = (&mut self.machine, Vec::new());
-        op.flights
-            .retain(|&(req, cargo)| match machine.requests.take(req.0) {
-                None => true,
-                Some(outcome) => {
-                    over.push((cargo, outcome));
-                    false
-                }
-            });
+        let mut over = Vec::new();
+        op.flights.retain(|&(req, cargo)| match messages.take(req) {
+            None => true,
+            Some(outcome) => {
+                over.push((cargo, outcome));
+                false
+            }
+        });
         let want = match op.side {
             Side::Recv { want, .. } => Some(want),
             Side::Send { .. } => None,
@@ -545,52 +570,52 @@ impl Engine {
             op.end_cargo(&setup, cargo);
         }
         let (Some(want), false) = (want, apart.is_empty()) else {
-            return self.close_if_over(key);
+            return self.close_if_over(messages, key);
         };
         for piece in apart.iter().flat_map(|row| row.pieces(&setup)) {
-            self.post_cargo(key, want, &setup, Cargo::Piece(piece));
+            self.post_cargo(messages, key, want, &setup, Cargo::Piece(piece));
         }
         // Pieces may have come before.
-        self.advance_op(key);
+        self.advance_op(messages, key);
     }
 
     /// Nothing is under way, or everything has ended.
-    fn close_if_over(&mut self, key: Key) {
-        let Some(op) = self.partitioned.ops.get(key) else {
+    fn close_if_over(&mut self, messages: &mut Messages, key: Key) {
+        let Some(op) = self.ops.get(key) else {
             return;
         };
         let (idle, over) = (op.flights.is_empty(), op.left == 0);
         if idle {
-            self.partitioned.going.retain(|&k| k != key);
+            self.going.retain(|&k| k != key);
         }
         if over {
-            self.end(key);
+            self.end(messages, key);
         }
     }
 
     /// A start has ended.
-    fn end(&mut self, key: Key) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn end(&mut self, messages: &mut Messages, key: Key) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         let (Some(req), freed) = (op.active.take(), op.freed) else {
             return;
         };
         let outcome = op.outcome();
-        self.machine.close(req.0, outcome);
+        messages.close(req, outcome);
         if freed {
-            self.partitioned.ops.remove(key);
+            self.ops.remove(key);
         }
     }
 
     /// Forgets an operation. One that is active goes on to its end; a receive takes its setup.
-    pub fn drop_partitioned(&mut self, id: PartId) {
-        let Some(op) = self.partitioned.ops.get_mut(id.0) else {
+    pub fn forget(&mut self, id: PartId) {
+        let Some(op) = self.ops.get_mut(id.0) else {
             return;
         };
         op.freed = true;
         if op.active.is_none() && op.setup.is_some() {
-            self.partitioned.ops.remove(id.0);
+            self.ops.remove(id.0);
         }
     }
 }

@@ -208,7 +208,7 @@ impl Rival {
 impl<T> Inner<T> {
     fn clock(&self) -> Tick {
         let engine = self.engine.as_ref();
-        engine.map_or_else(kw_sys::clock::now, Engine::clock)
+        engine.map_or_else(kw_sys::clock::now, |e| e.messages.clock())
     }
 
     #[inline]
@@ -305,7 +305,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         let engine = self.engine.as_mut()?;
         engine.counters.hit(Counter::PollsYielded);
         if crowded {
-            engine.spread(now);
+            engine.messages.spread(now);
         }
         engine.progress();
         find(self)

@@ -3,8 +3,9 @@
 //! in their places (`models`).
 
 use crate::collective::Watch;
-use crate::engine::{Engine, ReqId};
-use crate::events::Noticed;
+use crate::engine::Engine;
+use crate::events::EventQueue;
+use crate::messages::ReqId;
 use crate::sleeper::Sleeper;
 use crate::wait::WaitOn;
 use kw_base::counters::Counters;
@@ -113,9 +114,9 @@ pub trait Polled: Debug + Send + 'static {
     /// Notices that the event thread has taken over.
     fn notice_takeover(&mut self);
     /// What was noticed.
-    fn noticed(&self) -> &Noticed;
+    fn event_queue(&self) -> &EventQueue;
     /// What was noticed, to take from.
-    fn noticed_mut(&mut self) -> &mut Noticed;
+    fn event_queue_mut(&mut self) -> &mut EventQueue;
 }
 
 impl Polled for Engine {
@@ -128,7 +129,7 @@ impl Polled for Engine {
 
     #[inline]
     fn clock(&self) -> Tick {
-        Engine::clock(self)
+        self.messages.clock()
     }
 
     fn used() -> Duration {
@@ -158,7 +159,8 @@ impl Polled for Engine {
     }
 
     fn make_ready_to_sleep(&mut self) {
-        Engine::make_ready_to_sleep(self);
+        let collectives = &mut self.collectives;
+        collectives.running.watch(&mut collectives.desks);
     }
 
     fn sleep_for(&mut self, watch: Watch) {
@@ -167,20 +169,20 @@ impl Polled for Engine {
 
     #[inline]
     fn awake(&mut self) {
-        Engine::awake(self);
+        self.collectives.desks.awake();
     }
 
     fn longest_sleep(&self, longest: Duration) -> Duration {
-        let longest = match self.paths.pending() {
+        let longest = match self.messages.paths.pending() {
             true => SHORT_SLEEP.min(longest),
             false => longest,
         };
-        longest.min(self.patience()).min(self.until_end_told())
+        longest.min(self.messages.patience())
     }
 
     #[inline]
     fn fetch_time(&self) -> Duration {
-        Engine::fetch_time(self)
+        self.messages.fetch_time()
     }
 
     #[inline(always)]
@@ -194,7 +196,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn spread(&mut self, now: Tick) {
-        Engine::spread(self, now);
+        self.messages.spread(now);
     }
 
     #[inline(always)]
@@ -204,32 +206,32 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn is_done(&self, req: ReqId) -> bool {
-        Engine::is_done(self, req)
+        self.messages.is_done(req)
     }
 
     #[inline(always)]
     fn reached(&self, watch: Watch) -> bool {
-        Engine::reached(self, watch)
+        self.collectives.desks.reached(watch)
     }
 
     #[inline(always)]
     fn wants_user(&self) -> bool {
-        Engine::wants_user(self)
+        self.collectives.running.wants_user()
     }
 
     #[inline(always)]
     fn is_unwatched(&self) -> bool {
-        self.collectives.unwatched
+        self.collectives.running.is_unwatched()
     }
 
     #[inline(always)]
     fn arrivals(&self) -> u64 {
-        self.arrivals
+        self.messages.arrivals
     }
 
     #[inline(always)]
     fn ended(&self) -> u64 {
-        self.machine.requests.ended()
+        self.messages.machine.requests.ended()
     }
 
     #[inline(always)]
@@ -238,21 +240,22 @@ impl Polled for Engine {
     }
 
     fn set_wanted(&mut self, wanted: Wanted) {
-        self.machine.out.wanted = wanted;
+        self.messages.machine.out.wanted = wanted;
     }
 
     fn notice_takeover(&mut self) {
-        let active = self.machine.requests.active() as i64;
+        let active = self.messages.machine.requests.active() as i64;
         tracing::trace!("the event thread takes over, {active} request(s) are active");
-        self.notice(Event::EventTakeover, [active, 0, 0, 0]);
+        self.messages
+            .record(Event::EventTakeover, [active, 0, 0, 0]);
     }
 
     #[inline(always)]
-    fn noticed(&self) -> &Noticed {
-        &self.noticed
+    fn event_queue(&self) -> &EventQueue {
+        &self.messages.outlet.event_queue
     }
 
-    fn noticed_mut(&mut self) -> &mut Noticed {
-        &mut self.noticed
+    fn event_queue_mut(&mut self) -> &mut EventQueue {
+        &mut self.messages.outlet.event_queue
     }
 }

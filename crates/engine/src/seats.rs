@@ -7,35 +7,62 @@ use kw_base::sync::thread;
 use kw_sys::topology::Tree;
 use kw_types::comm::reorder::Seat;
 
-impl Engine {
-    /// The first processor of a rank of this host, as its card says. A rank joins before it leaves
-    /// MPI_Init; until it has, we wait, so that all read the same.
-    fn cpu(&mut self, peer: Peer) -> Option<usize> {
-        while self.paths.has_yet_to_join(peer) {
-            self.progress();
-            thread::yield_now();
-        }
-        self.paths.cpu(peer)
-    }
+/// What is known of this machine's cores.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    /// Its tree, once somebody asked who begins where.
+    tree: Option<Tree>,
+}
 
-    /// The seats of these ranks, in their order. The machine's tree is read only when ranks of this
-    /// host begin at different processors.
-    pub fn seats(&mut self, peers: &[Peer]) -> Vec<Seat> {
-        let cpus: Vec<Option<usize>> = peers.iter().map(|&p| self.cpu(p)).collect();
-        let mut known = cpus.iter().flatten();
+impl Seats {
+    /// The seats of ranks by their host and first processor, in their order. The machine's tree is
+    /// read only when they begin at different processors.
+    fn of(&mut self, ranks: impl Iterator<Item = (u32, Option<usize>)> + Clone) -> Vec<Seat> {
+        let mut known = ranks.clone().filter_map(|(_, cpu)| cpu);
         let first = known.next();
         let apart = known.any(|c| Some(c) != first);
-        let tree = apart.then(|| self.tree.get_or_insert_with(Tree::read).clone());
-        let place = |cpu: Option<usize>| tree.as_ref()?.place(cpu?);
-        let hosts = self.hosts();
-        let seat = |(&peer, cpu): (&Peer, Option<usize>)| {
+        let tree = apart.then(|| &*self.tree.get_or_insert_with(Tree::read));
+        let place = |cpu: Option<usize>| tree?.place(cpu?);
+        let seat = |(host, cpu)| {
             let (package, core) = place(cpu).unwrap_or_default();
             Seat {
-                host: hosts[peer.idx()],
+                host,
                 package,
                 core,
             }
         };
-        peers.iter().zip(cpus).map(seat).collect()
+        ranks.map(seat).collect()
+    }
+}
+
+impl Engine {
+    /// The seats of these ranks, in their order. A rank of this host says where it runs when it
+    /// joins, before it leaves MPI_Init; until it has, we wait, so that all read the same.
+    pub fn seats(&mut self, peers: &[Peer]) -> Vec<Seat> {
+        for &peer in peers {
+            while self.messages.paths.has_yet_to_join(peer) {
+                self.progress();
+                thread::yield_now();
+            }
+        }
+        let (hosts, paths) = (self.job.hosts(), &self.messages.paths);
+        let ranks = peers.iter().map(|&p| (hosts[p.idx()], paths.cpu(p)));
+        self.seats.of(ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_begin_at_one_processor_need_no_tree() {
+        let mut seats = Seats::default();
+        let ranks = [(0, Some(3)), (1, None), (0, Some(3))];
+        let found = seats.of(ranks.into_iter());
+        let hosts: Vec<u32> = found.iter().map(|s| s.host).collect();
+        assert_eq!(hosts, [0, 1, 0]);
+        assert!(found.iter().all(|s| (s.package, s.core) == (0, 0)));
+        assert!(seats.tree.is_none());
     }
 }

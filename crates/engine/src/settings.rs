@@ -4,17 +4,18 @@ use crate::engine::Engine;
 use kw_base::Peer;
 use kw_base::calibration::Figure;
 use kw_base::counters::{self, Class, Counter};
-use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::rooms::Room;
 use std::time::Duration;
 
-/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so: who hears none of them
-/// takes the rank for dead, which is no harm at the end.
+/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so:
+/// who hears none of them takes the rank for dead, which is no harm at the end.
 const LINGER: Duration = Duration::from_secs(1);
-/// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come at once.
+/// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come
+/// at once.
 const WAKES_ALONE: f64 = 4.0;
-/// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two hundredths.
+/// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two
+/// hundredths.
 const WAKES: f64 = 64.0;
 /// No wait polls longer unless `KW_SPIN` says so.
 const LONGEST_POLLING: Duration = Duration::from_millis(2);
@@ -22,39 +23,45 @@ const LONGEST_POLLING: Duration = Duration::from_millis(2);
 impl Engine {
     /// The value of a counter. What the lane alone knows ([`Counter::EventState`]) is zero here.
     pub fn counter(&self, c: Counter) -> u64 {
+        let machine = &self.messages.machine;
         match c {
-            Counter::Refused => self.paths.strangers_refused(),
-            Counter::StripedSent => self.paths.striped()[0],
-            Counter::StripedBytes => self.paths.striped()[1],
-            Counter::StripedAgain => self.paths.striped()[2],
-            Counter::SilentLeft => self.paths.silent_left(),
-            Counter::UdpPackets => self.paths.udp_tally().packets,
-            Counter::UdpRepeated => self.paths.udp_tally().again,
-            Counter::Doorbells => self.paths.doorbells_rung(),
-            Counter::UnexpectedWaiting => self.machine.waiting(),
-            Counter::UnexpectedHeld => self.machine.held(),
-            Counter::ReceivesPosted => self.machine.posted(),
-            Counter::RequestsActive => self.machine.requests.active() as u64,
-            Counter::CollectivesActive => self.collectives.active() as u64,
-            _ => self.machine.out.counters.get(c) + self.counters.get(c),
+            Counter::UnexpectedWaiting => machine.receiving.waiting(),
+            Counter::UnexpectedHeld => machine.receiving.held(),
+            Counter::ReceivesPosted => machine.receiving.posted(),
+            Counter::RequestsActive => machine.requests.active() as u64,
+            Counter::CollectivesActive => self.collectives.running.len() as u64,
+            _ => match self.messages.paths.counter(c) {
+                Some(value) => value,
+                None => machine.out.counters.get(c) + self.counters.get(c),
+            },
         }
     }
 
-    /// How long a thread that waits polls before it lets others run between two looks, and before it sleeps.
+    /// How long a thread that waits polls before it lets others run between two looks, and before
+    /// it sleeps.
     pub(crate) fn polling_times(&self) -> (Duration, Duration) {
-        let wake = self.agreed().calibration().get_or_start(Figure::Wake);
+        let wake = self.job.agreed.calibration().get_or_start(Figure::Wake);
         let times = |n: f64| Duration::from_nanos((n * wake) as u64).min(LONGEST_POLLING);
-        let said = self.knobs().number(Id::Spin).map(Duration::from_micros);
+        let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
         (times(WAKES_ALONE), said.unwrap_or(times(WAKES)))
     }
 
-    /// The largest value of a level since the last time this was asked, for a row of [`Class::Peak`].
+    /// How long a rank that waits is sure to poll: nothing, where processors are shared.
+    pub fn polls_for(&self, peer: Peer) -> Duration {
+        match self.job.agreed.is_crowded(peer) {
+            true => Duration::ZERO,
+            false => self.polling_times().1,
+        }
+    }
+
+    /// The largest value of a level since the last time this was asked, for a row of
+    /// [`Class::Peak`].
     pub fn take_peak(&mut self, c: Counter) -> u64 {
         let Class::Peak(level) = c.row().class else {
             return self.counter(c);
         };
         let now = self.counter(level);
-        self.machine.out.counters.take_peak(c, now)
+        self.messages.machine.out.counters.take_peak(c, now)
     }
 
     /// All counters of this rank, by name.
@@ -68,47 +75,20 @@ impl Engine {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text).map_err(|e| e.to_string())?;
         self.knobs = knobs;
-        self.machine.flow_control.set_mark(mark(&self.knobs));
-        if knobs::ALL[position].room == Room::Protocols {
-            self.move_choices();
-        }
+        let repriced = knobs::ALL[position].room == Room::Protocols;
+        self.messages.set_knobs(&self.knobs, repriced);
         Ok(())
     }
 
-    /// Where the protocols cross is decided anew for every peer whose path is known.
-    fn move_choices(&mut self) {
-        for peer in (0..self.job.size()).map(Peer) {
-            if self.paths.is_routed(peer) {
-                self.reprice(peer);
-            }
-        }
-    }
-
-    /// Where the protocols cross is decided anew for this peer.
-    #[cold]
-    pub(crate) fn reprice(&mut self, peer: Peer) {
-        let choice = self.paths.choice(peer, &self.knobs);
-        self.machine.peers.move_choice(peer, choice);
-        tracing::debug!(
-            "rank {peer} from now on: {}",
-            self.paths.why(peer, &self.knobs)
-        );
-    }
-
-    /// Tells the tools of an event, if they want to hear of its kind.
-    pub(crate) fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
-        self.machine.out.notice(event, data);
-        self.flush();
-    }
-
-    /// Says goodbye to every peer, and stays until all have heard it, but not longer than [`LINGER`].
+    /// Says goodbye to every peer, and stays until all have heard it, but not longer than
+    /// [`LINGER`].
     pub fn close(&mut self) {
-        for line in self.paths.network() {
+        for line in self.messages.paths.network() {
             tracing::info!("{line}");
         }
-        self.paths.close();
-        let end = self.clock() + LINGER;
-        while self.paths.pending() && self.clock() < end {
+        self.messages.paths.close();
+        let end = self.messages.clock() + LINGER;
+        while self.messages.paths.pending() && self.messages.clock() < end {
             self.progress();
             std::thread::yield_now();
         }

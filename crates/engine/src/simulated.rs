@@ -1,4 +1,5 @@
-//! Jobs without a launcher, whose ranks are values of one process: engines over the simulated network, for tests.
+//! Jobs without a launcher, whose ranks are values of one process: engines over the simulated
+//! network, for tests.
 
 use crate::engine::Engine;
 use crate::paths::Paths;
@@ -39,8 +40,9 @@ impl Launcher for Nobody {
     }
 }
 
-/// The engine of the rank that `path` belongs to. `hosts`: host number of every rank; each has fewer processors than ranks,
-/// so that whatever waits looks at the clock (the network's) at each look in vain.
+/// The engine of the rank that `path` belongs to. `hosts`: host number of every rank; each has
+/// fewer processors than ranks, so that whatever waits looks at the clock (the network's) at each
+/// look in vain.
 pub fn engine(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
     start(path, hosts, true, knobs)
 }
@@ -58,7 +60,7 @@ fn start(path: SimPath, hosts: &[u32], crowded: bool, knobs: Knobs) -> Result<En
         key: [7; 32],
         agreed: Agreed::new(hosts.to_vec(), load, &knobs)?,
     };
-    let paths = Paths::simulated(&job, path);
+    let paths = Paths::simulated(&job, &knobs, path);
     let launcher = Nobody(JobInfo {
         rank: me.0,
         size,

@@ -5,9 +5,9 @@
 
 use crate::collective::Watch;
 use crate::departed::DOUBT;
-use crate::engine::ReqId;
 use crate::events::{self, Safety};
 use crate::lane::{Guard, Inner, Lane, Role};
+use crate::messages::ReqId;
 use crate::polled::{Nap, Polled, Sleep};
 use crate::spin::LOOKS_PER_CLOCK;
 use kw_base::counters::Counter;

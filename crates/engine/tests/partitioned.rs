@@ -1,11 +1,12 @@
-//! Partitioned transfers between two ranks of one process, from seeds: parts become ready in any order, alone and in ranges, and
-//! now and then the sender waits. Every part arrives once, none before it is ready; and while the sender waits, all that are ready.
+//! Partitioned transfers between two ranks of one process, from seeds: parts become ready in any
+//! order, alone and in ranges, and now and then the sender waits. Every part arrives once, none
+//! before it is ready; and while the sender waits, all that are ready.
 
 mod simulated;
 
 use kw_base::calibration::Line;
 use kw_base::{ContextId, Peer};
-use kw_engine::{Engine, Want};
+use kw_engine::{Engine, PartId, ReqId, Want};
 use kw_path::sim::SimOptions;
 use kw_sys::buf::Buf;
 use simulated::ranks;
@@ -23,6 +24,34 @@ impl Dice {
         self.0 ^= self.0 << 17;
         (self.0 >> 20) as usize % n
     }
+}
+
+fn make_send(engine: &mut Engine, from: &Buf, parts: u32) -> PartId {
+    let (polls, envelope) = (engine.polls_for(Peer(1)), (CONTEXT, 0, 3));
+    let messages = &mut engine.messages;
+    let partitioned = &mut engine.partitioned;
+    partitioned.send(messages, polls, Peer(1), envelope, from, parts)
+}
+
+fn make_recv(engine: &mut Engine, into: &Buf, parts: u32) -> PartId {
+    let want = Want {
+        context: CONTEXT,
+        source: Some((0, Peer(0))),
+        tag: Some(3),
+    };
+    engine
+        .partitioned
+        .recv(&mut engine.messages, want, into, parts)
+}
+
+fn start(engine: &mut Engine, id: PartId) -> ReqId {
+    engine.partitioned.start(&mut engine.messages, id)
+}
+
+fn make_ready(engine: &mut Engine, id: PartId, low: u32, high: u32) {
+    let messages = &mut engine.messages;
+    engine.partitioned.make_ready(messages, id, low, high);
+    engine.look_after_sending();
 }
 
 /// The sender's program waits: everything moves until nothing does.
@@ -63,30 +92,22 @@ fn transfer(seed: u64) {
     let halves = 1 + dice.below(2);
     let len = parts * bytes;
     let (from, into) = (Buf::alloc(len), Buf::alloc(len));
-    let want = Want {
-        context: CONTEXT,
-        source: Some((0, Peer(0))),
-        tag: Some(3),
-    };
-    let send = engines[0].partitioned_send(Peer(1), (CONTEXT, 0, 3), &from, parts as u32);
-    let recv = engines[1].partitioned_recv(want, &into, (parts * halves) as u32);
+    let send = make_send(&mut engines[0], &from, parts as u32);
+    let recv = make_recv(&mut engines[1], &into, (parts * halves) as u32);
     for round in 0..3 {
         let data: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256 + round) as u8).collect();
         from.write(0, &data);
-        let ids = [
-            engines[0].start_partitioned(send),
-            engines[1].start_partitioned(recv),
-        ];
+        let ids = [start(&mut engines[0], send), start(&mut engines[1], recv)];
         let mut ready = vec![false; parts];
         for (low, high) in order(&mut dice, parts) {
-            engines[0].make_ready(send, low, high);
+            make_ready(&mut engines[0], send, low, high);
             ready[low as usize..=high as usize].fill(true);
             let waits = dice.below(8) == 0;
             match waits {
                 true => wait(&mut engines),
                 false => _ = engines[dice.below(2)].progress(),
             }
-            let arrived = |part: usize| engines[1].has_arrived(recv, part as u32);
+            let arrived = |part: usize| engines[1].partitioned.has_arrived(recv, part as u32);
             // with more than 64 parts some travel together always
             let alone = parts <= 64 && bytes % halves == 0;
             for part in 0..parts * halves {
@@ -104,6 +125,7 @@ fn transfer(seed: u64) {
         wait(&mut engines);
         for (engine, id) in engines.iter_mut().zip(ids) {
             let outcome = engine
+                .messages
                 .take(id)
                 .unwrap_or_else(|| panic!("seed {seed}: it never ends"));
             assert_eq!(outcome.failure, None, "seed {seed}");
@@ -121,7 +143,8 @@ fn every_part_arrives_once_and_none_too_early() {
     }
 }
 
-/// Parts that take long to compute leave as they are ready, though the sender never waits; those that do not leave together.
+/// Parts that take long to compute leave as they are ready, though the sender never waits; those
+/// that do not leave together.
 #[test]
 fn parts_that_take_long_leave_one_by_one() {
     let mut options = SimOptions::calm();
@@ -132,35 +155,30 @@ fn parts_that_take_long_leave_one_by_one() {
     };
     let (net, mut engines) = ranks(2, 1, options, true);
     let (from, into) = (Buf::alloc(6400), Buf::alloc(6400));
-    let want = Want {
-        context: CONTEXT,
-        source: Some((0, Peer(0))),
-        tag: Some(3),
-    };
-    let send = engines[0].partitioned_send(Peer(1), (CONTEXT, 0, 3), &from, 64);
-    let recv = engines[1].partitioned_recv(want, &into, 64);
+    let send = make_send(&mut engines[0], &from, 64);
+    let recv = make_recv(&mut engines[1], &into, 64);
     for long in [true, false, true] {
-        let ids = [
-            engines[0].start_partitioned(send),
-            engines[1].start_partitioned(recv),
-        ];
+        let ids = [start(&mut engines[0], send), start(&mut engines[1], recv)];
         (0..10).for_each(|_| _ = engines[1].progress());
         for part in 0..64 {
             if long {
                 net.advance(Duration::from_micros(10));
             }
-            engines[0].make_ready(send, part, part);
+            make_ready(&mut engines[0], send, part, part);
             (0..20).filter(|_| long).for_each(|_| {
                 engines[1].progress();
             });
             assert!(
-                part == 63 || engines[1].has_arrived(recv, part) == long,
+                part == 63 || engines[1].partitioned.has_arrived(recv, part) == long,
                 "part {part}"
             );
         }
         wait(&mut engines);
         for (engine, id) in engines.iter_mut().zip(ids) {
-            assert_eq!(engine.take(id).expect("it has ended").failure, None);
+            assert_eq!(
+                engine.messages.take(id).expect("it has ended").failure,
+                None
+            );
         }
     }
 }

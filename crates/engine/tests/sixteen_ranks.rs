@@ -34,7 +34,7 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
                 };
                 // Half of the receives are posted late, after the sends of their round.
                 if (me + round) % 2 == 0 {
-                    let r = engines[me].recv(want, &buf);
+                    let r = engines[me].messages.recv(want, &buf);
                     waiting.push((me, r, Some((buf, filled(other, me, round, len)))));
                 }
             }
@@ -51,7 +51,9 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
                     SendMode::Standard
                 };
                 if let Started::Request(r) =
-                    engines[me].send(to, WORLD, me as u32, round as i32, mode, &buf)
+                    engines[me]
+                        .messages
+                        .send(to, (WORLD, me as u32, round as i32), mode, &buf)
                 {
                     waiting.push((me, r, None));
                 }
@@ -67,14 +69,17 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
                         source: Some((other as u32, Peer(other as u32))),
                         tag: Some(round as i32),
                     };
-                    let r = engine.recv(want, &buf);
+                    let r = engine.messages.recv(want, &buf);
                     waiting.push((me, r, Some((buf, filled(other, me, round, len)))));
                 }
             }
         }
     }
     let mut rounds = 0;
-    while !waiting.iter().all(|(me, r, _)| engines[*me].is_done(*r)) {
+    while !waiting
+        .iter()
+        .all(|(me, r, _)| engines[*me].messages.is_done(*r))
+    {
         engines.iter_mut().for_each(|e| {
             e.progress();
         });
@@ -82,7 +87,7 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
         assert!(rounds < 2_000_000, "seed {seed}: something never ends");
     }
     for (me, r, expect) in waiting {
-        let outcome = engines[me].take(r).expect("it has ended");
+        let outcome = engines[me].messages.take(r).expect("it has ended");
         assert_eq!(outcome.failure, None, "seed {seed}");
         if let Some((buf, bytes)) = expect {
             let mut got = vec![0; bytes.len()];
@@ -140,22 +145,35 @@ fn a_cut_ends_what_needs_the_peer_and_nothing_else() {
         source: Some((r, Peer(r))),
         tag: Some(1),
     };
-    let lost = engines[0].recv(from(1), &buf);
-    let kept = engines[0].recv(from(2), &buf);
+    let lost = engines[0].messages.recv(from(1), &buf);
+    let kept = engines[0].messages.recv(from(2), &buf);
     net.cut(Peer(0), Peer(1));
     for _ in 0..100 {
         engines.iter_mut().for_each(|e| {
             e.progress();
         });
     }
-    let failure = engines[0].take(lost).expect("it has ended").failure;
+    let failure = engines[0]
+        .messages
+        .take(lost)
+        .expect("it has ended")
+        .failure;
     assert!(format!("{failure:?}").contains("rank 1"), "{failure:?}");
-    assert!(!engines[0].is_done(kept));
-    engines[2].send(Peer(0), WORLD, 2, 1, SendMode::Standard, &buf);
+    assert!(!engines[0].messages.is_done(kept));
+    engines[2]
+        .messages
+        .send(Peer(0), (WORLD, 2, 1), SendMode::Standard, &buf);
     for _ in 0..100 {
         engines.iter_mut().for_each(|e| {
             e.progress();
         });
     }
-    assert_eq!(engines[0].take(kept).expect("it has ended").failure, None);
+    assert_eq!(
+        engines[0]
+            .messages
+            .take(kept)
+            .expect("it has ended")
+            .failure,
+        None
+    );
 }

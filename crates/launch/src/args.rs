@@ -79,7 +79,7 @@ pub struct App {
 }
 
 /// Most ranks of one job.
-const MOST: u32 = 100_000;
+const MAX_RANKS: u32 = 100_000;
 
 fn misuse<T>(text: String) -> Result<T, Verdict> {
     Err(Verdict::misuse(text))
@@ -274,16 +274,16 @@ fn cut(word: &OsStr) -> (OsString, Option<OsString>) {
 fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     let text = value.to_string_lossy();
     match text.parse::<u32>() {
-        Ok(n @ 1..=MOST) => Ok(n),
+        Ok(n @ 1..=MAX_RANKS) => Ok(n),
         Ok(0) => misuse(format!("{name} 0 asks for no ranks; a job has at least 1")),
-        Ok(n) => misuse(format!("{name} {n} asks for more than {MOST} ranks")),
+        Ok(n) => misuse(format!("{name} {n} asks for more than {MAX_RANKS} ranks")),
         Err(_) => misuse(format!("{name} takes a number of ranks, not '{text}'")),
     }
 }
 
 fn rank(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     let text = value.to_string_lossy();
-    let rank = text.parse().ok().filter(|r| *r < MOST);
+    let rank = text.parse().ok().filter(|r| *r < MAX_RANKS);
     rank.map_or_else(
         || misuse(format!("{name} takes a rank of the job, not '{text}'")),
         Ok,

@@ -14,7 +14,7 @@ use crate::elf;
 /// Words that begin what a rank says, among its words for the PMI server.
 const MARK: &[u8] = b"cmd=crashed ";
 /// How long names may be looked for: large programs have much to read.
-const LOOK: Duration = Duration::from_secs(5);
+const NAMES_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a rank said last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Crash {
         let (to, from) = std::sync::mpsc::channel();
         thread::spawn(move || to.send(named(&frames)));
         let plain = || self.frames.iter().map(Place::to_string).collect();
-        let lines = from.recv_timeout(LOOK).unwrap_or_else(|_| plain());
+        let lines = from.recv_timeout(NAMES_WITHIN).unwrap_or_else(|_| plain());
         let mut text = format!("rank {rank}: {}\n", self.what());
         for (number, line) in lines.iter().enumerate() {
             text += &format!("rank {rank}:   #{number} {line}\n");

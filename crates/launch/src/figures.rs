@@ -1,6 +1,6 @@
 //! The figures of this host, for `kwinfo --calibrate` and `--choices`, and when mpiexec measures them.
 //!
-//! mpiexec measures at the end of a job that lasted [`LONG`] or longer, on a host that has no file of figures that counts: all
+//! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host that has no file of figures that counts: all
 //! processors are idle then as far as the job goes, no short job pays for it, and a long one at most 2 % of its time, once.
 
 use crate::choices::messages;
@@ -12,7 +12,7 @@ use kw_sys::calibration as host;
 use std::time::Duration;
 
 /// A job that lasted so long can spare the time that measuring takes.
-const LONG: Duration = Duration::from_secs(10);
+const LONG_JOB: Duration = Duration::from_secs(10);
 
 /// Measures the host and keeps the figures; what is to be printed, and whether they could be kept.
 pub fn calibrate() -> (String, bool) {
@@ -29,7 +29,7 @@ pub fn calibrate() -> (String, bool) {
 
 /// A job of this host has ended: measures the host where there are no figures that count.
 pub fn after_job(lasted: Duration) {
-    if lasted < LONG {
+    if lasted < LONG_JOB {
         return;
     }
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);

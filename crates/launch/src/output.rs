@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use kw_base::sync::{Arc, Condvar, Mutex, MutexGuard, thread};
 
 /// A line longer than this is passed on in parts.
-const LONG: usize = 64 << 10;
+const MAX_LINE: usize = 64 << 10;
 /// About as much is written at a time.
 const PIECE: usize = 16 << 10;
 
@@ -40,7 +40,7 @@ impl Splitter {
         self.pending.extend_from_slice(bytes);
         let is_end = |b: &u8| *b == b'\n' || *b == b'\r';
         let Some(last) = self.pending.iter().rposition(is_end) else {
-            if self.pending.len() >= LONG {
+            if self.pending.len() >= MAX_LINE {
                 self.flush(out);
             }
             return;

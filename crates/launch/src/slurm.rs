@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 pub const SRUN: &str = "srun --quiet --overlap --mpi=none --unbuffered --cpu-bind=none --nodes=1 --ntasks=1 --nodelist";
 
 /// Most nodes of a list.
-const MOST: usize = 100_000;
+const MAX_NODES: usize = 100_000;
 
 /// Reads a variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -55,7 +55,7 @@ fn nodes(text: &str) -> Option<Vec<String>> {
             return None;
         }
         names.extend(some);
-        if names.len() > MOST {
+        if names.len() > MAX_NODES {
             return None;
         }
     }
@@ -88,7 +88,7 @@ fn expanded(part: &str) -> Option<Vec<String>> {
     for range in inside.split(',') {
         for number in numbers(range)? {
             names.extend(ends.iter().map(|end| format!("{before}{number}{end}")));
-            if names.len() > MOST {
+            if names.len() > MAX_NODES {
                 return None;
             }
         }
@@ -101,7 +101,7 @@ fn numbers(range: &str) -> Option<Vec<String>> {
     let (from, to) = range.split_once('-').unwrap_or((range, range));
     let (first, last): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
     let width = from.len();
-    if last < first || last - first > MOST {
+    if last < first || last - first > MAX_NODES {
         return None;
     }
     Some((first..=last).map(|n| format!("{n:0width$}")).collect())
@@ -116,7 +116,7 @@ fn repeated(text: &str) -> Option<Vec<u32>> {
             None => (part, 1),
         };
         let count: u32 = count.parse().ok().filter(|n| (1..=100_000).contains(n))?;
-        if times > MOST {
+        if times > MAX_NODES {
             return None;
         }
         out.extend(std::iter::repeat_n(count, times));

@@ -8,8 +8,11 @@
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::ranks::{Source, watch};
 
 /// Where a relay leads.
 #[derive(Debug)]
@@ -22,27 +25,26 @@ enum To {
     Nobody,
 }
 
-/// The relay of a terminal, or to another host.
+/// The relay of a terminal, or to another host; or none.
 #[derive(Debug)]
 pub struct Relay {
     to: To,
+    /// Whether our standard input is watched.
+    watched: bool,
 }
 
-/// What rank 0 gets, and the relay if there has to be one.
-pub fn for_rank_0() -> std::io::Result<(OwnedFd, Option<Relay>)> {
+/// What rank 0 gets, and the relay.
+pub fn for_rank_0() -> std::io::Result<(OwnedFd, Relay)> {
     let stdin = rustix::stdio::stdin();
     if !std::io::stdin().is_terminal() {
         return match rustix::io::fcntl_dupfd_cloexec(stdin, 3) {
-            Ok(fd) => Ok((fd, None)),
-            Err(_) => Ok((nothing()?, None)),
+            Ok(fd) => Ok((fd, Relay::none())),
+            Err(_) => Ok((nothing()?, Relay::none())),
         };
     }
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    let relay = Relay {
-        to: To::Pipe(ours, Vec::new()),
-    };
-    Ok((theirs, Some(relay)))
+    Ok((theirs, Relay::new(To::Pipe(ours, Vec::new()))))
 }
 
 /// An input that is at its end.
@@ -51,15 +53,38 @@ pub fn nothing() -> std::io::Result<OwnedFd> {
 }
 
 impl Relay {
+    fn new(to: To) -> Relay {
+        Relay { to, watched: false }
+    }
+
+    /// Of nothing.
+    pub fn none() -> Relay {
+        Relay::new(To::Nobody)
+    }
+
     /// For a rank 0 on another host.
     pub fn away() -> Relay {
-        Relay {
-            to: To::Away { busy: false },
+        Relay::new(To::Away { busy: false })
+    }
+
+    /// Has our standard input watched while it is wanted. Whether it can be read now: a file cannot
+    /// be watched, it can always be read; a closed input is at its end.
+    pub fn watch(&mut self, epoll: &OwnedFd) -> bool {
+        let wants = self.wants_input();
+        if wants == self.watched {
+            return false;
         }
+        let stdin = rustix::stdio::stdin();
+        let done = match wants {
+            true => watch(epoll, stdin, Source::Input),
+            false => epoll::delete(epoll, stdin),
+        };
+        self.watched = wants && done.is_ok();
+        wants && done.is_err()
     }
 
     /// Whether our standard input should be watched now.
-    pub fn wants_input(&self) -> bool {
+    fn wants_input(&self) -> bool {
         let ready = match &self.to {
             To::Pipe(_, pending) => pending.is_empty(),
             To::Away { busy } => !busy,

@@ -52,10 +52,10 @@ from_int! {
     CommH: |t, i| t.comms.key_at(i);
     GroupH: |t, i| t.groups.key_at(i);
     TypeH: |t, i| t.types.derived.key_at(i);
-    OpH: |t, i| t.ops.key_at(i);
+    OpH: |t, i| t.ops.made.key_at(i);
     RequestH: |t, i| t.requests.key_at(i);
-    InfoH: |t, i| t.infos.key_at(i);
-    ErrhandlerH: |t, i| t.errhandlers.key_at(i);
+    InfoH: |t, i| t.infos.made.key_at(i);
+    ErrhandlerH: |t, i| t.errhandlers.made.key_at(i);
     MessageH: |t, i| t.messages.key_at(i);
     SessionH: |t, i| t.sessions.key_at(i);
     WinH: |_t, _i| None;

@@ -14,9 +14,10 @@ pub(crate) use route::{Words, route};
 use crate::error::{Class, Fault, Res, fail};
 use crate::objects::Group;
 use crate::objects::comm::Comm;
+use crate::objects::request::explain;
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_engine::{Failure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
+use kw_engine::{Failure, MessageFailure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
@@ -118,7 +119,10 @@ impl<'a> Circle<'a> {
     /// a tree costs turns of the scheduler there.
     fn flat(&self) -> u32 {
         let guard = self.mpi.lock();
-        let shared = guard.engine.as_ref().is_some_and(|e| e.shares_cores());
+        let shared = guard
+            .engine
+            .as_ref()
+            .is_some_and(|e| e.job.agreed.site().shared);
         if shared { FLAT } else { 0 }
     }
 
@@ -411,7 +415,8 @@ pub(crate) fn start_send(
         return Err(stopped());
     };
     let tag = purpose.tag();
-    match engine.send(to, context, source, tag, SendMode::Standard, &buf) {
+    let envelope = (context, source, tag);
+    match engine.messages.send(to, envelope, SendMode::Standard, &buf) {
         Started::Done => Ok(None),
         Started::Request(id) => Ok(Some(id)),
     }
@@ -433,7 +438,7 @@ pub(crate) fn start_recv(
         source: Some(source),
         tag: Some(purpose.tag()),
     };
-    Ok(engine.recv(want, buf))
+    Ok(engine.messages.recv(want, buf))
 }
 
 fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut [u8]) -> Res {
@@ -467,25 +472,20 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         ..WaitOn::default()
     };
     let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
-        inner.engine.as_ref().is_none_or(|e| e.is_done(id))
+        inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
     let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
     let outcome = outcome.ok_or_else(stopped)?;
     match outcome.failure {
         None => Ok(outcome),
-        Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
-        Some(
-            Failure::Other(text)
-            | Failure::Roots(text)
-            | Failure::Uneven { text, .. }
-            | Failure::Disagreement { text, .. },
-        ) => fail(Class::Intern, text),
-        Some(Failure::Truncated { came, fits }) => fail(
+        Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
             Class::Intern,
             format!(
                 "{came} bytes came where {fits} were expected; do all processes make the same communicator?"
             ),
         ),
+        Some(gone @ Failure::Message(MessageFailure::PeerGone(_))) => Err(explain(gone)),
+        Some(failure) => fail(Class::Intern, explain(failure).text),
     }
 }
 

@@ -8,12 +8,12 @@ use crate::objects::attributes::Attributes;
 use crate::objects::buffered::Buffers;
 use crate::objects::codes::Codes;
 use crate::objects::datatype::Types;
-use crate::objects::errhandler::{Errhandler, FileErrhandler};
+use crate::objects::errhandler::Errhandlers;
 use crate::objects::group::Held;
-use crate::objects::info::Info;
+use crate::objects::info::Infos;
 use crate::objects::life::Life;
 use crate::objects::message::Message;
-use crate::objects::op::UserMade;
+use crate::objects::op::Ops;
 use crate::objects::request::Requests;
 use crate::objects::session::Session;
 use crate::objects::tool::Tool;
@@ -35,8 +35,8 @@ pub struct Mpi {
     forked: AtomicBool,
 }
 
-/// Tables of objects that handles name. Each room adds the tables of its own objects, and
-/// implements the look-ups beside the object (`objects/*.rs`).
+/// Tables of objects that handles name. A table that needs no other is a type of its own, beside its
+/// object (`objects/*.rs`); look-ups that need several are methods here, written there as well.
 #[derive(Debug, Default)]
 pub struct Tables {
     /// Datatypes.
@@ -53,18 +53,14 @@ pub struct Tables {
     pub checking: bool,
     /// Lists of an earlier call, for the memory they have.
     pub(crate) lists: crate::calls::coll::arguments::Lists,
-    /// Reduction operations that the user made.
-    pub ops: Slab<UserMade>,
+    /// Reduction operations.
+    pub ops: Ops,
     /// Groups.
     pub groups: Slab<Held>,
     /// Info objects.
-    pub infos: Slab<Info>,
-    /// MPI_INFO_ENV.
-    pub env_info: Info,
-    /// Error handlers that the user made.
-    pub errhandlers: Slab<Errhandler>,
-    /// The error handler of MPI_FILE_NULL, which is that of files to come.
-    pub file_errhandler: FileErrhandler,
+    pub infos: Infos,
+    /// Error handlers.
+    pub errhandlers: Errhandlers,
     /// Sessions.
     pub sessions: Slab<Session>,
     /// Keyvals and attributes.

@@ -5,7 +5,7 @@ use kw_sys::netif::Interface;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Most addresses that are published or tried.
-const MOST: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 /// Interfaces that lead to virtual machines or containers of the same host only.
 const LOCAL_ONLY: &[&str] = &[
@@ -191,7 +191,7 @@ fn link_local(addr: IpAddr) -> bool {
 fn tidy(mut chosen: Vec<IpAddr>) -> Vec<IpAddr> {
     chosen.sort();
     chosen.dedup();
-    chosen.truncate(MOST);
+    chosen.truncate(MAX_ADDRESSES);
     chosen
 }
 
@@ -252,7 +252,7 @@ impl Known {
     /// Reads such a text.
     pub fn read(text: &str) -> Result<Known, NoAddress> {
         let (host, list) = text.split_once('=').unwrap_or(("", text));
-        let at = list.split(',').take(MOST).map(read_word);
+        let at = list.split(',').take(MAX_ADDRESSES).map(read_word);
         Ok(Known {
             host: host.to_string(),
             at: at.collect::<Result<_, _>>()?,

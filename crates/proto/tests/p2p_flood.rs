@@ -23,12 +23,15 @@ const EAGER: Choice = Choice {
     announce_min: u64::MAX,
 };
 
+fn keeps_back(net: &Net, me: usize) -> bool {
+    let machine = &net.machines[me];
+    machine.sending.keeps_back(&machine.peers)
+}
+
 fn net(n: usize) -> Net {
     let mut net = Net::new(n, EAGER, false);
     net.slow = true;
-    net.machines
-        .iter_mut()
-        .for_each(|m| m.flow_control.set_mark(MARK));
+    net.machines.iter_mut().for_each(|m| m.set_mark(MARK));
     net
 }
 
@@ -40,7 +43,9 @@ fn send_in(net: &mut Net, context: u32, from: usize, to: usize, tag: i32) -> Req
         tag,
     };
     let buf = Mem::new(vec![tag as u8; 8]);
-    let started = net.machines[from].send(Peer(to as u32), env, Mode::Standard, &buf);
+    let started = net.machines[from]
+        .sender()
+        .send(Peer(to as u32), env, Mode::Standard, &buf);
     net.act(from);
     match started {
         Started::Request(key) => key,
@@ -68,14 +73,16 @@ fn want(source: Option<u32>, tag: i32) -> Pattern {
 
 fn receive(net: &mut Net, me: usize, source: Option<u32>, tag: i32) -> ReqKey {
     let buf = Mem::new(vec![0; 8]);
-    let key = net.machines[me].recv(want(source, tag), source.map(Peer), &buf);
+    let key = net.machines[me]
+        .receiver()
+        .recv(want(source, tag), source.map(Peer), &buf);
     net.act(me);
     net.deliver_all();
     key
 }
 
 fn kept(net: &Net, me: usize) -> u64 {
-    net.machines[me].waiting()
+    net.machines[me].receiving.waiting()
 }
 
 fn holds(net: &Net, me: usize) -> u64 {
@@ -95,9 +102,9 @@ fn a_flooded_rank_keeps_about_the_mark_and_gets_everything() {
     let sent = flood(&mut net, 0, 1);
     assert!(kept(&net, 1) < 3 * MARK / 280, "{} kept", kept(&net, 1));
     assert_eq!(holds(&net, 1), 1);
-    assert!(net.machines[0].keeps_back());
+    assert!(keeps_back(&net, 0));
     drained(&mut net, 1, 0, MANY);
-    assert!(!net.machines[0].keeps_back() && !net.machines[0].flow_control.is_stalled());
+    assert!(!keeps_back(&net, 0) && !net.machines[0].sending.is_stalled());
     assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
     assert!(holds(&net, 1) > 5, "it is told again and again");
 }
@@ -112,10 +119,10 @@ fn a_posted_receive_lets_its_sender_go_and_no_other() {
     assert_eq!(holds(&net, 1), 2);
     let key = receive(&mut net, 1, Some(2), 2);
     assert!(net.machines[1].requests.take(key).is_some());
-    assert!(!net.machines[2].keeps_back() && net.machines[0].keeps_back());
+    assert!(!keeps_back(&net, 2) && keeps_back(&net, 0));
     let key = receive(&mut net, 1, None, 2);
     assert!(net.machines[1].requests.take(key).is_some());
-    assert!(!net.machines[0].keeps_back());
+    assert!(!keeps_back(&net, 0));
 }
 
 #[test]
@@ -125,7 +132,7 @@ fn while_a_receive_is_posted_nobody_who_could_satisfy_it_is_told_to_hold() {
     flood(&mut net, 0, 1);
     flood(&mut net, 2, 1);
     assert!(kept(&net, 1) > MANY as u64);
-    assert!(!net.machines[0].keeps_back() && net.machines[2].keeps_back());
+    assert!(!keeps_back(&net, 0) && keeps_back(&net, 2));
     send(&mut net, 0, 1, 2);
     net.deliver_all();
     assert!(net.machines[1].requests.take(wanted).is_some());
@@ -137,7 +144,11 @@ fn each_probe_in_vain_lets_a_portion_through() {
     flood(&mut net, 0, 1);
     send(&mut net, 0, 1, 2);
     let (mut before, mut probes) = (kept(&net, 1), 0);
-    while net.machines[1].probe(want(None, 2), None).is_none() {
+    while net.machines[1]
+        .receiver()
+        .probe(want(None, 2), None)
+        .is_none()
+    {
         net.act(1);
         net.deliver_all();
         let now = kept(&net, 1);
@@ -152,10 +163,10 @@ fn a_program_that_waits_for_something_else_lets_a_portion_through() {
     let mut net = net(2);
     flood(&mut net, 0, 1);
     let before = kept(&net, 1);
-    net.machines[1].let_through();
+    net.machines[1].receiver().let_through();
     net.act(1);
     net.deliver_all();
-    assert!(kept(&net, 1) > before && net.machines[0].keeps_back());
+    assert!(kept(&net, 1) > before && keeps_back(&net, 0));
 }
 
 #[test]
@@ -164,7 +175,7 @@ fn what_collectives_send_is_not_held() {
     flood(&mut net, 0, 1);
     let key = send_in(&mut net, COLLECTIVES, 0, 1, 9);
     net.deliver_all();
-    assert!(net.machines[0].requests.is_done(key) && net.machines[0].keeps_back());
+    assert!(net.machines[0].requests.is_done(key) && keeps_back(&net, 0));
     let before = holds(&net, 1);
     for _ in 0..MANY {
         send_in(&mut net, COLLECTIVES, 1, 0, 9);
@@ -183,7 +194,7 @@ fn a_held_send_can_be_cancelled_and_freed() {
     sent.iter()
         .for_each(|&k| net.machines[0].requests.release(k));
     drained(&mut net, 1, 0, MANY);
-    assert!(!net.machines[0].keeps_back());
+    assert!(!keeps_back(&net, 0));
     assert_eq!((kept(&net, 1), net.machines[0].requests.active()), (0, 0));
 }
 
@@ -193,16 +204,14 @@ fn who_is_gone_holds_nobody_and_is_held_by_nobody() {
     let sent = flood(&mut net, 0, 1);
     net.machines[0].on_gone(Peer(1), "cut");
     net.machines[1].on_gone(Peer(0), "cut");
-    assert!(!net.machines[0].keeps_back() && !net.machines[1].flow_control.is_holding());
+    assert!(!keeps_back(&net, 0) && !net.machines[1].receiving.is_holding());
     assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
 }
 
 #[test]
 fn without_a_mark_everything_is_kept() {
     let mut net = net(2);
-    net.machines
-        .iter_mut()
-        .for_each(|m| m.flow_control.set_mark(0));
+    net.machines.iter_mut().for_each(|m| m.set_mark(0));
     flood(&mut net, 0, 1);
     assert_eq!((kept(&net, 1), holds(&net, 1)), (MANY as u64, 0));
 }

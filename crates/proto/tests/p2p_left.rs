@@ -27,7 +27,9 @@ fn send(net: &mut Net, from: usize, to: usize, mode: Mode, len: usize) -> ReqKey
         tag: 1,
     };
     let buf = Mem::new(vec![1; len]);
-    let started = net.machines[from].send(Peer(to as u32), env, mode, &buf);
+    let started = net.machines[from]
+        .sender()
+        .send(Peer(to as u32), env, mode, &buf);
     net.act(from);
     match started {
         Started::Request(key) => key,
@@ -41,18 +43,22 @@ fn recv(net: &mut Net, me: usize, from: Option<u32>) -> ReqKey {
         source: from,
         tag: Some(1),
     };
-    let key = net.machines[me].recv(want, from.map(Peer), &Mem::new(vec![0; 1000]));
+    let key = net.machines[me]
+        .receiver()
+        .recv(want, from.map(Peer), &Mem::new(vec![0; 1000]));
     net.act(me);
     key
 }
 
 fn ask(net: &mut Net, me: usize, peer: u32) {
-    net.machines[me].ask(Peer(peer));
+    let machine = &mut net.machines[me];
+    machine.peers.ask(Peer(peer), &mut machine.out);
     net.act(me);
 }
 
 fn leave(net: &mut Net, me: usize) {
-    net.machines[me].leave();
+    let machine = &mut net.machines[me];
+    machine.peers.leave(&mut machine.out);
     net.act(me);
 }
 
@@ -103,7 +109,7 @@ fn what_was_sent_before_the_answer_comes_and_what_was_not_waits() {
     net.machines[1].fail(more, "rank 0 left");
     let failure = net.machines[1].requests.take(more).unwrap().failure;
     assert_eq!(failure, Some(Failure::PeerGone("rank 0 left".into())));
-    assert_eq!(net.machines[1].posted(), 0);
+    assert_eq!(net.machines[1].receiving.posted(), 0);
 }
 
 #[test]
@@ -114,7 +120,7 @@ fn only_what_the_peer_must_answer_waits_for_it() {
     let eager = send(&mut net, 1, 0, Mode::Standard, 10);
     let any = recv(&mut net, 1, None);
     net.deliver_all();
-    let own = net.machines[1].open();
+    let own = net.machines[1].requests.open();
     let awaits = |key| net.machines[1].requests.awaits(key);
     assert_eq!(awaits(offered), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(synchronous), Awaits::Peer(Peer(0)));

@@ -1,8 +1,9 @@
-//! Whatever the protocols and the network's timing: messages match exactly as the standard says (MPI 5.0, 3.5).
+//! Whatever the protocols and the network's timing: messages match exactly as the standard says
+//! (MPI 5.0, 3.5).
 //!
-//! Three machines over a simulated network that delivers frames of each pair in order but otherwise when it likes, in
-//! pieces or whole. Receives name their source, or there is one sender only, so the standard fixes every match; the oracle
-//! is two plain lists.
+//! Three machines over a simulated network that delivers frames of each pair in order but otherwise
+//! when it likes, in pieces or whole. Receives name their source, or there is one sender only, so
+//! the standard fixes every match; the oracle is two plain lists.
 
 mod net;
 
@@ -133,7 +134,9 @@ fn run_counting(
                     source: from as u32,
                     tag,
                 };
-                let started = net.machines[from].send(Peer(to as u32), env, mode, &buf);
+                let started = net.machines[from]
+                    .sender()
+                    .send(Peer(to as u32), env, mode, &buf);
                 net.act(from);
                 sent.push(Sent {
                     from,
@@ -163,7 +166,7 @@ fn run_counting(
                     Some(found) => Receive::Direct(found),
                     None => {
                         let from = from.map(|f| Peer(f as u32));
-                        Receive::Request(net.machines[me].recv(want, from, &buf))
+                        Receive::Request(net.machines[me].receiver().recv(want, from, &buf))
                     }
                 };
                 net.act(me);
@@ -179,7 +182,7 @@ fn run_counting(
                 net.step(wire, piecewise);
             }
             Op::LosePatience { me } => {
-                net.machines[me].offer_withheld();
+                net.machines[me].sender().offer_withheld();
                 net.act(me);
             }
             Op::Cancel { ago } => {
@@ -273,7 +276,7 @@ fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseErro
             .map(|i| &sent[i])
             .collect();
         while !left.is_empty() {
-            let Some((message, found)) = net.machines[me].take_message(any, None) else {
+            let Some((message, found)) = net.machines[me].receiver().take_message(any, None) else {
                 net.act(me);
                 prop_assert!(net.busy(), "{} message(s) never come", left.len());
                 net.deliver_all();
@@ -287,13 +290,21 @@ fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseErro
             let expect = left.remove(first.unwrap());
             prop_assert_eq!(found.tag, expect.tag);
             let buf = Mem::new(vec![0; found.len as usize]);
-            let key = net.machines[me].recv_message(message, &buf).unwrap();
+            let key = net.machines[me]
+                .receiver()
+                .recv_message(message, &buf)
+                .unwrap();
             net.act(me);
             net.deliver_all();
             prop_assert!(net.machines[me].requests.take(key).is_some());
             prop_assert_eq!(&buf.bytes(), &expect.payload);
         }
-        prop_assert!(net.machines[me].take_message(any, None).is_none());
+        prop_assert!(
+            net.machines[me]
+                .receiver()
+                .take_message(any, None)
+                .is_none()
+        );
     }
     Ok(())
 }
@@ -342,13 +353,14 @@ proptest! {
         run_over(net, ops, one_sender)?;
     }
 
-    /// As above, where hardly a message may come before its receive: senders are told to hold all the time.
+    /// As above, where hardly a message may come before its receive: senders are told to hold all
+    /// the time.
     #[test]
     fn messages_that_are_kept_back_keep_the_order(
         ops in prop::collection::vec(op(3), 0..80), mark in 1u64..2000, slow: bool, works: bool
     ) {
         let mut net = Net::new(3, WITH_BOTH, works);
-        net.machines.iter_mut().for_each(|m| m.flow_control.set_mark(mark));
+        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
         net.slow = slow;
         run_over(net, ops, false)?;
     }
@@ -358,7 +370,7 @@ proptest! {
         ops in prop::collection::vec(op(2), 0..80), mark in 1u64..2000, slow: bool
     ) {
         let mut net = Net::new(2, WITH_BOTH, false);
-        net.machines.iter_mut().for_each(|m| m.flow_control.set_mark(mark));
+        net.machines.iter_mut().for_each(|m| m.set_mark(mark));
         net.slow = slow;
         run_over(net, ops, true)?;
     }
@@ -367,7 +379,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Collectives name tag and source in each receive, and may withhold messages; whatever mistakes their callers make.
+    /// Collectives name tag and source in each receive, and may withhold messages; whatever
+    /// mistakes their callers make.
     #[test]
     fn messages_that_are_withheld_keep_the_order(
         ops in prop::collection::vec(op(3), 0..120), slow: bool, open: bool
@@ -412,8 +425,9 @@ fn early_receives_make_every_large_message_a_write() {
     assert_eq!(run(2, ops, WITH_WRITE, false, false).unwrap(), (10, 0));
 }
 
-/// Collectives' long messages wait for the announcement of their receive, and are never offered, once the sender knows that the
-/// receiver announces as short ones; behind a short one of the same tag they are offered.
+/// Collectives' long messages wait for the announcement of their receive, and are never offered,
+/// once the sender knows that the receiver announces as short ones; behind a short one of the same
+/// tag they are offered.
 #[test]
 fn a_long_message_of_a_collective_waits_for_its_announcement() {
     let count = |ops: Vec<Op>| {
@@ -529,7 +543,8 @@ fn an_announcement_does_not_answer_a_synchronous_offer() {
     assert_eq!(writes(ops), (0, 1));
 }
 
-/// The sender takes its message for the cancelled receive's; the receiver keeps it, and it goes to the next receive.
+/// The sender takes its message for the cancelled receive's; the receiver keeps it, and it goes to
+/// the next receive.
 #[test]
 fn payload_for_a_cancelled_receive_finds_its_message() {
     let [announcement, offer] = [2, 1].map(|wire| Op::Deliver {
@@ -552,147 +567,4 @@ fn payload_for_a_cancelled_receive_finds_its_message() {
     // and where it comes after that.
     ops.insert(5, offer);
     assert_eq!(writes(ops), (1, 0));
-}
-
-/// A message that asks to be fetched is, whatever its length and the cost lines say, where that is allowed; its receive is not announced.
-#[test]
-fn a_message_that_asks_to_be_fetched_is() {
-    let never = u64::MAX / 2; // allowed, but never the cheapest
-    for (get_min, works, fetched) in [(never, true, 1), (never, false, 0), (u64::MAX, true, 0)] {
-        for early in [false, true] {
-            let choice = Choice {
-                eager_max: 200,
-                get_min,
-                announce_min: 9,
-            };
-            let mut net = Net::new(2, choice, works);
-            let data = Mem::new((0..100).collect());
-            net.sources.push((Rc::as_ptr(&data.0) as u64, data.clone()));
-            let buf = Mem::new(vec![0; 100]);
-            let mut received = None;
-            for sends in [!early, early] {
-                if sends {
-                    let env = Envelope {
-                        context: 2,
-                        source: 0,
-                        tag: 0,
-                    };
-                    net.machines[0].send(Peer(1), env, Mode::Fetched, &data);
-                } else {
-                    let want = Pattern {
-                        context: 2,
-                        source: Some(0),
-                        tag: Some(0),
-                    };
-                    received = Some(net.machines[1].recv_fetched(want, Peer(0), &buf));
-                }
-                (0..2).for_each(|me| net.act(me));
-                (0..4).for_each(|wire| while net.step(wire, false) {});
-            }
-            (0..8).for_each(|turn| while net.step(turn % 4, false) {});
-            assert!(net.machines[1].requests.is_done(received.unwrap()));
-            assert_eq!(buf.bytes(), data.bytes());
-            let count = |c| {
-                net.machines
-                    .iter()
-                    .map(|m| m.out.counters.get(c))
-                    .sum::<u64>()
-            };
-            assert_eq!(
-                count(Counter::GetSent),
-                fetched,
-                "{get_min} {works} {early}"
-            );
-            assert_eq!(count(Counter::WriteAnnounced), 0);
-        }
-    }
-}
-
-/// Two ranks that may announce everything from 9 bytes on.
-fn announcing() -> Net {
-    let choice = Choice {
-        eager_max: 8,
-        get_min: u64::MAX,
-        announce_min: 9,
-    };
-    Net::new(2, choice, false)
-}
-
-fn post(net: &mut Net, me: usize) -> ReqKey {
-    let want = Pattern {
-        context: CONTEXT,
-        source: Some(1 - me as u32),
-        tag: Some(0),
-    };
-    let from = Some(Peer(1 - me as u32));
-    let key = net.machines[me].recv(want, from, &Mem::new(vec![0; 100]));
-    net.act(me);
-    key
-}
-
-fn offer(net: &mut Net, me: usize) {
-    send(net, me, 100);
-}
-
-fn send(net: &mut Net, me: usize, len: usize) {
-    let env = Envelope {
-        context: CONTEXT,
-        source: me as u32,
-        tag: 0,
-    };
-    let buf = Mem::new(vec![me as u8; len]);
-    let to = Peer(1 - me as u32);
-    if let Started::Request(key) = net.machines[me].send(to, env, Mode::Standard, &buf) {
-        net.machines[me].requests.release(key);
-    }
-    net.act(me);
-}
-
-fn count(net: &Net, counter: Counter) -> [u64; 2] {
-    [0, 1].map(|me| net.machines[me].out.counters.get(counter))
-}
-
-/// Both post, both send, and all that they say crosses: nothing waits for an answer.
-#[test]
-fn every_message_of_an_exchange_is_written() {
-    let mut net = announcing();
-    for _ in 0..20 {
-        let keys = [0, 1].map(|me| {
-            let key = post(&mut net, me);
-            offer(&mut net, me);
-            key
-        });
-        net.deliver_all();
-        assert!((0..2).all(|me| net.machines[me].requests.take(keys[me]).is_some()));
-    }
-    assert_eq!(count(&net, Counter::WriteSent), [20, 20]);
-}
-
-#[test]
-fn the_answers_of_a_ping_pong_that_cross_their_announcements_are_written() {
-    let mut net = announcing();
-    for _ in 0..10 {
-        for me in [0, 1] {
-            offer(&mut net, 1 - me);
-            let key = post(&mut net, me);
-            net.deliver_all();
-            assert!(net.machines[me].requests.take(key).is_some());
-        }
-    }
-    assert_eq!(count(&net, Counter::WriteSent), [10, 10]);
-}
-
-#[test]
-fn receives_that_short_messages_take_are_announced_no_more_until_a_long_one_comes() {
-    let mut net = announcing();
-    let mut pass = |len| {
-        let key = post(&mut net, 1);
-        send(&mut net, 0, len);
-        net.deliver_all();
-        assert!(net.machines[1].requests.take(key).is_some());
-        count(&net, Counter::WriteAnnounced)[1]
-    };
-    let short: Vec<u64> = (0..8).map(|_| pass(3)).collect();
-    assert_eq!(short, [1, 2, 3, 4, 4, 4, 4, 4]);
-    assert_eq!([pass(90), pass(90)], [4, 5]);
 }

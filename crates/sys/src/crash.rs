@@ -31,7 +31,7 @@ const FRAMES: usize = 48;
 /// Bytes of the handler's stack.
 const STACK: usize = 64 << 10;
 /// Most bytes of what is said; less than a socket takes at once.
-const MOST: usize = 16 << 10;
+const MAX_TEXT: usize = 16 << 10;
 
 /// Whom to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,14 +192,14 @@ fn say(plan: &Plan, signal: c_int, code: c_int, address: usize) {
 
 /// Text of a fixed room; what does not fit is left out.
 struct Text {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_TEXT],
     len: usize,
 }
 
 impl Text {
     fn new() -> Text {
         Text {
-            bytes: [0; MOST],
+            bytes: [0; MAX_TEXT],
             len: 0,
         }
     }
@@ -207,7 +207,7 @@ impl Text {
 
 impl Write for Text {
     fn write(&mut self, some: &[u8]) -> std::io::Result<usize> {
-        let n = some.len().min(MOST - 1 - self.len);
+        let n = some.len().min(MAX_TEXT - 1 - self.len);
         self.bytes[self.len..self.len + n].copy_from_slice(&some[..n]);
         self.len += n;
         Ok(some.len())

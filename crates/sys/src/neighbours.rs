@@ -13,7 +13,7 @@ const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
 /// What they bind their abstract socket to while they choose processors and start ranks on them.
 const TURN: &[u8] = b"kittiwake-binding";
 /// How long one waits for another one's turn to end.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TURN_LIMIT: Duration = Duration::from_secs(1);
 
 /// Held while ranks are bound: two jobs that start at once do not choose the same processors. It
 /// ends with its process.
@@ -24,7 +24,7 @@ pub struct Turn {
 
 /// Waits for the turn, but not for long: then, or where it cannot be had, all go on without.
 pub fn turn() -> Turn {
-    let until = crate::clock::now() + PATIENCE;
+    let until = crate::clock::now() + TURN_LIMIT;
     loop {
         match try_turn() {
             Err(Errno::ADDRINUSE) if crate::clock::now() < until => {

@@ -1,8 +1,9 @@
-//! Allgather of several nodes: each node gathers at its leader, the leaders exchange what their nodes have, each leader
-//! spreads all. Goes through packed memory in the order of nodes; for equal blocks.
+//! Allgather of several nodes: each node gathers at its leader, the leaders exchange what their
+//! nodes have, each leader spreads all. Goes through packed memory in the order of nodes; for equal
+//! blocks.
 
 use super::bcast_nodes;
-use crate::among::{Among, Levels};
+use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
 /// Emits the schedule.
@@ -11,11 +12,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     };
     let ask = &Ask { root: 0, ..*ask };
-    let levels = Levels::of(ask);
+    let hierarchy = Hierarchy::of(ask);
     let all = s.bytes(ask.size as u64 * ask.block_bytes);
     let here = node_part(nodes, nodes.of(ask.rank), all, ask.block_bytes);
     let own = here.part(
-        levels.inside(0).place(ask.rank) as u64 * ask.block_bytes,
+        hierarchy.inside(0).place(ask.rank) as u64 * ask.block_bytes,
         ask.block_bytes,
     );
     s.copy(
@@ -26,11 +27,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         },
         own,
     );
-    collect(&levels, own, here, ask, s);
-    if levels.is_hub {
-        exchange(&levels, nodes, all, ask, s);
+    collect(&hierarchy, own, here, ask, s);
+    if hierarchy.leads {
+        exchange(&hierarchy, nodes, all, ask, s);
     }
-    bcast_nodes::inside(&levels, 1, all, ask, s);
+    bcast_nodes::inside(&hierarchy, 1, all, ask, s);
     put(nodes, all, ask, s);
 }
 
@@ -40,27 +41,28 @@ pub(super) fn node_part(nodes: &Nodes, node: u32, all: Slice, each: u64) -> Slic
     all.part(nodes.start(node) as u64 * each, count * each)
 }
 
-/// Gathers the equal pieces `own` of a node's ranks in `here` of their hub, where the hub's own lies already.
-pub(super) fn collect(levels: &Levels, own: Slice, here: Slice, ask: &Ask, s: &mut Schedule) {
-    let inside = levels.inside(0).on(own, here);
+/// Gathers the equal pieces `own` of a node's ranks in `here` of their leader, where the leader's
+/// own lies already.
+pub(super) fn collect(hierarchy: &Hierarchy, own: Slice, here: Slice, ask: &Ask, s: &mut Schedule) {
+    let inside = hierarchy.inside(0).on(own, here);
     let each = |buf| Blocks::Even { buf, each: own.len };
     let part = Ask {
-        root: inside.place(levels.hub),
+        root: inside.place(hierarchy.leader),
         block_bytes: own.len,
         send: each(SEND),
         recv: each(RECV),
-        in_place: levels.is_hub,
+        in_place: hierarchy.leads,
         ..inside.ask(ask)
     };
     inside.run(Coll::Gather, own.len, &part, s);
 }
 
 /// Allgather among the leaders: each has its node's part of `all`.
-fn exchange(levels: &Levels, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
+fn exchange(hierarchy: &Hierarchy, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
     let each = ask.block_bytes;
     let parts = (0..nodes.count()).map(|node| node_part(nodes, node, all, each));
     let (at, counts): (Vec<i64>, Vec<u64>) = parts.map(|p| (p.at, p.len)).unzip();
-    let between: Among = levels.between().on(all, all);
+    let between: SubComm = hierarchy.between().on(all, all);
     let part = Ask {
         in_place: true,
         send: Blocks::NONE,

@@ -1,9 +1,10 @@
-//! Allreduce of several nodes in which every rank takes a part of the data between the nodes: reduce-scatter inside each
-//! node, an allreduce of every part among the ranks that have it, allgather inside each node. For long messages; in the
-//! order of ranks where that is the order of nodes. There are as many parts as the smallest node has ranks.
+//! Allreduce of several nodes in which every rank takes a part of the data between the nodes:
+//! reduce-scatter inside each node, an allreduce of every part among the ranks that have it,
+//! allgather inside each node. For long messages; in the order of ranks where that is the order of
+//! nodes. There are as many parts as the smallest node has ranks.
 
-use crate::among::{Among, Levels};
 use crate::ask::part_of;
+use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, RECV, SEND, Schedule};
 
 /// Emits the schedule.
@@ -11,8 +12,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (Some(nodes), true) = (ask.nodes, ask.count > 0) else {
         return;
     };
-    let levels = Levels::of(ask);
-    let (parts, me) = (nodes.fewest(), levels.inside(0).place(ask.rank));
+    let hierarchy = Hierarchy::of(ask);
+    let (parts, me) = (nodes.fewest(), hierarchy.inside(0).place(ask.rank));
     // The ranks that larger nodes have on top get empty parts at the end.
     let cut = |i: u32| {
         if i < parts {
@@ -21,7 +22,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             ask.output().part(ask.count, 0)
         }
     };
-    let cuts = (0..levels.here.len() as u32).map(cut);
+    let cuts = (0..hierarchy.here.len() as u32).map(cut);
     let (at, counts): (Vec<i64>, Vec<u64>) = cuts.map(|c| (c.at, c.len)).unzip();
     let listed = |buf| Blocks::Listed {
         buf,
@@ -35,7 +36,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     } else {
         mine
     };
-    let inside = levels.inside(0).on(ask.input(), home);
+    let inside = hierarchy.inside(0).on(ask.input(), home);
     let scatter = Ask {
         send: listed(SEND),
         in_place: false,
@@ -46,7 +47,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let peers: Vec<u32> = (0..nodes.count())
             .map(|node| nodes.ranks(node)[me as usize])
             .collect();
-        let between = Among::new(&peers).on(home, home);
+        let between = SubComm::new(&peers).on(home, home);
         let part = Ask {
             count: mine.len,
             in_place: true,
@@ -57,7 +58,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.in_place {
         s.copy(home, mine);
     }
-    let inside = levels.inside(1);
+    let inside = hierarchy.inside(1);
     let gather = Ask {
         send: Blocks::NONE,
         recv: listed(RECV),

@@ -1,8 +1,9 @@
-//! Alltoall of several nodes: each rank gives all its blocks to its leader, the leaders exchange bundles (one message for a
-//! pair of nodes), and each leader deals out what came. For short equal blocks: every block is copied a few times.
+//! Alltoall of several nodes: each rank gives all its blocks to its leader, the leaders exchange
+//! bundles (one message for a pair of nodes), and each leader deals out what came. For short equal
+//! blocks: every block is copied a few times.
 
 use super::allgather_nodes::collect;
-use crate::among::Levels;
+use crate::sub_comm::Hierarchy;
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
 /// Emits the schedule.
@@ -11,33 +12,34 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     };
     let ask = &Ask { root: 0, ..*ask };
-    let (levels, row) = (Levels::of(ask), ask.size as u64 * ask.block_bytes);
-    let rows = if levels.is_hub {
-        levels.here.len() as u64
+    let (hierarchy, row) = (Hierarchy::of(ask), ask.size as u64 * ask.block_bytes);
+    let rows = if hierarchy.leads {
+        hierarchy.here.len() as u64
     } else {
         1
     };
     let own = s.bytes(rows * row);
     s.copy(ask.send.run(0, ask.size), own.part(0, row));
-    collect(&levels, own.part(0, row), own, ask, s);
+    collect(&hierarchy, own.part(0, row), own, ask, s);
     let came = s.bytes(rows * row);
-    if levels.is_hub {
+    if hierarchy.leads {
         let (out, into) = (s.bytes(own.len), s.bytes(own.len));
         let desk = Desk {
             nodes,
             row,
             each: ask.block_bytes,
-            here: levels.here,
+            here: hierarchy.here,
         };
         desk.bundle(own, out, s);
-        exchange(&levels, &desk, out, into, ask, s);
+        exchange(&hierarchy, &desk, out, into, ask, s);
         desk.unbundle(into, came, s);
     }
-    deal(&levels, came, row, ask, s);
+    deal(&hierarchy, came, row, ask, s);
     s.copy(came.part(0, row), ask.recv.run(0, ask.size));
 }
 
-/// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or gets from) each rank.
+/// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or
+/// gets from) each rank.
 struct Desk<'a> {
     nodes: &'a Nodes,
     /// Bytes of a row and of a block.
@@ -59,7 +61,8 @@ impl Desk<'_> {
         rows.part(row as u64 * self.row + rank as u64 * self.each, self.each)
     }
 
-    /// From rows to bundles: in a bundle, sender by sender, what each of the other node's ranks gets.
+    /// From rows to bundles: in a bundle, sender by sender, what each of the other node's ranks
+    /// gets.
     fn bundle(&self, rows: Slice, out: Slice, s: &mut Schedule) {
         for node in 0..self.nodes.count() {
             let (mut at, bundle) = (0, self.bundle_of(out, node));
@@ -87,7 +90,14 @@ impl Desk<'_> {
 }
 
 /// Alltoall of the bundles among the leaders.
-fn exchange(levels: &Levels, desk: &Desk, out: Slice, into: Slice, ask: &Ask, s: &mut Schedule) {
+fn exchange(
+    hierarchy: &Hierarchy,
+    desk: &Desk,
+    out: Slice,
+    into: Slice,
+    ask: &Ask,
+    s: &mut Schedule,
+) {
     let bundles = (0..desk.nodes.count()).map(|node| desk.bundle_of(out, node));
     let (at, counts): (Vec<i64>, Vec<u64>) = bundles.map(|b| (b.at, b.len)).unzip();
     let listed = |buf| Blocks::Listed {
@@ -95,7 +105,7 @@ fn exchange(levels: &Levels, desk: &Desk, out: Slice, into: Slice, ask: &Ask, s:
         counts: &counts,
         at: &at,
     };
-    let between = levels.between().on(out, into);
+    let between = hierarchy.between().on(out, into);
     let part = Ask {
         in_place: false,
         send: listed(SEND),
@@ -110,15 +120,16 @@ fn exchange(levels: &Levels, desk: &Desk, out: Slice, into: Slice, ask: &Ask, s:
     );
 }
 
-/// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's is there already.
-fn deal(levels: &Levels, rows: Slice, row: u64, ask: &Ask, s: &mut Schedule) {
-    let inside = levels.inside(1).on(rows, rows);
+/// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's is
+/// there already.
+fn deal(hierarchy: &Hierarchy, rows: Slice, row: u64, ask: &Ask, s: &mut Schedule) {
+    let inside = hierarchy.inside(1).on(rows, rows);
     let even = |buf| Blocks::Even { buf, each: row };
     let part = Ask {
         block_bytes: row,
         send: even(SEND),
         recv: even(RECV),
-        in_place: levels.is_hub,
+        in_place: hierarchy.leads,
         ..inside.ask(ask)
     };
     inside.run(Coll::Scatter, row, &part, s);

@@ -1,14 +1,14 @@
-//! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader lets its node go. A node whose
-//! ranks have a board reports and releases there.
+//! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader lets
+//! its node go. A node whose ranks have a board reports and releases there.
 
 use super::barrier_tree::{release, report};
-use crate::among::Levels;
+use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let levels = Levels::of(ask);
-    let inside = levels.inside(0);
+    let hierarchy = Hierarchy::of(ask);
+    let inside = hierarchy.inside(0);
     let part = inside.ask(ask);
     if ask.board.is_some() {
         s.use_short(0);
@@ -16,18 +16,18 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     } else {
         inside.emit(s, |s| report(&part, s));
     }
-    if levels.is_hub {
+    if hierarchy.leads {
         if ask.board.is_some() {
             s.watch_all(1);
         }
-        let between = levels.between();
+        let between = hierarchy.between();
         between.run(Coll::Barrier, 0, &between.ask(ask), s);
     }
     if ask.board.is_none() {
         inside.emit(s, |s| release(&part, s));
-    } else if levels.is_hub {
+    } else if hierarchy.leads {
         s.raise(2);
     } else {
-        s.watch(levels.hub, 2);
+        s.watch(hierarchy.leader, 2);
     }
 }

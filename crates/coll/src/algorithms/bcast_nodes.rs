@@ -1,23 +1,24 @@
-//! Broadcast to several nodes: from the root to one rank of every node, then inside each node. Every byte enters a node once.
+//! Broadcast to several nodes: from the root to one rank of every node, then inside each node.
+//! Every byte enters a node once.
 
-use crate::among::Levels;
+use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let levels = Levels::of(ask);
-    if levels.is_hub {
-        let between = levels.between();
+    let hierarchy = Hierarchy::of(ask);
+    if hierarchy.leads {
+        let between = hierarchy.between();
         between.run(Coll::Bcast, ask.bytes, &between.ask(ask), s);
     }
-    inside(&levels, 0, ask.output(), ask, s);
+    inside(&hierarchy, 0, ask.output(), ask, s);
 }
 
-/// Brings `data` from the hub to the other ranks of its node.
-pub(super) fn inside(levels: &Levels, turn: u32, data: Slice, ask: &Ask, s: &mut Schedule) {
-    let inside = levels.inside(turn).on(data, data);
+/// Brings `data` from the leader to the other ranks of its node.
+pub(super) fn inside(hierarchy: &Hierarchy, turn: u32, data: Slice, ask: &Ask, s: &mut Schedule) {
+    let inside = hierarchy.inside(turn).on(data, data);
     let part = Ask {
-        root: inside.place(levels.hub),
+        root: inside.place(hierarchy.leader),
         count: data.len,
         ..inside.ask(ask)
     };

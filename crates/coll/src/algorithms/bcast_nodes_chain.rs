@@ -1,8 +1,9 @@
-//! Broadcast along a chain that visits node after node, in pieces: every byte crosses from node to node once, and all links
-//! are busy at the same time. For long messages. The table's `/number` is the number of pieces.
+//! Broadcast along a chain that visits node after node, in pieces: every byte crosses from node to
+//! node once, and all links are busy at the same time. For long messages. The table's `/number` is
+//! the number of pieces.
 
 use super::bcast_chain;
-use crate::among::Among;
+use crate::sub_comm::SubComm;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -11,12 +12,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         Some(nodes) => nodes.in_order().to_vec(),
         None => (0..ask.size).collect(),
     };
-    // The other ranks of the root's node come after the root and before other nodes; the ring is cut where its node begins.
+    // The other ranks of the root's node come after the root and before other nodes; the ring is
+    // cut where its node begins.
     let node = |r: u32| ask.nodes.map_or(0, |n| n.of(r));
     let begin = order.iter().position(|&r| node(r) == node(ask.root));
     order.rotate_left(begin.unwrap_or(0));
     let root = order.iter().position(|&r| r == ask.root).unwrap_or(0);
     order.swap(0, root);
-    let chain = Among::new(&order);
+    let chain = SubComm::new(&order);
     chain.emit(s, |s| bcast_chain::emit(&chain.ask(ask), s));
 }

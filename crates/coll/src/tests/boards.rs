@@ -1,9 +1,10 @@
-//! The checker itself, on boards: planted mistakes must be faults, and the rule of reuse must be just strict enough.
+//! The checker itself, on boards: planted mistakes must be faults, and the rule of reuse must be
+//! just strict enough.
 
 use super::*;
 use crate::algorithms::bcast_board;
-use crate::among::Among;
 use crate::check::Reuse;
+use crate::sub_comm::SubComm;
 use crate::{SHELVES, Shelf, Slice, Step};
 
 /// The shelf of a rank, `len` units of it beyond the line.
@@ -19,7 +20,8 @@ fn line(r: u32, len: u64) -> Slice {
     Slice::whole(SHELVES + r, len)
 }
 
-/// Everybody writes two units on its shelf, raises, and adds up what all have written; `edit` plants a mistake at one rank.
+/// Everybody writes two units on its shelf, raises, and adds up what all have written; `edit`
+/// plants a mistake at one rank.
 fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
@@ -139,23 +141,19 @@ fn reading_what_nobody_wrote_is_a_fault() {
 }
 
 #[test]
-#[should_panic(expected = "in no order")]
-fn a_shelf_from_which_a_message_still_flows_may_not_be_overwritten() {
-    // Rank 0 sends from its shelf and raises before the send has ended; rank 1 takes that for leave to write there.
+#[should_panic(expected = "has a message on a shelf")]
+fn messages_do_not_lie_on_a_shelf() {
     let mut sender = Schedule {
         shelf: Shelf::Short,
         ..Schedule::default()
     };
     sender.copy(Slice::whole(SEND, 1), shelf(0, 1));
     sender.send(1, shelf(0, 1));
-    sender.raise(1);
     let mut receiver = Schedule {
         shelf: Shelf::Short,
         ..Schedule::default()
     };
     receiver.recv(0, Slice::whole(RECV, 1));
-    receiver.watch(0, 1);
-    receiver.copy(Slice::whole(SEND, 1), shelf(0, 1));
     let memory = |r| vec![plain(base(r, 1)), plain(never(1))];
     run(vec![(sender, memory(0)), (receiver, memory(1))]);
 }
@@ -172,8 +170,8 @@ fn memory_is_in_flight_until_the_rank_has_waited() {
     run(vec![(one, memory(0)), (other, memory(1))]);
 }
 
-/// Rank 0 tells the others two units and waits for nobody; the others raise before they read, so that what they have
-/// announced in one collective says nothing of its end.
+/// Rank 0 tells the others two units and waits for nobody; the others raise before they read, so
+/// that what they have announced in one collective says nothing of its end.
 fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
@@ -288,7 +286,7 @@ fn parts_of_one_schedule_take_turns_on_a_board() {
             };
             for turn in 0..2 {
                 let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
-                let part = Among::new(&ranks).on(data, data).by_board(turn);
+                let part = SubComm::new(&ranks).on(data, data).by_board(turn);
                 part.emit(&mut s, |s| bcast_board::emit(&part.ask(&ask), s));
             }
             let all = 2 * len as usize;

@@ -1,13 +1,17 @@
-//! The memory that the ranks of a node share for one communicator's collectives, as this rank's engine holds it.
+//! The memory that the ranks of a node share for one communicator's collectives, as this rank's
+//! engine holds it.
 //!
-//! A *desk* is this rank's side of one communicator's board: the board's memory and flags, and the rule by which they are used
-//! ([`FlowControl`]), which is pure and tested by itself. What a plan does there is in `binding`.
+//! A *desk* is this rank's side of one communicator's board: the board's memory and flags, and the
+//! rule by which they are used ([`FlowControl`]), which is pure and tested by itself. What a plan
+//! does there is in `binding`.
 
-use super::memory::Memory;
+use super::run::Run;
+use crate::messages::Messages;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
 use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
 use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SHORT, SLOTS};
-use kw_sys::buf::Addr;
+use kw_sys::region::Region;
+use kw_types::comm::Group;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == board::STAGE_BITS);
 
@@ -81,7 +85,8 @@ impl Berth {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(super) board: Board,
-    /// By rank of the communicator: which member of this node it is; `STRANGER` for ranks of other nodes.
+    /// By rank of the communicator: which member of this node it is; `STRANGER` for ranks of other
+    /// nodes.
     members: Box<[u32]>,
     /// By member: its place on the host.
     pub(super) places: Box<[u32]>,
@@ -154,30 +159,42 @@ impl Desk {
         self.places[self.members[rank as usize] as usize]
     }
 
-    /// Address of a slice of a shelf.
+    /// A slice of a shelf.
     #[inline]
-    fn shelf(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Addr {
+    fn shelf(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Region<'_> {
         let place = self.place_of(slice.buf - SHELVES);
         let (region, at) = match (berth.part(slice), berth.shelf) {
             (Part::Line(at), _) => (self.board.beside(place, at_work.number), at),
             (Part::Area(at), Shelf::Long) => (self.board.long(place, at_work.at, berth.long), at),
             (Part::Area(at), _) => (self.board.area(berth.areas, place, at_work.number), at),
         };
-        region.part(at as u64, slice.len * berth.unit).addr()
+        region.part(at as u64, slice.len * berth.unit)
     }
 }
 
 /// All desks of one engine.
 #[derive(Debug, Default)]
-pub(crate) struct Desks {
+pub struct Desks {
     desks: Vec<Option<Box<Desk>>>,
     /// Some collective has ended, so the next one's turn has come.
     pub(super) turned: bool,
 }
 
 impl Desks {
+    /// This rank's side of a board that was claimed for a communicator of these processes.
+    pub fn open(
+        &mut self,
+        messages: &mut Messages,
+        number: u32,
+        members: &Group,
+    ) -> Option<BoardId> {
+        let board = messages.boards()?.open(number);
+        let places = members.iter().map(|peer| messages.paths.place(peer));
+        Some(self.add(Desk::new(board, places)))
+    }
+
     /// Adds one.
-    pub(crate) fn add(&mut self, desk: Desk) -> BoardId {
+    fn add(&mut self, desk: Desk) -> BoardId {
         let free = self.desks.iter().position(|d| d.is_none());
         let at = free.unwrap_or_else(|| {
             self.desks.push(None);
@@ -187,8 +204,8 @@ impl Desks {
         BoardId(at as u32)
     }
 
-    /// The communicator is gone.
-    pub(crate) fn leave(&mut self, id: BoardId) {
+    /// The communicator is gone; its board goes with the last collective on it.
+    pub fn leave(&mut self, id: BoardId) {
         let Some(desk) = self.get(id) else { return };
         desk.leaving = true;
         if desk.flow.is_idle() {
@@ -235,13 +252,17 @@ impl Desks {
         self.see(id)?.berth(id, schedule, unit)
     }
 
-    /// The next place on the board.
+    /// A run of a plan begins: it has the next place on the board, if it uses one.
     #[inline(always)]
-    pub(super) fn reserve(&mut self, berth: &Berth) -> Reservation {
-        match self.get(berth.desk) {
-            Some(desk) => desk.flow.reserve(berth.need),
+    pub(super) fn enter(&mut self, run: &mut Run) {
+        let place = match &run.berth {
+            Some(berth) => match self.get(berth.desk) {
+                Some(desk) => desk.flow.reserve(berth.need),
+                None => Reservation::NONE,
+            },
             None => Reservation::NONE,
-        }
+        };
+        run.begin(place);
     }
 
     /// The first collective of a board, and so far its only one, is not run.
@@ -251,19 +272,20 @@ impl Desks {
         }
     }
 
-    /// Memory of a slice of a shelf.
+    /// A slice of a shelf.
     #[inline]
-    pub(super) fn memory(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Memory {
-        let desk = self.see(berth.desk);
-        Memory::Plain {
-            addr: desk.map_or(Addr::NULL, |d| d.shelf(berth, at_work, slice)),
-            size: berth.unit,
-        }
+    pub(super) fn shelf(
+        &self,
+        berth: &Berth,
+        at_work: &Reservation,
+        slice: Slice,
+    ) -> Option<Region<'_>> {
+        Some(self.see(berth.desk)?.shelf(berth, at_work, slice))
     }
 
     /// Whether what a run waits for has come.
     #[inline]
-    pub(crate) fn reached(&self, watch: Watch) -> bool {
+    pub fn reached(&self, watch: Watch) -> bool {
         self.see(watch.desk).is_none_or(|d| d.has_come(watch.wait))
     }
 

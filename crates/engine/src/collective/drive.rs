@@ -1,57 +1,59 @@
-//! How a run is driven: what the executor leaves to the engine, which is messages, memory that does not lie in a row, long
-//! copies and functions of the user.
+//! How a run is driven: what the executor leaves to the engine, which is messages, memory that does
+//! not lie in a row, long copies and functions of the user.
 
+use super::Failure;
+use super::binding;
 use super::desk::{Desks, Watch};
-use super::memory::Memory;
-use super::run::{Bound, Drive, Flight, Run, State};
-use super::user::{Combining, UserStep};
-use super::{Collectives, binding};
-use crate::engine::{Engine, Failure, ReqId, SendMode, Started, Want};
+use super::memory::{Memory, Store};
+use super::run::{Bound, Drive, Flight, Run};
+use super::user::Combining;
+use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
 use kw_coll::{Slice, Step, is_shelf};
+use kw_proto::p2p;
 use kw_sys::nontemporal::{self, NontemporalCopier};
+use kw_sys::region::Region;
 
-impl Collectives {
+/// What a run is driven with: the boards, memory for temporaries, and what carries its messages.
+pub(super) struct Driving<'a> {
+    pub desks: &'a mut Desks,
+    pub store: &'a mut Store,
+    /// How this rank writes long data on its shelves.
+    pub publisher: &'a mut NontemporalCopier,
+    pub messages: &'a mut Messages,
+}
+
+impl Driving<'_> {
     /// Ops and temporaries.
     fn prepare(&mut self, run: &mut Run) {
         if run.bound == Bound::Not {
             let long = self.publisher.long();
-            binding::bind_on(&mut self.desks, run, long);
-            if run.berth.is_some() && !run.ops.iter().any(|op| matches!(op, Op::Step(_))) {
+            binding::bind_on(self.desks, run, long);
+            if run.berth.is_none() {
+                run.work();
+            } else if !run.ops.iter().any(|op| matches!(op, Op::Step(_))) {
                 run.work = None;
             }
             run.settle_name();
         }
         if let Some(work) = run.work.as_deref_mut() {
             let element = work.element.as_ref().unwrap_or(&Memory::NONE);
-            work.memory
-                .lay_out(&work.schedule, element, &mut self.store);
+            work.memory.lay_out(&work.schedule, element, self.store);
         }
         run.bound = Bound::Yes;
     }
-}
 
-impl Engine {
     /// Goes on with a run as far as it can without waiting.
-    #[inline]
     pub fn drive(&mut self, run: &mut Run) -> Drive {
-        if (run.bound != Bound::Yes || run.preface.is_some())
-            && let Some(waits) = self.before_ops(run)
-        {
-            return waits;
+        match self.before_ops(run) {
+            Some(waits) => waits,
+            None => self.drive_steps(run),
         }
-        if run.work.is_none() && run.berth.is_some() {
-            let waits = self.collectives.desks.run(run);
-            return waits.map_or_else(|| self.ended_on_board(run), Drive::Board);
-        }
-        self.drive_steps(run)
     }
 
     /// What comes before the first op; what that waits for.
-    #[cold]
-    #[inline(never)]
     fn before_ops(&mut self, run: &mut Run) -> Option<Drive> {
         if run.preface.is_some()
             && let Some(waits) = self.compare(run)
@@ -59,16 +61,15 @@ impl Engine {
             return Some(waits);
         }
         if run.bound != Bound::Yes {
-            self.collectives.prepare(run);
+            self.prepare(run);
         }
         None
     }
 
-    /// Goes on with a run some of whose steps are left to the engine.
-    #[inline(never)]
-    fn drive_steps(&mut self, run: &mut Run) -> Drive {
+    /// Goes on with a run that is ready, and some of whose steps are left to the engine.
+    pub fn drive_steps(&mut self, run: &mut Run) -> Drive {
         while !run.has_failed() {
-            match self.collectives.desks.go_on(run) {
+            match self.desks.go_on(run) {
                 Next::Wait(wait) => {
                     let desk = run.berth.as_ref().map(|b| b.desk);
                     if let Some(desk) = desk {
@@ -86,21 +87,14 @@ impl Engine {
                         if run.berth.is_none() {
                             return Drive::Done;
                         }
-                        self.collectives.desks.end(run);
-                        return self.ended_on_board(run);
+                        self.desks.end(run);
+                        return ended_on_board(self.messages, run);
                     }
                     None => break,
                 },
             }
         }
         self.give_up(run);
-        Drive::Done
-    }
-
-    #[inline(always)]
-    fn ended_on_board(&mut self, run: &Run) -> Drive {
-        self.counters.hit(Counter::BoardCollectives);
-        self.counters.add(Counter::BoardBytes, run.bytes);
         Drive::Done
     }
 
@@ -118,23 +112,19 @@ impl Engine {
                 None
             }
             Step::Copy { from, to } => {
-                let Collectives {
-                    desks, publisher, ..
-                } = &mut self.collectives;
-                match combine(run, i, (from, to), desks) {
+                match combine(run, i, (from, to), self.desks) {
                     true => run.progress.pass(),
-                    false => copy(run, from, to, desks, publisher),
+                    false => copy(run, from, to, self.desks, self.publisher),
                 }
                 None
             }
             Step::Reduce { left, right } => {
-                let step = reduce(run, left, right, &self.collectives.desks);
-                step.map(Drive::User)
+                reduce(run, left, right, self.desks).then_some(Drive::User)
             }
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
             Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                run.fail(Failure::Other("this rank has no board".into()));
+                run.fail(Failure::NoBoard);
                 None
             }
         };
@@ -146,7 +136,7 @@ impl Engine {
 
     #[inline]
     fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
-        let buf = run.buf(what, &self.collectives.desks);
+        let buf = run.buf(what);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -155,7 +145,8 @@ impl Engine {
             true => SendMode::Fetched,
             false => SendMode::Standard,
         };
-        let started = self.send(peer, c.context, c.rank, c.tag, mode, &buf);
+        let envelope = (c.context, c.rank, c.tag);
+        let started = self.messages.send(peer, envelope, mode, &buf);
         let req = match started {
             Started::Done => None,
             Started::Request(id) => Some(id),
@@ -169,7 +160,7 @@ impl Engine {
 
     #[inline]
     fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
-        let buf = run.buf(into, &self.collectives.desks);
+        let buf = run.buf(into);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -180,8 +171,8 @@ impl Engine {
             tag: Some(c.tag),
         };
         let req = Some(match work.schedule.fetched {
-            true => self.recv_fetched(want, peer, &buf),
-            false => self.recv(want, &buf),
+            true => self.messages.recv_fetched(want, peer, &buf),
+            false => self.messages.recv(want, &buf),
         });
         work.flights.push(Flight {
             req,
@@ -195,15 +186,15 @@ impl Engine {
     fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
         let flight = run.work.as_mut()?.flights.get_mut(slot)?;
         let req = flight.req?;
-        if !self.is_done(req) {
+        if !self.messages.is_done(req) {
             return Some((req, flight.peer));
         }
         flight.req = None;
-        let outcome = self.take(req)?;
+        let outcome = self.messages.take(req)?;
         let came = match (outcome.failure, flight.expects) {
-            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(p2p::Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
             (Some(failure), _) => {
-                run.fail(failure);
+                run.fail(Failure::Message(failure));
                 None
             }
             (None, expects) => expects.map(|e| (e, outcome.len)),
@@ -237,26 +228,21 @@ impl Engine {
     pub(super) fn give_up(&mut self, run: &mut Run) {
         for flight in run.work.iter_mut().flat_map(|w| &mut w.flights) {
             let Some(req) = flight.req else { continue };
-            self.cancel(req);
-            if self.is_done(req) {
-                self.take(req);
+            self.messages.cancel(req);
+            if self.messages.is_done(req) {
+                self.messages.take(req);
                 flight.req = None;
             }
         }
     }
+}
 
-    /// A call of a user's function that some run waits for. Make it with the lane released, then
-    /// [`Engine::user_step_done`].
-    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
-        let collectives = &mut self.collectives;
-        let mut running = collectives.running.iter_mut();
-        let (req, run) = running.find(|(_, r)| matches!(r.state, State::WantsUser))?;
-        let Some(Step::Reduce { left, right }) = run.step() else {
-            return None;
-        };
-        run.state = State::InUser;
-        Some((*req, reduce(run, left, right, &collectives.desks)?))
-    }
+/// A run on a board has come to its end.
+#[inline(always)]
+pub(super) fn ended_on_board(messages: &mut Messages, run: &Run) -> Drive {
+    messages.count(Counter::BoardCollectives, 1);
+    messages.count(Counter::BoardBytes, run.bytes);
+    Drive::Done
 }
 
 fn waiting((req, peer): (ReqId, Peer)) -> Drive {
@@ -265,11 +251,11 @@ fn waiting((req, peer): (ReqId, Peer)) -> Drive {
 
 #[inline]
 fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
-    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
-        && n == m
-        && n < publisher.long()
+    if let (Some(a), Some(b)) = (run.row(from, desks), run.row(to, desks))
+        && a.len() == b.len()
+        && a.len() < publisher.long()
     {
-        return a.copy_to(b, n);
+        return a.copy_to(b);
     }
     copy_any(run, from, to, desks, publisher);
 }
@@ -283,24 +269,30 @@ fn copy_any(
     desks: &Desks,
     publisher: &mut NontemporalCopier,
 ) {
-    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
-    if a.len() != b.len() {
+    let rows = (run.row(from, desks), run.row(to, desks));
+    let bytes =
+        |row: Option<Region<'_>>, slice| row.map_or_else(|| run.buf(slice).len(), |r| r.len());
+    let (gives, takes) = (bytes(rows.0, from), bytes(rows.1, to));
+    if gives != takes {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
-        let failure = mismatch(run, me, a.len(), b.len());
+        let failure = mismatch(run, me, gives, takes);
         return run.fail(failure);
     }
-    let long = a.len() >= publisher.long();
-    let rows = a.region().zip(b.region()).filter(|_| long);
-    match (rows, is_shelf(from.buf), is_shelf(to.buf)) {
-        (Some((a, b)), _, true) => publisher.copy(a, b),
-        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
-        _ => {
-            a.copy_to(0, &b, 0, a.len());
+    let long = gives >= publisher.long();
+    match rows {
+        (Some(a), Some(b)) if long && is_shelf(to.buf) => publisher.copy(a, b),
+        (Some(a), Some(b)) if long && is_shelf(from.buf) => nontemporal::fetch(a, b),
+        (Some(a), Some(b)) => a.copy_to(b),
+        (Some(a), None) => run.buf(to).unpack_from(a),
+        (None, Some(b)) => run.buf(from).pack_into(b),
+        (None, None) => {
+            run.buf(from).copy_to(0, &run.buf(to), 0, gives);
         }
     }
 }
 
-/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do not wait for it.
+/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do
+/// not wait for it.
 #[inline]
 fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> bool {
     let next = run.step_of(Op::Step(i + 1));
@@ -310,37 +302,34 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
     let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
         return false;
     };
-    let at = |slice| run.plain(slice, desks);
+    let at = |slice| run.row(slice, desks);
     match (at(left), at(right), at(into)) {
-        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
-            kernel.run_into(a, b, c, left.len);
+        (Some(a), Some(b), Some(c)) if [a.len(), b.len()] == [c.len(); 2] => {
+            kernel.run_into(a, b, c);
             true
         }
         _ => false,
     }
 }
 
+/// Says whether that is up to a function of the user.
 #[inline]
-fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
-    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
-    match run.combining? {
-        Combining::Nothing => None,
-        Combining::Kernel(k) => {
-            k.run(a, b, left.len);
-            None
-        }
-        Combining::User(f, datatype) => {
-            Some(UserStep::new(f, datatype, a, b, left.len, run.extent()))
-        }
+fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> bool {
+    if let Some(kernel) = run.kernel()
+        && let (Some(a), Some(b)) = (run.stretch(left, desks), run.stretch(right, desks))
+    {
+        kernel.run(a, b);
     }
+    matches!(run.combining, Some(Combining::User(..)))
 }
 
 #[cold]
 fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
     let Some(c) = &run.circle else {
-        return Failure::Truncated { came, fits: wants };
+        return Failure::Message(p2p::Failure::Truncated { came, fits: wants });
     };
-    // On an intercommunicator, whose ranks are those of both groups in a row here, the process tells who is meant.
+    // On an intercommunicator, whose ranks are those of both groups in a row here, the process
+    // tells who is meant.
     let name = |rank: u32| match c.members.peer(rank) {
         kw_base::Peer(p) if p == rank => format!("rank {rank}"),
         p => format!("rank {rank} (process {p} of the job)"),

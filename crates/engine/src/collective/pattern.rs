@@ -1,13 +1,15 @@
 //! Patterns: plans of persistent collectives, which are run again and again.
 //!
-//! Starts need not come in the order of the communicator's other collectives, not even in the same order at all ranks. So a
-//! pattern has a board of its own: there its runs come one after the other at every rank. The tag stays: messages between two
-//! ranks keep their order, so one round is never taken for the next.
+//! Starts need not come in the order of the communicator's other collectives, not even in the same
+//! order at all ranks. So a pattern has a board of its own: there its runs come one after the other
+//! at every rank. The tag stays: messages between two ranks keep their order, so one round is never
+//! taken for the next.
 
-use super::desk::BoardId;
+use super::desk::{BoardId, Desks};
 use super::preface::Preface;
 use super::run::{Home, Run};
-use crate::engine::{Engine, ReqId};
+use crate::engine::Engine;
+use crate::messages::ReqId;
 use kw_base::slab::{Key, Slab};
 
 /// Names a pattern of an engine.
@@ -32,53 +34,61 @@ struct Resting {
 
 /// All patterns of an engine.
 #[derive(Debug, Default)]
-pub(super) struct Patterns(Slab<Resting>);
+pub struct Patterns(Slab<Resting>);
 
 impl Patterns {
+    /// Makes a plan a pattern. The board was opened for it, and is left if the plan does not use
+    /// it.
+    pub fn keep(
+        &mut self,
+        desks: &mut Desks,
+        mut plan: Box<Run>,
+        board: Option<BoardId>,
+    ) -> Pattern {
+        if let Some(berth) = &plan.berth {
+            desks.take_back(berth, &plan.progress.place);
+        }
+        let unused = board.filter(|_| plan.berth.is_none());
+        unused.into_iter().for_each(|b| desks.leave(b));
+        let board = board.filter(|_| plan.berth.is_some());
+        let preface = plan.preface.take();
+        let id = PatternId(self.0.insert(Resting { run: None, preface }));
+        plan.home = Home::Pattern(id);
+        self.rest(id, plan);
+        Pattern { id, board }
+    }
+
+    /// Its next run; the one before has ended.
+    fn next(&mut self, desks: &mut Desks, pattern: &Pattern) -> Box<Run> {
+        let resting = self.0.get_mut(pattern.id.0);
+        let resting = resting.map(|r| (r.run.take(), r.preface.as_ref()));
+        let (run, preface) = resting.unwrap_or_default();
+        // Whoever starts a request that is active is told so before.
+        let mut run = run.unwrap_or_default();
+        run.preface = preface.map(|p| Box::new(p.again()));
+        desks.enter(&mut run);
+        run
+    }
+
     /// A run of it has ended. When nobody holds the pattern any more the plan goes.
     pub(super) fn rest(&mut self, id: PatternId, run: Box<Run>) {
         if let Some(resting) = self.0.get_mut(id.0) {
             resting.run = Some(run);
         }
     }
+
+    /// There will be no more runs of it.
+    pub fn forget(&mut self, desks: &mut Desks, pattern: &Pattern) {
+        self.0.remove(pattern.id.0);
+        pattern.board.into_iter().for_each(|b| desks.leave(b));
+    }
 }
 
 impl Engine {
-    /// Makes a plan a pattern. The board was opened for it, and is left if the plan does not use it.
-    pub fn keep_pattern(&mut self, mut plan: Box<Run>, board: Option<BoardId>) -> Pattern {
-        if let Some(berth) = &plan.berth {
-            let desks = &mut self.collectives.desks;
-            desks.take_back(berth, &plan.progress.place);
-        }
-        let unused = board.filter(|_| plan.berth.is_none());
-        unused.into_iter().for_each(|b| self.leave_board(b));
-        let board = board.filter(|_| plan.berth.is_some());
-        let resting = Resting {
-            preface: plan.preface.take(),
-            run: None,
-        };
-        let id = PatternId(self.collectives.patterns.0.insert(resting));
-        plan.home = Home::Pattern(id);
-        self.collectives.patterns.rest(id, plan);
-        Pattern { id, board }
-    }
-
-    /// Runs it; the run before has ended.
+    /// Runs a pattern; the run before has ended.
     pub fn launch_pattern(&mut self, pattern: &Pattern) -> ReqId {
         let collectives = &mut self.collectives;
-        let resting = collectives.patterns.0.get_mut(pattern.id.0);
-        let resting = resting.map(|r| (r.run.take(), r.preface.as_ref()));
-        let (run, preface) = resting.unwrap_or_default();
-        // Whoever starts a request that is active is told so before.
-        let mut run = run.unwrap_or_default();
-        run.preface = preface.map(|p| Box::new(p.again()));
-        collectives.enter_board(&mut run);
+        let run = collectives.patterns.next(&mut collectives.desks, pattern);
         self.launch(run)
-    }
-
-    /// There will be no more runs of it.
-    pub fn drop_pattern(&mut self, pattern: &Pattern) {
-        self.collectives.patterns.0.remove(pattern.id.0);
-        pattern.board.into_iter().for_each(|b| self.leave_board(b));
     }
 }

@@ -117,7 +117,7 @@ impl Call {
             commutative: ask.commutative,
             in_place: ask.in_place,
             unit,
-            rows: buffers.each_ref().map(|b| b.row().map_or(0, |row| row.1)),
+            rows: buffers.each_ref().map(|b| b.plain().map_or(0, |row| row.1)),
         };
         Some((call, counts))
     }

@@ -1,14 +1,16 @@
-//! What the ranks tell each other before a collective when KW_CHECK=1: each gives a record of its call to rank 0 of the
-//! circle, which compares them and tells everybody the verdict. It is part of the run, so that a non-blocking call does not
-//! wait for it, and it uses the run's own tag: its messages stand before those of the collective between any two ranks.
+//! What the ranks tell each other before a collective when KW_CHECK=1: each gives a record of its
+//! call to rank 0 of the circle, which compares them and tells everybody the verdict. It is part of
+//! the run, so that a non-blocking call does not wait for it, and it uses the run's own tag: its
+//! messages stand before those of the collective between any two ranks.
 
+use super::Failure;
+use super::drive::Driving;
 use super::{Circle, Drive, Memory, Run};
-use crate::engine::{Engine, Failure};
 use kw_coll::{RECV, SEND, Schedule, Slice};
 use kw_sys::buf::Buf;
 
-/// Looks at the records of so many ranks, all of one length, one after the other; if they disagree, says the error class and a
-/// sentence.
+/// Looks at the records of so many ranks, all of one length, one after the other; if they disagree,
+/// says the error class and a sentence.
 pub type Judge = fn(&[u8], usize) -> Option<(i32, String)>;
 
 /// Bytes of a verdict: class, length of the sentence, sentence.
@@ -155,8 +157,9 @@ fn ask(circle: &Circle, record: &Buf, verdict: &Buf) -> Box<Run> {
     of(circle, s, [record, verdict])
 }
 
-impl Engine {
-    /// Goes on with the comparison before a run; says what it waits for. A disagreement is the run's failure.
+impl Driving<'_> {
+    /// Goes on with the comparison before a run; says what it waits for. A disagreement is the
+    /// run's failure.
     #[cold]
     pub(super) fn compare(&mut self, run: &mut Run) -> Option<Drive> {
         let (mut preface, circle) = (run.preface.take()?, run.circle.clone()?);

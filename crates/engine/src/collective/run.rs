@@ -1,21 +1,24 @@
 //! A plan, and one run of it.
 //!
-//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs, or rests until it is called
-//! again. One lies in the plans, or with a persistent request, while it does not run, so a call that is like one before
-//! allocates nothing. Once all its steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
+//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs,
+//! or rests until it is called again. One lies in the plans, or with a persistent request, while it
+//! does not run, so a call that is like one before allocates nothing. Once all its steps are ops of
+//! the executor it does without schedule and buffers ([`Run::work`]).
 
+use super::Failure;
 use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
 use super::plans::{Call, Named, PlansId};
 use super::preface::Preface;
 use super::user::{Combining, UserStep};
-use crate::engine::{Failure, ReqId};
+use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
 use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};
 use kw_coll::{SEND, Schedule, Slice, Step, is_shelf};
 use kw_sys::buf::{Addr, Buf};
+use kw_sys::region::Region;
 use kw_types::comm::Group;
 use std::sync::Arc;
 
@@ -108,10 +111,14 @@ pub struct Run {
     pub(super) progress: Progress,
     /// Where the first two buffers begin, if they lie in a row.
     pub(super) bases: [Addr; 2],
-    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch it.
+    /// Bytes of them that its ops touch at most.
+    pub(super) reach: [u64; 2],
+    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch
+    /// it.
     pub(super) berth: Option<Berth>,
     pub(super) combining: Option<Combining>,
-    /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs neither.
+    /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs
+    /// neither.
     pub(super) work: Option<Box<Work>>,
     pub(super) bound: Bound,
     /// It exchanges no messages.
@@ -142,6 +149,7 @@ impl Default for Run {
             ops: Vec::new(),
             progress: Progress::default(),
             bases: [Addr::NULL; 2],
+            reach: [0; 2],
             berth: None,
             combining: None,
             work: None,
@@ -206,7 +214,7 @@ impl Run {
     /// Takes the caller's first two buffers; [`Run::add`] others.
     #[inline]
     pub fn take_buffers(&mut self, buffers: [Memory; 2]) {
-        let at = |m: &Memory| m.row().map_or(Addr::NULL, |(addr, _)| addr);
+        let at = |m: &Memory| m.plain().map_or(Addr::NULL, |(addr, _)| addr);
         let [send, recv] = &buffers;
         self.bases = [at(send), at(recv)];
         if self.bound == Bound::Not || self.work.is_some() {
@@ -242,8 +250,8 @@ impl Run {
         }
     }
 
-    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a name, and then it is found by
-    /// nothing else.
+    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a
+    /// name, and then it is found by nothing else.
     #[cold]
     pub(super) fn settle_name(&mut self) {
         if self.work.is_some() {
@@ -270,7 +278,8 @@ impl Run {
         }
     }
 
-    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for what this one passes on.
+    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for
+    /// what this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some() && self.berth.is_none() && !self.is_uneven()
@@ -305,45 +314,41 @@ impl Run {
         self.work.as_ref().map(|w| &w.memory)
     }
 
-    /// First byte and bytes of a slice with data, where they lie in a row as they are.
+    /// What its ops may touch of the caller's first two buffers.
+    #[inline(always)]
+    pub(super) fn lent<'a>(&self) -> [Region<'a>; 2] {
+        let ([send, recv], [sends, recvs]) = (self.bases, self.reach);
+        [Region::lent(send, sends), Region::lent(recv, recvs)]
+    }
+
+    /// The bytes of a slice with data, where they lie in a row as they are.
     #[inline]
-    pub(super) fn plain(&self, slice: Slice, desks: &Desks) -> Option<(Addr, u64)> {
+    pub(super) fn row<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
         if slice.is_empty() {
             return None;
         }
         match self.shelf(slice) {
-            Some(berth) => desks
-                .memory(berth, self.at_work(), slice)
-                .plain(0, slice.len),
-            None => self.memory()?.plain(slice),
+            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            None => self.memory()?.row(slice),
         }
     }
 
-    /// The message buffer of a slice.
+    /// The elements of a slice with the gaps between them, for loops of ours.
     #[inline]
-    pub(super) fn buf(&self, slice: Slice, desks: &Desks) -> Buf {
-        if slice.is_empty() {
-            return Buf::EMPTY;
-        }
+    pub(super) fn stretch<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
         match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, self.at_work(), slice).buf(0, slice.len),
-            None => self.memory().map_or(Buf::EMPTY, |m| m.buf(slice)),
+            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            None => self.memory()?.stretch(slice),
         }
     }
 
-    /// Address of a slice's first element.
+    /// The message buffer of a slice that lies on no shelf.
     #[inline]
-    pub(super) fn addr(&self, slice: Slice, desks: &Desks) -> Addr {
-        match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, self.at_work(), slice).addr(0),
-            None => self.memory().map_or(Addr::NULL, |m| m.addr(slice)),
+    pub(super) fn buf(&self, slice: Slice) -> Buf {
+        match self.memory() {
+            Some(memory) if !is_shelf(slice.buf) => memory.buf(slice),
+            _ => Buf::EMPTY,
         }
-    }
-
-    /// Distance of two elements.
-    pub(super) fn extent(&self) -> i64 {
-        let element = self.work.as_ref().and_then(|w| w.element.as_ref());
-        element.map_or(0, |e| e.extent())
     }
 
     /// The transfers that were started.
@@ -384,8 +389,8 @@ impl Run {
         self.progress.begin(place);
     }
 
-    /// Whether this transfer, for which it waits, is a send, and steps follow that do something: with the end of the last sends it ends, which
-    /// nobody hears before the next call.
+    /// Whether this transfer, for which it waits, is a send, and steps follow that do something:
+    /// with the end of the last sends it ends, which nobody hears before the next call.
     #[cold]
     pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
         let mut rest = (self.progress.at()..).map_while(|at| self.op(at));
@@ -393,6 +398,18 @@ impl Run {
         let only_waits = rest.all(waits);
         let is_send = |f: &Flight| f.req == Some(req) && f.expects.is_none();
         self.flights().iter().any(is_send) && !only_waits
+    }
+
+    /// Whether nothing comes before its first op.
+    #[inline(always)]
+    pub(super) fn is_ready(&self) -> bool {
+        self.bound == Bound::Yes && self.preface.is_none()
+    }
+
+    /// Once it is ready: whether all its steps are ops of the executor, on a board.
+    #[inline(always)]
+    pub(super) fn is_of_ops(&self) -> bool {
+        self.work.is_none()
     }
 
     /// Its steps, as long as it has any.
@@ -423,6 +440,19 @@ impl Run {
         self.step_of(self.op(self.progress.at())?)
     }
 
+    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lane released.
+    #[cold]
+    pub fn user_step(&self) -> Option<UserStep> {
+        let (Some(Combining::User(f, datatype)), Some(Step::Reduce { left, right })) =
+            (self.combining, self.step())
+        else {
+            return None;
+        };
+        let memory = self.memory()?;
+        let (left, right) = (memory.operand(left), memory.operand(right));
+        Some(UserStep::new(f, datatype, left, right))
+    }
+
     /// The user's function has returned.
     #[inline]
     pub fn user_done(&mut self) {
@@ -440,6 +470,6 @@ pub enum Drive {
     Waiting(ReqId, Peer),
     /// This on a board.
     Board(Watch),
-    /// A call of the user's function; [`Run::user_done`] afterwards.
-    User(UserStep),
+    /// [`Run::user_step`]; [`Run::user_done`] afterwards.
+    User,
 }

@@ -1,11 +1,13 @@
-//! What a rank says of its call beside each stage that it raises on a board, so that whoever watches it sees whether both mean the
-//! same: which collective, of how many bytes, with which root. It costs a word in a cache line that moves anyway.
+//! What a rank says of its call beside each stage that it raises on a board, so that whoever
+//! watches it sees whether both mean the same: which collective, of how many bytes, with which
+//! root. It costs a word in a cache line that moves anyway.
 
-use crate::engine::Failure;
+use super::Failure;
 use kw_coll::Coll;
 use kw_coll::table::COLLS;
 
-/// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing said.
+/// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing
+/// said.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Said(pub u64);
 
@@ -62,7 +64,7 @@ impl Said {
                 text,
             },
             (true, false) => Failure::Roots(text),
-            (false, _) => Failure::Other(text),
+            (false, _) => Failure::Calls(text),
         }
     }
 }

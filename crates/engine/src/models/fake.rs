@@ -1,8 +1,8 @@
 //! An engine that does nothing but wait: a request ends when the flag of its message is found.
 
 use crate::collective::Watch;
-use crate::engine::ReqId;
-use crate::events::Noticed;
+use crate::events::EventQueue;
+use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
 use kw_base::counters::Counters;
 use kw_base::events::Wanted;
@@ -58,7 +58,7 @@ pub struct Fake<P> {
     requests: [Request; MOST],
     ended: u64,
     counters: Counters,
-    noticed: Noticed,
+    event_queue: EventQueue,
     place: PhantomData<P>,
 }
 
@@ -69,7 +69,7 @@ impl<P> Fake<P> {
             requests: Default::default(),
             ended: 0,
             counters: Counters::default(),
-            noticed: Noticed::default(),
+            event_queue: EventQueue::default(),
             place: PhantomData,
         }
     }
@@ -179,11 +179,11 @@ impl<P: Sleep> Polled for Fake<P> {
 
     fn notice_takeover(&mut self) {}
 
-    fn noticed(&self) -> &Noticed {
-        &self.noticed
+    fn event_queue(&self) -> &EventQueue {
+        &self.event_queue
     }
 
-    fn noticed_mut(&mut self) -> &mut Noticed {
-        &mut self.noticed
+    fn event_queue_mut(&mut self) -> &mut EventQueue {
+        &mut self.event_queue
     }
 }

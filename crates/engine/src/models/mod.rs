@@ -11,8 +11,8 @@ mod fake;
 mod places;
 
 use crate::async_progress::AsyncState;
-use crate::engine::ReqId;
 use crate::lane::Lane;
+use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
 use crate::wait::WaitOn;
 use fake::{Fake, World};

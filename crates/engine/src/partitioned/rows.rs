@@ -1,30 +1,34 @@
 //! Pieces of a partitioned send that travel together: fewer messages where more would not pay.
 //!
 //! ```text
-//! S --row--> R                               all its pieces became ready before the program waited
-//! S --row, empty; piece; piece ...--> R      it waited, or was slow: those that were ready left, and the others follow when they are
+//! S --row--> R                            all its pieces became ready before the program waited
+//! S --row, empty; piece; piece ...--> R   it waited, or was slow: those that were ready left, and
+//!                                         the others follow when they are
 //! ```
 //!
-//! A row leaves with its last piece. The receiver may say only after an earlier piece what lets the sender go on; so when
-//! the sender's program waits, or asks in vain, and nothing of the operation is under way, a row that is begun is taken
-//! apart. Its message then is empty, which tells the receiver to post its pieces one by one.
+//! A row leaves with its last piece. The receiver may say only after an earlier piece what lets the
+//! sender go on; so when the sender's program waits, or asks in vain, and nothing of the operation
+//! is under way, a row that is begun is taken apart. Its message then is empty, which tells the
+//! receiver to post its pieces one by one.
 //!
-//! So is a row whose pieces become ready slowly ([`Pace`]), though not so slowly that the receiver falls asleep in between:
-//! beside what the program computes for each a message of its own costs nothing, and what has left by the last piece need not
-//! leave after it. To wake the receiver for each would cost more than that wins.
+//! So is a row whose pieces become ready slowly ([`Pace`]), though not so slowly that the receiver
+//! falls asleep in between: beside what the program computes for each a message of its own costs
+//! nothing, and what has left by the last piece need not leave after it. To wake the receiver for
+//! each would cost more than that wins.
 
-use super::{Side, setup::Setup};
-use crate::engine::{Engine, SendMode, Started};
+use super::{Partitioned, Side, setup::Setup};
+use crate::messages::{Messages, SendMode, Started};
 use kw_base::{Key, Peer, Tick};
 use kw_proto::p2p::table::Line;
 use kw_sys::buf::Buf;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A row takes so many times as long as the start of a message, so that what messages cost beside one another is little.
+/// A row takes so many times as long as the start of a message, so that what messages cost beside
+/// one another is little.
 const LONG: f64 = 32.0;
-/// And so many nanoseconds at least: its receiver may have fallen asleep, and to be woken costs the two of them half as much
-/// (13 to 27 us, `docs/measurements/2026-11-22-event-thread.md`).
+/// And so many nanoseconds at least: its receiver may have fallen asleep, and to be woken costs the
+/// two of them half as much (13 to 27 us, `docs/measurements/2026-11-22-event-thread.md`).
 const LEAST: f64 = 40_000.0;
 
 /// What one message carries.
@@ -91,7 +95,8 @@ impl Pace {
         (self.since, self.pieces) = (now, 0);
     }
 
-    /// More are ready: whether those so far took so long, each. The clock is read when their number has doubled.
+    /// More are ready: whether those so far took so long, each. The clock is read when their number
+    /// has doubled.
     fn is_slow(&mut self, more: u32, now: impl FnOnce() -> Tick) -> bool {
         let before = self.pieces.checked_ilog2();
         self.pieces += more;
@@ -103,8 +108,8 @@ impl Pace {
     }
 }
 
-/// Pieces of `bytes` bytes each that a row has, of at most `pieces`. Pieces without data travel on their own: an empty message
-/// could not say that a row is taken apart.
+/// Pieces of `bytes` bytes each that a row has, of at most `pieces`. Pieces without data travel on
+/// their own: an empty message could not say that a row is taken apart.
 fn row_of(line: &Line, bytes: u64, pieces: u32) -> u32 {
     let long = (LONG * line.t0).max(LEAST) / (line.tb * bytes as f64);
     match bytes {
@@ -113,26 +118,31 @@ fn row_of(line: &Line, bytes: u64, pieces: u32) -> u32 {
     }
 }
 
-impl Engine {
-    /// Pieces in a row of a partitioned send, and which of them are slow, by the cost line of the path.
-    pub(super) fn row_that_pays(&mut self, to: Peer, bytes: u64, pieces: u32) -> (u32, Pace) {
-        self.route(to);
-        let Some(line) = self.paths.stream_line(to) else {
-            return (1, Pace::default());
-        };
-        let (_, spin) = self.polling_times();
-        let crowded = self.agreed().is_crowded(to);
-        let pace = Pace {
-            slow: Duration::from_nanos((LONG * line.t0) as u64),
-            awake: if crowded { Duration::ZERO } else { spin / 2 },
-            ..Pace::default()
-        };
-        (row_of(&line, bytes, pieces), pace)
-    }
+/// Pieces in a row of a partitioned send, and which of them are slow, by the cost line of the path.
+/// `polls`: how long the receiver is sure to poll when it waits.
+pub(super) fn row_that_pays(
+    messages: &mut Messages,
+    polls: Duration,
+    to: Peer,
+    bytes: u64,
+    pieces: u32,
+) -> (u32, Pace) {
+    messages.route(to);
+    let Some(line) = messages.paths.stream_line(to) else {
+        return (1, Pace::default());
+    };
+    let pace = Pace {
+        slow: Duration::from_nanos((LONG * line.t0) as u64),
+        awake: polls / 2,
+        ..Pace::default()
+    };
+    (row_of(&line, bytes, pieces), pace)
+}
 
+impl Partitioned {
     /// All partitions of a piece of a send are ready.
-    pub(super) fn piece_is_ready(&mut self, key: Key, piece: u32) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    pub(super) fn piece_is_ready(&mut self, messages: &mut Messages, key: Key, piece: u32) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         let (Side::Send { rows, .. }, Some(setup)) = (&mut op.side, op.setup) else {
@@ -142,28 +152,29 @@ impl Engine {
         let row = &mut rows[number as usize];
         row.ready += 1;
         if row.apart {
-            self.send_cargo(key, Cargo::Piece(piece));
+            self.send_cargo(messages, key, Cargo::Piece(piece));
         } else if row.ready as usize == setup.pieces_in(number).len() {
-            self.send_cargo(key, Cargo::Row(number));
-            self.restart_pace(key);
-        } else if row.ready == 1 && !self.partitioned.begun.contains(&key) {
-            self.partitioned.begun.push(key);
+            self.send_cargo(messages, key, Cargo::Row(number));
+            self.restart_pace(messages, key);
+        } else if row.ready == 1 && !self.begun.contains(&key) {
+            self.begun.push(key);
         }
     }
 
     /// A row has left.
-    fn restart_pace(&mut self, key: Key) {
-        if let Some(op) = self.partitioned.ops.get_mut(key)
+    fn restart_pace(&mut self, messages: &mut Messages, key: Key) {
+        if let Some(op) = self.ops.get_mut(key)
             && op.left != 0
             && let Side::Send { pace, .. } = &mut op.side
         {
-            pace.restart(self.paths.clock());
+            pace.restart(messages.paths.clock());
         }
     }
 
-    /// So many more pieces are ready, this one the last. Takes its row apart, if it is begun and pieces become ready slowly.
-    pub(super) fn look_at_pace(&mut self, key: Key, last: u32, more: u32) {
-        let Some(op) = self.partitioned.ops.get_mut(key) else {
+    /// So many more pieces are ready, this one the last. Takes its row apart, if it is begun and
+    /// pieces become ready slowly.
+    pub(super) fn look_at_pace(&mut self, messages: &mut Messages, key: Key, last: u32, more: u32) {
+        let Some(op) = self.ops.get_mut(key) else {
             return;
         };
         let (Side::Send { rows, pace, .. }, Some(setup)) = (&mut op.side, op.setup) else {
@@ -172,31 +183,31 @@ impl Engine {
         let number = last / setup.row;
         let row = &mut rows[number as usize];
         let whole = row.ready as usize == setup.pieces_in(number).len();
-        if !whole && !row.apart && pace.is_slow(more, || self.paths.clock()) {
+        if !whole && !row.apart && pace.is_slow(more, || messages.paths.clock()) {
             row.apart = true;
-            self.take_apart(key, &setup, number);
+            self.take_apart(messages, key, &setup, number);
         }
     }
 
     /// The program waits: rows that are begun leave as far as they are ready.
     #[inline]
-    pub(crate) fn take_rows_apart(&mut self) {
-        if !self.partitioned.begun.is_empty() {
-            self.take_begun_apart();
+    pub(crate) fn take_rows_apart(&mut self, messages: &mut Messages) {
+        if !self.begun.is_empty() {
+            self.take_begun_apart(messages);
         }
     }
 
     #[cold]
-    fn take_begun_apart(&mut self) {
-        for key in std::mem::take(&mut self.partitioned.begun) {
-            let Some(op) = self.partitioned.ops.get_mut(key) else {
+    fn take_begun_apart(&mut self, messages: &mut Messages) {
+        for key in std::mem::take(&mut self.begun) {
+            let Some(op) = self.ops.get_mut(key) else {
                 continue;
             };
             if op.active.is_none() {
                 continue;
             }
             if !op.flights.is_empty() {
-                self.partitioned.begun.push(key);
+                self.begun.push(key);
                 continue;
             }
             let (Side::Send { rows, .. }, Some(setup)) = (&mut op.side, op.setup) else {
@@ -212,12 +223,12 @@ impl Engine {
             }
             begun
                 .into_iter()
-                .for_each(|row| self.take_apart(key, &setup, row));
+                .for_each(|row| self.take_apart(messages, key, &setup, row));
         }
     }
 
-    fn take_apart(&mut self, key: Key, setup: &Setup, row: u32) {
-        let Some(op) = self.partitioned.ops.get(key) else {
+    fn take_apart(&mut self, messages: &mut Messages, key: Key, setup: &Setup, row: u32) {
+        let Some(op) = self.ops.get(key) else {
             return;
         };
         let Side::Send {
@@ -234,12 +245,12 @@ impl Engine {
         let ready: Vec<u32> = pieces.filter(|&p| waits[p as usize] == 0).collect();
         let (to, context, source, tag) = (*to, *context, *source, setup.row_tag(row));
         let mode = SendMode::Standard;
-        if let Started::Request(id) = self.send(to, context, source, tag, mode, &Buf::EMPTY) {
-            self.release(id);
+        if let Started::Request(id) = messages.send(to, (context, source, tag), mode, &Buf::EMPTY) {
+            messages.release(id);
         }
         ready
             .into_iter()
-            .for_each(|piece| self.send_cargo(key, Cargo::Piece(piece)));
+            .for_each(|piece| self.send_cargo(messages, key, Cargo::Piece(piece)));
     }
 }
 

@@ -1,33 +1,36 @@
-//! The paths of one rank: which one serves which peer, and the adapter between paths and the protocol machine.
+//! The paths of one rank: which one serves which peer, and the adapter between paths and the
+//! protocol machine.
 
 mod open;
 mod port;
+mod prices;
 
 pub use open::{Joined, join};
 pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 
-use crate::settings::mark;
 use crate::sleeper::{Bell, Sleeper};
-use kw_base::counters::Way;
-use kw_base::knobs::{Id, Knobs};
-use kw_base::{Calibration, Peer, Tick};
+use kw_base::counters::{Counter, Way};
+use kw_base::knobs::Knobs;
+use kw_base::{Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
 use kw_path::sim::SimPath;
 use kw_path::tcp::{Asleep, TcpPath};
-use kw_path::udp::{self, UdpPath};
+use kw_path::udp::UdpPath;
 use kw_path::{Body, Down, Inbound, Path, Sent};
-use kw_proto::p2p::table::{Choice, Line, Lines, Reason, Room};
+use kw_proto::p2p::table::{Choice, Line, Lines};
 use kw_proto::wire::Header;
 use kw_start::address_key;
 use kw_sys::buf::Buf;
+use prices::Prices;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a route.
+/// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a
+/// route.
 pub const UNROUTED: Choice = Choice {
     eager_max: 0,
     get_min: u64::MAX,
@@ -49,8 +52,8 @@ enum Route {
 #[derive(Debug)]
 pub struct Paths {
     routes: Vec<Route>,
-    /// What paths are priced by.
-    host: Calibration,
+    me: Peer,
+    prices: Prices,
     myself: SelfPath,
     shm: Option<ShmPath>,
     tcp: Option<TcpPath>,
@@ -67,14 +70,15 @@ pub struct Paths {
 
 impl Paths {
     /// The paths of a simulated rank.
-    pub fn simulated(job: &Job, sim: SimPath) -> Paths {
-        Paths::new(job, Some(sim))
+    pub fn simulated(job: &Job, knobs: &Knobs, sim: SimPath) -> Paths {
+        Paths::new(job, knobs, Some(sim))
     }
 
-    fn new(job: &Job, sim: Option<SimPath>) -> Paths {
+    fn new(job: &Job, knobs: &Knobs, sim: Option<SimPath>) -> Paths {
         Paths {
             routes: vec![Route::Unknown; job.size() as usize],
-            host: *job.agreed.calibration(),
+            me: job.me,
+            prices: Prices::read(job.agreed.calibration(), knobs, job.size()),
             myself: SelfPath::new(job.me),
             shm: None,
             tcp: None,
@@ -96,7 +100,8 @@ impl Paths {
         }
     }
 
-    /// Moves this thread to another processor of the host if that spreads its ranks ([`ShmPath::spread`]); says whether.
+    /// Moves this thread to another processor of the host if that spreads its ranks
+    /// ([`ShmPath::spread`]); says whether.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) -> bool {
         self.shm.as_mut().is_some_and(|shm| shm.spread(now))
@@ -106,12 +111,12 @@ impl Paths {
     pub(crate) fn has_yet_to_join(&self, peer: Peer) -> bool {
         self.shm
             .as_ref()
-            .is_some_and(|shm| shm.has_yet_to_join(peer))
+            .is_some_and(|shm| shm.ranks.has_yet_to_join(peer))
     }
 
     /// The first processor of a rank that shares our memory, if that is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
-        self.shm.as_ref()?.cpu(peer)
+        self.shm.as_ref()?.ranks.cpu(peer)
     }
 
     /// The boards of this host; `None` when its ranks share no memory.
@@ -130,7 +135,7 @@ impl Paths {
     /// This host's number of a rank, where it is one of this host.
     pub(crate) fn place(&self, peer: Peer) -> Option<u32> {
         match &self.shm {
-            Some(shm) => shm.place(peer),
+            Some(shm) => shm.ranks.place(peer),
             None => (self.alone == Some(peer)).then_some(0),
         }
     }
@@ -191,35 +196,30 @@ impl Paths {
         lines
     }
 
-    /// Connections and datagrams refused because they could not prove the job's key.
-    pub fn strangers_refused(&self) -> u64 {
-        let tcp = self.tcp.as_ref().map_or(0, |t| t.strangers_refused());
-        tcp + self.udp.as_ref().map_or(0, |u| u.strangers_refused())
-    }
-
-    /// Payloads that were sent in pieces, bytes of those that went over further links, and pieces that went again.
-    pub fn striped(&self) -> [u64; 3] {
-        self.tcp.as_ref().map_or([0; 3], |t| t.striped())
-    }
-
-    /// Connections that were left for another link because nothing was answered over them.
-    pub fn silent_left(&self) -> u64 {
-        self.tcp.as_ref().map_or(0, |t| t.silent_left())
-    }
-
-    /// What the path over UDP has counted.
-    pub fn udp_tally(&self) -> udp::Tally {
-        self.udp.as_ref().map(|u| u.tally()).unwrap_or_default()
-    }
-
-    /// How often this rank woke a sleeping one.
-    pub fn doorbells_rung(&self) -> u64 {
-        self.shm.as_ref().map_or(0, |s| s.rings())
+    /// The value of a counter that a path keeps.
+    pub(crate) fn counter(&self, c: Counter) -> Option<u64> {
+        let (tcp, udp) = (self.tcp.as_ref(), self.udp.as_ref());
+        let striped = |at: usize| tcp.map_or(0, |t| t.striped()[at]);
+        let tally = || udp.map(|u| u.tally()).unwrap_or_default();
+        Some(match c {
+            Counter::Refused => {
+                let refused = tcp.map_or(0, |t| t.strangers_refused());
+                refused + udp.map_or(0, |u| u.strangers_refused())
+            }
+            Counter::StripedSent => striped(0),
+            Counter::StripedBytes => striped(1),
+            Counter::StripedAgain => striped(2),
+            Counter::SilentLeft => tcp.map_or(0, |t| t.silent_left()),
+            Counter::UdpPackets => tally().packets,
+            Counter::UdpRepeated => tally().again,
+            Counter::Doorbells => self.shm.as_ref().map_or(0, |s| s.rings()),
+            _ => return None,
+        })
     }
 
     /// Whether the peer is one of this host, and memory is shared there.
     pub fn shares_memory_with(&self, peer: Peer) -> bool {
-        self.shm.as_ref().is_some_and(|p| p.reaches(peer))
+        self.shm.as_ref().is_some_and(|p| p.ranks.has(peer))
     }
 
     /// Whether the peer's path is chosen.
@@ -228,19 +228,23 @@ impl Paths {
         self.routes[peer.idx()] != Route::Unknown
     }
 
+    /// The peers whose path is chosen.
+    pub(crate) fn routed(&self) -> Vec<Peer> {
+        let all = (0..self.routes.len() as u32).map(Peer);
+        all.filter(|&peer| self.is_routed(peer)).collect()
+    }
+
     /// Chooses the path of a peer, and says where its protocols cross.
     pub fn route(
         &mut self,
         peer: Peer,
         launcher: &mut dyn Launcher,
-        job: &Job,
-        knobs: &Knobs,
     ) -> Result<(Way, Choice), Down> {
-        let (route, way) = if peer == job.me {
+        let (route, way) = if peer == self.me {
             (Route::Myself, Way::Own)
         } else if self.sim.is_some() {
             (Route::Sim, Way::Other)
-        } else if self.shm.as_ref().is_some_and(|p| p.reaches(peer)) {
+        } else if self.shm.as_ref().is_some_and(|p| p.ranks.has(peer)) {
             (Route::Shm, Way::Shm)
         } else if let Some(tcp) = &mut self.tcp {
             if tcp.wants_address(peer) {
@@ -256,7 +260,7 @@ impl Paths {
             return Err(nowhere(peer));
         };
         self.routes[peer.idx()] = route;
-        Ok((way, self.choice(peer, knobs)))
+        Ok((way, self.choice(peer)))
     }
 
     /// A peer's connection over TCP broke, and it was never said where it listens.
@@ -269,7 +273,7 @@ impl Paths {
 
     /// What the chosen path can do for a peer, and what it costs.
     fn lines(&self, peer: Peer) -> Option<Lines> {
-        let (route, host) = (self.routes[peer.idx()], &self.host);
+        let (route, host) = (self.routes[peer.idx()], &self.prices.host);
         Some(match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
             (Route::Sim, Some(p), ..) => p.lines(peer, host),
             (Route::Shm, _, Some(p), ..) => p.lines(peer, host),
@@ -293,35 +297,28 @@ impl Paths {
         })
     }
 
+    /// Knobs have changed, by which choices are made from now on.
+    pub(crate) fn set_knobs(&mut self, knobs: &Knobs) {
+        self.prices = Prices::read(&self.prices.host, knobs, self.routes.len() as u32);
+    }
+
     /// Where the protocols of a peer whose path is chosen cross.
-    pub fn choice(&self, peer: Peer, knobs: &Knobs) -> Choice {
-        self.priced(peer, knobs).map_or(UNROUTED, |(c, ..)| c)
+    pub fn choice(&self, peer: Peer) -> Choice {
+        let lines = self.lines(peer);
+        lines.map_or(UNROUTED, |lines| {
+            self.prices.choose(self.routes[peer.idx()], lines).0
+        })
     }
 
     /// The same for people, with what it follows from.
-    pub fn why(&self, peer: Peer, knobs: &Knobs) -> String {
-        let Some((choice, lines, reason)) = self.priced(peer, knobs) else {
+    pub fn why(&self, peer: Peer) -> String {
+        let Some(lines) = self.lines(peer) else {
             return "no path yet".into();
         };
-        let (host, why) = (self.host.is_measured(), reason.sentence());
+        let (choice, lines, reason) = self.prices.choose(self.routes[peer.idx()], lines);
+        let (host, why) = (self.prices.host.is_measured(), reason.sentence());
         let figures = if host { "measured" } else { "starting values" };
         format!("{choice:?} ({why}); {lines:?}; figures: {figures}")
-    }
-
-    fn priced(&self, peer: Peer, knobs: &Knobs) -> Option<(Choice, Lines, Reason)> {
-        let mut lines = self.lines(peer)?;
-        let eager = knobs.number(match self.routes[peer.idx()] {
-            Route::Tcp => Id::EagerTcp,
-            Route::Udp => Id::EagerUdp,
-            _ => Id::EagerShm,
-        });
-        lines.get = lines.get.filter(|_| knobs.flag(Id::SingleCopy));
-        let room = Room {
-            mark: mark(knobs),
-            peers: (self.routes.len() as u32).saturating_sub(1),
-        };
-        let choice = Choice::from_lines(&lines, room, eager, knobs.flag(Id::Write));
-        Some((choice, lines, choice.reason(room, eager)))
     }
 
     /// Sends a frame to a peer whose route is known.
@@ -408,8 +405,9 @@ impl Paths {
         moved
     }
 
-    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on sockets; an alarm that has gone off already
-    /// would only end the sleep, so that is seen to as well.
+    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on
+    /// sockets; an alarm that has gone off already would only end the sleep, so that is seen to as
+    /// well.
     pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
         let moved = self.poll_memory(now, port);

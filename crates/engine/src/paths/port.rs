@@ -4,7 +4,7 @@ use kw_base::counters::Counter;
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 use kw_path::{Down, Inbound, Landing};
-use kw_proto::p2p::{Action, Machine, Place};
+use kw_proto::p2p::{Action, Machine, Place, Refused};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -26,10 +26,20 @@ impl<'a> Port<'a> {
     }
 
     #[cold]
-    fn faulty(&mut self, from: Peer, what: &str) {
-        tracing::error!("rank {from} sent nonsense: {what}");
-        self.machine
-            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
+    fn refuse(&mut self, from: Peer, why: Refused) {
+        let text = sentence(from, why);
+        tracing::error!("{text}");
+        self.machine.on_gone(from, &text);
+    }
+}
+
+/// Why a peer is given up of whom a frame was refused.
+fn sentence(from: Peer, why: Refused) -> String {
+    match why {
+        Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
+        Refused::Envelope { .. } | Refused::Short(..) => {
+            format!("rank {from} sent nonsense: {why}")
+        }
     }
 }
 
@@ -37,17 +47,17 @@ impl Inbound for Port<'_> {
     #[inline]
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
         self.frames += 1;
-        if let Err(what) = self.machine.on_frame(from, head, body) {
-            self.faulty(from, &what);
+        if let Err(why) = self.machine.on_frame(from, head, body) {
+            self.refuse(from, why);
         }
     }
 
     fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
         self.frames += 1;
-        let (place, buf) = match self.machine.on_head(from, head) {
+        let (place, buf) = match self.machine.receiver().on_head(from, head) {
             Ok(landing) => (landing.place, landing.buf),
-            Err(what) => {
-                self.faulty(from, &what);
+            Err(why) => {
+                self.refuse(from, why);
                 (Place::Nowhere, Buf::EMPTY)
             }
         };
@@ -59,12 +69,14 @@ impl Inbound for Port<'_> {
     }
 
     fn on_landed(&mut self, _from: Peer, cookie: u64) {
-        self.machine.on_landed(Place::from_cookie(cookie));
+        self.machine
+            .receiver()
+            .on_landed(Place::from_cookie(cookie));
     }
 
     fn on_sent(&mut self, _to: Peer, cookie: u64) {
         if cookie != NO_REQUEST {
-            self.machine.on_sent(Key::from_bits(cookie));
+            self.machine.sender().on_sent(Key::from_bits(cookie));
         }
     }
 
@@ -72,11 +84,11 @@ impl Inbound for Port<'_> {
         if !clean {
             self.machine.out.counters.hit(Counter::PeersLost);
             let data = [down.peer.0 as i64, 0, 0, 0];
-            self.machine.out.notice(Event::PeerLost, data);
+            self.machine.out.record(Event::PeerLost, data);
             tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
-            self.machine.on_left(down.peer);
+            self.machine.receiver().on_left(down.peer);
         }
     }
 
@@ -93,7 +105,7 @@ impl Inbound for Port<'_> {
 mod tests {
     use super::*;
     use crate::paths::UNROUTED;
-    use kw_base::events::{Notice, Wanted};
+    use kw_base::events::{EventRecord, Wanted};
 
     fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
         let mut machine = Machine::new(4, UNROUTED);
@@ -108,16 +120,30 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_is_not_blamed_for_memory_that_this_rank_lacks() {
+        let said = sentence(Peer(3), Refused::NoMemory(9));
+        let want =
+            "rank 3 cannot be heard any more: no memory for an unexpected message of 9 bytes";
+        assert_eq!(said, want);
+        let (context, rank) = (7, u32::MAX);
+        let said = sentence(Peer(3), Refused::Envelope { context, rank });
+        assert!(
+            said.starts_with("rank 3 sent nonsense: a frame names context 7"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
         let mut wanted = Wanted::default();
         assert!(lose(wanted, false).out.actions.is_empty());
         wanted.add(Event::PeerLost);
         let machine = lose(wanted, false);
-        let notice = Notice {
+        let record = EventRecord {
             event: Event::PeerLost,
             data: [3, 0, 0, 0],
         };
-        assert!(matches!(&machine.out.actions[..], [Action::Notice(n)] if *n == notice));
+        assert!(matches!(&machine.out.actions[..], [Action::Event(n)] if *n == record));
         assert_eq!(machine.out.counters.get(Counter::PeersLost), 1);
         assert!(lose(wanted, true).out.actions.is_empty());
     }

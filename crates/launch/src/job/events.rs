@@ -5,25 +5,28 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::{BACKLOG, Job, Phase, UNFINISHED};
-use crate::ranks::{Heard, Source, watch};
+use super::Job;
+use crate::ranks::{Heard, Source};
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_start::helper::{Order, Report};
+use kw_start::helper::Report;
 use kw_start::pmi::Effect;
 use kw_sys::clock;
+
+/// The longest wait, and the longest one while somebody is slow to read.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+const SLOW_READER_WAIT: Duration = Duration::from_millis(5);
 
 impl Job {
     /// Waits for events and handles them; signals (and so deaths) before what ranks say.
     pub(super) fn turn(&mut self) -> Result<(), Verdict> {
-        self.watch_input();
+        if self.relay.watch(&self.hosts.epoll) {
+            self.on_input();
+        }
         let mut events = Vec::with_capacity(64);
         let wait = self.patience(clock::now());
-        match epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(&mut events),
-            Some(&wait),
-        ) {
+        let room = rustix::buffer::spare_capacity(&mut events);
+        match epoll::wait(&self.hosts.epoll, room, Some(&wait)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Verdict::system("wait for events", e)),
         }
@@ -36,7 +39,7 @@ impl Job {
                 Source::Wire(r) => self.on_wire(r),
                 Source::Output(r, which) => drop(self.on_output(r, which)),
                 Source::Helper(m) => self.on_helper(m),
-                Source::ToHelper(m) => self.push_helper(m),
+                Source::ToHelper(m) => self.hosts.push(m),
                 Source::Complaint(m) => self.on_complaint(m),
             }
         }
@@ -46,22 +49,9 @@ impl Job {
 
     /// How long there is nothing to do without an event.
     fn patience(&self, now: Tick) -> Timespec {
-        let phase = match self.phase {
-            Phase::Running => Tick::NEVER,
-            Phase::Gathering { until }
-            | Phase::Failing { until }
-            | Phase::Ending { until }
-            | Phase::Killing { until } => until,
-        };
-        let soon = now + Duration::from_millis(5);
-        let slow = self.out_blocked || self.relay.as_ref().is_some_and(|r| r.is_pending());
-        let next = phase
-            .min(self.flush_at.unwrap_or(Tick::NEVER))
-            .min(if slow {
-                soon
-            } else {
-                now + Duration::from_secs(1)
-            });
+        let slow = self.printing.is_blocked() || self.relay.is_pending();
+        let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
+        let next = self.course.next().min(self.printing.next()).min(look);
         let left = next.since(now);
         Timespec {
             tv_sec: left.as_secs() as _,
@@ -70,57 +60,44 @@ impl Job {
     }
 
     fn on_time(&mut self, now: Tick) {
-        if self.flush_at.is_some_and(|t| t <= now) {
-            self.flush_unfinished();
+        self.printing.on_time(now);
+        self.relay.push();
+        self.note_output();
+        for verdict in self.printing.failures() {
+            self.course.fail(verdict, now);
         }
-        if let Some(relay) = &mut self.relay {
-            relay.push();
+        for (at, why) in self.hosts.ask(now) {
+            self.on_lost(at, &why);
         }
-        self.unblock();
-        self.check_sinks();
-        self.ask_helpers(now);
         if let Some(sentence) = self.late.due(now, &self.server) {
-            self.sinks[1].push(format!("mpiexec: {sentence}\n").into_bytes());
+            self.printing.say(format!("mpiexec: {sentence}\n"));
         }
-        self.move_phase(now);
-    }
-
-    fn watch_input(&mut self) {
-        let wants = self.relay.as_ref().is_some_and(|r| r.wants_input());
-        if wants == self.relay_watched {
-            return;
-        }
-        let stdin = rustix::stdio::stdin();
-        let done = match wants {
-            true => watch(&self.epoll, stdin, Source::Input),
-            false => epoll::delete(&self.epoll, stdin),
-        };
-        self.relay_watched = wants && done.is_ok();
-        // a file cannot be watched, it can always be read; a closed input is at its end
-        if done.is_err() && wants {
-            self.on_input();
+        if let Some(action) = self.course.on_time(now) {
+            self.hosts.carry_out(action);
         }
     }
 
     fn on_input(&mut self) {
-        let piece = self.relay.as_mut().and_then(|r| r.on_input());
-        let Some(piece) = piece else { return };
-        let machine = self.plan.ranks[0].machine as u32;
-        if let Some(remote) = self.away.iter_mut().find(|r| r.machine == machine) {
-            remote.say(&self.epoll, &Order::Input(piece));
+        if let Some(piece) = self.relay.on_input() {
+            self.hosts.pass_input(self.machine(0), piece);
         }
+    }
+
+    /// The machine of a rank.
+    fn machine(&self, rank: u32) -> u32 {
+        self.plan.ranks[rank as usize].machine as u32
     }
 
     /// A rank here said something to the PMI server, or can be told more.
     pub(super) fn on_wire(&mut self, rank: u32) {
-        while let Heard::Bytes(bytes) = self.here.hear_wire(rank) {
+        while let Heard::Bytes(bytes) = self.hosts.here.hear_wire(rank) {
             self.on_pmi(rank, &bytes);
         }
-        self.here.say(&self.epoll, rank, &[]);
+        self.hosts.here.say(&self.hosts.epoll, rank, &[]);
     }
 
     fn on_pmi(&mut self, rank: u32, bytes: &[u8]) {
-        self.joined = true;
+        self.outsiders.on_joined();
         self.server.handle(rank, bytes, &mut self.effects);
         self.carry_out();
     }
@@ -129,7 +106,10 @@ impl Job {
     pub(super) fn carry_out(&mut self) {
         for effect in std::mem::take(&mut self.effects) {
             match effect {
-                Effect::Send { rank, line } => self.tell(rank, line.into_bytes()),
+                Effect::Send { rank, line } => {
+                    let machine = self.machine(rank);
+                    self.hosts.tell(machine, rank, line.into_bytes());
+                }
                 Effect::Abort {
                     rank,
                     status,
@@ -141,22 +121,13 @@ impl Job {
         }
     }
 
-    /// Sends a rank bytes of PMI.
-    fn tell(&mut self, rank: u32, bytes: Vec<u8>) {
-        let machine = self.plan.ranks[rank as usize].machine as u32;
-        match self.away.iter_mut().find(|r| r.machine == machine) {
-            Some(remote) => remote.say(&self.epoll, &Order::Wire(rank, bytes)),
-            None => self.here.say(&self.epoll, rank, &bytes),
-        }
-    }
-
     /// A rank here printed something; whether there was anything to read.
     pub(super) fn on_output(&mut self, rank: u32, which: usize) -> bool {
-        match self.here.hear_output(rank, which) {
+        match self.hosts.here.hear_output(rank, which) {
             Heard::Bytes(bytes) => self.on_printed(rank, which, &bytes),
             Heard::Nothing => {}
             Heard::End => {
-                self.flush_one(rank as usize, which);
+                self.printing.flush(rank, which);
                 return false;
             }
         }
@@ -165,76 +136,29 @@ impl Job {
 
     /// A rank printed this.
     fn on_printed(&mut self, rank: u32, which: usize, bytes: &[u8]) {
-        let Some(r) = self.ranks.get_mut(rank as usize) else {
-            return;
-        };
-        let mut out = Vec::with_capacity(bytes.len() + 64);
-        r.splitters[which].feed(bytes, &mut out);
-        if r.splitters[which].is_pending() && self.flush_at.is_none() {
-            self.flush_at = Some(clock::now() + UNFINISHED);
-        }
-        self.sinks[which].push(out);
-        self.block_if_full();
+        self.printing.feed(rank, which, bytes, clock::now());
+        self.note_output();
     }
 
-    fn flush_one(&mut self, rank: usize, which: usize) {
-        let mut out = Vec::new();
-        self.ranks[rank].splitters[which].flush(&mut out);
-        self.sinks[which].push(out);
-    }
-
-    /// Passes on lines that have no end yet.
-    pub(super) fn flush_unfinished(&mut self) {
-        self.flush_at = None;
-        for rank in 0..self.ranks.len() {
-            self.flush_one(rank, 0);
-            self.flush_one(rank, 1);
-        }
-    }
-
-    fn block_if_full(&mut self) {
-        if !self.out_blocked && self.sinks.iter().any(|s| s.backlog() > BACKLOG) {
-            self.want_output(false);
-        }
-    }
-
-    fn unblock(&mut self) {
-        if self.out_blocked && self.sinks.iter().all(|s| s.backlog() < BACKLOG / 2) {
-            self.want_output(true);
-        }
-    }
-
-    fn want_output(&mut self, on: bool) {
-        self.out_blocked = !on;
-        self.here.want_output(&self.epoll, on);
-        for remote in &mut self.away {
-            remote.say(&self.epoll, &Order::Flow(on));
-        }
-    }
-
-    fn helper(&mut self, machine: u32) -> Option<usize> {
-        self.away.iter().position(|r| r.machine == machine)
-    }
-
-    fn push_helper(&mut self, machine: u32) {
-        if let Some(at) = self.helper(machine) {
-            self.away[at].push(&self.epoll);
+    /// Ranks wait with their output while nobody reads ours.
+    fn note_output(&mut self) {
+        if let Some(wanted) = self.printing.changed() {
+            self.hosts.want_output(wanted);
         }
     }
 
     fn on_complaint(&mut self, machine: u32) {
-        if let Some(at) = self.helper(machine) {
-            let text = self.away[at].hear_complaint();
-            self.sinks[1].push(text);
+        if let Some(text) = self.hosts.hear_complaint(machine) {
+            self.printing.say(text);
         }
     }
 
     /// Something came from another host.
     pub(super) fn on_helper(&mut self, machine: u32) {
-        let Some(at) = self.helper(machine) else {
+        let Some(at) = self.hosts.helper(machine) else {
             return;
         };
-        match self.away[at].hear(clock::now()) {
+        match self.hosts.away[at].hear(clock::now()) {
             Ok(reports) => {
                 for report in reports {
                     self.on_report(at, report);
@@ -245,7 +169,7 @@ impl Job {
     }
 
     fn on_report(&mut self, at: usize, report: Report) {
-        let known = |rank: u32| (rank as usize) < self.ranks.len();
+        let known = |rank: u32| (rank as usize) < self.ended.len();
         match report {
             Report::Wire(rank, bytes) if known(rank) => self.on_pmi(rank, &bytes),
             Report::Output(rank, which @ 0..=1, bytes) => {
@@ -264,22 +188,10 @@ impl Job {
                 },
             ),
             Report::Failed(status, sentence) => self.on_failed(at, status, sentence),
-            Report::Taken => {
-                if let Some(relay) = &mut self.relay {
-                    relay.on_taken();
-                }
-            }
-            Report::Say(line) => self.sinks[1].push(line.into_bytes()),
+            Report::Taken => self.relay.on_taken(),
+            Report::Say(line) => self.printing.say(line),
             // what this version never says
             _ => {}
-        }
-    }
-
-    fn ask_helpers(&mut self, now: Tick) {
-        for at in 0..self.away.len() {
-            if let Err(why) = self.away[at].on_time(now, &self.epoll) {
-                self.on_lost(at, &why);
-            }
         }
     }
 }

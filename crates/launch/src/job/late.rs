@@ -9,7 +9,7 @@ use kw_start::pmi::{Server, ranks};
 /// How long nobody is named, unless `KW_RENDEZVOUS_WAIT` says otherwise (seconds).
 const WAIT: Duration = Duration::from_secs(60);
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Since when some wait.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Late {
         if self.said || now < self.look_at {
             return None;
         }
-        self.look_at = now + LOOK;
+        self.look_at = now + LOOK_EVERY;
         let (came, missing) = server.late();
         if came.is_empty() || missing.is_empty() {
             self.since = None;

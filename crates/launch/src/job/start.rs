@@ -5,11 +5,15 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
+use super::course::Course;
+use super::hosts::Hosts;
 use super::late::Late;
-use super::{GATHERING, Job, Phase, Rank};
-use crate::output::{Sink, Splitter};
+use super::outsiders::Outsiders;
+use super::printing::Printing;
+use super::{GATHERING, Job};
+use crate::output::Sink;
 use crate::plan::Plan;
-use crate::ranks::{Begin, Env, Ranks, Source, common_env, mark, too_many, watch};
+use crate::ranks::{Begin, Env, Source, common_env, mark, too_many, watch};
 use crate::remote::{self, Remote};
 use crate::stdin::{self, Relay};
 use crate::verdict::Verdict;
@@ -46,14 +50,14 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     kw_sys::process::adopt_orphans();
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
-    watch(&job.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
+    watch(&job.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
     let started = make_room(&mut job)
         .and_then(|()| gather(&mut job))
         .and_then(|()| start_all(&mut job, &name, &mark, usable));
     if let Err(verdict) = started {
-        job.kill_all();
+        job.hosts.signal_all(signals::KILL);
         job.part(true);
-        kw_sys::process::sweep(&job.tag);
+        job.hosts.sweep();
         job.guard.dismiss();
         return Err(verdict);
     }
@@ -64,7 +68,7 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
 /// each.
 fn make_room(job: &mut Job) -> Result<(), Verdict> {
     let here = job.plan.here();
-    let room = job.here.room();
+    let room = job.hosts.here.room();
     if here.len() <= room {
         return Ok(());
     }
@@ -80,26 +84,24 @@ fn make_room(job: &mut Job) -> Result<(), Verdict> {
 fn gather(job: &mut Job) -> Result<(), Verdict> {
     for machine in 0..job.plan.machines.len() {
         if !job.plan.machines[machine].here && job.plan.on(machine).next().is_some() {
-            let remote = Remote::start(&job.plan, machine, &job.epoll, job.here.files())?;
-            job.away.push(remote);
+            let remote =
+                Remote::start(&job.plan, machine, &job.hosts.epoll, job.hosts.here.files())?;
+            job.hosts.away.push(remote);
         }
     }
     let until = clock::now() + GATHERING;
-    job.phase = Phase::Gathering { until };
-    while !job.away.iter().all(Remote::is_ready) {
+    job.course.gather(until);
+    while !job.hosts.away.iter().all(Remote::is_ready) {
         job.turn()?;
-        if let Some(verdict) = job.verdict.take() {
+        if let Some(verdict) = job.course.take_verdict() {
             return Err(verdict);
         }
-        if let Some(late) = job
-            .away
-            .iter()
-            .find(|r| !r.is_ready() && clock::now() >= until)
-        {
-            return Err(late.unreached(&format!("no answer in {} s", GATHERING.as_secs())));
+        let mut away = job.hosts.away.iter();
+        if let Some(late) = away.find(|r| !r.is_ready() && clock::now() >= until) {
+            return Err(late.unreached(format_args!("no answer in {} s", GATHERING.as_secs())));
         }
     }
-    job.phase = Phase::Running;
+    job.course.run();
     Ok(())
 }
 
@@ -128,38 +130,25 @@ fn empty(
         &plan.hosts,
         plan.ranks.len() as i32,
     );
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(sys("make an epoll"))?;
+    let sinks = [
+        Sink::new(own(1)?, written.clone()),
+        Sink::new(own(2)?, written.clone()),
+    ];
     Ok(Job {
-        ranks: plan
-            .ranks
-            .iter()
-            .enumerate()
-            .map(|(r, _)| rank(&plan, r))
-            .collect(),
-        here: Ranks::new(),
-        away: Vec::new(),
         server,
-        tag,
-        epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(sys("make an epoll"))?,
-        signals,
-        sinks: [
-            Sink::new(own(1)?, written.clone()),
-            Sink::new(own(2)?, written.clone()),
-        ],
-        written,
-        relay: None,
-        relay_watched: false,
-        phase: Phase::Running,
-        verdict: None,
-        asked: None,
-        crash: None,
-        aborted: Vec::new(),
-        joined: false,
-        doubted: false,
-        guard,
         effects: Vec::new(),
-        out_blocked: false,
-        flush_at: None,
+        signals,
+        ended: vec![None; plan.ranks.len()],
+        hosts: Hosts::new(epoll, tag),
+        course: Course::new(),
+        printing: Printing::new(plan.ranks.len(), plan.label, sinks),
+        written,
+        relay: Relay::none(),
+        crash: None,
+        outsiders: Outsiders::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
+        guard,
         plan,
     })
 }
@@ -179,20 +168,12 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
     }
 }
 
-fn rank(plan: &Plan, rank: usize) -> Rank {
-    let label = plan.label.then(|| format!("[{rank}] "));
-    Rank {
-        splitters: [Splitter::new(label.clone()), Splitter::new(label)],
-        ended: None,
-    }
-}
-
 fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
     let here = job.plan.here();
-    job.here.check_files(here.len())?;
+    job.hosts.here.check_files(here.len())?;
     let (first, relay) = match here.first() {
         Some(0) => stdin::for_rank_0().map_err(sys("pass standard input on"))?,
-        _ => (nothing()?, Some(Relay::away())),
+        _ => (nothing()?, Relay::away()),
     };
     job.relay = relay;
     let mut first = Some(first);
@@ -208,9 +189,9 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
         };
         start_one(job, rank, input, &envs)?;
     }
-    for remote in &mut job.away {
+    for remote in &mut job.hosts.away {
         let orders = remote::orders(&job.plan, remote.machine as usize, name)?;
-        remote.say(&job.epoll, &Order::Start(orders));
+        remote.say(&job.hosts.epoll, &Order::Start(orders));
     }
     Ok(())
 }
@@ -233,5 +214,5 @@ fn start_one(job: &mut Job, rank: usize, input: OwnedFd, envs: &[Env]) -> Result
         input,
         host: &job.plan.machines[plan.machine].name,
     };
-    job.here.start(&job.epoll, begin)
+    job.hosts.here.start(&job.hosts.epoll, begin)
 }

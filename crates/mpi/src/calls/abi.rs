@@ -17,7 +17,7 @@ pub fn abi_get_version(_mpi: &Mpi, major: Out<i32>, minor: Out<i32>) -> Res {
 
 /// Sizes of MPI's integer types.
 pub fn abi_get_info(mpi: &Mpi, info: Out<InfoH>) -> Res {
-    info.set(mpi.lock().above.add_info(sizes()));
+    info.set(mpi.lock().above.infos.add(sizes()));
     Ok(())
 }
 
@@ -25,14 +25,14 @@ pub fn abi_get_info(mpi: &Mpi, info: Out<InfoH>) -> Res {
 pub fn abi_get_fortran_info(mpi: &Mpi, info: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let facts = guard.above.fortran.info();
-    info.set(guard.above.add_info(facts));
+    info.set(guard.above.infos.add(facts));
     Ok(())
 }
 
 /// A Fortran binding tells sizes and supported types, once.
 pub fn abi_set_fortran_info(mpi: &Mpi, info: InfoH) -> Res {
     let mut guard = mpi.lock();
-    let facts = guard.above.info(info)?.clone();
+    let facts = guard.above.infos.get(info)?.clone();
     if guard.above.fortran.info.is_some() {
         return fail(
             Class::Abi,

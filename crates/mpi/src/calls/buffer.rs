@@ -47,7 +47,7 @@ fn flush<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, owner: Owner) -> Res<Guard<'a>>
             ..WaitOn::default()
         };
         guard = mpi.lane.wait(guard, on, |s| {
-            s.engine.as_ref().is_none_or(|e| e.is_done(id))
+            s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
         });
     }
 }

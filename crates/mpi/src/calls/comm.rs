@@ -50,7 +50,7 @@ pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
 pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let new = guard.above.info(info).cloned();
+    let new = guard.above.infos.get(info).cloned();
     drop(guard);
     let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
     let circle = Circle::of(mpi, mpi.lock().above.comm(comm)?);
@@ -62,7 +62,9 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     comm.read_hints();
     // They may choose other algorithms.
     let plans = comm.plans.take();
-    plans.into_iter().for_each(|p| engine.close_plans(p));
+    plans
+        .into_iter()
+        .for_each(|p| engine.collectives.planner.close(p));
     Ok(())
 }
 
@@ -70,7 +72,7 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
 pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let hints = guard.above.comm(comm)?.info.as_deref().cloned();
-    info_used.set(guard.above.add_info(hints.unwrap_or_default()));
+    info_used.set(guard.above.infos.add(hints.unwrap_or_default()));
     Ok(())
 }
 
@@ -92,7 +94,8 @@ pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm, "comm_free")
 }
 
-/// MPI_Comm_disconnect. What is pending holds no communicator, so there is nothing to wait for here.
+/// MPI_Comm_disconnect. What is pending holds no communicator, so there is nothing to wait for
+/// here.
 pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm, "comm_disconnect")
 }
@@ -101,10 +104,10 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
 pub(crate) fn add_comm(state: &mut State, comm: Comm) -> CommH {
     if let Some(engine) = &mut state.engine {
         let senders = comm.target();
-        let some = comm.remote.is_some() || senders.size() != engine.size();
+        let some = comm.remote.is_some() || senders.size() != engine.job.size();
         // one of MPI_Comm_idup has no context yet, and is taken for one of the whole job
         if some && comm.context != UNKNOWN {
-            engine.set_senders(comm.context, senders.clone());
+            engine.departed.set_senders(comm.context, senders.clone());
         }
     }
     state.above.add_comm(comm)
@@ -115,11 +118,13 @@ pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
     let comm = guard.above.remove_comm(handle)?;
     if let Some(engine) = &mut guard.engine {
-        engine.forget_senders(comm.context);
+        engine.departed.forget_senders(comm.context);
         if let Some(board) = comm.board.id() {
-            engine.leave_board(board);
+            engine.collectives.desks.leave(board);
         }
-        comm.plans.into_iter().for_each(|p| engine.close_plans(p));
+        comm.plans
+            .into_iter()
+            .for_each(|p| engine.collectives.planner.close(p));
     }
     Ok(())
 }

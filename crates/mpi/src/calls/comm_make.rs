@@ -175,8 +175,8 @@ pub fn comm_create_from_group(
 ) -> Res {
     let guard = mpi.lock();
     let Held { group, session } = guard.above.held_group(group)?;
-    let hints = hints(guard.above.info_or_null(info)?);
-    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    let hints = hints(guard.above.infos.get_or_null(info)?);
+    guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     drop(guard);
     let tag = string_tag(stringtag)?;
     newcomm.set(CommH::NULL);
@@ -211,7 +211,7 @@ pub(crate) fn bootstrap<'a>(
 ) -> Res<Circle<'a>> {
     let guard = mpi.lock();
     let engine = guard.engine.as_ref();
-    let (me, size) = engine.map_or((Peer(0), 1), |e| (e.me(), e.size()));
+    let (me, size) = engine.map_or((Peer(0), 1), |e| (e.job.me, e.job.size()));
     let Some(rank) = group.rank_of(me) else {
         return fail(
             Class::Group,

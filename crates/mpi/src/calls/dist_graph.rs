@@ -3,7 +3,7 @@
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
 use crate::calls::graph::{array, give, ranks_exist};
-use crate::calls::placing;
+use crate::calls::mapping;
 use crate::calls::topo::said;
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, InfoH};
@@ -36,7 +36,7 @@ pub fn dist_graph_create_adjacent(
     comm_dist_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
+    mpi.lock().above.infos.get_or_null(info)?;
     let size = parent.circle.group.size();
     let own = || {
         let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
@@ -76,7 +76,7 @@ pub fn dist_graph_create(
     comm_dist_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    mpi.lock().above.info_or_null(info)?;
+    mpi.lock().above.infos.get_or_null(info)?;
     let size = parent.circle.group.size();
     let lists = (sources, degrees, destinations, weights);
     let named = named(n, lists, size);
@@ -172,7 +172,7 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
         None => (parent.circle.clone(), dist),
         Some(places) => {
             let dist = hand_over(parent, &dist, &places)?;
-            let group = Arc::new(placing::group(parent, &places));
+            let group = Arc::new(mapping::group(parent, &places));
             let rank = places[parent.circle.rank as usize];
             (parent.circle.part(group, rank), dist)
         }
@@ -186,7 +186,7 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
 /// The first process sees the whole graph; without reordering nobody does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let (circle, size) = (&parent.circle, parent.circle.group.size());
-    let seats = placing::seats(parent, size);
+    let seats = mapping::seats(parent, size);
     if circle.all(reorder::alike(&seats))? {
         return Ok(None);
     }

@@ -23,7 +23,7 @@ const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
 /// How long whoever ends the job waits for the lane: its owner may never let it go.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(200);
+const LANE_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
 
@@ -61,9 +61,9 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
     guard.above.open_world(me, size);
-    guard.above.env_info = info::of_start(Vec::new(), Some(size), Some(level));
+    guard.above.infos.env = info::of_start(Vec::new(), Some(size), Some(level));
     if let Some(engine) = &mut guard.engine {
-        engine.set_threads(level == THREAD_MULTIPLE);
+        engine.departed.set_threads(level == THREAD_MULTIPLE);
     }
     let life = &mut guard.above.life;
     life.world = World::Open;
@@ -82,7 +82,7 @@ fn predefine(guard: &mut Guard<'_>) {
     };
     let info = engine.launcher().info();
     let (appnum, universe) = (info.appnum, info.universe_size);
-    let values = of_job(engine.hosts(), appnum, universe);
+    let values = of_job(engine.job.hosts(), appnum, universe);
     guard.above.attributes.predefine(values);
     let last = guard.above.codes.last();
     guard.above.attributes.set_last_used_code(last);
@@ -108,7 +108,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
                 start(kept, &guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?
             }
         };
-        guard.above.checking = engine.agreed().checks();
+        guard.above.checking = engine.job.agreed.checks();
         guard.engine = Some(engine);
         guard
             .open()
@@ -134,10 +134,10 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Result<Engine, String> {
     let backtrace = knobs.flag(Id::Backtrace);
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
     if backtrace {
-        crash::install(who_hears(environment::variable), engine.me().0);
+        crash::install(who_hears(environment::variable), engine.job.me.0);
     }
     terminated::install();
-    if engine.me() == Peer(0) {
+    if engine.job.me == Peer(0) {
         warn_of_misspelt();
     }
     Ok(engine)
@@ -173,7 +173,7 @@ fn who_hears(env: impl Fn(&str) -> Option<String>) -> crash::Tell {
 fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {
     let engine = guard.engine.as_ref();
     let engine = engine.ok_or_else(|| Fault::new(Class::Intern, "no engine after its start"))?;
-    Ok((engine.me(), engine.size()))
+    Ok((engine.job.me, engine.job.size()))
 }
 
 /// One user of the engine less; the last one leaves the job. Collective over the job when it is the
@@ -241,18 +241,18 @@ fn forget(tables: &mut Tables) {
 fn print_counters(engine: &Engine) {
     let all = engine.counters().into_iter().filter(|c| c.1 != 0);
     let words: Vec<String> = all.map(|(name, value)| format!("{name} {value}")).collect();
-    eprintln!("rank {}: {}", engine.me(), words.join(", "));
+    eprintln!("rank {}: {}", engine.job.me, words.join(", "));
 }
 
 /// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank
 /// 0, and down again.
 fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
-    let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.pending());
+    let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.messages.pending());
     let mut guard = mpi
         .lane
         .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()));
     if let Some(engine) = &mut guard.engine {
-        engine.leave_job();
+        engine.messages.leave_job();
     }
     let (me, size) = whoami(&guard)?;
     let (me, parent) = (me.0, me.0 & me.0.wrapping_sub(1));
@@ -283,16 +283,14 @@ fn say(guard: &mut Guard<'_>, to: u32) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
     };
-    let me = engine.me().0;
-    if let Started::Request(r) = engine.send(
+    let me = engine.job.me.0;
+    if let Started::Request(r) = engine.messages.send(
         Peer(to),
-        WORLD_COLLECTIVE,
-        me,
-        FAREWELL,
+        (WORLD_COLLECTIVE, me, FAREWELL),
         SendMode::Standard,
         &Buf::EMPTY,
     ) {
-        engine.release(r);
+        engine.messages.release(r);
     }
 }
 
@@ -307,17 +305,17 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
         source,
         tag: Some(FAREWELL),
     };
-    let req: ReqId = engine.recv(want, &Buf::EMPTY);
+    let req: ReqId = engine.messages.recv(want, &Buf::EMPTY);
     let on = WaitOn {
         requests: &[req],
         from: Some(Peer(from)),
         ..WaitOn::default()
     };
     let mut guard = mpi.lane.wait(guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.is_done(req))
+        s.engine.as_ref().is_none_or(|e| e.messages.is_done(req))
     });
     if let Some(e) = guard.engine.as_mut() {
-        e.take(req);
+        e.messages.take(req);
     }
     guard
 }
@@ -385,7 +383,7 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
     // the lane may be held by the very thread that a signal has interrupted here
-    if let Some(guard) = mpi.lane.lock_within(PATIENCE) {
+    if let Some(guard) = mpi.lane.lock_within(LANE_WAIT) {
         guard.above.comm(comm)?;
     }
     end_job(
@@ -403,7 +401,7 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
 
 /// Has the launcher say why the job ends; says it here when there is none.
 fn tell(mpi: &Mpi, status: i32, sentence: &str) {
-    let mut guard = mpi.lane.lock_within(PATIENCE);
+    let mut guard = mpi.lane.lock_within(LANE_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
     let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {

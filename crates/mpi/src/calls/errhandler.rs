@@ -2,7 +2,7 @@
 
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
 use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
-use crate::objects::errhandler::{FileErrhandler, Kind};
+use crate::objects::errhandler::Kind;
 use crate::state::{Mpi, Tables};
 use kw_sys::args::Out;
 use kw_sys::callback::ErrorHandler;
@@ -49,28 +49,28 @@ fn create(
     function: Option<ErrorHandler>,
     errhandler: Out<ErrhandlerH>,
 ) -> Res {
-    errhandler.set(mpi.lock().above.add_errhandler(kind, function)?);
+    errhandler.set(mpi.lock().above.errhandlers.add(kind, function)?);
     Ok(())
 }
 
 /// MPI_Errhandler_free
 pub fn errhandler_free(mpi: &Mpi, errhandler: Out<ErrhandlerH>) -> Res {
-    mpi.lock().above.free_errhandler(errhandler.get())?;
+    mpi.lock().above.errhandlers.free(errhandler.get())?;
     errhandler.set(ErrhandlerH::NULL);
     Ok(())
 }
 
 /// Attaches `new` where `old` was.
 fn replace(tables: &mut Tables, old: ErrhandlerH, new: ErrhandlerH) {
-    tables.hold_errhandler(new);
-    tables.drop_errhandler(old);
+    tables.errhandlers.hold(new);
+    tables.errhandlers.release(old);
 }
 
 /// MPI_Comm_set_errhandler
 pub fn comm_set_errhandler(mpi: &Mpi, comm: CommH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     let old = guard.above.comm(comm)?.errhandler;
-    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     guard.above.comm_mut(comm)?.errhandler = errhandler;
     replace(&mut guard.above, old, errhandler);
     Ok(())
@@ -80,7 +80,7 @@ pub fn comm_set_errhandler(mpi: &Mpi, comm: CommH, errhandler: ErrhandlerH) -> R
 pub fn comm_get_errhandler(mpi: &Mpi, comm: CommH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
     let found = guard.above.comm(comm)?.errhandler;
-    guard.above.hold_errhandler(found);
+    guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
 }
@@ -89,7 +89,7 @@ pub fn comm_get_errhandler(mpi: &Mpi, comm: CommH, errhandler: Out<ErrhandlerH>)
 pub fn session_set_errhandler(mpi: &Mpi, session: SessionH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     let old = guard.above.session(session)?.errhandler;
-    guard.above.check_errhandler(errhandler, Kind::Session)?;
+    guard.above.errhandlers.check(errhandler, Kind::Session)?;
     guard.above.session_mut(session)?.errhandler = errhandler;
     replace(&mut guard.above, old, errhandler);
     Ok(())
@@ -99,7 +99,7 @@ pub fn session_set_errhandler(mpi: &Mpi, session: SessionH, errhandler: Errhandl
 pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
     let found = guard.above.session(session)?.errhandler;
-    guard.above.hold_errhandler(found);
+    guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
 }
@@ -109,9 +109,9 @@ pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<Errh
 pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     check_file(file)?;
-    guard.above.check_errhandler(errhandler, Kind::File)?;
-    let old = guard.above.file_errhandler.0;
-    guard.above.file_errhandler = FileErrhandler(errhandler);
+    guard.above.errhandlers.check(errhandler, Kind::File)?;
+    let old = guard.above.errhandlers.of_files;
+    guard.above.errhandlers.of_files = errhandler;
     replace(&mut guard.above, old, errhandler);
     Ok(())
 }
@@ -120,8 +120,8 @@ pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> R
 pub fn file_get_errhandler(mpi: &Mpi, file: FileH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
     check_file(file)?;
-    let found = guard.above.file_errhandler.0;
-    guard.above.hold_errhandler(found);
+    let found = guard.above.errhandlers.of_files;
+    guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::calls::coll::check;
 use crate::calls::comm_make::Parent;
-use crate::calls::placing;
+use crate::calls::mapping;
 use crate::calls::topo::said;
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
@@ -29,11 +29,11 @@ pub fn graph_create(
         said(&[&g.index[..], &[-1], &g.edges[..]].concat(), text, reorder)
     })?;
     let place = match reorder {
-        0 => placing::kept(&parent, nnodes),
-        _ => placing::of_graph(&parent, &graph),
+        0 => mapping::kept(&parent, nnodes),
+        _ => mapping::of_graph(&parent, &graph),
     };
     let topology = Some(Arc::new(Topology::Graph(graph)));
-    parent.split_into(placing::color(place), place, topology, comm_graph)
+    parent.split_into(mapping::color(place), place, topology, comm_graph)
 }
 
 /// MPI_Graph_map
@@ -47,7 +47,7 @@ pub fn graph_map(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     let graph = whole(nnodes, index, edges, parent.circle.group.size())?;
-    newrank.set(placing::of_graph(&parent, &graph));
+    newrank.set(mapping::of_graph(&parent, &graph));
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub fn group_size(mpi: &Mpi, group: GroupH, size: Out<i32>) -> Res {
 pub fn group_rank(mpi: &Mpi, group: GroupH, rank: Out<i32>) -> Res {
     let guard = mpi.lock();
     let group = guard.above.group(group)?;
-    let mine = guard.engine.as_ref().and_then(|e| group.rank_of(e.me()));
+    let mine = guard.engine.as_ref().and_then(|e| group.rank_of(e.job.me));
     rank.set(mine.map_or(UNDEFINED, |r| r as i32));
     Ok(())
 }
@@ -220,7 +220,7 @@ pub fn group_from_session_pset(
         return fail(Class::Arg, "pset_name is null");
     };
     let (me, size) = match &guard.engine {
-        Some(e) => (e.me(), e.size()),
+        Some(e) => (e.job.me, e.job.size()),
         None => return fail(Class::Session, "the session has no engine"),
     };
     newgroup.set(GroupH::NULL);

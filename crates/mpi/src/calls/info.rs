@@ -9,7 +9,7 @@ use kw_sys::args::{Out, OutText, Text, Texts};
 
 /// MPI_Info_create
 pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
-    info.set(mpi.lock().above.add_info(Info::default()));
+    info.set(mpi.lock().above.infos.add(Info::default()));
     Ok(())
 }
 
@@ -22,11 +22,11 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
     let life = &guard.above.life;
     let level = (life.world != World::Before).then_some(life.level);
     let size = match &guard.engine {
-        Some(engine) => Some(engine.size()),
+        Some(engine) => Some(engine.job.size()),
         None => kw_boot::expected_size(&|name: &str| std::env::var(name).ok()),
     };
     let made = of_start(args, size, level);
-    info.set(guard.above.add_info(made));
+    info.set(guard.above.infos.add(made));
     Ok(())
 }
 
@@ -35,21 +35,21 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
 pub fn get_hw_resource_info(mpi: &Mpi, hw_info: Out<InfoH>) -> Res {
     let mut known = Info::default();
     known.set("mpi_shared_memory", "true");
-    hw_info.set(mpi.lock().above.add_info(known));
+    hw_info.set(mpi.lock().above.infos.add(known));
     Ok(())
 }
 
 /// MPI_Info_dup
 pub fn info_dup(mpi: &Mpi, info: InfoH, newinfo: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
-    let copy = guard.above.info(info)?.clone();
-    newinfo.set(guard.above.add_info(copy));
+    let copy = guard.above.infos.get(info)?.clone();
+    newinfo.set(guard.above.infos.add(copy));
     Ok(())
 }
 
 /// MPI_Info_free
 pub fn info_free(mpi: &Mpi, info: Out<InfoH>) -> Res {
-    mpi.lock().above.free_info(info.get())?;
+    mpi.lock().above.infos.free(info.get())?;
     info.set(InfoH::NULL);
     Ok(())
 }
@@ -57,7 +57,7 @@ pub fn info_free(mpi: &Mpi, info: Out<InfoH>) -> Res {
 /// MPI_Info_set
 pub fn info_set(mpi: &Mpi, info: InfoH, key: Text, value: Text) -> Res {
     let mut guard = mpi.lock();
-    let info = guard.above.info_mut(info)?;
+    let info = guard.above.infos.get_mut(info)?;
     let key = checked_key(key)?;
     let value = checked_value(value)?;
     info.set(&key, &value);
@@ -67,7 +67,7 @@ pub fn info_set(mpi: &Mpi, info: InfoH, key: Text, value: Text) -> Res {
 /// MPI_Info_delete
 pub fn info_delete(mpi: &Mpi, info: InfoH, key: Text) -> Res {
     let mut guard = mpi.lock();
-    let info = guard.above.info_mut(info)?;
+    let info = guard.above.infos.get_mut(info)?;
     let key = checked_key(key)?;
     if !info.delete(&key) {
         return fail(
@@ -88,7 +88,7 @@ pub fn info_get(
     flag: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let info = guard.above.info(info)?;
+    let info = guard.above.infos.get(info)?;
     let key = checked_key(key)?;
     if valuelen < 0 {
         return fail(
@@ -114,7 +114,7 @@ pub fn info_get_string(
     flag: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let info = guard.above.info(info)?;
+    let info = guard.above.infos.get(info)?;
     let key = checked_key(key)?;
     let room = buflen.get();
     if room < 0 {
@@ -141,7 +141,7 @@ pub fn info_get_valuelen(
     flag: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let info = guard.above.info(info)?;
+    let info = guard.above.infos.get(info)?;
     let key = checked_key(key)?;
     let found = info.get(&key);
     flag.set(found.is_some() as i32);
@@ -153,14 +153,14 @@ pub fn info_get_valuelen(
 
 /// MPI_Info_get_nkeys
 pub fn info_get_nkeys(mpi: &Mpi, info: InfoH, nkeys: Out<i32>) -> Res {
-    nkeys.set(mpi.lock().above.info(info)?.len() as i32);
+    nkeys.set(mpi.lock().above.infos.get(info)?.len() as i32);
     Ok(())
 }
 
 /// MPI_Info_get_nthkey
 pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
     let guard = mpi.lock();
-    let info = guard.above.info(info)?;
+    let info = guard.above.infos.get(info)?;
     let found = usize::try_from(n).ok().and_then(|n| info.key(n));
     let Some(found) = found else {
         return fail(

@@ -117,8 +117,8 @@ pub fn intercomm_create_from_groups(
         session,
     } = guard.above.held_group(local_group)?;
     let theirs = guard.above.group(remote_group);
-    let hints = hints(guard.above.info_or_null(info)?);
-    guard.above.check_errhandler(errhandler, Kind::Comm)?;
+    let hints = hints(guard.above.infos.get_or_null(info)?);
+    guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     drop(guard);
     let tag = string_tag(stringtag)?;
     newintercomm.set(CommH::NULL);

@@ -15,7 +15,7 @@ pub fn alloc_mem(mpi: &Mpi, size: i64, info: InfoH, baseptr: Out<usize>) -> Res 
             format!("size is {size}, but must not be negative"),
         );
     }
-    mpi.lock().above.info_or_null(info)?;
+    mpi.lock().above.infos.get_or_null(info)?;
     let Some(memory) = Memory::new(size as usize, 1) else {
         return fail(
             Class::NoMem,

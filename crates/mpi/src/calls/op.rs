@@ -5,7 +5,7 @@ use crate::error::{Class, Res, fail};
 use crate::handle::{OpH, TypeH};
 use crate::objects::op::UserMade;
 use crate::state::Mpi;
-use kw_engine::{Combining, UserFunction, UserStep};
+use kw_engine::UserFunction;
 use kw_sys::args::Out;
 use kw_sys::buf::Addr;
 use kw_sys::callback::{UserOp, UserOpCount};
@@ -18,7 +18,7 @@ fn create(mpi: &Mpi, function: Option<UserFunction>, commute: i32, op: Out<OpH>)
         function,
         commutes: commute != 0,
     };
-    op.set(mpi.lock().above.add_op(made));
+    op.set(mpi.lock().above.ops.add(made));
     Ok(())
 }
 
@@ -34,14 +34,14 @@ pub fn op_create_c(mpi: &Mpi, user_fn: Option<UserOpCount>, commute: i32, op: Ou
 
 /// MPI_Op_free
 pub fn op_free(mpi: &Mpi, op: Out<OpH>) -> Res {
-    mpi.lock().above.free_op(op.get())?;
+    mpi.lock().above.ops.free(op.get())?;
     op.set(OpH::NULL);
     Ok(())
 }
 
 /// MPI_Op_commutative
 pub fn op_commutative(mpi: &Mpi, op: OpH, commute: Out<i32>) -> Res {
-    commute.set(mpi.lock().above.op(op)?.commutes() as i32);
+    commute.set(mpi.lock().above.ops.get(op)?.commutes() as i32);
     Ok(())
 }
 
@@ -59,17 +59,11 @@ pub fn reduce_local(
     let a = Data::of(tables, "inbuf", inbuf, count, datatype)?;
     let b = Data::of(tables, "inoutbuf", inoutbuf, count, datatype)?;
     let layout = tables.layout(datatype)?;
-    let extent = layout.extent();
-    let (combining, _) = tables.combining(op, datatype, layout)?;
+    let (combining, _) = tables.ops.combining(op, datatype, layout)?;
     drop(guard);
     refuse_same(inbuf, inoutbuf, a.bytes)?;
-    if b.count == 0 {
-        return Ok(());
-    }
-    match combining {
-        Combining::Nothing => {}
-        Combining::Kernel(k) => k.run(inbuf, inoutbuf, b.count),
-        Combining::User(f, t) => UserStep::new(f, t, inbuf, inoutbuf, b.count, extent).call(),
+    if b.count > 0 {
+        combining.combine(&a.memory, &b.memory, b.count);
     }
     Ok(())
 }

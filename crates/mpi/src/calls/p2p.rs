@@ -120,7 +120,7 @@ pub(crate) fn settle<'a>(
             ..WaitOn::default()
         };
         guard = wait_serving(mpi, guard, on, |s| {
-            s.engine.as_ref().is_none_or(|e| e.is_done(f.id))
+            s.engine.as_ref().is_none_or(|e| e.messages.is_done(f.id))
         });
     }
     let (engine, _) = running(&mut guard)?;
@@ -197,7 +197,7 @@ pub fn send(
 #[inline]
 fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight {
     Flight {
-        id: engine.recv(want, buf),
+        id: engine.messages.recv(want, buf),
         comm,
         from: from(&want),
         receives: true,

@@ -61,9 +61,12 @@ pub fn psend_init(
     let mut guard = mpi.lock();
     let start = match outgoing(&guard.above, comm, &end)? {
         Some(out) => {
-            let envelope = (out.context, out.source, out.tag);
             let engine = running(&mut guard)?.0;
-            let id = engine.partitioned_send(out.to, envelope, &out.buf, partitions as u32);
+            let polls = engine.polls_for(out.to);
+            let (messages, envelope) = (&mut engine.messages, out.envelope());
+            let (to, parts) = (out.to, partitions as u32);
+            let partitioned = &mut engine.partitioned;
+            let id = partitioned.send(messages, polls, to, envelope, &out.buf, parts);
             Start::PartSend(id, out.to)
         }
         None => Start::Nothing(EMPTY),
@@ -97,7 +100,9 @@ pub fn precv_init(
                 ));
             };
             let engine = running(&mut guard)?.0;
-            let id = engine.partitioned_recv(want, &buf, partitions as u32);
+            let id = engine
+                .partitioned
+                .recv(&mut engine.messages, want, &buf, partitions as u32);
             Start::PartRecv(id, peer)
         }
         None => Start::Nothing(FROM_PROC_NULL),
@@ -163,7 +168,7 @@ fn has_arrived(state: &mut State, request: RequestH, id: PartId, partition: i32)
         return true;
     }
     let engine = state.engine.as_mut();
-    engine.is_some_and(|e| e.has_arrived(id, partition as u32))
+    engine.is_some_and(|e| e.partitioned.has_arrived(id, partition as u32))
 }
 
 #[cold]

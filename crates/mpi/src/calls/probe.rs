@@ -55,7 +55,7 @@ fn on(want: &Want) -> WaitOn<'static> {
 
 /// Why no message will come: whoever could send it has left.
 fn never_comes(engine: &Engine, want: &Want) -> Option<Failure> {
-    engine.never_comes(want)
+    engine.departed.never_comes(&engine.messages, want)
 }
 
 fn hopeless(engine: &Engine, want: &Want, comm: CommH) -> Res {
@@ -72,7 +72,7 @@ pub fn probe(mpi: &Mpi, source: i32, tag: i32, comm: CommH, status: StatusOut) -
     let mut found = None;
     let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
-            found = engine.probe(want);
+            found = engine.messages.probe(want);
             found.is_some() || never_comes(engine, &want).is_some()
         }
         None => true,
@@ -102,7 +102,9 @@ pub fn iprobe(
         flag.set(1);
         return Ok(());
     };
-    let found = look(&mut guard, &want, comm, |engine| engine.probe(want))?;
+    let found = look(&mut guard, &want, comm, |engine| {
+        engine.messages.probe(want)
+    })?;
     flag.set(found.is_some() as i32);
     if let Some(found) = found {
         status.set_keeping_error(status_of(&found));
@@ -144,7 +146,7 @@ pub fn mprobe(
     let mut taken = None;
     let mut guard = wait_serving(mpi, guard, on(&want), |s| match &mut s.engine {
         Some(engine) => {
-            taken = engine.take_message(want);
+            taken = engine.messages.take_message(want);
             taken.is_some() || never_comes(engine, &want).is_some()
         }
         None => true,
@@ -173,7 +175,9 @@ pub fn improbe(
         flag.set(1);
         return Ok(());
     };
-    let taken = look(&mut guard, &want, comm, |engine| engine.take_message(want))?;
+    let taken = look(&mut guard, &want, comm, |engine| {
+        engine.messages.take_message(want)
+    })?;
     flag.set(taken.is_some() as i32);
     match taken {
         Some(taken) => hand_over(&mut guard, comm, taken, message, status),
@@ -204,7 +208,7 @@ fn start(
         tables.messages.remove(key);
     }
     message.set(MessageH::NULL);
-    let id = engine.recv_message(taken.id, &buf);
+    let id = engine.messages.recv_message(taken.id, &buf);
     let id =
         id.ok_or_else(|| crate::Fault::new(crate::Class::Request, "message was received already"))?;
     Ok(Some(Flight {

@@ -28,7 +28,7 @@ pub(crate) fn wait_until_ended<'a>(
                     ..WaitOn::default()
                 };
                 wait_serving(mpi, guard, on, |s| {
-                    s.engine.as_ref().is_none_or(|e| e.is_done(id))
+                    s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
                 })
             }
             Pending::Anything => wait_serving(mpi, guard, WaitOn::default(), |s| {
@@ -187,9 +187,9 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
     let (engine, tables) = running(&mut guard)?;
     let mut stop = |part: &Part| {
         if let Part::Flying(f) = part {
-            engine.cancel(f.id);
+            engine.messages.cancel(f.id);
             // A message to oneself can be taken back before this call returns.
-            while !engine.is_done(f.id) && engine.progress() {}
+            while !engine.messages.is_done(f.id) && engine.progress() {}
         }
     };
     match tables.requests.get(handle) {

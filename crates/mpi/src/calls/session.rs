@@ -23,7 +23,7 @@ pub fn session_get_num_psets(
 ) -> Res {
     let guard = mpi.lock();
     let count = guard.above.session(session)?.psets().len();
-    guard.above.info_or_null(info)?;
+    guard.above.infos.get_or_null(info)?;
     npset_names.set(count as i32);
     Ok(())
 }
@@ -39,7 +39,7 @@ pub fn session_get_nth_pset(
 ) -> Res {
     let guard = mpi.lock();
     let names = guard.above.session(session)?.psets();
-    guard.above.info_or_null(info)?;
+    guard.above.infos.get_or_null(info)?;
     let Some(name) = usize::try_from(n).ok().and_then(|n| names.get(n)) else {
         return fail(
             Class::Arg,
@@ -70,10 +70,10 @@ pub fn session_get_pset_info(
         return fail(Class::Session, "the session has no engine");
     };
     let found = guard.above.session(session)?;
-    let group = found.pset(&name, engine.me(), engine.size())?;
+    let group = found.pset(&name, engine.job.me, engine.job.size())?;
     let mut about = Info::default();
     about.set("mpi_size", &group.size().to_string());
-    info.set(guard.above.add_info(about));
+    info.set(guard.above.infos.add(about));
     Ok(())
 }
 
@@ -81,7 +81,7 @@ pub fn session_get_pset_info(
 pub fn session_get_info(mpi: &Mpi, session: SessionH, info_used: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let info = guard.above.session(session)?.info.clone();
-    info_used.set(guard.above.add_info(info));
+    info_used.set(guard.above.infos.add(info));
     Ok(())
 }
 
@@ -93,16 +93,21 @@ pub fn session_init(
     session: Out<SessionH>,
 ) -> Res {
     let mut guard = mpi.lock();
-    let given = guard.above.info_or_null(info)?.cloned().unwrap_or_default();
-    guard.above.check_errhandler(errhandler, Kind::Session)?;
+    let given = guard
+        .above
+        .infos
+        .get_or_null(info)?
+        .cloned()
+        .unwrap_or_default();
+    guard.above.errhandlers.check(errhandler, Kind::Session)?;
     enter(&mut guard)?;
-    if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.me(), e.size())) {
+    if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.job.me, e.job.size())) {
         guard.above.open_contexts(me, size);
     }
     guard.above.life.sessions = true;
-    guard.above.hold_errhandler(errhandler);
+    guard.above.errhandlers.hold(errhandler);
     let (sets, me) = match guard.engine.as_mut() {
-        Some(engine) => (engine.launcher().process_sets(), engine.me()),
+        Some(engine) => (engine.launcher().process_sets(), engine.job.me),
         None => return fail(Class::Session, "the session has no engine"),
     };
     let new = Session::new(errhandler, about(&given), sets, me);
@@ -138,7 +143,7 @@ pub fn session_finalize(mpi: &Mpi, session: Out<SessionH>) -> Res {
     let mut guard = mpi.lock();
     let gone = handle.key().and_then(|k| guard.above.sessions.remove(k));
     if let Some(gone) = gone {
-        guard.above.drop_errhandler(gone.errhandler);
+        guard.above.errhandlers.release(gone.errhandler);
     }
     drop(guard);
     session.set(SessionH::NULL);

@@ -2,7 +2,7 @@
 
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
-use crate::calls::placing;
+use crate::calls::mapping;
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
 use crate::objects::Topology;
@@ -61,11 +61,11 @@ pub fn cart_create(
         )
     })?;
     let place = match reorder {
-        0 => placing::kept(&parent, places),
-        _ => placing::of_grid(&parent, &cart),
+        0 => mapping::kept(&parent, places),
+        _ => mapping::of_grid(&parent, &cart),
     };
     let topology = Some(Arc::new(Topology::Cart(cart)));
-    parent.split_into(placing::color(place), place, topology, comm_cart)
+    parent.split_into(mapping::color(place), place, topology, comm_cart)
 }
 
 /// What all ranks that make a topology must say alike.
@@ -102,7 +102,7 @@ pub fn cart_map(
     let parent = Parent::intra(mpi, comm, "comm")?;
     let cart = grid(ndims, dims, periods)?;
     fitting(&cart, parent.circle.group.size())?;
-    newrank.set(placing::of_grid(&parent, &cart));
+    newrank.set(mapping::of_grid(&parent, &cart));
     Ok(())
 }
 

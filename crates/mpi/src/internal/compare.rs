@@ -55,7 +55,7 @@ impl Circle<'_> {
         for to in self.others() {
             let sent = self.send(to, bytes)?;
             if let (Some(id), Some(engine)) = (sent, &mut self.mpi.lock().engine) {
-                engine.release(id);
+                engine.messages.release(id);
             }
         }
         Ok(())
@@ -80,7 +80,7 @@ impl Circle<'_> {
             requests: &ids,
             ..WaitOn::default()
         };
-        let come = |e: &Engine| ids.iter().position(|&id| e.is_done(id));
+        let come = |e: &Engine| ids.iter().position(|&id| e.messages.is_done(id));
         let guard = self.mpi.lane.wait(self.mpi.lock(), on, |inner| {
             let engine = inner.engine.as_ref();
             engine.is_none_or(|e| come(e).is_some())
@@ -101,8 +101,8 @@ impl Circle<'_> {
             return;
         };
         for o in owed {
-            engine.cancel(o.id);
-            engine.release(o.id);
+            engine.messages.cancel(o.id);
+            engine.messages.release(o.id);
         }
     }
 }

@@ -210,7 +210,7 @@ impl Tables {
     pub fn add_comm(&mut self, mut comm: Comm) -> CommH {
         comm.read_hints();
         let errhandler = comm.errhandler;
-        self.hold_errhandler(errhandler);
+        self.errhandlers.hold(errhandler);
         let key = self.comms.insert(comm);
         let handle = CommH::from_key(key);
         if let Some(comm) = self.comms.get_mut(key) {
@@ -232,7 +232,7 @@ impl Tables {
         if let Some(pool) = &mut self.contexts {
             pool.release(comm.context);
         }
-        self.drop_errhandler(comm.errhandler);
+        self.errhandlers.release(comm.errhandler);
         Ok(comm)
     }
 

@@ -7,6 +7,7 @@
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
 use crate::handle::{CommH, ErrhandlerH, SessionH};
 use crate::state::{Mpi, Tables};
+use kw_base::Slab;
 use kw_sys::callback::ErrorHandler;
 
 /// What a handler may be attached to.
@@ -41,28 +42,32 @@ pub struct Errhandler {
     references: u32,
 }
 
-/// The error handler of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it
-/// for MPI_FILE_NULL.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FileErrhandler(pub ErrhandlerH);
+/// All error handlers.
+#[derive(Debug)]
+pub struct Errhandlers {
+    /// Those that the user made.
+    pub(crate) made: Slab<Errhandler>,
+    /// That of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for
+    /// MPI_FILE_NULL.
+    pub of_files: ErrhandlerH,
+}
 
-impl Default for FileErrhandler {
+impl Default for Errhandlers {
     fn default() -> Self {
-        FileErrhandler(ErrhandlerH::RETURN)
+        Errhandlers {
+            made: Slab::default(),
+            of_files: ErrhandlerH::RETURN,
+        }
     }
 }
 
-impl Tables {
+impl Errhandlers {
     /// A handle for a user's function, with one reference.
-    pub fn add_errhandler(
-        &mut self,
-        kind: Kind,
-        function: Option<ErrorHandler>,
-    ) -> Res<ErrhandlerH> {
+    pub fn add(&mut self, kind: Kind, function: Option<ErrorHandler>) -> Res<ErrhandlerH> {
         let Some(function) = function else {
             return fail(Class::Arg, "the error handler function is null");
         };
-        let key = self.errhandlers.insert(Errhandler {
+        let key = self.made.insert(Errhandler {
             kind,
             function,
             references: 1,
@@ -71,11 +76,11 @@ impl Tables {
     }
 
     /// Checks that the handler can be attached to objects of this kind.
-    pub fn check_errhandler(&self, handle: ErrhandlerH, kind: Kind) -> Res {
+    pub fn check(&self, handle: ErrhandlerH, kind: Kind) -> Res {
         if is_standard(handle) {
             return Ok(());
         }
-        let found = handle.key().and_then(|k| self.errhandlers.get(k));
+        let found = handle.key().and_then(|k| self.made.get(k));
         let found = found.ok_or_else(|| unknown_errhandler(handle))?;
         if found.kind != kind {
             return fail(
@@ -91,37 +96,54 @@ impl Tables {
     }
 
     /// One more reference.
-    pub fn hold_errhandler(&mut self, handle: ErrhandlerH) {
-        if let Some(e) = handle.key().and_then(|k| self.errhandlers.get_mut(k)) {
+    pub fn hold(&mut self, handle: ErrhandlerH) {
+        if let Some(e) = handle.key().and_then(|k| self.made.get_mut(k)) {
             e.references += 1;
         }
     }
 
     /// One reference less; the last one takes the handler away.
-    pub fn drop_errhandler(&mut self, handle: ErrhandlerH) {
+    pub fn release(&mut self, handle: ErrhandlerH) {
         let Some(key) = handle.key() else { return };
-        if let Some(e) = self.errhandlers.get_mut(key) {
+        if let Some(e) = self.made.get_mut(key) {
             e.references -= 1;
             if e.references == 0 {
-                self.errhandlers.remove(key);
+                self.made.remove(key);
             }
         }
     }
 
     /// The user gives a handle back. The predefined ones may be given, since
     /// MPI_Comm_get_errhandler returns them.
-    pub fn free_errhandler(&mut self, handle: ErrhandlerH) -> Res {
+    pub fn free(&mut self, handle: ErrhandlerH) -> Res {
         if is_standard(handle) {
             return Ok(());
         }
-        let known = handle.key().and_then(|k| self.errhandlers.get(k)).is_some();
+        let known = handle.key().and_then(|k| self.made.get(k)).is_some();
         if !known {
             return Err(unknown_errhandler(handle));
         }
-        self.drop_errhandler(handle);
+        self.release(handle);
         Ok(())
     }
 
+    /// What a handler does with an error on the object `on`.
+    pub fn what_to_do(&self, handle: ErrhandlerH, on: usize) -> Handler {
+        match handle {
+            ErrhandlerH::RETURN => Handler::Return,
+            ErrhandlerH::ABORT => Handler::Abort,
+            _ => match handle.key().and_then(|k| self.made.get(k)) {
+                Some(e) => Handler::User {
+                    function: e.function,
+                    handle: on,
+                },
+                None => Handler::Fatal,
+            },
+        }
+    }
+}
+
+impl Tables {
     /// The handler attached to what an error concerns, and the handle of that object.
     fn attached(&self, scope: Scope) -> (ErrhandlerH, usize) {
         match scope {
@@ -133,9 +155,11 @@ impl Tables {
                 self.session(s).map_or(ErrhandlerH::FATAL, |s| s.errhandler),
                 s.0,
             ),
-            Scope::File(f) => (self.file_errhandler.0, f.0),
-            Scope::NewComm(e) if self.check_errhandler(e, Kind::Comm).is_ok() => (e, CommH::NULL.0),
-            Scope::NewSession(e) if self.check_errhandler(e, Kind::Session).is_ok() => {
+            Scope::File(f) => (self.errhandlers.of_files, f.0),
+            Scope::NewComm(e) if self.errhandlers.check(e, Kind::Comm).is_ok() => {
+                (e, CommH::NULL.0)
+            }
+            Scope::NewSession(e) if self.errhandlers.check(e, Kind::Session).is_ok() => {
                 (e, SessionH::NULL.0)
             }
             _ => (
@@ -152,21 +176,6 @@ impl Tables {
         let first = self.sessions.iter().next();
         first.map_or(ErrhandlerH::FATAL, |(_, s)| s.errhandler)
     }
-
-    /// What a handler does with an error on the object `on`.
-    pub fn what_to_do(&self, handle: ErrhandlerH, on: usize) -> Handler {
-        match handle {
-            ErrhandlerH::RETURN => Handler::Return,
-            ErrhandlerH::ABORT => Handler::Abort,
-            _ => match handle.key().and_then(|k| self.errhandlers.get(k)) {
-                Some(e) => Handler::User {
-                    function: e.function,
-                    handle: on,
-                },
-                None => Handler::Fatal,
-            },
-        }
-    }
 }
 
 impl Mpi {
@@ -175,7 +184,7 @@ impl Mpi {
     pub fn handler(&self, scope: Scope) -> Handler {
         let guard = self.lock();
         let (errhandler, on) = guard.above.attached(scope);
-        guard.above.what_to_do(errhandler, on)
+        guard.above.errhandlers.what_to_do(errhandler, on)
     }
 }
 

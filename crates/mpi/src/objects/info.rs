@@ -3,7 +3,7 @@
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::InfoH;
-use crate::state::Tables;
+use kw_base::Slab;
 use kw_coll::Table;
 
 /// MPI_MAX_INFO_KEY, final zero included.
@@ -130,44 +130,53 @@ fn level_name(level: i32) -> &'static str {
     }
 }
 
-impl Tables {
+/// All info objects.
+#[derive(Debug, Default)]
+pub struct Infos {
+    /// Those that the user made.
+    pub(crate) made: Slab<Info>,
+    /// MPI_INFO_ENV.
+    pub env: Info,
+}
+
+impl Infos {
     /// The info object of a handle; MPI_INFO_NULL is an error.
-    pub fn info(&self, handle: InfoH) -> Res<&Info> {
+    pub fn get(&self, handle: InfoH) -> Res<&Info> {
         let found = match handle {
-            InfoH::ENV => Some(&self.env_info),
-            _ => handle.key().and_then(|k| self.infos.get(k)),
+            InfoH::ENV => Some(&self.env),
+            _ => handle.key().and_then(|k| self.made.get(k)),
         };
         found.ok_or_else(|| unknown_info(handle))
     }
 
     /// The info object of a handle that may be MPI_INFO_NULL.
-    pub fn info_or_null(&self, handle: InfoH) -> Res<Option<&Info>> {
+    pub fn get_or_null(&self, handle: InfoH) -> Res<Option<&Info>> {
         if handle.is_null() {
             return Ok(None);
         }
-        self.info(handle).map(Some)
+        self.get(handle).map(Some)
     }
 
     /// The info object of a handle, to change.
-    pub fn info_mut(&mut self, handle: InfoH) -> Res<&mut Info> {
+    pub fn get_mut(&mut self, handle: InfoH) -> Res<&mut Info> {
         if handle == InfoH::ENV {
             return fail(Class::Info, "info is MPI_INFO_ENV, which cannot be changed");
         }
-        let found = handle.key().and_then(|k| self.infos.get_mut(k));
+        let found = handle.key().and_then(|k| self.made.get_mut(k));
         found.ok_or_else(|| unknown_info(handle))
     }
 
     /// A handle for an info object.
-    pub fn add_info(&mut self, info: Info) -> InfoH {
-        InfoH::from_key(self.infos.insert(info))
+    pub fn add(&mut self, info: Info) -> InfoH {
+        InfoH::from_key(self.made.insert(info))
     }
 
     /// Forgets an info object.
-    pub fn free_info(&mut self, handle: InfoH) -> Res {
+    pub fn free(&mut self, handle: InfoH) -> Res {
         if handle == InfoH::ENV {
             return fail(Class::Info, "info is MPI_INFO_ENV, which cannot be freed");
         }
-        let gone = handle.key().and_then(|k| self.infos.remove(k));
+        let gone = handle.key().and_then(|k| self.made.remove(k));
         gone.map(|_| ()).ok_or_else(|| unknown_info(handle))
     }
 }

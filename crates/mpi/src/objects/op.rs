@@ -6,7 +6,7 @@
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{OpH, TypeH};
-use crate::state::Tables;
+use kw_base::Slab;
 use kw_engine::{Combining, UserFunction};
 use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::{Layout, basic};
@@ -39,14 +39,21 @@ impl Operation {
     }
 }
 
-impl Tables {
+/// All operations.
+#[derive(Debug, Default)]
+pub struct Ops {
+    /// Those that the user made.
+    pub(crate) made: Slab<UserMade>,
+}
+
+impl Ops {
     /// The operation of a handle.
     #[inline]
-    pub fn op(&self, handle: OpH) -> Res<Operation> {
+    pub fn get(&self, handle: OpH) -> Res<Operation> {
         if let Some(op) = Op::by_handle(handle.0) {
             return Ok(Operation::Predefined(op));
         }
-        match handle.key().and_then(|k| self.ops.get(k)) {
+        match handle.key().and_then(|k| self.made.get(k)) {
             Some(user) => Ok(Operation::User(*user)),
             None => Err(unknown(handle)),
         }
@@ -55,7 +62,7 @@ impl Tables {
     /// How an operation combines elements of a datatype, and whether it commutes.
     #[inline]
     pub fn combining(&self, op: OpH, datatype: TypeH, layout: &Layout) -> Res<(Combining, bool)> {
-        match self.op(op)? {
+        match self.get(op)? {
             Operation::User(u) => Ok((Combining::User(u.function, datatype.0), u.commutes)),
             Operation::Predefined(op) => {
                 let kernel = layout.basic().and_then(|b| Kernel::find(op, b));
@@ -67,8 +74,8 @@ impl Tables {
         }
     }
 
-    /// Likewise, for a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for (MPI 5.0,
-    /// 12.3.4).
+    /// How it combines them in a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for
+    /// (MPI 5.0, 12.3.4).
     #[inline]
     pub fn collective_combining(
         &self,
@@ -89,12 +96,12 @@ impl Tables {
     }
 
     /// A handle for an operation of the user.
-    pub fn add_op(&mut self, op: UserMade) -> OpH {
-        OpH::from_key(self.ops.insert(op))
+    pub fn add(&mut self, op: UserMade) -> OpH {
+        OpH::from_key(self.made.insert(op))
     }
 
     /// Forgets an operation of the user.
-    pub fn free_op(&mut self, handle: OpH) -> Res {
+    pub fn free(&mut self, handle: OpH) -> Res {
         if let Some(op) = Op::by_handle(handle.0) {
             return fail(
                 Class::Op,
@@ -104,7 +111,7 @@ impl Tables {
                 ),
             );
         }
-        match handle.key().and_then(|k| self.ops.remove(k)) {
+        match handle.key().and_then(|k| self.made.remove(k)) {
             Some(_) => Ok(()),
             None => Err(unknown(handle)),
         }

@@ -126,7 +126,10 @@ pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> R
     }
     ready[named].fill(true);
     if let Start::PartSend(id, _) = p.start {
-        engine.make_ready(id, low as u32, high as u32);
+        let messages = &mut engine.messages;
+        let partitioned = &mut engine.partitioned;
+        partitioned.make_ready(messages, id, low as u32, high as u32);
+        engine.look_after_sending();
     }
     Ok(())
 }
@@ -163,7 +166,7 @@ impl Start {
                 Part::Ended(EMPTY)
             }
             Start::Recv(want, buf) => Part::Flying(Flight {
-                id: engine.recv(*want, buf),
+                id: engine.messages.recv(*want, buf),
                 comm,
                 from: want.source.map(|(_, peer)| peer),
                 receives: true,
@@ -175,13 +178,13 @@ impl Start {
                 receives: false,
             }),
             Start::PartSend(id, peer) => Part::Flying(Flight {
-                id: engine.start_partitioned(*id),
+                id: engine.partitioned.start(&mut engine.messages, *id),
                 comm,
                 from: Some(*peer),
                 receives: false,
             }),
             Start::PartRecv(id, peer) => Part::Flying(Flight {
-                id: engine.start_partitioned(*id),
+                id: engine.partitioned.start(&mut engine.messages, *id),
                 comm,
                 from: Some(*peer),
                 receives: true,

@@ -17,7 +17,7 @@ pub use crate::objects::persistent::{Persistent, Start};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Engine, Failure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Collectives, Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
@@ -60,17 +60,18 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// What its message is known by.
+    #[inline]
+    pub fn envelope(&self) -> (ContextId, u32, i32) {
+        (self.context, self.source, self.tag)
+    }
+
     /// Starts it.
     #[inline]
     pub fn start(&self, engine: &mut Engine, mode: SendMode) -> Started {
-        let started = engine.send(
-            self.to,
-            self.context,
-            self.source,
-            self.tag,
-            mode,
-            &self.buf,
-        );
+        let started = engine
+            .messages
+            .send(self.to, self.envelope(), mode, &self.buf);
         engine.look_after_sending();
         started
     }
@@ -185,9 +186,9 @@ impl Requests {
 
     /// Operations of requests that the user still holds and that have not ended.
     pub fn unfinished(&self, engine: &Engine) -> usize {
-        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.is_done(f.id));
+        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
         let count = |kind: &Kind| match kind {
-            Kind::Flight(f) => !engine.is_done(f.id) as usize,
+            Kind::Flight(f) => !engine.messages.is_done(f.id) as usize,
             Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
             _ => 0,
         };
@@ -271,7 +272,7 @@ impl Part {
     #[inline]
     fn pending(&self, engine: &Engine) -> Option<Pending> {
         match self {
-            Part::Flying(f) if !engine.is_done(f.id) => Some(Pending::On(f.id, f.from)),
+            Part::Flying(f) if !engine.messages.is_done(f.id) => Some(Pending::On(f.id, f.from)),
             _ => None,
         }
     }
@@ -437,10 +438,14 @@ pub(crate) fn fault_of(f: &Flight, failure: Option<Failure>) -> Option<Box<Fault
 #[cold]
 pub(crate) fn explain(failure: Failure) -> Box<Fault> {
     match failure {
-        Failure::Truncated { came, fits } => Fault::new(
+        Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
             Class::Truncate,
             format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
         ),
+        Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
+        Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
+            Fault::new(Class::Other, text)
+        }
         Failure::Uneven { came, wants, text } => {
             let class = if came > wants {
                 Class::Truncate
@@ -449,10 +454,9 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
             };
             Fault::new(class, text)
         }
-        Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
-        Failure::Other(text) => Fault::new(Class::Other, text),
         Failure::Roots(text) => Fault::new(Class::Root, text),
         Failure::Disagreement { code, text } => Fault::of_code(code, text),
+        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
     }
 }
 
@@ -474,7 +478,7 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
         Part::Flying(f) => match engine.peek(f.id) {
-            Some(outcome) => status_of(f, outcome),
+            Some(outcome) => status_of(f, &outcome),
             None => EMPTY,
         },
     };
@@ -511,8 +515,13 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     let removed = state.above.requests.remove(handle);
     if let Some(Kind::Persistent(p)) = &removed {
         match &p.start {
-            Start::Collective(pattern) => engine.drop_pattern(pattern),
-            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.drop_partitioned(*id),
+            Start::Collective(pattern) => {
+                let Collectives {
+                    patterns, desks, ..
+                } = &mut engine.collectives;
+                patterns.forget(desks, pattern);
+            }
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
             _ => {}
         }
     }

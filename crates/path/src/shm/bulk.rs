@@ -8,7 +8,8 @@
 //! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core
 //! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes
 //! again has left the other core's cache then, and is written without asking that core. Where ranks
-//! share cores the lap is short, so that few pages are touched.
+//! share cores the lap is short. Slots beyond a lap are for many senders at once, up to 1.5 MB of a
+//! pool ([`CROWD`]): what is never used costs no memory.
 //!
 //! A slot that is taken is always published next, or belongs to the frame that its sender is in the
 //! middle of; the receiver copies out whatever is published, wanted or not. So slots come back, and
@@ -23,8 +24,25 @@ use super::segment::{Lane, PIECES, PoolUse, SLOT, SLOTS};
 /// The shortest lap, and the only one where ranks share cores.
 pub const SHORT_LAP: usize = 16;
 
+/// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
+const CROWD: usize = 96;
+
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 4;
+
+/// Bytes of a core's own cache where the system does not say.
+const OWN_CACHE: usize = 1 << 20;
+/// A long lap is so many times as long as that.
+const LAP: usize = 2;
+/// Bytes that the laps of all ranks of a host have together at most.
+pub const POOLS: usize = 64 << 20;
+
+/// Slots of a lap that is longer than two of a core's own caches, as far as all ranks have room.
+pub fn long_lap(ranks: usize) -> usize {
+    let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
+    let all = POOLS / ranks.max(1) / SLOT;
+    (LAP * cache / SLOT).min(all).max(SHORT_LAP)
+}
 
 /// The sending side's view.
 #[derive(Debug)]
@@ -107,7 +125,11 @@ impl Filler {
     /// Takes slots of one word: the next of the lap, or the first free ones beyond it.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
         let end = self.lap;
-        let tries = [(self.next, end), (0, self.next.min(end)), (end, SLOTS)];
+        let tries = [
+            (self.next, end),
+            (0, self.next.min(end)),
+            (end, end.max(CROWD)),
+        ];
         for (from, to) in tries {
             let mut at = from;
             while at < to {

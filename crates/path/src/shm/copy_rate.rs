@@ -1,15 +1,16 @@
-//! Which way long payload takes between two ranks of a host: through the receiver's pool, copied in by one side and out by the
-//! other, or fetched by its receiver in one system call.
+//! Which way long payload takes between two ranks of a host: through the receiver's pool, copied in
+//! by one side and out by the other, or fetched by its receiver in one system call.
 //!
-//! Two copies by processors that share a cache are quicker than one by the kernel, which looks up every page. Between others
-//! each line that is written has to be taken from the other side first, and the two are many times slower. Where the
-//! processors lie nobody tells a process in a virtual machine, and it changes while it runs (`kw_sys::nontemporal`). So each side
-//! looks how long its own copies take, and says so beside its counter; while both together are slow, [`CopyRate::fetches`], and
-//! now and then the area is tried again.
+//! Two copies by processors that share a cache are quicker than one by the kernel, which looks up
+//! every page. Between others each line that is written has to be taken from the other side first,
+//! and the two are many times slower. Where the processors lie nobody tells a process in a virtual
+//! machine, and it changes while it runs (`kw_sys::nontemporal`). So each side looks how long its
+//! own copies take, and says so beside its counter; while both together are slow,
+//! [`CopyRate::fetches`], and now and then the area is tried again.
 //!
-//! The first touch of a page, in the pool or in the user's memory, costs several times its copy and says nothing about
-//! processors; nor does a copy during which the thread lost its core. So a slow copy counts only when this thread was not
-//! interrupted since the slow copy before.
+//! The first touch of a page, in the pool or in the user's memory, costs several times its copy and
+//! says nothing about processors; nor does a copy during which the thread lost its core. So a slow
+//! copy counts only when this thread was not interrupted since the slow copy before.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,17 +22,18 @@ use super::segment::{Control, SLOT};
 /// Rates are nanoseconds for so many bytes.
 const UNIT: u64 = 64 << 10;
 /// A shorter piece says nothing: what it costs is the first lines.
-const LONG: u64 = SLOT as u64;
+const LONG_COPY: u64 = SLOT as u64;
 /// A shorter fetch says nothing: what it costs is the call.
 const LONG_FETCH: u64 = 32 << 10;
 /// Of so many pieces one is looked at: the clock costs as much as a kilobyte.
-const LOOK: u32 = 8;
+const SAMPLE_EVERY: u32 = 8;
 /// So many looks, and the way is judged; until then every piece is looked at.
 const PROOF: u32 = 8;
 /// A rate beyond it says that the thread lost its core.
 const ABSURD: u64 = 200_000;
-/// Fetches until the area is tried again: at first, and at most. It doubles with every trial that fails.
-const PATIENCE: (u32, u32) = (16, 1024);
+/// Fetches until the area is tried again: at first, and at most. It doubles with every trial that
+/// fails.
+const RETRY_AFTER: (u32, u32) = (16, 1024);
 /// Looks in a row that found the area quick, and a trial that failed is forgotten.
 const FORGIVEN: u32 = 256;
 
@@ -72,7 +74,7 @@ impl CopyRate {
             unseen: 0,
             looks: 0,
             left: 0,
-            patience: PATIENCE.0,
+            patience: RETRY_AFTER.0,
             interrupted: None,
         }
     }
@@ -91,13 +93,14 @@ impl CopyRate {
     #[inline]
     pub fn begin(&mut self) -> Option<Tick> {
         self.unseen += 1;
-        (self.unseen >= LOOK || self.looks < PROOF).then(self.clock)
+        (self.unseen >= SAMPLE_EVERY || self.looks < PROOF).then(self.clock)
     }
 
-    /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows, `ways` are both directions.
+    /// A piece of `len` bytes was copied; `mine` is the rate that this side of the area shows,
+    /// `ways` are both directions.
     #[cold]
     pub fn copied(&mut self, begin: Tick, len: u64, mine: &AtomicU32, ways: [&Control; 2]) {
-        if len < LONG {
+        if len < LONG_COPY {
             return;
         }
         self.unseen = 0;
@@ -118,12 +121,14 @@ impl CopyRate {
         each * 4 > u64::from(self.fetch) * 3
     }
 
-    /// Whether this thread may have been interrupted since the slow copy before; `times`: how often until now.
+    /// Whether this thread may have been interrupted since the slow copy before; `times`: how often
+    /// until now.
     fn was_interrupted(&mut self, times: u64) -> bool {
         self.interrupted.replace(times) != Some(times)
     }
 
-    /// Chooses by what both sides show: the slower of the two directions in filling, and in draining.
+    /// Chooses by what both sides show: the slower of the two directions in filling, and in
+    /// draining.
     fn judge(&mut self, fill: u32, drain: u32) {
         if self.fetches || self.looks < PROOF {
             return;
@@ -135,9 +140,9 @@ impl CopyRate {
         if u64::from(self.through) * 2 > u64::from(self.fetch) * 3 {
             (self.fetches, self.changed, self.looks) = (true, true, 0);
             self.left = self.patience;
-            self.patience = (self.patience * 2).min(PATIENCE.1);
+            self.patience = (self.patience * 2).min(RETRY_AFTER.1);
         } else if self.looks > FORGIVEN {
-            self.patience = PATIENCE.0;
+            self.patience = RETRY_AFTER.0;
         }
     }
 
@@ -190,7 +195,8 @@ fn rate(begin: Tick, end: Tick, len: u64) -> u64 {
     end.0.saturating_sub(begin.0) * UNIT / len
 }
 
-/// A rate after one more copy. No copy is quick by chance, so what is quicker by far counts at once.
+/// A rate after one more copy. No copy is quick by chance, so what is quicker by far counts at
+/// once.
 fn learn(known: u32, each: u64) -> u32 {
     if each > ABSURD {
         return known;
@@ -214,7 +220,8 @@ mod tests {
         Tick(5_000)
     }
 
-    /// Copies of pieces, all as slow as that on both sides, until the way has been judged or nothing is looked at any more.
+    /// Copies of pieces, all as slow as that on both sides, until the way has been judged or
+    /// nothing is looked at any more.
     fn copy(copy_rate: &mut CopyRate, rate: u32) {
         for _ in 0..PROOF {
             copy_rate.looks += 1;
@@ -238,12 +245,12 @@ mod tests {
         let slow = copy_rate.slow().expect("copies are slow");
         assert!(slow > Calibration::START.fetch().unwrap().tb * 1.5);
         // Tried again, slow still: the next trial is later.
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_none() && copy_rate.take_changed());
         copy(&mut copy_rate, SLOW);
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_some());
-        fetch(&mut copy_rate, PATIENCE.0);
+        fetch(&mut copy_rate, RETRY_AFTER.0);
         assert!(copy_rate.slow().is_none());
         // Quick at last.
         copy(&mut copy_rate, QUICK);

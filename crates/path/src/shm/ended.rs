@@ -140,7 +140,7 @@ impl ShmPath {
         self.links[i].end_with_process();
         tracing::debug!("shared memory: rank {} is gone", self.links[i].peer);
         self.waiting.retain(|&w| w as usize != i);
-        let pid = self.segment.rank_info(i).pid.load(Ordering::Relaxed);
+        let pid = self.ranks.info(i).pid.load(Ordering::Relaxed);
         let down = Down {
             path: "shm",
             peer: self.links[i].peer,

@@ -22,7 +22,7 @@ use super::ShmPath;
 use super::segment::Segment;
 
 /// How long one connection may take to prove itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROOF_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why ranks could not come to share memory; a sentence for people.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +131,7 @@ impl Lead {
             };
             // Whoever fails to prove itself is hung up on; the ranks that belong here are still to
             // come.
-            if let Err(why) = self.hand_out(&conn, key, &mut missing, left.min(PATIENCE)) {
+            if let Err(why) = self.hand_out(&conn, key, &mut missing, left.min(PROOF_LIMIT)) {
                 tracing::debug!(
                     "shared memory: a process that wanted the segment is refused ({why})"
                 );

@@ -9,6 +9,7 @@ use kw_sys::doorbell::DoorbellSlot;
 
 use super::bulk::{Drainer, Filler};
 use super::copy_rate::CopyRate;
+use super::fetch::Fetcher;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
 use crate::{Body, Inbound, Landing, Sent};
@@ -95,8 +96,8 @@ pub struct Link {
     pub active: bool,
     /// The peer said goodbye.
     pub gone: bool,
-    /// Whether copies straight between the processes work; `None`: not tried.
-    pub direct: Option<bool>,
+    /// Copies straight from the peer's memory.
+    pub fetcher: Fetcher,
     pub copy_rate: CopyRate,
 }
 
@@ -113,7 +114,7 @@ impl Link {
             announced: false,
             active: false,
             gone: false,
-            direct: None,
+            fetcher: Fetcher::default(),
             copy_rate: CopyRate::new(clock),
         }
     }

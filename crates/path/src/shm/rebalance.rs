@@ -12,6 +12,7 @@
 //! scheduler may move any rank again.
 
 use super::ShmPath;
+use super::segment::Segment;
 use kw_base::Tick;
 use kw_sys::cpus;
 use std::sync::atomic::Ordering;
@@ -24,44 +25,58 @@ const FRESH: u64 = 32;
 /// Bits of a note that hold the processor; the moment is above.
 const CPU_BITS: u32 = 16;
 
+/// When this rank looks how ranks lie on processors.
+#[derive(Debug, Default)]
+pub(super) struct Rebalance {
+    next_look: Tick,
+}
+
+impl Rebalance {
+    /// Whether it is time to look.
+    #[inline]
+    fn is_due(&self, now: Tick) -> bool {
+        now >= self.next_look
+    }
+
+    /// Looks how the ranks of `segment` lie, and moves rank `me`, this one, where it had better be.
+    #[cold]
+    fn look(&mut self, segment: &Segment, me: usize, ranks: usize, now: Tick) -> bool {
+        self.next_look = now + EVERY;
+        note(segment, me, now, cpus::current());
+        let Some(seats) = seats(segment, ranks, now) else {
+            return false;
+        };
+        let Some(cpu) = better(me, &seats, cpus::allowed) else {
+            return false;
+        };
+        let moved = cpus::move_to(cpu);
+        if moved {
+            note(segment, me, now, cpu);
+        }
+        moved
+    }
+}
+
 impl ShmPath {
     /// Looks, when it is time to, whether this thread had better run on another processor, and
     /// moves there. For a thread of the program, where ranks share cores. Says whether it moved.
     #[inline]
     pub fn spread(&mut self, now: Tick) -> bool {
-        now >= self.next_look && self.look_around(now)
+        let (rebalance, ranks) = (&mut self.rebalance, self.links.len());
+        rebalance.is_due(now) && rebalance.look(&self.segment, self.me, ranks, now)
     }
+}
 
-    #[cold]
-    fn look_around(&mut self, now: Tick) -> bool {
-        self.next_look = now + EVERY;
-        self.note(now, cpus::current());
-        let Some(seats) = self.seats(now) else {
-            return false;
-        };
-        let Some(cpu) = better(self.me, &seats, cpus::allowed) else {
-            return false;
-        };
-        let moved = cpus::move_to(cpu);
-        if moved {
-            self.note(now, cpu);
-        }
-        moved
-    }
+fn note(segment: &Segment, me: usize, now: Tick, cpu: usize) {
+    let cpu_slot = &segment.rank_info(me).cpu_slot;
+    // It publishes nothing, and orders nothing.
+    cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
+}
 
-    fn note(&self, now: Tick, cpu: usize) {
-        let cpu_slot = &self.segment.rank_info(self.me).cpu_slot;
-        // It publishes nothing, and orders nothing.
-        cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
-    }
-
-    /// The processor of every rank of the host; `None` while some rank's note is not fresh.
-    fn seats(&self, now: Tick) -> Option<Vec<usize>> {
-        let cpu_slot = |i| self.segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
-        (0..self.links.len())
-            .map(|i| read(cpu_slot(i), now))
-            .collect()
-    }
+/// The processor of every rank of the host; `None` while some rank's note is not fresh.
+fn seats(segment: &Segment, ranks: usize, now: Tick) -> Option<Vec<usize>> {
+    let cpu_slot = |i| segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
+    (0..ranks).map(|i| read(cpu_slot(i), now)).collect()
 }
 
 fn noted(now: Tick, cpu: usize) -> u64 {

@@ -5,7 +5,7 @@
 //! ourselves and are left out.
 //!
 //! An attempt that fails is noted with its reason. When all have failed, they are made again after
-//! a pause that doubles, until [`PATIENCE`] is over; an address that has taken our hello may take
+//! a pause that doubles, until [`UNREACHABLE_AFTER`] is over; an address that has taken our hello may take
 //! its time, since its rank may be computing.
 
 use super::attempt::{Attempt, Pair, Step, Why};
@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// How long a peer may stay unreachable.
-const PATIENCE: Duration = Duration::from_secs(9);
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(9);
 /// The same when there was a connection: with the silence that ended it (see `Tuning::silence`)
 /// less than 15 s.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -252,7 +252,7 @@ impl Dial {
     /// How long the peer may stay unreachable.
     fn patience(&self) -> Duration {
         match &self.broken {
-            None => PATIENCE,
+            None => UNREACHABLE_AFTER,
             Some(broken) if broken.silent => LONGER,
             Some(_) => AGAIN,
         }

@@ -1,7 +1,7 @@
 //! Links that have gone silent, where there is another one.
 //!
 //! The kernel ends a connection that is not answered for `Tuning::silence`. Where both hosts have
-//! another link that is a long time to wait: every [`LOOK`] kernels are asked, and a connection
+//! another link that is a long time to wait: every [`ASK_EVERY`] kernels are asked, and a connection
 //! whose bytes the other side's kernel has left without any answer for [`SILENT`], although they
 //! were sent again twice, is left. A slow link is not silent: its round trips are what the kernel's
 //! patience before it sends again is made of. Nor is a rank that is stopped or computes: its kernel
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// How long a link may leave without an answer what was sent over it.
 const SILENT: Duration = Duration::from_secs(1);
 /// How often the kernel is asked.
-const LOOK: Duration = Duration::from_millis(250);
+const ASK_EVERY: Duration = Duration::from_millis(250);
 
 /// When kernels are asked, and what has come of it.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl UnackedTimeout {
             return Tick::NEVER;
         }
         if now >= self.at {
-            self.at = now + LOOK;
+            self.at = now + ASK_EVERY;
             let rails = self.leave_rails(striping, peers);
             self.waiting = self.leave_links(peers, inbound) || rails;
         }

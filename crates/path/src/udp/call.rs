@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// How long nothing at all may be heard of a peer's hosts.
-const PATIENCE: Duration = Duration::from_secs(10);
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(10);
 /// Time between two questions whether a host is there at all.
 const EVERY: Duration = Duration::from_secs(1);
 /// Most addresses that are tried.
-const MOST: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// The peer cannot be reached: [`Call::sentence`] says why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ impl Call {
 
     /// The peer has been heard from here.
     pub fn learn(&mut self, at: SocketAddr) {
-        if self.addresses.len() < MOST && self.addresses.iter().all(|a| a.at != at) {
+        if self.addresses.len() < MAX_ADDRESSES && self.addresses.iter().all(|a| a.at != at) {
             self.addresses.push(Address {
                 at,
                 host: None,
@@ -122,8 +122,9 @@ impl Call {
 
     /// Hosts that are to be asked whether they are there, once a second.
     pub fn turn(&mut self, now: Tick) -> Result<Vec<IpAddr>, Unreachable> {
-        let silent = |a: &Address| a.refused || now.since(a.host.unwrap_or(self.begun)) >= PATIENCE;
-        let late = now.since(self.begun) >= PATIENCE && self.way.is_none();
+        let silent =
+            |a: &Address| a.refused || now.since(a.host.unwrap_or(self.begun)) >= UNREACHABLE_AFTER;
+        let late = now.since(self.begun) >= UNREACHABLE_AFTER && self.way.is_none();
         if self.addresses.is_empty() || late && self.addresses.iter().all(silent) {
             return Err(Unreachable);
         }
@@ -138,7 +139,7 @@ impl Call {
     pub fn sentence(&self) -> String {
         let why = |a: &Address| match a.refused {
             true => format!("{}: nobody has this port open", a.at),
-            false => format!("{}: no answer in {} s", a.at, PATIENCE.as_secs()),
+            false => format!("{}: no answer in {} s", a.at, UNREACHABLE_AFTER.as_secs()),
         };
         let list: Vec<_> = self.addresses.iter().map(why).collect();
         format!(

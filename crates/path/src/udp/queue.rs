@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Payload up to this size is copied at once, and its sender is done with it.
 const COPIED: u64 = 2 << 10;
 /// Up to this size it is copied, too, but sent first ([`Queue::keep`]).
-const KEPT: u64 = 16 << 10;
+const COPIED_LATER: u64 = 16 << 10;
 /// So is a longer one while no more than this has not arrived: a send that waits for its
 /// acknowledgement waits for the next one's start, too (a stream of 64 KB messages between two
 /// hosts of the lab: 38 us each, 48 to 80 without).
@@ -18,7 +18,7 @@ const AHEAD: u64 = 512 << 10;
 const LONGEST_COPY: u64 = 256 << 10;
 /// Most bytes that wait here, not arrived, while small payloads are taken without a word: one
 /// window, and a little.
-const MOST: u64 = 5 << 18;
+const MAX_WAITING: u64 = 5 << 18;
 /// From here on down more are wanted.
 const FEW: u64 = 1 << 20;
 /// Copies share a piece of memory up to this size.
@@ -91,7 +91,7 @@ impl Queue {
 
     fn payload(&mut self, buf: &Buf, from: u64, len: u64, cookie: u64, arrived: u64) -> Sent {
         let ahead = self.end - arrived;
-        let ours = len <= KEPT || len <= LONGEST_COPY && ahead + len <= AHEAD;
+        let ours = len <= COPIED_LATER || len <= LONGEST_COPY && ahead + len <= AHEAD;
         if ours && len <= COPIED {
             buf.read(from, self.room(len as usize));
         } else {
@@ -99,7 +99,7 @@ impl Queue {
             self.add(len, What::Payload { buf, from, cookie });
             self.lent = ours;
         }
-        if ours && ahead <= MOST {
+        if ours && ahead <= MAX_WAITING {
             return Sent::Done;
         }
         if ours {
@@ -242,7 +242,7 @@ mod tests {
         while push(&mut queue, 7, 0) == Sent::Done {
             taken += 1;
         }
-        assert!((MOST / 1032..MOST / 1032 + 2).contains(&taken));
+        assert!((MAX_WAITING / 1032..MAX_WAITING / 1032 + 2).contains(&taken));
         assert_eq!(push(&mut queue, 8, 0), Sent::Queued);
         let (mut told, end) = (Vec::new(), queue.end());
         queue.release(end - FEW - 1, |c| told.push(c));

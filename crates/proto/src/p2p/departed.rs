@@ -7,13 +7,10 @@
 //! waits for the peer, or a send that it must answer, would wait for ever.
 //!
 //! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only what a
-//! thread waits for does ([`Machine::fail`]).
+//! thread waits for does ([`super::Machine::fail`]).
 
-use super::machine::Machine;
 use super::outbox::Outbox;
 use super::peers::Peers;
-use super::requests::{ReqKey, State};
-use super::{Failure, Memory, Outcome};
 use crate::wire::Kind;
 use kw_base::{ContextId, Peer};
 
@@ -37,13 +34,13 @@ pub enum Awaits {
     Peer(Peer),
     /// Anybody who sends in this context may send the message.
     Anyone(ContextId),
-    /// It is one of the owner's ([`Machine::open`]).
+    /// It is one of the owner's ([`super::Requests::open`]).
     Owner,
 }
 
 impl Peers {
     /// Tells a peer, unless it was told before, that this rank waits for it.
-    fn ask<B>(&mut self, peer: Peer, out: &mut Outbox<B>) {
+    pub fn ask<B>(&mut self, peer: Peer, out: &mut Outbox<B>) {
         let end = &mut self[peer].end;
         if !end.left && !std::mem::replace(&mut end.asked, true) {
             out.control(peer, Kind::Waits, 0, 0, 0);
@@ -69,7 +66,7 @@ impl Peers {
     }
 
     /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.
-    fn leave<B>(&mut self, out: &mut Outbox<B>) {
+    pub fn leave<B>(&mut self, out: &mut Outbox<B>) {
         self.leaving = true;
         for (p, _) in (0..).map(Peer).zip(&self.all).filter(|(_, p)| p.end.waits) {
             out.control(p, Kind::Left, 0, 0, 0);
@@ -81,39 +78,10 @@ impl Peers {
         self.leaving
     }
 
-    pub(super) fn on_waits<B>(&mut self, from: Peer, out: &mut Outbox<B>) -> Result<(), String> {
+    pub(super) fn on_waits<B>(&mut self, from: Peer, out: &mut Outbox<B>) {
         self[from].end.waits = true;
         if self.leaving {
             out.control(from, Kind::Left, 0, 0, 0);
         }
-        Ok(())
-    }
-}
-
-impl<B: Memory> Machine<B> {
-    /// Tells a peer, unless it was told before, that this rank waits for it.
-    pub fn ask(&mut self, peer: Peer) {
-        self.peers.ask(peer, &mut self.out);
-    }
-
-    /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.
-    pub fn leave(&mut self) {
-        self.peers.leave(&mut self.out);
-    }
-
-    /// Ends a request that waits for a rank which has left, or is gone.
-    pub fn fail(&mut self, key: ReqKey, why: &str) {
-        let Some(req) = self.requests.get(key) else {
-            return;
-        };
-        if let State::Posted(want) = req.state {
-            self.matching.withdraw(want, key);
-        }
-        self.finish(key, Outcome::failed(Failure::PeerGone(why.to_string())));
-    }
-
-    /// The peer has left in peace: it need not be told anything.
-    pub fn on_left(&mut self, peer: Peer) {
-        self.flow_control.on_left(&mut self.peers, peer);
     }
 }

@@ -6,30 +6,30 @@
 //! the very next frame of the source's path is that message, a request, an entry in the queues and
 //! the search for it would change nothing; they cost more than the message itself.
 //!
-//! The owner asks [`Machine::may_take`], looks at the next frame, and offers it to
-//! [`Machine::take_direct`]. Whatever is not a whole eager message that fits goes the ordinary way:
-//! then the owner starts the receive with [`Machine::recv`].
+//! The owner asks [`Receiver::may_take`], looks at the next frame, and offers it to
+//! [`Receiver::take_direct`]. Whatever is not a whole eager message that fits goes the ordinary
+//! way: then the owner starts the receive with [`Receiver::recv`].
 
-use super::machine::Machine;
+use super::receiver::Receiver;
 use super::{Found, Memory};
 use crate::matching::{Pattern, accepts};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 
-impl<B: Memory> Machine<B> {
+impl<B: Memory> Receiver<'_, B> {
     /// Whether a receive of `len` bytes from a peer may take its message past the queues.
     #[inline(always)]
     pub fn may_take(&self, from: Peer, len: u64) -> bool {
         let peer = &self.peers[from];
-        self.matching.is_empty()
+        self.receiving.matching.is_empty()
             && peer.is_plain()
             && len < peer.choice.announce_min
-            && !self.flow_control.is_holding()
+            && !self.receiving.is_holding()
     }
 
     /// Takes a frame of `from` as the message of a receive of `room` bytes, after
-    /// [`Machine::may_take`] said so and before anything else happened; the owner puts its body
+    /// [`Receiver::may_take`] said so and before anything else happened; the owner puts its body
     /// into place. `None`: it is none, and the frame stays where it is.
     #[inline(always)]
     pub fn take_direct(
@@ -47,7 +47,7 @@ impl<B: Memory> Machine<B> {
         if !fits {
             return None;
         }
-        self.peers[from].flow.seen += 1;
+        self.peers[from].ours.seen += 1;
         self.out.counters.hit(Counter::Expected);
         Some(Found {
             source: head.source,

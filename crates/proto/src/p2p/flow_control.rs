@@ -1,10 +1,12 @@
 //! Floods: more messages than the receiver has asked for, and how it slows their senders down.
 //!
-//! A message that comes before its receive is kept, and costs memory (payload and entry). When what a rank keeps passes a *mark*
-//! (`KW_UNEXPECTED`), it tells each sender whose messages it goes on to keep to **hold**; below half the mark it tells all of
-//! them to **go** again. A sender that was told to hold keeps further messages back, in their order, un-sent: their requests stay pending, as
-//! those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4). Only messages of point-to-point contexts
-//! are held: collectives, answers and the payload of messages that were offered before pass.
+//! A message that comes before its receive is kept, and costs memory (payload and entry). When what
+//! a rank keeps passes a *mark* (`KW_UNEXPECTED`), it tells each sender whose messages it goes on
+//! to keep to **hold**; below half the mark it tells all of them to **go** again. A sender that was
+//! told to hold keeps further messages back, in their order, un-sent: their requests stay pending,
+//! as those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4). Only
+//! messages of point-to-point contexts are held: collectives, answers and the payload of messages
+//! that were offered before pass.
 //!
 //! ```text
 //! sender    open --Hold--> held --Go--> draining --all sent--> open
@@ -12,24 +14,28 @@
 //! receiver  quiet --kept > mark--> holding --kept < mark / 2, or the program needs a message--> quiet
 //! ```
 //!
-//! No correct program can lock up by it, because the receiver never insists where the program may need what is held:
+//! No correct program can lock up by it, because the receiver never insists where the program may
+//! need what is held:
 //!
-//! - A rank gives no hold to a peer while a receive is posted that a message of that peer could match, and posting one makes
-//!   a held peer go.
+//! - A rank gives no hold to a peer while a receive is posted that a message of that peer could
+//!   match, and posting one makes a held peer go.
 //! - A probe that finds nothing makes the peers go that it could have found something of.
-//! - A program that waits inside MPI for anything else, a collective or a send, while nothing arrives makes all of them go
-//!   (the owner says so, [`Machine::let_through`]: it has a clock). So even programs that rely on the buffering of messages go on.
+//! - A program that waits inside MPI for anything else, a collective or a send, while nothing
+//!   arrives makes all of them go (the owner says so, [`super::Receiver::let_through`]: it has a
+//!   clock). So even programs that rely on the buffering of messages go on.
 //!
-//! Each of the last two lets only a further portion through, a quarter of the mark, before the peer is told to hold again.
+//! Each of the last two lets only a further portion through, a quarter of the mark, before the peer
+//! is told to hold again.
 //!
-//! What is already in a path cannot be held, so no more goes there than [`WINDOW`] (or our own mark, if that is less), and a rank that sends without ever looking
-//! must look now and then whether it was told to hold ([`FlowControl::owes_a_look`]).
+//! What is already in a path cannot be held, so no more goes there than [`WINDOW`] (or our own
+//! mark, if that is less), and a rank that sends without ever looking must look now and then
+//! whether it was told to hold ([`super::Sending::owes_a_look`]).
 
 use super::Memory;
-use super::machine::{Machine, Mode};
 use super::outbox::Outbox;
 use super::peers::Peers;
 use super::requests::{ReqKey, Requests, State};
+use super::sender::{Mode, Sender};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -37,10 +43,12 @@ use kw_base::counters::Counter;
 use kw_types::comm::STRIDE;
 use std::collections::VecDeque;
 
-/// Bytes that a message costs its receiver beside its payload: its entries in the table of early messages and in two queues,
-/// and the allocator's share (`bench/flow_control`: 275 MB for a million of 8 bytes).
+/// Bytes that a message costs its receiver beside its payload: its entries in the table of early
+/// messages and in two queues, and the allocator's share (`bench/flow_control`: 275 MB for a
+/// million of 8 bytes).
 const ENTRY: u64 = 272;
-/// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by [`weight`]): bytes.
+/// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by
+/// [`weight`]): bytes.
 pub(super) const WINDOW: u64 = 256 << 10;
 
 /// What a message of `len` bytes costs the receiver if it comes early.
@@ -54,66 +62,61 @@ pub(super) fn is_p2p(context: u32) -> bool {
     context.is_multiple_of(STRIDE)
 }
 
-/// What a rank keeps, and how much that may be.
+/// The receiver's side: what a rank keeps, and how much that may be.
 #[derive(Debug, Default)]
-pub struct FlowControl {
+pub(super) struct HighWater {
     /// Above it, senders are told to hold. `None`: never.
     mark: Option<u64>,
     /// Weight of the messages of point-to-point contexts that are kept.
     kept: u64,
     /// Peers that were told to hold.
     holding: usize,
-    /// Peers may send more than the mark, see [`PeerFlow::leave`].
+    /// Peers may send more than the mark, see [`Told::leave`].
     lenient: bool,
+}
+
+/// What we told one peer of how much it may send.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// To hold.
+    holding: bool,
+    /// It is not told so again before this much is kept.
+    leave: u64,
+}
+
+/// The sender's side: who must wait before more is sent.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    /// Most that waits in a path's own queue for one peer.
+    window: u64,
     /// Peers that messages are kept back for, or whose path has enough to do.
     stalled: Vec<Peer>,
     /// Weight of what was sent since we last looked for frames.
     unlooked: u64,
 }
 
-/// What two ranks have told each other.
+/// What is kept back from one peer, and why.
 #[derive(Debug, Default)]
-pub(super) struct PeerFlow {
-    /// We told the peer to hold.
-    holding: bool,
-    /// It is not told again before this much is kept.
-    leave: u64,
+pub(super) struct Backlog {
     /// The peer told us to hold.
     held: bool,
-    /// In [`FlowControl::stalled`].
+    /// In [`Throttle::stalled`].
     stalled: bool,
     /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
-    backlog: VecDeque<(ReqKey, Mode)>,
+    waiting: VecDeque<(ReqKey, Mode)>,
     /// Weight of the messages that wait in the path's queue.
     queued: u64,
 }
 
-impl FlowControl {
-    /// A message went out.
-    #[inline]
-    pub(super) fn sent(&mut self, len: u64) {
-        self.unlooked += weight(len);
-    }
-
-    /// Most that waits in a path's own queue for one peer.
-    fn window(&self) -> u64 {
-        self.mark.map_or(WINDOW, |mark| WINDOW.min(mark))
-    }
-
-    /// How much more a peer may send that was let go for want of a message.
-    fn portion(&self) -> u64 {
-        self.mark.unwrap_or(0) / 4
-    }
-}
-
-impl PeerFlow {
-    pub(super) fn stalled(&self) -> bool {
+impl Backlog {
+    /// Whether every message to this peer asks whether it must wait.
+    pub(super) fn is_stalled(&self) -> bool {
         self.stalled
     }
 
     /// Whether messages may go straight to the path.
     fn is_free(&self, window: u64) -> bool {
-        self.backlog.is_empty() && self.may_go(window)
+        self.waiting.is_empty() && self.may_go(window)
     }
 
     /// A message of this length does not wait in the path's queue any more.
@@ -125,18 +128,33 @@ impl PeerFlow {
     fn may_go(&self, window: u64) -> bool {
         !self.held && self.queued < window
     }
+
+    /// The next message that may go, taken off the list.
+    fn next(&mut self, window: u64) -> Option<(ReqKey, Mode)> {
+        self.may_go(window).then(|| self.waiting.pop_front())?
+    }
+
+    /// The peer is gone: nothing waits for it any more.
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+        (self.held, self.queued) = (false, 0);
+    }
 }
 
-/// The receiver's side.
-impl FlowControl {
-    /// Sets how much is kept before senders are told to hold, bytes; zero: whatever comes.
-    pub fn set_mark(&mut self, bytes: u64) {
-        self.mark = (bytes != 0).then_some(bytes);
+impl HighWater {
+    /// Sets how much is kept before senders are told to hold, bytes.
+    pub(super) fn set_mark(&mut self, bytes: Option<u64>) {
+        self.mark = bytes;
+    }
+
+    /// How much more a peer may send that was let go for want of a message.
+    fn portion(&self) -> u64 {
+        self.mark.unwrap_or(0) / 4
     }
 
     /// Whether some peer was told to hold.
     #[inline]
-    pub fn is_holding(&self) -> bool {
+    pub(super) fn is_holding(&self) -> bool {
         self.holding != 0
     }
 
@@ -181,7 +199,7 @@ impl FlowControl {
     #[cold]
     fn calm_down<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
         self.let_all_go(peers, out, 0);
-        peers.all.iter_mut().for_each(|p| p.peer_flow.leave = 0);
+        peers.all.iter_mut().for_each(|p| p.told.leave = 0);
         self.lenient = false;
     }
 
@@ -195,22 +213,22 @@ impl FlowControl {
         from: Peer,
     ) {
         let peer = &mut peers[from];
-        if peer.peer_flow.holding || self.kept < peer.peer_flow.leave || peer.is_self() {
+        if peer.told.holding || self.kept < peer.told.leave || peer.is_self() {
             return;
         }
         if is_wanted(requests, from) {
-            peer.peer_flow.leave = self.kept + self.portion();
+            peer.told.leave = self.kept + self.portion();
             self.lenient = true;
             return;
         }
-        peer.peer_flow.holding = true;
+        peer.told.holding = true;
         self.holding += 1;
         out.counters.hit(Counter::HoldsGiven);
         out.bare(from, Header::bare(Kind::Hold));
     }
 
     /// The program waits for something and nothing comes: every peer may send a further portion.
-    fn let_through<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
+    pub(super) fn let_through<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
         self.let_all_go(peers, out, self.kept + self.portion());
     }
 
@@ -241,9 +259,9 @@ impl FlowControl {
 
     #[cold]
     fn let_go_on<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, to: Peer, leave: u64) {
-        let peer_flow = &mut peers[to].peer_flow;
-        if std::mem::replace(&mut peer_flow.holding, false) {
-            peer_flow.leave = leave;
+        let told = &mut peers[to].told;
+        if std::mem::replace(&mut told.holding, false) {
+            told.leave = leave;
             self.lenient = true;
             self.holding -= 1;
             out.bare(to, Header::bare(Kind::Go));
@@ -253,8 +271,8 @@ impl FlowControl {
     /// The peer has left in peace, or is gone: it need not be told anything.
     pub(super) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
         peers[peer].end.left = true;
-        let peer_flow = &mut peers[peer].peer_flow;
-        self.holding -= std::mem::replace(&mut peer_flow.holding, false) as usize;
+        let told = &mut peers[peer].told;
+        self.holding -= std::mem::replace(&mut told.holding, false) as usize;
     }
 }
 
@@ -268,11 +286,32 @@ fn is_wanted<B: Memory>(requests: &Requests<B>, from: Peer) -> bool {
     })
 }
 
-/// The sender's side.
-impl FlowControl {
-    /// Whether so much was sent without a look at what comes that one is due. Asking counts as looking.
+impl Throttle {
+    /// Before anything is sent.
+    pub(super) fn new() -> Throttle {
+        Throttle {
+            window: WINDOW,
+            stalled: Vec::new(),
+            unlooked: 0,
+        }
+    }
+
+    /// The mark of this rank, which is a measure of what it wants to keep of others' messages in
+    /// its paths, too.
+    pub(super) fn set_mark(&mut self, bytes: Option<u64>) {
+        self.window = bytes.map_or(WINDOW, |mark| WINDOW.min(mark));
+    }
+
+    /// A message went out.
     #[inline]
-    pub fn owes_a_look(&mut self) -> bool {
+    pub(super) fn sent(&mut self, len: u64) {
+        self.unlooked += weight(len);
+    }
+
+    /// Whether so much was sent without a look at what comes that one is due. Asking counts as
+    /// looking.
+    #[inline]
+    pub(super) fn owes_a_look(&mut self) -> bool {
         let due = self.unlooked > WINDOW;
         if due {
             self.unlooked = 0;
@@ -281,96 +320,97 @@ impl FlowControl {
     }
 
     /// Whether messages are kept back.
-    fn keeps_back(&self, peers: &Peers) -> bool {
+    pub(super) fn keeps_back(&self, peers: &Peers) -> bool {
         let mut stalled = self.stalled.iter();
-        stalled.any(|&p| !peers[p].peer_flow.backlog.is_empty())
+        stalled.any(|&p| !peers[p].backlog.waiting.is_empty())
     }
 
-    /// Whether [`Machine::release_held`] may have something to do.
+    /// Whether some messages are kept back, or some path has enough to do.
     #[inline]
-    pub fn is_stalled(&self) -> bool {
+    pub(super) fn is_stalled(&self) -> bool {
         !self.stalled.is_empty()
     }
 
     /// Whether a message must wait until others have gone.
     pub(super) fn must_wait(&self, peers: &Peers, to: Peer, env: &Envelope) -> bool {
         let peer = &peers[to];
-        is_p2p(env.context) && !peer.peer_flow.is_free(self.window()) && !peer.is_self()
+        is_p2p(env.context) && !peer.backlog.is_free(self.window) && !peer.is_self()
     }
 
     /// The peer told us to hold, or to go on.
-    pub(super) fn on_peer_flow(
-        &mut self,
-        peers: &mut Peers,
-        from: Peer,
-        held: bool,
-    ) -> Result<(), String> {
-        peers[from].peer_flow.held = held;
+    fn on_told(&mut self, peers: &mut Peers, from: Peer, held: bool) {
+        peers[from].backlog.held = held;
         self.stall(peers, from);
-        Ok(())
     }
 
     /// A message waits in the path's queue.
     pub(super) fn queued(&mut self, peers: &mut Peers, to: Peer, len: u64) {
-        let window = self.window();
-        let peer_flow = &mut peers[to].peer_flow;
-        peer_flow.queued += weight(len);
-        if peer_flow.queued >= window {
+        let backlog = &mut peers[to].backlog;
+        backlog.queued += weight(len);
+        if backlog.queued >= self.window {
             self.stall(peers, to);
         }
+    }
+
+    /// A message is kept back.
+    fn keep_back(&mut self, peers: &mut Peers, to: Peer, key: ReqKey, mode: Mode) {
+        peers[to].backlog.waiting.push_back((key, mode));
+        self.stall(peers, to);
     }
 
     /// From now on every message to this peer asks whether it must wait.
     fn stall(&mut self, peers: &mut Peers, to: Peer) {
         let peer = &mut peers[to];
-        if !std::mem::replace(&mut peer.peer_flow.stalled, true) {
+        if !std::mem::replace(&mut peer.backlog.stalled, true) {
             self.stalled.push(to);
         }
         peer.set_plain();
     }
 
-    /// The peer is gone: nothing waits for it any more.
-    pub(super) fn forget(&mut self, peers: &mut Peers, peer: Peer) {
-        self.on_left(peers, peer);
-        let peer_flow = &mut peers[peer].peer_flow;
-        peer_flow.backlog.clear();
-        (peer_flow.held, peer_flow.queued) = (false, 0);
+    /// Peers that are no longer stalled are forgotten.
+    fn note_free(&mut self, peers: &mut Peers) {
+        let window = self.window;
+        self.stalled.retain(|&to| {
+            let peer = &mut peers[to];
+            peer.backlog.stalled = !peer.backlog.is_free(window);
+            peer.set_plain();
+            peer.backlog.stalled
+        });
     }
 }
 
 /// Messages that are kept back, and go.
-impl<B: Memory> Machine<B> {
+impl<B: Memory> Sender<'_, B> {
+    /// The peer told us to hold, or to go on.
+    pub(super) fn on_told(&mut self, from: Peer, held: bool) {
+        self.sending.throttle.on_told(self.peers, from, held);
+    }
+
     /// Keeps a message back.
     pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
         let key = self.requests.insert(State::Held, buf, Some(to), env);
-        self.peers[to].peer_flow.backlog.push_back((key, mode));
         self.out.counters.hit(Counter::SendsHeld);
-        self.flow_control.stall(&mut self.peers, to);
+        let throttle = &mut self.sending.throttle;
+        throttle.keep_back(self.peers, to, key, mode);
         key
     }
 
-    /// Sends what may go of the messages that were kept back; whether any did. The owner looks for frames between two calls.
+    /// Sends what may go of the messages that were kept back; whether any did. The owner looks for
+    /// frames between two calls.
     #[cold]
     pub fn release_held(&mut self) -> bool {
-        let (mut any, window) = (false, self.flow_control.window());
-        let mut stalled = std::mem::take(&mut self.flow_control.stalled);
-        stalled.retain(|&to| {
-            any |= self.release_to(to, window);
-            let peer = &mut self.peers[to];
-            peer.peer_flow.stalled = !peer.peer_flow.is_free(window);
-            peer.set_plain();
-            peer.peer_flow.stalled
-        });
-        self.flow_control.stalled = stalled;
+        let mut any = false;
+        // Nobody is added by what is sent to a peer that is in the list.
+        for i in 0..self.sending.throttle.stalled.len() {
+            any |= self.release_to(self.sending.throttle.stalled[i]);
+        }
+        self.sending.throttle.note_free(self.peers);
         any
     }
 
-    fn release_to(&mut self, to: Peer, window: u64) -> bool {
-        let mut any = false;
-        while self.peers[to].peer_flow.may_go(window) {
-            let Some((key, mode)) = self.peers[to].peer_flow.backlog.pop_front() else {
-                break;
-            };
+    fn release_to(&mut self, to: Peer) -> bool {
+        let (mut any, window) = (false, self.sending.throttle.window);
+        while let Some((key, mode)) = self.peers[to].backlog.next(window) {
             let req = self.requests.get(key).filter(|r| r.state == State::Held);
             if let Some((env, buf)) = req.map(|r| (r.env, r.buf.clone())) {
                 self.launch(key, to, env, mode, &buf);
@@ -379,22 +419,110 @@ impl<B: Memory> Machine<B> {
         }
         any
     }
+}
 
-    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
-    #[inline]
-    pub(super) fn need(&mut self, want: Pattern, from: Option<Peer>) {
-        let flow_control = &mut self.flow_control;
-        flow_control.need(&mut self.peers, &mut self.out, want, from);
+#[cfg(test)]
+mod tests {
+    use super::super::table::Choice;
+    use super::super::{Action, FrameBody};
+    use super::*;
+    use kw_base::counters::Way;
+
+    const ENV: Envelope = Envelope {
+        context: 0,
+        source: 1,
+        tag: 7,
+    };
+
+    /// This rank and two others, to which a path is known.
+    fn peers() -> Peers {
+        let choice = Choice {
+            eager_max: 100,
+            get_min: u64::MAX,
+            announce_min: u64::MAX,
+        };
+        let mut peers = Peers::new(3, choice);
+        for (peer, way) in [(0, Way::Own), (1, Way::Other), (2, Way::Other)] {
+            peers.set_choice(Peer(peer), way, choice);
+        }
+        peers
     }
 
-    /// Whether messages are kept back.
-    pub fn keeps_back(&self) -> bool {
-        self.flow_control.keeps_back(&self.peers)
+    /// What peers were told since the last question.
+    fn told(out: &mut Outbox<()>) -> Vec<(u32, Kind)> {
+        let frame = |a| match a {
+            Action::Frame {
+                to,
+                head,
+                body: FrameBody::None,
+                ..
+            } => (to.0, head.kind),
+            other => panic!("{other:?}"),
+        };
+        out.actions.drain(..).map(frame).collect()
     }
 
-    /// The program waits for something and nothing comes: every peer may send a further portion.
-    pub fn let_through(&mut self) {
-        let flow_control = &mut self.flow_control;
-        flow_control.let_through(&mut self.peers, &mut self.out);
+    #[test]
+    fn who_brings_more_than_the_mark_is_told_to_hold_and_to_go_on_below_half_of_it() {
+        let (mut peers, requests, mut out) = (peers(), Requests::default(), Outbox::default());
+        let mut high_water = HighWater::default();
+        high_water.set_mark(Some(10_000));
+        let mut bring = |h: &mut HighWater, out: &mut _, from| {
+            h.kept_more(&mut peers, &requests, out, Peer(from), &ENV, 6000)
+        };
+        bring(&mut high_water, &mut out, 1);
+        assert_eq!(told(&mut out), []);
+        bring(&mut high_water, &mut out, 2);
+        bring(&mut high_water, &mut out, 2);
+        assert_eq!(told(&mut out), [(2, Kind::Hold)], "once");
+        // Its own messages are never held.
+        bring(&mut high_water, &mut out, 0);
+        assert_eq!(told(&mut out), []);
+        for kept in [3, 2, 1] {
+            assert!(high_water.is_holding(), "{kept} messages are kept");
+            high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
+        }
+        assert_eq!(told(&mut out), []);
+        high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
+        assert_eq!(told(&mut out), [(2, Kind::Go)]);
+    }
+
+    #[test]
+    fn a_peer_whose_message_is_wanted_may_send_a_further_portion() {
+        let (mut peers, mut out) = (peers(), Outbox::default());
+        let mut requests = Requests::<()>::default();
+        let mut high_water = HighWater::default();
+        high_water.set_mark(Some(10_000));
+        let want = Pattern {
+            context: 0,
+            source: Some(0),
+            tag: None,
+        };
+        requests.insert(State::Posted(want), &(), Some(Peer(1)), ENV);
+        let mut bring = |len| {
+            let from = Peer(1);
+            high_water.kept_more(&mut peers, &requests, &mut out, from, &ENV, len);
+            told(&mut out)
+        };
+        assert_eq!(bring(11_000), []);
+        assert_eq!(bring(2_000), [], "the portion");
+    }
+
+    #[test]
+    fn a_sender_that_is_told_to_hold_or_has_filled_the_window_waits() {
+        let (mut peers, mut throttle, to) = (peers(), Throttle::new(), Peer(1));
+        assert!(!throttle.must_wait(&peers, to, &ENV) && peers[to].is_plain());
+        throttle.on_told(&mut peers, to, true);
+        assert!(throttle.must_wait(&peers, to, &ENV) && !peers[to].is_plain());
+        let collective = Envelope { context: 1, ..ENV };
+        assert!(!throttle.must_wait(&peers, to, &collective));
+        throttle.on_told(&mut peers, to, false);
+        throttle.note_free(&mut peers);
+        assert!(!throttle.is_stalled() && peers[to].is_plain());
+        throttle.queued(&mut peers, to, WINDOW);
+        assert!(throttle.must_wait(&peers, to, &ENV) && throttle.is_stalled());
+        peers[to].backlog.unqueued(WINDOW);
+        throttle.note_free(&mut peers);
+        assert!(!throttle.must_wait(&peers, to, &ENV) && !throttle.is_stalled());
     }
 }

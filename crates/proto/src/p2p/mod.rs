@@ -1,9 +1,12 @@
 //! Point-to-point protocols as one state machine: eager, rendezvous, get and write.
 //!
-//! [`Machine`] owns requests, queues and per-peer state of one rank. Calls of the application (`send`, `recv`, `cancel`)
-//! and events of the paths (`on_frame`, `on_head`, `on_landed`, `on_sent`, `on_got`) go in; [`Action`]s come out, in the
-//! order in which they must be carried out. Nothing here touches a socket, a clock or the user's memory: message buffers
-//! are values of a type that implements [`Memory`].
+//! [`Machine`] owns all state of one rank, in parts that each own one matter: the table of
+//! [`Requests`], what is known of the others ([`Peers`]), what is to be done ([`Outbox`]), what
+//! sending and what receiving know besides ([`Sending`], [`Receiving`]). Its two halves work on
+//! them: calls and events go to the [`Sender`] or to the [`Receiver`], or, where they concern both
+//! (`on_frame`, `cancel`, `on_gone`), to the machine, which deals them out. [`Action`]s come out,
+//! in the order in which they must be carried out. Nothing here touches a socket, a clock or the
+//! user's memory: message buffers are values of a type that implements [`Memory`].
 //!
 //! ```text
 //! eager       S --Eager(payload)--> R                                 (S done when its buffer was read)
@@ -13,34 +16,40 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file each: [`eager`], [`rendezvous`] (with get), [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a message past the queues; [`flow_control`] keeps messages back whose receiver has
-//! too many already. Which one is taken is a matter of cost:
-//! [`table`].
+//! One file for each, with what either half does of it: [`eager`], [`rendezvous`] (with get),
+//! [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a
+//! message past the queues; [`flow_control`] keeps messages back whose receiver has too many
+//! already. Which one is taken is a matter of cost: [`table`].
 
 pub mod announce;
 mod departed;
 mod direct;
 pub mod eager;
 mod flow_control;
+mod landing;
 mod machine;
 mod outbox;
 mod peers;
 pub mod prices;
+mod receiver;
 mod rendezvous;
 mod requests;
+mod sender;
 pub mod table;
+mod unexpected;
 mod withheld;
 
 pub use departed::Awaits;
-pub use eager::Place;
-pub use flow_control::FlowControl;
-pub use machine::{Machine, Mode, Started};
+pub use landing::{Landing, Place};
+pub use machine::Machine;
 pub use outbox::Outbox;
-pub use peers::Peers;
+pub use peers::{PeerState, Peers};
+pub use receiver::{Receiver, Receiving};
 pub use requests::{ReqKey, Requests};
+pub use sender::{Mode, Sender, Sending, Started};
 
-use crate::wire::{EXTENSION_LEN, Header};
-use kw_base::events::Notice;
+use crate::wire::{EXTENSION_LEN, Header, Kind};
+use kw_base::events::EventRecord;
 use kw_base::{Key, Peer};
 
 /// A message buffer as the protocols see it: a length, perhaps an address, and copying.
@@ -63,6 +72,23 @@ pub trait Memory: Clone {
     fn copy_to(&self, to: &Self, len: u64);
 }
 
+/// For tests of what does not look at payload.
+#[cfg(test)]
+impl Memory for () {
+    fn len(&self) -> u64 {
+        0
+    }
+    fn address(&self) -> Option<u64> {
+        None
+    }
+    fn alloc(_len: u64) -> Option<()> {
+        Some(())
+    }
+    fn nothing() {}
+    fn write(&self, _at: u64, _data: &[u8]) {}
+    fn copy_to(&self, _to: &(), _len: u64) {}
+}
+
 /// Body of a frame that is to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBody<B> {
@@ -82,8 +108,9 @@ pub enum FrameBody<B> {
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<B> {
-    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`, may go later: nobody sees
-    /// when); call `on_sent` with the request when the payload has been read.
+    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`,
+    /// may go later: nobody sees when); call `on_sent` with the request when the payload has been
+    /// read.
     Frame {
         /// To whom.
         to: Peer,
@@ -108,7 +135,7 @@ pub enum Action<B> {
         req: Key,
     },
     /// Tell whoever wants to hear of it.
-    Notice(Notice),
+    Event(EventRecord),
     /// A path wants to know where this peer listens.
     Locate(Peer),
     /// What the path to this peer costs has changed: call `move_choice`.
@@ -138,31 +165,32 @@ pub enum Failure {
     },
     /// The peer is gone; the sentence says who and why.
     PeerGone(String),
-    /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence says what.
+    /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence says what.
     Other(String),
-    /// A rank gave more or less to a collective than another one takes.
-    Uneven {
-        /// Bytes that came.
-        came: u64,
-        /// Bytes that were to come.
-        wants: u64,
-        /// Who gave and who takes what.
-        text: String,
-    },
-    /// Two ranks of a collective named different roots; the sentence says who.
-    Roots(String),
-    /// The ranks of a collective said different things (KW_CHECK=1).
-    Disagreement {
-        /// What the owner's judge calls it; means nothing here.
-        code: i32,
-        /// Who said what.
-        text: String,
-    },
 }
 
-/// How a request ended.
+/// Why a frame is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// It names a communicator or a rank that cannot be: the peer's fault.
+    #[error("a frame names context {context} and rank {rank}, which cannot be")]
+    Envelope {
+        /// Context.
+        context: u32,
+        /// Rank.
+        rank: u32,
+    },
+    /// Its body is too short for its kind: the peer's fault.
+    #[error("{0:?} of {1} bytes")]
+    Short(Kind, usize),
+    /// Nobody has asked for the message, and there is no memory to keep it.
+    #[error("no memory for an unexpected message of {0} bytes")]
+    NoMemory(u64),
+}
+
+/// How a request ended. `F`: what can go wrong with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct Outcome<F = Failure> {
     /// Sender's rank in the communicator (receives only).
     pub source: u32,
     /// Tag (receives only).
@@ -172,12 +200,12 @@ pub struct Outcome {
     /// Whether it was cancelled.
     pub cancelled: bool,
     /// What went wrong, if anything did.
-    pub failure: Option<Failure>,
+    pub failure: Option<F>,
 }
 
-impl Outcome {
+impl<F> Outcome<F> {
     /// The outcome of something that had nothing to receive.
-    pub const CLEAN: Outcome = Outcome {
+    pub const CLEAN: Outcome<F> = Outcome {
         source: 0,
         tag: 0,
         len: 0,
@@ -186,16 +214,28 @@ impl Outcome {
     };
 
     /// The outcome of what was cancelled.
-    pub const CANCELLED: Outcome = Outcome {
+    pub const CANCELLED: Outcome<F> = Outcome {
         cancelled: true,
         ..Outcome::CLEAN
     };
 
     /// The outcome of what has failed.
-    pub fn failed(failure: Failure) -> Outcome {
+    pub fn failed(failure: F) -> Outcome<F> {
         Outcome {
             failure: Some(failure),
             ..Outcome::CLEAN
+        }
+    }
+
+    /// The same with what went wrong in other words.
+    #[inline]
+    pub fn map<G>(self, failure: impl FnOnce(Option<F>) -> Option<G>) -> Outcome<G> {
+        Outcome {
+            source: self.source,
+            tag: self.tag,
+            len: self.len,
+            cancelled: self.cancelled,
+            failure: failure(self.failure),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::Peer;
 use kw_base::counters::Counters;
-use kw_base::events::{Event, MOST_ELEMENTS, Notice, Wanted};
+use kw_base::events::{Event, EventRecord, MOST_ELEMENTS, Wanted};
 
 /// Actions, counts and events of one machine.
 #[derive(Debug)]
@@ -41,12 +41,22 @@ pub(super) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header 
     }
 }
 
+/// The envelope that such a header names.
+#[inline]
+pub(super) fn envelope(head: &Header) -> Envelope {
+    Envelope {
+        context: head.context,
+        source: head.source,
+        tag: head.tag,
+    }
+}
+
 impl<B> Outbox<B> {
     /// Tells the owner of an event, if its kind is wanted.
-    pub fn notice(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+    pub fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
         if self.wanted.has(event) {
-            let notice = Notice { event, data };
-            self.actions.push(Action::Notice(notice));
+            let record = EventRecord { event, data };
+            self.actions.push(Action::Event(record));
         }
     }
 

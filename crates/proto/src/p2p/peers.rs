@@ -1,10 +1,12 @@
-//! What this rank knows of the others: how each is reached, what it has announced, whether it has left.
+//! What this rank knows of the others: how each is reached, what it has announced, whether it has
+//! left. What belongs to one matter is a value of that matter's own, which nothing else looks into.
 
-use super::announce::Flow;
+use super::announce::{OurReceives, TheirReceives};
 use super::departed::End;
-use super::flow_control::PeerFlow;
+use super::flow_control::{Backlog, Told};
 use super::table::Choice;
 use super::withheld::Withheld;
+use crate::matching::Envelope;
 use kw_base::Peer;
 use kw_base::counters::Way;
 use std::collections::VecDeque;
@@ -16,9 +18,16 @@ pub struct PeerState {
     pub(super) choice: Choice,
     /// What carries messages to it.
     pub(super) way: Way,
-    pub(super) flow: Flow,
-    pub(super) peer_flow: PeerFlow,
-    /// Messages of collectives that wait for their announcement, and those behind them, oldest first.
+    /// The receives that it has announced to us.
+    pub(super) theirs: TheirReceives,
+    /// The receives that we have announced to it.
+    pub(super) ours: OurReceives,
+    /// Messages to it that are kept back.
+    pub(super) backlog: Backlog,
+    /// What we told it of how much it may send.
+    pub(super) told: Told,
+    /// Messages of collectives that wait for their announcement, and those behind them, oldest
+    /// first.
     pub(super) withheld: VecDeque<Withheld>,
     /// The path refused to fetch once: never again for this peer.
     pub(super) get_refused: bool,
@@ -36,8 +45,10 @@ impl PeerState {
         PeerState {
             choice,
             way: Way::default(),
-            flow: Flow::new(choice.answers_offers()),
-            peer_flow: PeerFlow::default(),
+            theirs: TheirReceives::new(choice.answers_offers()),
+            ours: OurReceives::default(),
+            backlog: Backlog::default(),
+            told: Told::default(),
             withheld: VecDeque::new(),
             get_refused: false,
             gone: None,
@@ -58,14 +69,23 @@ impl PeerState {
         self.plain
     }
 
-    /// Whether a path was chosen, and is still there.
-    pub fn is_open(&self) -> bool {
-        self.open
+    /// Whether a standard send of `len` bytes is a plain eager frame: the owner may then hand
+    /// header and payload to the path directly, and report it with [`super::Sender::sent_eager`].
+    #[inline(always)]
+    pub fn is_plain_eager(&self, env: Envelope, len: u64) -> bool {
+        self.plain && len <= self.choice.eager_max && self.theirs.is_unasked(env)
+    }
+
+    /// Whether it is worth looking at what the peer has sent before this message: it is long, and
+    /// the announcement of its receive may lie there.
+    pub fn may_be_asked(&self, env: Envelope, len: u64) -> bool {
+        let long = len > self.choice.eager_max && self.choice.announces();
+        self.open && long && self.theirs.is_unasked(env)
     }
 
     /// Decides anew whether messages may go straight to the path.
     pub fn set_plain(&mut self) {
-        let free = !self.peer_flow.stalled() && self.withheld.is_empty();
+        let free = !self.backlog.is_stalled() && self.withheld.is_empty();
         self.plain = self.open && (free || self.is_self());
     }
 
@@ -105,8 +125,8 @@ impl Peers {
         some.map(|(_, number)| Peer(number)).collect()
     }
 
-    /// The path of a peer is known now.
-    pub(super) fn set_choice(&mut self, peer: Peer, way: Way, choice: Choice) {
+    /// The path of a peer is known now: sets what carries messages to it, and its crossing points.
+    pub fn set_choice(&mut self, peer: Peer, way: Way, choice: Choice) {
         self[peer].way = way;
         self[peer].set_open(true);
         self.move_choice(peer, choice);
@@ -116,7 +136,13 @@ impl Peers {
     pub fn move_choice(&mut self, peer: Peer, choice: Choice) {
         let peer = &mut self[peer];
         peer.choice = choice;
-        peer.flow.remember(choice.answers_offers());
+        peer.theirs.remember(choice.answers_offers());
+    }
+
+    /// A peer cannot be reached any more.
+    pub(super) fn set_gone(&mut self, peer: Peer, why: &str) {
+        self[peer].gone = Some(why.to_string());
+        self[peer].set_open(false);
     }
 }
 

@@ -1,4 +1,5 @@
-//! What each kind of path costs, by the figures that were measured of the host: the one place where a figure becomes a line.
+//! What each kind of path costs, by the figures that were measured of the host: the one place where
+//! a figure becomes a line.
 //!
 //! | part of a line | from |
 //! | --- | --- |
@@ -87,7 +88,8 @@ fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) ->
         byte
     };
     Lines {
-        // The way itself is the same for every protocol: it counts where somebody waits for an answer.
+        // The way itself is the same for every protocol: it counts where somebody waits for an
+        // answer.
         stream: line(frame, byte),
         copy: line(ENTRIES, c.get_or_start(Figure::Keep)),
         control: line(control + way, 0.0),

@@ -2,10 +2,14 @@
 //! goes.
 
 use super::eager::check;
-use super::machine::{Early, Machine, Mode};
-use super::outbox::header;
-use super::requests::{ReqKey, State};
-use super::{Action, Memory, Outcome};
+use super::landing::{Landing, Place};
+use super::outbox::{envelope, header};
+use super::peers::Peers;
+use super::receiver::Receiver;
+use super::requests::{ReqKey, Requests, State};
+use super::sender::{Mode, Sender, Sending};
+use super::unexpected::Early;
+use super::{Action, Memory, Outcome, Refused};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -13,7 +17,7 @@ use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
 /// What an RTS says beyond its header.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Offer {
     /// Address of the payload in the sender's memory; zero: none.
     address: u64,
@@ -22,27 +26,27 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    fn decode(body: &[u8]) -> Result<Offer, String> {
+    fn decode(body: &[u8]) -> Result<Offer, Refused> {
         match body.split_first_chunk::<8>() {
             Some((address, rest)) => Ok(Offer {
                 address: u64::from_le_bytes(*address),
                 asks: rest.first().is_some_and(|&b| b != 0),
             }),
-            None => Err(format!("RTS of {} bytes", body.len())),
+            None => Err(Refused::Short(Kind::Rts, body.len())),
         }
     }
 }
 
-impl<B: Memory> Machine<B> {
+impl<B: Memory> Sender<'_, B> {
     /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.requests
             .set_state(key, State::Offered { cancelling: false });
-        self.newest_offer = Some(key);
+        self.sending.newest_offer = Some(key);
         self.out.counters.hit(Counter::RndvOffered);
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.out
-            .notice(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
+            .record(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
         if let (true, Some(address)) = (self.peers[to].choice.can_get(), buf.address()) {
             body[..8].copy_from_slice(&address.to_le_bytes());
@@ -52,22 +56,70 @@ impl<B: Memory> Machine<B> {
         self.out.extended(to, head, body);
     }
 
+    /// CTS came: send what the receiver wants.
+    pub(super) fn on_clear(&mut self, from: Peer, head: &Header) {
+        let key = Key::from_bits(head.token);
+        if let Some(req) = self.requests.offered(key, from) {
+            let len = head.len.min(req.buf.len());
+            self.send_data(key, from, head.aux(), len, Protocol::Rendezvous);
+        }
+    }
+
+    /// Sends the first `len` bytes of an offered message into a receive of the peer.
+    pub(super) fn send_data(
+        &mut self,
+        key: ReqKey,
+        to: Peer,
+        token: u64,
+        len: u64,
+        protocol: Protocol,
+    ) {
+        let data = Header {
+            len,
+            token,
+            ..Header::bare(Kind::Data)
+        };
+        self.stream(key, to, data.with_aux(key.to_bits()), protocol);
+    }
+
+    /// The receiver has fetched the message.
+    pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) {
+        let key = Key::from_bits(head.token);
+        if self.requests.offered(key, from).is_some() {
+            let way = self.peers[from].way;
+            self.out.counters.sent(way, Protocol::Get, head.len);
+            self.finish(key, Outcome::CLEAN);
+        }
+    }
+}
+
+impl Sending {
+    /// The message offered last, if it waits to be fetched: by whom, and its bytes.
+    pub fn being_fetched<B: Memory>(
+        &self,
+        requests: &Requests<B>,
+        peers: &Peers,
+    ) -> Option<(Peer, u64)> {
+        let req = requests.get(self.newest_offer?)?;
+        let (peer, len) = (req.peer?, req.buf.len());
+        let waits = matches!(req.state, State::Offered { .. });
+        (waits && len >= peers[peer].choice.get_min).then_some((peer, len))
+    }
+}
+
+impl<B: Memory> Receiver<'_, B> {
     /// RTS came.
     pub(super) fn on_offer(
         &mut self,
         from: Peer,
         head: &Header,
         body: &[u8],
-    ) -> Result<(), String> {
-        let env = Envelope {
-            context: head.context,
-            source: head.source,
-            tag: head.tag,
-        };
+    ) -> Result<(), Refused> {
+        let env = envelope(head);
         check(&env)?;
         let offer = Offer::decode(body)?;
-        self.peers[from].flow.seen += 1;
-        match self.matching.arrive(env) {
+        self.peers[from].ours.seen += 1;
+        match self.receiving.matching.arrive(env) {
             None => {
                 self.store(from, head, false, Early::Offer(offer));
             }
@@ -138,57 +190,20 @@ impl<B: Memory> Machine<B> {
         }
     }
 
-    /// CTS came: send what the receiver wants.
-    pub(super) fn on_clear(&mut self, from: Peer, head: &Header) -> Result<(), String> {
-        let key = Key::from_bits(head.token);
-        let Some(req) = self.requests.offered(key, from) else {
-            return Ok(());
-        };
-        let len = head.len.min(req.buf.len());
-        self.send_data(key, from, head.aux(), len, Protocol::Rendezvous);
-        Ok(())
-    }
-
-    /// Sends the first `len` bytes of an offered message into a receive of the peer.
-    pub(super) fn send_data(
+    /// Payload of an offer.
+    pub(super) fn data_landing(
         &mut self,
-        key: ReqKey,
-        to: Peer,
-        token: u64,
-        len: u64,
-        protocol: Protocol,
-    ) {
-        let Some(req) = self.requests.get_mut(key) else {
-            return;
-        };
-        let buf = req.buf.clone();
-        req.state = State::Streaming;
-        let way = self.peers[to].way;
-        self.out.counters.sent(way, protocol, len);
-        let data = Header {
-            len,
-            token,
-            ..Header::bare(Kind::Data)
-        };
-        self.out.payload(to, data.with_aux(key.to_bits()), buf, key);
-    }
-
-    /// The receiver has fetched the message.
-    pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) -> Result<(), String> {
+        from: Peer,
+        head: &Header,
+    ) -> Result<Landing<B>, Refused> {
         let key = Key::from_bits(head.token);
-        if self.requests.offered(key, from).is_some() {
-            let way = self.peers[from].way;
-            self.out.counters.sent(way, Protocol::Get, head.len);
-            self.finish(key, Outcome::CLEAN);
+        let asked = State::Asked { offer: head.aux() };
+        match self.requests.get(key) {
+            Some(req) if req.peer == Some(from) && req.state == asked => Ok(Landing {
+                place: Place::Request(key),
+                buf: req.buf.clone(),
+            }),
+            _ => self.stray_landing(from, head),
         }
-        Ok(())
-    }
-
-    /// The message offered last, if it waits to be fetched: by whom, and its bytes.
-    pub fn being_fetched(&self) -> Option<(Peer, u64)> {
-        let req = self.requests.get(self.newest_offer?)?;
-        let (peer, len) = (req.peer?, req.buf.len());
-        let waits = matches!(req.state, State::Offered { .. });
-        (waits && len >= self.peers[peer].choice.get_min).then_some((peer, len))
     }
 }

@@ -2,6 +2,7 @@
 //! for something of its own (collectives, partitioned transfers).
 
 use super::departed::Awaits;
+use super::peers::Peers;
 use super::{Failure, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
 use kw_base::{ContextId, Key, Peer, Slab};
@@ -145,8 +146,8 @@ impl<B: Memory> Requests<B> {
         }
     }
 
-    /// Adds one for something of the owner's own.
-    pub(super) fn open(&mut self) -> ReqKey {
+    /// Adds one for something of the owner's own; [`Requests::close`] ends it.
+    pub fn open(&mut self) -> ReqKey {
         let env = Envelope {
             context: 0,
             source: 0,
@@ -186,10 +187,10 @@ impl<B: Memory> Requests<B> {
         })
     }
 
-    /// The key of the next request.
+    /// Cookie that a frame must carry whose request [`super::Sender::sent_eager`] will make.
     #[inline]
-    pub(super) fn next_key(&self) -> ReqKey {
-        self.table.next_key()
+    pub fn cookie_of_next(&self) -> u64 {
+        self.table.next_key().to_bits()
     }
 
     #[inline]
@@ -200,6 +201,13 @@ impl<B: Memory> Requests<B> {
     #[inline]
     pub(super) fn get_mut(&mut self, key: ReqKey) -> Option<&mut Req<B>> {
         self.table.get_mut(key)
+    }
+
+    /// Requests that have not ended and need this peer.
+    pub(super) fn of(&self, peer: Peer) -> Vec<ReqKey> {
+        let needs_it = |r: &Req<B>| r.peer == Some(peer) && r.state != State::Done;
+        let all = self.table.iter().filter(|(_, r)| needs_it(r));
+        all.map(|(key, _)| key).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (ReqKey, &Req<B>)> {
@@ -243,15 +251,25 @@ impl<B: Memory> Requests<B> {
         self.note_end(key);
     }
 
-    /// Ends a request. Says to whom a message of which length waited for this in the path's queue,
-    /// if one did.
-    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
-        let req = self.table.get_mut(key)?;
+    /// Ends a request. If it is a message that waits in a path's queue, it waits no more.
+    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome, peers: &mut Peers) {
+        let Some(req) = self.table.get_mut(key) else {
+            return;
+        };
         req.outcome = outcome;
         let before = std::mem::replace(&mut req.state, State::Done);
-        let (peer, len) = (req.peer, req.buf.len());
+        if let Some(to) = req.peer.filter(|_| before.is_queued()) {
+            peers[to].backlog.unqueued(req.buf.len());
+        }
         self.note_end(key);
-        peer.filter(|_| before.is_queued()).map(|peer| (peer, len))
+    }
+
+    /// Ends what [`Requests::open`] began.
+    pub fn close(&mut self, key: ReqKey, outcome: Outcome) {
+        if let Some(req) = self.table.get_mut(key) {
+            (req.outcome, req.state) = (outcome, State::Done);
+            self.note_end(key);
+        }
     }
 
     #[inline]

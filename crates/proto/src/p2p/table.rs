@@ -9,12 +9,14 @@
 //! | get | 2 control + get(n) |
 //! | write | stream(n) |
 //!
-//! No threshold is written here: the crossing points follow from the lines, are found once for each peer and again
-//! when its path names a line anew; [`Choice`] keeps them. A knob may set the largest eager message instead.
+//! No threshold is written here: the crossing points follow from the lines, are found once for each
+//! peer and again when its path names a line anew; [`Choice`] keeps them. A knob may set the
+//! largest eager message instead.
 //!
-//! A message is eager while that is cheaper than both rendezvous and get, or costs at most [`WORTH`] of its own time more:
-//! where the network is slow and the copy is not, a sender should not wait for its receiver. Memory bounds it as well
-//! ([`Room`]), because a message that is sent eagerly may come before its receive.
+//! A message is eager while that is cheaper than both rendezvous and get, or costs at most
+//! [`WORTH`] of its own time more: where the network is slow and the copy is not, a sender should
+//! not wait for its receiver. Memory bounds it as well ([`Room`]), because a message that is sent
+//! eagerly may come before its receive.
 
 use super::flow_control::WINDOW;
 use crate::stripe::STRIPE_FROM;
@@ -33,32 +35,35 @@ pub struct Lines {
     pub get: Option<Line>,
 }
 
-/// Share of messages assumed to come before their receive (expected receives are the rule in the codes of the papers:
-/// seeds 001, section 4.4.1 measures both kinds apart).
+/// Share of messages assumed to come before their receive (expected receives are the rule in the
+/// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart).
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
-/// A handshake that wins less than this share of the message's time is not worth that the sender waits for it.
+/// A handshake that wins less than this share of the message's time is not worth that the sender
+/// waits for it.
 pub const WORTH: f64 = 1.0 / 64.0;
 
-/// Largest message that may be sent eagerly where nothing bounds what a rank keeps (`KW_UNEXPECTED=0`), bytes.
+/// Largest message that may be sent eagerly where nothing bounds what a rank keeps
+/// (`KW_UNEXPECTED=0`), bytes.
 const EAGER_UNBOUNDED: u64 = 512 << 10;
-/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms at 1 Gb/s. A
-/// longer message goes over all links of two hosts, which an eager one does not.
+/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms
+/// at 1 Gb/s. A longer message goes over all links of two hosts, which an eager one does not.
 const EAGER_MOST: u64 = STRIPE_FROM - 1;
 
 /// What early messages may take of a rank's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Room {
-    /// What a rank keeps before it tells senders to hold, bytes; zero: whatever comes (`KW_UNEXPECTED`).
+    /// What a rank keeps before it tells senders to hold, bytes; zero: whatever comes
+    /// (`KW_UNEXPECTED`).
     pub mark: u64,
     /// Ranks that may send to it.
     pub peers: u32,
 }
 
 impl Room {
-    /// Largest message that any peer may send eagerly, bytes. When each peer has one under way while it is told to hold, the
-    /// rank keeps at most a quarter more than its mark; but each may send as much as waits in a path's queue in any case
-    /// (256 KB, see [flow control](super)).
+    /// Largest message that any peer may send eagerly, bytes. When each peer has one under way
+    /// while it is told to hold, the rank keeps at most a quarter more than its mark; but each may
+    /// send as much as waits in a path's queue in any case (256 KB, see [flow control](super)).
     pub fn eager_most(&self) -> u64 {
         match self.mark {
             0 => EAGER_UNBOUNDED,
@@ -94,13 +99,15 @@ impl Choice {
         self.announce_min != u64::MAX
     }
 
-    /// Whether an announcement may answer an offer: payload comes in no other way than by being sent.
+    /// Whether an announcement may answer an offer: payload comes in no other way than by being
+    /// sent.
     #[inline]
     pub fn answers_offers(&self) -> bool {
         self.announces() && !self.can_get()
     }
 
-    /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be announced.
+    /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be
+    /// announced.
     pub fn from_lines(lines: &Lines, room: Room, eager_max: Option<u64>, write: bool) -> Choice {
         let keeping = |n: u64| UNEXPECTED_SHARE * lines.copy.at(n);
         let eager = |n: u64| lines.stream.at(n) + keeping(n);
@@ -121,8 +128,8 @@ impl Choice {
             Some(_) => crossing(|n| get(n) < rendezvous(n)).max(eager_max + 1),
             None => u64::MAX,
         };
-        // Announcing wins a handshake; it costs a control frame. Where the receiver would fetch the message itself, the
-        // fetch is one copy and the announcement buys little.
+        // Announcing wins a handshake; it costs a control frame. Where the receiver would fetch the
+        // message itself, the fetch is one copy and the announcement buys little.
         let announce_min = match (write, lines.get) {
             (true, None) => eager_max + 1,
             (true, Some(_)) if get_min > eager_max + 1 => eager_max + 1,
@@ -169,7 +176,8 @@ impl Choice {
     }
 }
 
-/// The smallest power-of-two-ish size (steps of an eighth) for which `past` holds; `u64::MAX / 2` when none does.
+/// The smallest power-of-two-ish size (steps of an eighth) for which `past` holds; `u64::MAX / 2`
+/// when none does.
 fn crossing(past: impl Fn(u64) -> bool) -> u64 {
     for shift in 6..40 {
         for eighth in 0..8u64 {

@@ -1,22 +1,26 @@
-//! Long messages of collectives wait for the announcement of their receive, instead of being offered.
+//! Long messages of collectives wait for the announcement of their receive, instead of being
+//! offered.
 //!
-//! In a collective the receiver posts the receive of every message, names its source, and expects the length that is sent.
-//! So where receives are announced, the announcement of a long one is sure to come, and an offer would be a frame that says
-//! nothing: the message is withheld until the announcement says where it goes.
+//! In a collective the receiver posts the receive of every message, names its source, and expects
+//! the length that is sent. So where receives are announced, the announcement of a long one is sure
+//! to come, and an offer would be a frame that says nothing: the message is withheld until the
+//! announcement says where it goes.
 //!
-//! It is sure only if nothing keeps the receive from being announced: the peer has announced receives as short as this message
-//! before, and no message with the same envelope is under way that took none. Else it is offered at once. Should no
-//! announcement come all the same (ranks of different mind about lengths, which is a mistake of the program, or about what is
-//! long), the message is offered when a wait has lasted long ([`Machine::offer_withheld`]; the owner has the clock), or when an
-//! announcement of the peer had to be dropped.
+//! It is sure only if nothing keeps the receive from being announced: the peer has announced
+//! receives as short as this message before, and no message with the same envelope is under way
+//! that took none. Else it is offered at once. Should no announcement come all the same (ranks of
+//! different mind about lengths, which is a mistake of the program, or about what is long), the
+//! message is offered when a wait has lasted long ([`Sender::offer_withheld`]; the owner has the
+//! clock), or when an announcement of the peer had to be dropped.
 //!
-//! Messages with one envelope keep their order: one that follows a withheld one is withheld with it.
+//! Messages with one envelope keep their order: one that follows a withheld one is withheld with
+//! it.
 
 use super::Memory;
 use super::flow_control::is_p2p;
-use super::machine::{Machine, Mode};
 use super::peers::PeerState;
 use super::requests::{ReqKey, State};
+use super::sender::{Mode, Sender};
 use crate::matching::Envelope;
 use kw_base::Peer;
 
@@ -29,17 +33,18 @@ pub(super) struct Withheld {
 }
 
 impl PeerState {
-    /// Whether a message that no announced receive takes waits for its announcement, or for others that do.
+    /// Whether a message that no announced receive takes waits for its announcement, or for others
+    /// that do.
     pub(super) fn must_withhold(&self, env: Envelope, mode: Mode, len: u64, short: bool) -> bool {
         if is_p2p(env.context) {
             return false;
         }
-        let sure = || self.choice.answers_offers() && self.flow.is_sure_to_ask(env, len);
+        let sure = || self.choice.answers_offers() && self.theirs.is_sure_to_ask(env, len);
         mode == Mode::Standard && !short && sure() || self.withheld.iter().any(|m| m.env == env)
     }
 }
 
-impl<B: Memory> Machine<B> {
+impl<B: Memory> Sender<'_, B> {
     pub(super) fn withhold(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode) {
         self.requests.set_state(key, State::Held);
         let peer = &mut self.peers[to];
@@ -47,8 +52,9 @@ impl<B: Memory> Machine<B> {
         peer.set_plain();
     }
 
-    /// A receive was announced that accepts such envelopes, and no message that was sent before takes it: writes the first
-    /// that was withheld for it, and starts those behind it anew. Whether there was one.
+    /// A receive was announced that accepts such envelopes, and no message that was sent before
+    /// takes it: writes the first that was withheld for it, and starts those behind it anew.
+    /// Whether there was one.
     pub(super) fn write_withheld(
         &mut self,
         to: Peer,
@@ -63,16 +69,17 @@ impl<B: Memory> Machine<B> {
         let first = waiting.find_map(|m| Some((m, self.held_buf(m.key)?)));
         let written = first.is_some();
         if let Some((m, buf)) = first {
-            self.peers[to].flow.sent_asked();
-            self.flow_control.sent(buf.len());
+            self.peers[to].theirs.sent_asked();
+            self.sending.throttle.sent(buf.len());
             self.send_write(m.key, to, m.env, token, &buf);
         }
         self.start_anew(to, waiting);
         written
     }
 
-    /// Offers the messages that still wait for their announcement: a wait has lasted long. Until those peers
-    /// announce something again, nothing more is withheld from them. Whether there were any.
+    /// Offers the messages that still wait for their announcement: a wait has lasted long. Until
+    /// those peers announce something again, nothing more is withheld from them. Whether there were
+    /// any.
     pub fn offer_withheld(&mut self) -> bool {
         let all = self.peers.withheld_from();
         for &to in &all {
@@ -82,7 +89,7 @@ impl<B: Memory> Machine<B> {
     }
 
     pub(super) fn offer_withheld_to(&mut self, to: Peer) {
-        self.peers[to].flow.expect_nothing();
+        self.peers[to].theirs.expect_nothing();
         let all = self.take_withheld(to, |_| true);
         self.start_anew(to, all);
     }

@@ -13,9 +13,9 @@
 //! | anything of the rank itself | it is there |
 //! | port unreachable, for the rank's own port, [`REFUSALS`] times | the rank has ended |
 //! | port unreachable, for the other port | the host is there, the rank is busy or stopped: wait |
-//! | host unreachable, or nothing at all, for [`PATIENCE`] | the host has vanished |
+//! | host unreachable, or nothing at all, for [`GONE_AFTER`] | the host has vanished |
 //!
-//! A firewall that swallows all of these makes a rank that is silent for [`PATIENCE`] look like one
+//! A firewall that swallows all of these makes a rank that is silent for [`GONE_AFTER`] look like one
 //! that has vanished.
 
 use kw_base::Tick;
@@ -26,7 +26,7 @@ pub const SILENCE: Duration = Duration::from_secs(3);
 /// Time between two questions.
 const EVERY: Duration = Duration::from_secs(1);
 /// So long after the last sign of life the host is taken for gone.
-pub const PATIENCE: Duration = Duration::from_secs(12);
+pub const GONE_AFTER: Duration = Duration::from_secs(12);
 /// Refusals in a row that are believed: one may be of a predecessor.
 const REFUSALS: u32 = 3;
 /// Questions that must have been asked in vain, so that a rank which was stopped itself does not
@@ -53,7 +53,7 @@ pub enum Loss {
     )]
     Ended,
     /// Its host is silent.
-    #[error("neither it nor its host answered for {} s; the host or the way to it is gone", PATIENCE.as_secs())]
+    #[error("neither it nor its host answered for {} s; the host or the way to it is gone", GONE_AFTER.as_secs())]
     Vanished,
 }
 
@@ -104,7 +104,7 @@ impl Keepalive {
         if now < self.next {
             return Turn::Rest;
         }
-        if self.asked >= QUESTIONS && now.since(self.alive) >= PATIENCE {
+        if self.asked >= QUESTIONS && now.since(self.alive) >= GONE_AFTER {
             return Turn::Over(Loss::Vanished);
         }
         self.asked += 1;

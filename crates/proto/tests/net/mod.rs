@@ -1,4 +1,5 @@
-//! Machines over a network of the tests: frames of each pair arrive in order but otherwise when the test likes, in pieces or whole.
+//! Machines over a network of the tests: frames of each pair arrive in order but otherwise when the
+//! test likes, in pieces or whole.
 
 use kw_base::Peer;
 use kw_base::counters::Way;
@@ -84,17 +85,20 @@ impl Net {
         }
     }
 
-    /// The next frame of a pair, taken as the message of a receive past the queues, where the receiver may and it fits.
+    /// The next frame of a pair, taken as the message of a receive past the queues, where the
+    /// receiver may and it fits.
     pub fn take_next(&mut self, me: usize, from: usize, want: Pattern, buf: &Mem) -> Option<Found> {
         let (wire, peer) = (from * self.n + me, Peer(from as u32));
-        if self.landing[wire].is_some() || !self.machines[me].may_take(peer, buf.len()) {
+        if self.landing[wire].is_some() || !self.machines[me].receiver().may_take(peer, buf.len()) {
             return None;
         }
         let frame = self.wires[wire].front()?;
-        let found = self.machines[me].take_direct(peer, want, buf.len(), &frame.head)?;
+        let found = self.machines[me]
+            .receiver()
+            .take_direct(peer, want, buf.len(), &frame.head)?;
         buf.write(0, &frame.body);
         if let Some(req) = frame.sends {
-            self.machines[from].on_sent(req);
+            self.machines[from].sender().on_sent(req);
             self.release(from);
         }
         self.wires[wire].pop_front();
@@ -105,7 +109,7 @@ impl Net {
     pub fn open(mut self, choice: Choice) -> Net {
         for m in &mut self.machines {
             for peer in 0..self.n {
-                m.set_choice(Peer(peer as u32), Way::Other, choice);
+                m.peers.set_choice(Peer(peer as u32), Way::Other, choice);
             }
         }
         self
@@ -133,7 +137,7 @@ impl Net {
                         sends: req.filter(|_| self.slow),
                     });
                     if let Some(req) = req.filter(|_| !self.slow) {
-                        self.machines[me].on_sent(req);
+                        self.machines[me].sender().on_sent(req);
                     }
                 }
                 Action::Get {
@@ -150,12 +154,12 @@ impl Net {
                         .map(|(_, m)| m.clone());
                     if let (true, Some(m)) = (self.get_works, source) {
                         m.copy_to(&into, len);
-                        self.machines[me].on_got(req, true);
+                        self.machines[me].receiver().on_got(req, true);
                     } else {
-                        self.machines[me].on_got(req, false);
+                        self.machines[me].receiver().on_got(req, false);
                     }
                 }
-                Action::Notice(_) | Action::Locate(_) | Action::Reprice(_) => {}
+                Action::Event(_) | Action::Locate(_) | Action::Reprice(_) => {}
             }
         }
         if !self.machines[me].out.actions.is_empty() {
@@ -168,7 +172,7 @@ impl Net {
         let me = wire % self.n;
         if let Some((place, buf, body)) = self.landing[wire].take() {
             buf.write(0, &body);
-            self.machines[me].on_landed(place);
+            self.machines[me].receiver().on_landed(place);
             self.act(me);
             self.release(me);
             return true;
@@ -177,7 +181,7 @@ impl Net {
             return false;
         };
         if let Some(req) = f.sends {
-            self.machines[f.from].on_sent(req);
+            self.machines[f.from].sender().on_sent(req);
             self.release(f.from);
         }
         let payload = matches!(
@@ -186,6 +190,7 @@ impl Net {
         );
         if payload && piecewise {
             let l = self.machines[me]
+                .receiver()
                 .on_head(Peer(f.from as u32), &f.head)
                 .unwrap();
             self.landing[wire] = Some((l.place, l.buf, f.body));
@@ -199,9 +204,10 @@ impl Net {
         true
     }
 
-    /// What the owner of a machine does after each look at its paths, again and again while it brings something about.
+    /// What the owner of a machine does after each look at its paths, again and again while it
+    /// brings something about.
     fn release(&mut self, me: usize) {
-        while self.machines[me].flow_control.is_stalled() && self.machines[me].release_held() {
+        while self.machines[me].sending.is_stalled() && self.machines[me].sender().release_held() {
             self.act(me);
         }
     }
@@ -221,7 +227,7 @@ impl Net {
         let mut any = true;
         while std::mem::take(&mut any) {
             for me in 0..self.n {
-                any |= self.machines[me].offer_withheld();
+                any |= self.machines[me].sender().offer_withheld();
                 self.act(me);
             }
             self.deliver_all();

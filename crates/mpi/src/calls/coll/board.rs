@@ -1,8 +1,9 @@
 //! How the ranks of a communicator come to a board, and how they do without.
 //!
-//! In the first blocking collective, which itself still goes by messages, the leader of each node claims a board and tells the
-//! node its number. With several nodes everybody hears of everybody, since all have a board or nobody. Nothing is agreed upon
-//! where no two ranks share a node. A persistent collective comes to a board of its own in the same way, when it is made.
+//! In the first blocking collective, which itself still goes by messages, the leader of each node
+//! claims a board and tells the node its number. With several nodes everybody hears of everybody,
+//! since all have a board or nobody. Nothing is agreed upon where no two ranks share a node. A
+//! persistent collective comes to a board of its own in the same way, when it is made.
 
 use crate::calls::p2p::running;
 use crate::error::Res;
@@ -30,7 +31,7 @@ pub(super) fn is_unknown(state: &State, comm: CommH) -> bool {
 pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<Guard<'a>> {
     guard.above.comm_mut(comm)?.board = Board::None;
     drop(guard);
-    let board = negotiate(mpi, comm, |engine| engine.claim_board())?;
+    let board = negotiate(mpi, comm, |engine| engine.messages.boards()?.claim())?;
     let mut guard = mpi.lock();
     if let Some(board) = board {
         let (engine, tables) = running(&mut guard)?;
@@ -40,20 +41,20 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
         c.plans
             .take()
             .into_iter()
-            .for_each(|p| engine.close_plans(p));
+            .for_each(|p| engine.collectives.planner.close(p));
     }
     Ok(guard)
 }
 
-/// A board for one persistent collective. All ranks ask for it before they look at the arguments, so that those which find
-/// them right do not wait for one that does not.
+/// A board for one persistent collective. All ranks ask for it before they look at the arguments,
+/// so that those which find them right do not wait for one that does not.
 pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<BoardId>> {
     let guard = mpi.lock();
     let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
     drop(guard);
     match none {
         true => Ok(None),
-        false => negotiate(mpi, comm, |engine| engine.claim_spare_board()),
+        false => negotiate(mpi, comm, |engine| engine.messages.boards()?.claim_spare()),
     }
 }
 
@@ -65,7 +66,7 @@ fn negotiate(
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
     let c = tables.comm_mut(comm)?;
-    let nodes = c.nodes(engine.hosts()).cloned();
+    let nodes = c.nodes(engine.job.hosts()).cloned();
     if shares_nothing(c, nodes.as_deref()) {
         return Ok(None);
     }
@@ -80,9 +81,15 @@ fn negotiate(
     let number = spread(&circle, nodes.as_ref(), leader, mine)?;
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
-    let opened = number.and_then(|n| engine.open_board(n, &circle.group));
-    if opened.is_none() && mine != NO_BOARD {
-        engine.unclaim_board(mine);
+    let opened = number.and_then(|n| {
+        let desks = &mut engine.collectives.desks;
+        desks.open(&mut engine.messages, n, &circle.group)
+    });
+    if opened.is_none()
+        && mine != NO_BOARD
+        && let Some(boards) = engine.messages.boards()
+    {
+        boards.unclaim(mine);
     }
     Ok(opened)
 }
@@ -98,7 +105,8 @@ fn leader(rank: u32, nodes: Option<&Nodes>) -> u32 {
     nodes.map_or(0, |n| n.leader(n.of(rank)))
 }
 
-/// The number of this node's board, unless some node has none. Every rank says `mine`, which counts where it leads.
+/// The number of this node's board, unless some node has none. Every rank says `mine`, which counts
+/// where it leads.
 fn spread(circle: &Circle, nodes: Option<&Arc<Nodes>>, leader: u32, mine: u32) -> Res<Option<u32>> {
     let mut word = mine.to_ne_bytes();
     let Some(nodes) = nodes else {

@@ -65,7 +65,7 @@ impl Form for Nonblocking<(Out<RequestH>,)> {
 impl Form for Persistent<(InfoH, Out<RequestH>)> {
     fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
         let (info, request) = self.0;
-        mpi.lock().above.info_or_null(info)?;
+        mpi.lock().above.infos.get_or_null(info)?;
         let board = match O::OWN_BOARD {
             true => board::own(mpi, comm)?,
             false => None,

@@ -1,5 +1,5 @@
-//! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something at this rank, as a
-//! schedule of `kw_coll::inter` with its buffers.
+//! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something
+//! at this rank, as a schedule of `kw_coll::inter` with its buffers.
 
 use super::arguments::{Data, Lists, apart, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
@@ -123,7 +123,8 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
 fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
     let (engine, tables) = running(state)?;
     let circle = circle(tables.comm_mut(comm)?);
-    Ok(engine.plan_inter(circle, emit, ask))
+    let planner = &mut engine.collectives.planner;
+    Ok(planner.plan_inter(&engine.job.agreed, circle, emit, ask))
 }
 
 /// Lays out a call with a send and a receive buffer.

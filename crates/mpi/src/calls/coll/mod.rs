@@ -20,7 +20,7 @@ use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
 use kw_base::Peer;
-use kw_engine::{BoardId, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch};
+use kw_engine::{BoardId, Collectives, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch};
 use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
@@ -54,23 +54,24 @@ fn block_as<'a>(
 fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-        match engine.drive(&mut run) {
+        match engine.collectives.drive(&mut engine.messages, &mut run) {
             Drive::Done => {
                 let failure = engine.recycle(run);
                 guard.leave();
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
             }
-            Drive::Board(watch) if engine.linger(watch) => {}
+            Drive::Board(watch) if engine.collectives.linger(&mut engine.messages, watch) => {}
             Drive::Board(watch) => {
                 guard = wait_for_board(mpi, guard, watch);
                 let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-                if let Some(failure) = engine.departed(watch) {
+                if let Some(failure) = engine.departed.on_board(watch) {
                     let failure = engine.abandon(run, failure);
                     return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
                 }
             }
             Drive::Waiting(req, peer) => guard = wait_for_message(mpi, guard, req, Some(peer)),
-            Drive::User(step) => {
+            Drive::User => {
+                let step = run.user_step();
                 drop(guard);
                 run = call_user(mpi, run, step);
                 guard = mpi.lock();
@@ -80,20 +81,22 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
     }
 }
 
-/// Calls the user's function for a collective. When it throws an exception, the collective is finished before the exception
-/// goes on: other ranks take part, and what flies to the buffers must land. The data are then undefined.
+/// Calls the user's function for a collective. When it throws an exception, the collective is
+/// finished before the exception goes on: other ranks take part, and what flies to the buffers must
+/// land. The data are then undefined.
 #[cold]
-fn call_user(mpi: &Mpi, run: Box<Run>, step: UserStep) -> Box<Run> {
+fn call_user(mpi: &Mpi, run: Box<Run>, step: Option<UserStep>) -> Box<Run> {
     let mut rest = Rest {
         mpi,
         run: Some(run),
     };
-    step.call();
+    step.into_iter().for_each(UserStep::call);
     // only dropping it takes the run away
     rest.run.take().expect("the run is there")
 }
 
-/// A collective whose user's function is called; finished without further calls when an exception drops it.
+/// A collective whose user's function is called; finished without further calls when an exception
+/// drops it.
 struct Rest<'a> {
     mpi: &'a Mpi,
     run: Option<Box<Run>>,
@@ -107,12 +110,12 @@ impl Drop for Rest<'_> {
         let mut guard = self.mpi.lock();
         run.user_done();
         while let Some(engine) = guard.engine.as_mut() {
-            match engine.drive(&mut run) {
+            match engine.collectives.drive(&mut engine.messages, &mut run) {
                 Drive::Done => {
                     engine.recycle(run);
                     return;
                 }
-                Drive::User(_) => run.user_done(),
+                Drive::User => run.user_done(),
                 Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
                 Drive::Waiting(req, _) => guard = wait_for_message(self.mpi, guard, req, None),
             }
@@ -133,7 +136,7 @@ fn wait_for_message<'a>(
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.is_done(req))
+        s.engine.as_ref().is_none_or(|e| e.messages.is_done(req))
     })
 }
 
@@ -143,7 +146,8 @@ fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a>
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
-        let over = |e: &Engine| e.reached(watch) || e.departed(watch).is_some();
+        let over =
+            |e: &Engine| e.collectives.desks.reached(watch) || e.departed.on_board(watch).is_some();
         s.engine.as_ref().is_none_or(over)
     })
 }
@@ -184,14 +188,19 @@ fn keep(
     let planned = board::with(&mut guard, comm, board, plan);
     let (engine, tables) = running(&mut guard)?;
     let mut run = planned.inspect_err(|_| {
-        board.into_iter().for_each(|b| engine.leave_board(b));
+        board
+            .into_iter()
+            .for_each(|b| engine.collectives.desks.leave(b));
     })?;
     if let Some(said) = run.preface() {
         said.record()[check::FORM] = check::PERSISTENT;
     }
+    let Collectives {
+        patterns, desks, ..
+    } = &mut engine.collectives;
     let kept = Persistent {
         comm,
-        start: Start::Collective(engine.keep_pattern(run, board)),
+        start: Start::Collective(patterns.keep(desks, run, board)),
         active: None,
         partitions: None,
     };
@@ -199,8 +208,8 @@ fn keep(
     Ok(())
 }
 
-/// As [`Lane::wait`](kw_engine::Lane::wait), and makes the calls of user functions that collectives in the background
-/// want meanwhile.
+/// As [`Lane::wait`](kw_engine::Lane::wait), and makes the calls of user functions that collectives
+/// in the background want meanwhile.
 #[inline]
 pub(crate) fn wait_serving<'a>(
     mpi: &'a Mpi,
@@ -223,7 +232,10 @@ pub(crate) fn wait_serving<'a>(
 
 #[inline]
 fn wants_user(state: &State) -> bool {
-    state.engine.as_ref().is_some_and(|e| e.wants_user())
+    state
+        .engine
+        .as_ref()
+        .is_some_and(|e| e.collectives.running.wants_user())
 }
 
 /// Takes the lane, and makes the calls of user functions that collectives in the background want.
@@ -236,10 +248,15 @@ pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
     guard
 }
 
-/// Makes the calls of user functions that collectives in the background wait for, with the lane released.
+fn take_user_step(engine: &mut Engine) -> Option<(ReqId, UserStep)> {
+    engine.collectives.running.take_user_step()
+}
+
+/// Makes the calls of user functions that collectives in the background wait for, with the lane
+/// released.
 #[cold]
 fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
-    while let Some((req, step)) = guard.engine.as_mut().and_then(|e| e.take_user_step()) {
+    while let Some((req, step)) = guard.engine.as_mut().and_then(take_user_step) {
         drop(guard);
         // whatever call this is, its own business would be left half done
         sealed("the function of a reduction in the background", || {
@@ -247,7 +264,7 @@ fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
         });
         guard = mpi.lock();
         if let Some(engine) = &mut guard.engine {
-            engine.user_step_done(req);
+            engine.collectives.user_step_done(&mut engine.messages, req);
         }
     }
     guard

@@ -8,7 +8,7 @@ use crate::handle::{CommH, OpH, TypeH};
 use crate::objects::Comm;
 use crate::state::{State, Tables};
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
-use kw_engine::{Caller, Circle, Combining, Memory, Run};
+use kw_engine::{Caller, Circle, Collectives, Combining, Memory, Run};
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
@@ -23,7 +23,8 @@ const BYTES: Unit = Some(1);
 /// Blocks whose lengths not every rank knows go by messages.
 pub(super) const NO_BOARD: Unit = None;
 
-/// Counts the call, chooses the algorithm and lays out the schedule, for a send and a receive buffer.
+/// Counts the call, chooses the algorithm and lays out the schedule, for a send and a receive
+/// buffer.
 #[inline]
 pub(super) fn lay_out(
     state: &mut State,
@@ -36,27 +37,29 @@ pub(super) fn lay_out(
     let checking = tables.checking;
     let c = tables.comm_mut(comm)?;
     if c.plans.is_none() {
-        c.plans = Some(engine.open_plans());
+        c.plans = Some(engine.collectives.planner.open());
     }
     let mut caller = caller(c);
     if checking {
         // A call that the ranks disagree on must not have a place on the board.
         caller.board = None;
     }
-    let mut run = match engine.plan_again(&caller, what, ask, &buffers) {
+    let Collectives { planner, desks, .. } = &mut engine.collectives;
+    let mut run = match planner.again(desks, &caller, what, ask, &buffers) {
         Some(run) => run,
         None => {
             let circle = caller.circle();
-            let nodes = c.nodes(engine.hosts()).map(|n| &**n);
+            let nodes = c.nodes(engine.job.hosts()).map(|n| &**n);
             let ask = Ask { nodes, ..*ask };
-            engine.plan(circle, what, &ask, &buffers)
+            planner.plan(desks, &engine.job.agreed, circle, what, &ask, &buffers)
         }
     };
     run.take_buffers(buffers);
     Ok(run)
 }
 
-/// Likewise for other buffers than two. Ranks have different blocks, so the table's bytes count as 0.
+/// Likewise for other buffers than two. Ranks have different blocks, so the table's bytes count as
+/// 0.
 pub(super) fn lay_out_apart(
     state: &mut State,
     comm: CommH,
@@ -371,7 +374,7 @@ fn elements(combining: &Combining, element: &Memory) -> Unit {
 #[inline]
 pub(super) fn mix(tables: &Tables, datatype: TypeH, op: OpH) -> Res<Mix> {
     let layout = tables.layout(datatype)?;
-    let (combining, commutes) = tables.collective_combining(op, datatype, layout)?;
+    let (combining, commutes) = tables.ops.collective_combining(op, datatype, layout)?;
     Ok((Memory::elements(Addr::NULL, layout), combining, commutes))
 }
 

@@ -1,8 +1,10 @@
-//! The quick way to a plan: a blocking collective of predefined objects that is like one before it (`kw_engine::Named`).
+//! The quick way to a plan: a blocking collective of predefined objects that is like one before it
+//! (`kw_engine::Named`).
 //!
-//! The same arguments were found right before, all but the addresses of the buffers. Whatever is not so, wrong arguments among
-//! it, is left to the ordinary way, which looks at all arguments and knows what to say: here nothing has happened then. Either
-//! way the plan comes from the communicator's one table, and is run in one way (`finish`).
+//! The same arguments were found right before, all but the addresses of the buffers. Whatever is
+//! not so, wrong arguments among it, is left to the ordinary way, which looks at all arguments and
+//! knows what to say: here nothing has happened then. Either way the plan comes from the
+//! communicator's one table, and is run in one way (`finish`).
 
 use super::call::Call;
 use super::plan::{Args, ReduceArgs};
@@ -11,7 +13,7 @@ use crate::error::Res;
 use crate::handle::{CommH, OpH};
 use crate::state::{Guard, Mpi, State};
 use kw_coll::Coll;
-use kw_engine::{Named, Run};
+use kw_engine::{Collectives, Named, Run};
 use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
 use kw_types::layout::basic;
@@ -172,7 +174,8 @@ fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
         return None;
     }
     let same = |list: &[u64]| asked.counts.is_none_or(|c| c.are(list));
-    let mut run = engine.plan_named(c.plans?, asked.named(), asked.buffers, same)?;
+    let Collectives { planner, desks, .. } = &mut engine.collectives;
+    let mut run = planner.named(desks, c.plans?, asked.named(), asked.buffers, same)?;
     run.set_tag(c.next_collective());
     Some(run)
 }

@@ -29,7 +29,7 @@ pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
 pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
     let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let hints = guard.above.info_or_null(info).map(hints);
+    let hints = guard.above.infos.get_or_null(info).map(hints);
     drop(guard);
     let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
     same_hints(&Parent::new(mpi, comm)?.circle, hints.as_deref())?;
@@ -79,7 +79,7 @@ pub fn comm_idup_with_info(
 ) -> Res {
     let guard = mpi.lock();
     guard.above.comm(comm)?;
-    let hints = hints(guard.above.info_or_null(info)?);
+    let hints = hints(guard.above.infos.get_or_null(info)?);
     drop(guard);
     let call = (comm, "comm_idup_with_info");
     duplicate_later(mpi, call, hints, newcomm, request)

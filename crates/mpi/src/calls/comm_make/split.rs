@@ -114,7 +114,7 @@ pub fn comm_split_type(
 ) -> Res {
     let parent = Parent::new(mpi, comm)?;
     let guard = mpi.lock();
-    let info = guard.above.info_or_null(info)?.cloned();
+    let info = guard.above.infos.get_or_null(info)?.cloned();
     drop(guard);
     let color = type_color(&parent, split_type, info.as_ref());
     let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
@@ -140,7 +140,11 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
     const RESOURCE_GUIDED: i32 = 224;
     let me = parent.circle.group.peer(parent.circle.rank);
     let guard = parent.mpi().lock();
-    let hosts = guard.engine.as_ref().map(|e| e.hosts()).unwrap_or_default();
+    let hosts = guard
+        .engine
+        .as_ref()
+        .map(|e| e.job.hosts())
+        .unwrap_or_default();
     let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(0);
     let here = host(me) as i32;
     let resource = info.and_then(|i| i.get("mpi_hw_resource_type"));

@@ -13,17 +13,17 @@ use crate::state::{State, Tables};
 use kw_base::Peer;
 use kw_engine::{Engine, Found, Want};
 use kw_sys::buf::{Addr, Buf};
-use kw_sys::contiguous::Contiguous;
+use kw_sys::region::Region;
 use kw_types::layout::basic;
 
 /// Sends the message, if that is simple.
 #[inline(always)]
 pub(super) fn send(state: &mut State, comm: CommH, end: &End) -> bool {
-    try_send(state, comm, end).unwrap_or(false)
+    try_send(state, comm, end).is_some()
 }
 
 #[inline(always)]
-fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<bool> {
+fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<()> {
     let engine = state.engine.as_mut()?;
     let (c, peer) = other(&state.above, comm, end.rank)?;
     let data = flat(end.buf, end.count, end.datatype)?;
@@ -31,7 +31,12 @@ fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<bool> {
         return None;
     }
     let envelope = (c.context, c.rank, end.tag);
-    Some(engine.send_at_once(peer, envelope, data.size(), |out| data.read(out)))
+    let messages = &mut engine.messages;
+    if !messages.send_at_once(peer, envelope, data.len() as usize, |out| data.read(out)) {
+        return None;
+    }
+    engine.look_after_sending();
+    Some(())
 }
 
 /// Receives the message, if that is simple and it is there or comes within a moment.
@@ -48,7 +53,9 @@ pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
         source: Some((end.rank as u32, peer)),
         tag: (end.tag >= 0).then_some(end.tag),
     };
-    engine.recv_at_once(want, into.size() as u64, |body| into.write(body))
+    engine
+        .messages
+        .recv_at_once(want, into.len(), |body| into.write(body))
 }
 
 /// As [`recv`], for data that is no row of bytes.
@@ -56,7 +63,7 @@ pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) 
     if basic::plain_size(end.datatype.0).is_some() {
         return None;
     }
-    engine.recv_at_once(want, buf.len(), |body| {
+    engine.messages.recv_at_once(want, buf.len(), |body| {
         buf.write(0, body);
     })
 }
@@ -73,9 +80,9 @@ fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
 
 /// The data, where it is a row of bytes.
 #[inline(always)]
-fn flat(addr: Addr, count: i64, datatype: TypeH) -> Option<Contiguous> {
+fn flat<'a>(addr: Addr, count: i64, datatype: TypeH) -> Option<Region<'a>> {
     let size = basic::plain_size(datatype.0)?;
     let len = u64::try_from(count).ok()?.checked_mul(size)?;
     let there = addr != Addr::NULL || len == 0;
-    there.then(|| Contiguous::new(addr, len as usize))
+    there.then(|| Region::lent(addr, len))
 }

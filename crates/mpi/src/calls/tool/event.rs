@@ -63,13 +63,13 @@ pub fn t_source_get_timestamp(mpi: &Mpi, source_index: i32, timestamp: Out<i64>)
 /// A new info object without a key, for who wants it; the caller frees it.
 fn no_hints(guard: &mut Guard<'_>, info: Out<InfoH>) {
     if !info.is_null() {
-        info.set(guard.above.add_info(Info::default()));
+        info.set(guard.above.infos.add(Info::default()));
     }
 }
 
 /// Hints that somebody gives: no key means anything to us, but it must be an info object.
 fn hints(guard: &Guard<'_>, info: InfoH) -> Res {
-    let known = guard.above.info_or_null(info);
+    let known = guard.above.infos.get_or_null(info);
     known
         .map(drop)
         .map_err(|f| Fault::tool(ToolClass::Invalid, f.text))
@@ -286,19 +286,19 @@ fn instance(mpi: &Mpi, handle: InstanceH) -> Res<Instance> {
 /// MPI_T_event_read
 pub fn t_event_read(mpi: &Mpi, event_instance: InstanceH, element_index: i32, buffer: Addr) -> Res {
     let found = instance(mpi, event_instance)?;
-    let kind = &ALL[found.notice.event as usize];
+    let kind = &ALL[found.record.event as usize];
     let i = row(element_index, kind.elements.len())?;
-    put(kind.elements[i], found.notice.data[i], buffer)
+    put(kind.elements[i], found.record.data[i], buffer)
 }
 
 /// MPI_T_event_copy
 pub fn t_event_copy(mpi: &Mpi, event_instance: InstanceH, buffer: Addr) -> Res {
     let found = instance(mpi, event_instance)?;
-    let kind = &ALL[found.notice.event as usize];
+    let kind = &ALL[found.record.event as usize];
     memory(buffer, 0, "buffer")?;
     for (i, at) in kind.displacements().into_iter().enumerate() {
         let place = buffer.offset(at as i64);
-        put(kind.elements[i], found.notice.data[i], place)?;
+        put(kind.elements[i], found.record.data[i], place)?;
     }
     Ok(())
 }

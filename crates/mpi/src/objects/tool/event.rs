@@ -9,7 +9,7 @@ use super::{refuse, unknown};
 use crate::error::{Res, ToolClass};
 use crate::handle::{InstanceH, RegistrationH};
 use crate::state::{Guard, Tables};
-use kw_base::events::{ALL, Event, Notice, Wanted};
+use kw_base::events::{ALL, Event, EventRecord, Wanted};
 use kw_base::{Slab, Tick};
 use kw_engine::{Lane, Safety};
 use kw_sys::callback::{ToolEvent, ToolEventDropped, ToolEventFree};
@@ -67,7 +67,7 @@ pub struct Instance {
     /// When.
     pub at: Tick,
     /// What.
-    pub notice: Notice,
+    pub record: EventRecord,
 }
 
 /// Registrations and instances.
@@ -257,12 +257,12 @@ fn hand_out(lane: &Lane<Tables>, place: Safety) {
 /// The oldest event; `false` when there is none.
 fn tell_next(lane: &Lane<Tables>, place: Safety) -> bool {
     let mut guard = lane.look();
-    let Some((at, notice)) = guard.noticed().and_then(|n| n.pop()) else {
+    let Some((at, record)) = guard.event_queue().and_then(|n| n.pop()) else {
         return false;
     };
     let events = &mut guard.above.tool.events;
-    let instance = InstanceH::from_key(events.instances.insert(Instance { at, notice }));
-    let calls = events.calls(notice.event, place);
+    let instance = InstanceH::from_key(events.instances.insert(Instance { at, record }));
+    let calls = events.calls(record.event, place);
     drop(guard);
     for c in calls {
         if is_live(lane, &c) {
@@ -288,7 +288,7 @@ fn is_live(lane: &Lane<Tables>, call: &Call) -> bool {
 fn tell_dropped(lane: &Lane<Tables>, place: Safety) {
     for position in 0..ALL.len() {
         let mut guard = lane.look();
-        let count = guard.noticed().map_or(0, |n| n.take_dropped(position));
+        let count = guard.event_queue().map_or(0, |n| n.take_dropped(position));
         if count == 0 {
             continue;
         }

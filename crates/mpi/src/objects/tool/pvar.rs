@@ -199,7 +199,7 @@ impl Pvars {
         act: impl Fn(&mut Pvar, u64, u64),
     ) -> Res {
         for key in self.some(session, handle, fits)? {
-            self.settle(values);
+            self.hand_out_peaks(values);
             let Some(p) = self.handles.get(key).copied() else {
                 continue;
             };
@@ -223,7 +223,7 @@ impl Pvars {
         handle: PvarH,
     ) -> Res<(Counter, u64)> {
         let key = self.one(session, handle)?;
-        self.settle(values);
+        self.hand_out_peaks(values);
         let Some(p) = self.handles.get(key) else {
             return Err(unknown(PvarH::WHAT, handle.0));
         };
@@ -251,7 +251,7 @@ impl Pvars {
         let fits = |p: &Pvar| !is_continuous(p.counter.row());
         for key in self.some(session, handle, fits)? {
             let counter = self.writable(key)?;
-            self.settle(values);
+            self.hand_out_peaks(values);
             let (now, level) = (self.now(values, counter), self.level(values, counter));
             if let Some(p) = self.handles.get_mut(key) {
                 p.reset(now, level);
@@ -276,7 +276,7 @@ impl Pvars {
     ) -> Res {
         let key = self.one(session, handle)?;
         let counter = self.writable(key)?;
-        self.settle(values);
+        self.hand_out_peaks(values);
         let now = self.now(values, counter);
         if let Some(p) = self.handles.get_mut(key) {
             (p.value, p.base) = (value, now);
@@ -296,7 +296,7 @@ impl Pvars {
     }
 
     /// Gives the largest levels since the last time to all handles that are started.
-    fn settle(&mut self, values: &mut impl Values) {
+    fn hand_out_peaks(&mut self, values: &mut impl Values) {
         for c in (0..ALL.len())
             .filter_map(Counter::at)
             .filter(|c| is_peak(*c))
@@ -334,7 +334,7 @@ impl Pvars {
 
     /// The job is left: keeps what the counters say.
     pub fn leave(&mut self, values: &mut impl Values) {
-        self.settle(values);
+        self.hand_out_peaks(values);
         let all = (0..ALL.len()).filter_map(Counter::at);
         self.last = all.map(|c| self.now(values, c)).collect();
     }

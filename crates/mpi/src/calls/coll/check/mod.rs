@@ -1,9 +1,11 @@
-//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::Preface`). `record` is what one rank says,
-//! `judge` finds two who contradict each other, `say` turns the arguments of a call into a record.
+//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::Preface`). `record`
+//! is what one rank says, `judge` finds two who contradict each other, `say` turns the arguments of
+//! a call into a record.
 //!
-//! Every collective call on a communicator is compared, those too that make, change or free one; persistent ones when they
-//! are started. In calls of a group without a communicator of its own (MPI_Comm_create_group, ..._from_group(s)) its members
-//! compare which group they mean, each with each (`among`); another tag makes another call, which is waited for.
+//! Every collective call on a communicator is compared, those too that make, change or free one;
+//! persistent ones when they are started. In calls of a group without a communicator of its own
+//! (MPI_Comm_create_group, ..._from_group(s)) its members compare which group they mean, each with
+//! each (`among`); another tag makes another call, which is waited for.
 
 mod judge;
 mod record;
@@ -26,8 +28,8 @@ use kw_engine::{Circle, Preface, Run};
 use kw_sys::buf::Buf;
 use record::{Amount, Record};
 
-/// Puts the comparison in front of a planned call. A rank whose arguments were refused tells the others so, who would wait
-/// for it in vain.
+/// Puts the comparison in front of a planned call. A rank whose arguments were refused tells the
+/// others so, who would wait for it in vain.
 #[cold]
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
     let says =
@@ -35,7 +37,8 @@ pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan)
     compare(state, (comm, say::name(call)), planned, says)
 }
 
-/// Likewise, of a neighbourhood collective: `blocks` says what this rank gives and takes along an edge, by its block.
+/// Likewise, of a neighbourhood collective: `blocks` says what this rank gives and takes along an
+/// edge, by its block.
 #[cold]
 pub(super) fn along(
     state: &mut State,
@@ -74,7 +77,7 @@ fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>)
     let told = alone(state, comm, &record).and_then(|run| {
         let (engine, _) = running(state)?;
         let told = engine.launch(run);
-        engine.release(told);
+        engine.messages.release(told);
         Ok(())
     });
     told.err().unwrap_or(fault)
@@ -99,7 +102,8 @@ impl Said {
         }
     }
 
-    /// Numbers that must be the same in this rank's group of an intercommunicator: its first or its second.
+    /// Numbers that must be the same in this rank's group of an intercommunicator: its first or its
+    /// second.
     pub(crate) fn same_in_group(first: bool, numbers: &[i64], text: String) -> Said {
         let hash = record::mix(numbers);
         Said {
@@ -116,7 +120,8 @@ impl Said {
         Said { pairs, ..self }
     }
 
-    /// That this rank will be in a group with those of the communicator's members that are in it, and with no others.
+    /// That this rank will be in a group with those of the communicator's members that are in it,
+    /// and with no others.
     pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
         let hash = members(&[group]);
         let ours = group.contains(me);
@@ -135,7 +140,8 @@ impl Said {
     }
 }
 
-/// A call that is not planned here, with its arguments if they are valid: all ranks say its name, and what must be the same.
+/// A call that is not planned here, with its arguments if they are valid: all ranks say its name,
+/// and what must be the same.
 pub(crate) fn agree_on<T>(
     mpi: &Mpi,
     comm: CommH,
@@ -168,7 +174,8 @@ pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
     agree_on(mpi, comm, name, Ok(()), |()| Said::default())
 }
 
-/// Rank 0 (of both groups in a row) tells all others what is in `word`; with KW_CHECK=1 they compare the call of that name first.
+/// Rank 0 (of both groups in a row) tells all others what is in `word`; with KW_CHECK=1 they
+/// compare the call of that name first.
 pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Plan {
     let (_, tables) = running(state)?;
     let record = say::head(tables.comm(comm)?, name);

@@ -331,7 +331,7 @@ impl Says<'_> {
         let (word, name) = match Op::by_handle(op.0) {
             Some(known) => (op.0 as u64, known.name().to_string()),
             None => {
-                let commutes = matches!(self.tables.op(op)?, Operation::User(u) if u.commutes);
+                let commutes = matches!(self.tables.ops.get(op)?, Operation::User(u) if u.commutes);
                 let name = if commutes {
                     "a commutative operation of the user"
                 } else {

@@ -1,8 +1,10 @@
-//! Composition: the schedule of some of the ranks as a part of the schedule of all.
+//! Composition: the schedule of some of the ranks, a *sub-communicator*, as a part of the schedule
+//! of all.
 //!
-//! An algorithm that is written for all ranks of a communicator is emitted for a part of them, and its steps are then
-//! renamed: ranks, the two buffers of the caller, and shelves. So a collective on several nodes is made of the same
-//! algorithms as one on a single node, and the same table chooses them.
+//! An algorithm that is written for all ranks of a communicator is emitted for a part of them, and
+//! its steps are then renamed: ranks, the two buffers of the caller, and shelves. So a collective
+//! on several nodes is made of the same algorithms as one on a single node, and the same table
+//! chooses them.
 
 use super::table::Site;
 use super::{Ask, Coll, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
@@ -21,7 +23,7 @@ const STAGES: u32 = 1 << 14;
 
 /// Some ranks of a communicator, this one among them.
 #[derive(Clone, Copy, Debug)]
-pub struct Among<'a> {
+pub struct SubComm<'a> {
     /// The ranks; where one stands here is its rank in the part.
     pub ranks: &'a [u32],
     /// What the part takes for the caller's send buffer: its first unit lies here.
@@ -32,10 +34,10 @@ pub struct Among<'a> {
     pub board: Option<u32>,
 }
 
-impl<'a> Among<'a> {
+impl<'a> SubComm<'a> {
     /// Ranks with the caller's own buffers; without a board.
-    pub fn new(ranks: &'a [u32]) -> Among<'a> {
-        Among {
+    pub fn new(ranks: &'a [u32]) -> SubComm<'a> {
+        SubComm {
             ranks,
             send: Slice::whole(SEND, 0),
             recv: Slice::whole(RECV, 0),
@@ -44,13 +46,13 @@ impl<'a> Among<'a> {
     }
 
     /// With other memory in the place of the caller's buffers.
-    pub fn on(self, send: Slice, recv: Slice) -> Among<'a> {
-        Among { send, recv, ..self }
+    pub fn on(self, send: Slice, recv: Slice) -> SubComm<'a> {
+        SubComm { send, recv, ..self }
     }
 
     /// With the board of these ranks' node, for the `turn`th time in this schedule (from 0).
-    pub fn by_board(self, turn: u32) -> Among<'a> {
-        Among {
+    pub fn by_board(self, turn: u32) -> SubComm<'a> {
+        SubComm {
             board: Some(turn),
             ..self
         }
@@ -73,11 +75,12 @@ impl<'a> Among<'a> {
         }
     }
 
-    /// Emits what the table chooses for `bytes` (as `table.txt` counts them), and waits for its end.
+    /// Emits what the table chooses for `bytes` (as `table.txt` counts them), and waits for its
+    /// end.
     pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
         let network = self.board.is_none();
-        let (algorithm, fan) = ask.choose(coll, bytes, network);
-        self.emit(s, |s| (algorithm.emit)(&Ask { fan, ..*ask }, s));
+        let (algorithm, param) = ask.choose(coll, bytes, network);
+        self.emit(s, |s| (algorithm.emit)(&Ask { param, ..*ask }, s));
     }
 
     /// Emits what `part` emits for the part's ranks and buffers, and waits for its end.
@@ -102,7 +105,8 @@ impl<'a> Among<'a> {
         }
     }
 
-    /// A later part on the same board: nobody writes a shelf before all are through with the part before.
+    /// A later part on the same board: nobody writes a shelf before all are through with the part
+    /// before.
     fn take_turn(&self, s: &mut Schedule, first: usize) {
         let Some(stage) = self
             .board
@@ -114,7 +118,6 @@ impl<'a> Among<'a> {
         let on_shelf = |slice: &Slice| (SHELVES..Slice::NOTHING.buf).contains(&slice.buf);
         let writes = s.steps[first..].iter().any(|step| match step {
             Step::Copy { to, .. } => on_shelf(to),
-            Step::Recv { into, .. } => on_shelf(into),
             Step::Reduce { right, .. } => on_shelf(right),
             _ => false,
         });
@@ -175,26 +178,27 @@ impl<'a> Among<'a> {
     }
 }
 
-/// The two levels of a communicator on several nodes, as one rank sees them: the ranks of its node, and one rank of every
-/// node, its *hub*. The root is the hub of its node; elsewhere the leader is.
+/// The two levels of a communicator on several nodes, as one rank sees them: the ranks of its node,
+/// and one rank of every node, its *leader*: of the root's node the root, of another one its lowest
+/// rank.
 #[derive(Clone, Debug)]
-pub struct Levels<'a> {
+pub struct Hierarchy<'a> {
     /// Ranks of this node.
     pub here: &'a [u32],
-    /// The hubs, in the order of the nodes.
-    pub hubs: Vec<u32>,
-    /// This node's hub.
-    pub hub: u32,
+    /// The leaders, in the order of the nodes.
+    pub leaders: Vec<u32>,
+    /// This node's leader.
+    pub leader: u32,
     /// This rank is it.
-    pub is_hub: bool,
+    pub leads: bool,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> Hierarchy<'a> {
     /// Of a call on a communicator with several nodes.
-    pub fn of(ask: &Ask<'a>) -> Levels<'a> {
+    pub fn of(ask: &Ask<'a>) -> Hierarchy<'a> {
         // Rows of `ALL` that come here need nodes.
         let nodes = ask.nodes.expect("the communicator has several nodes");
-        let hub = |node: u32| {
+        let leader = |node: u32| {
             if node == nodes.of(ask.root) {
                 ask.root
             } else {
@@ -202,21 +206,21 @@ impl<'a> Levels<'a> {
             }
         };
         let mine = nodes.of(ask.rank);
-        Levels {
+        Hierarchy {
             here: nodes.ranks(mine),
-            hubs: (0..nodes.count()).map(hub).collect(),
-            hub: hub(mine),
-            is_hub: hub(mine) == ask.rank,
+            leaders: (0..nodes.count()).map(leader).collect(),
+            leader: leader(mine),
+            leads: leader(mine) == ask.rank,
         }
     }
 
     /// The ranks of this node, on their board if they have one.
-    pub fn inside(&self, turn: u32) -> Among<'a> {
-        Among::new(self.here).by_board(turn)
+    pub fn inside(&self, turn: u32) -> SubComm<'a> {
+        SubComm::new(self.here).by_board(turn)
     }
 
-    /// The hubs.
-    pub fn between(&self) -> Among<'_> {
-        Among::new(&self.hubs)
+    /// The leaders.
+    pub fn between(&self) -> SubComm<'_> {
+        SubComm::new(&self.leaders)
     }
 }

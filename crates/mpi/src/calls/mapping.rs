@@ -1,5 +1,5 @@
-//! Who takes which place of a new topology: what the processes know of where they run, given to
-//! `kw_types::comm::reorder`.
+//! Process mapping (MPI_Cart_map, `reorder`): who takes which place of a new topology: what the
+//! processes know of where they run, given to `kw_types::comm::reorder`.
 
 use crate::calls::comm_make::Parent;
 use crate::objects::Group;

@@ -1,0 +1,150 @@
+//! The runs that nobody drives in a call: those of non-blocking collectives. Each is a request, and
+//! goes on with [`crate::Engine::progress`].
+
+use super::Failure;
+use super::desk::{Desks, Watch};
+use super::run::{Drive, Run, State};
+use super::user::UserStep;
+use crate::messages::ReqId;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Running {
+    runs: Vec<(ReqId, Box<Run>)>,
+    /// What went wrong with those that have ended, until somebody takes it.
+    pub(super) failed: Vec<(ReqId, Failure)>,
+    /// One has begun to wait on a board since a thread last made ready to sleep.
+    unwatched: bool,
+}
+
+impl Running {
+    /// How many there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// One that is to be driven next, at the end of the list.
+    pub(super) fn add(&mut self, req: ReqId, run: Box<Run>) {
+        self.runs.push((req, run));
+    }
+
+    /// The run of this index, if it can be driven, which is not in the list then.
+    pub(super) fn take_at(&mut self, at: usize) -> Option<(ReqId, Box<Run>)> {
+        match self.runs[at].1.state {
+            State::WantsUser | State::InUser => None,
+            _ => Some(self.runs.swap_remove(at)),
+        }
+    }
+
+    /// A run was driven, and now waits: it is put back at the end, whoever walks the list does so
+    /// from there.
+    pub(super) fn wait(&mut self, req: ReqId, mut run: Box<Run>, on: Drive) {
+        run.state = match on {
+            Drive::User => State::WantsUser,
+            Drive::Board(watch) => State::OnBoard(watch),
+            Drive::Waiting(req, _) if run.goes_on_after_send(req) => State::HeldBySend,
+            Drive::Waiting(..) | Drive::Done => State::Ready,
+        };
+        self.unwatched |= run.waits_on().is_some();
+        self.runs.push((req, run));
+    }
+
+    /// Takes one out for good.
+    #[cold]
+    pub(crate) fn take(&mut self, req: ReqId) -> Option<Box<Run>> {
+        let at = self.index(req)?;
+        Some(self.runs.swap_remove(at).1)
+    }
+
+    /// Whether what the run of this index waits for on a board has come.
+    pub(super) fn has_reached(&self, at: usize, desks: &Desks) -> bool {
+        let waits = self.runs[at].1.waits_on();
+        waits.is_some_and(|watch| desks.reached(watch))
+    }
+
+    /// Whether one can only go on when a send has ended.
+    pub(crate) fn is_held_by_send(&self) -> bool {
+        let held = |r: &Run| matches!(r.state, State::HeldBySend);
+        self.runs.iter().any(|(_, run)| held(run))
+    }
+
+    /// What one waits for: on a board, or for transfers that have not been taken.
+    #[cold]
+    pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
+        let (_, run) = self.runs.get(self.index(req)?)?;
+        let flights = run.flights().iter().filter_map(|f| f.req).collect();
+        Some((run.waits_on(), flights))
+    }
+
+    /// Whether one waits on a board, and began so after a thread last made ready to sleep.
+    #[inline(always)]
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.unwatched
+    }
+
+    /// A thread of this rank is about to sleep: whatever they wait for on boards wakes it.
+    pub(crate) fn watch(&mut self, desks: &mut Desks) {
+        self.unwatched = false;
+        for watch in self.runs.iter().filter_map(|(_, run)| run.waits_on()) {
+            desks.sleep_for(watch);
+        }
+    }
+
+    /// Whether one waits for a call of a user's function.
+    #[inline]
+    pub fn wants_user(&self) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|(_, r)| matches!(r.state, State::WantsUser))
+    }
+
+    /// A call of a user's function that one waits for. Make it with the lane released, then
+    /// [`super::Collectives::user_step_done`].
+    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
+        let mut runs = self.runs.iter_mut();
+        let (req, run) = runs.find(|(_, r)| matches!(r.state, State::WantsUser))?;
+        run.state = State::InUser;
+        Some((*req, run.user_step()?))
+    }
+
+    /// The call has returned; the index of the run.
+    pub(super) fn user_done(&mut self, req: ReqId) -> Option<usize> {
+        let at = self.index(req)?;
+        self.runs[at].1.user_done();
+        Some(at)
+    }
+
+    fn index(&self, req: ReqId) -> Option<usize> {
+        self.runs.iter().position(|r| r.0 == req)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::Key;
+
+    fn request(index: u32) -> ReqId {
+        ReqId(Key {
+            index,
+            generation: 0,
+        })
+    }
+
+    #[test]
+    fn a_run_that_wants_its_user_is_not_driven_before_he_has_returned() {
+        let mut running = Running::default();
+        let run = Box::new(Run {
+            state: State::WantsUser,
+            ..Run::default()
+        });
+        running.add(request(0), run);
+        assert!(running.wants_user() && running.take_at(0).is_none());
+        assert_eq!(running.user_done(request(0)), Some(0));
+        assert!(!running.wants_user());
+        let (req, run) = running.take_at(0).expect("it can be driven");
+        assert_eq!((req, running.len()), (request(0), 0));
+        running.wait(req, run, Drive::Done);
+        assert!(running.take(request(1)).is_none() && running.take(req).is_some());
+    }
+}

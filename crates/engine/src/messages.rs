@@ -1,0 +1,341 @@
+//! The messages of one rank: the protocol machine joined to the paths.
+//!
+//! ```text
+//! send_at_once --> short, plain eager, over memory: the cell of the ring is filled in place
+//! send ----------> plain eager: one frame to its path, and no request where that takes it whole
+//!            \---> anything else: the machine says what to do, the outlet does it (`outlet`)
+//! ```
+//!
+//! What comes is taken in by [`Messages::poll`]; what it means for collectives and partitioned
+//! transfers is the engine's business ([`crate::Engine::progress`]).
+
+mod outlet;
+mod progress;
+mod types;
+
+pub use types::{MessageId, ReqId, SendMode, Started, Want};
+
+use crate::paths::Paths;
+use crate::spin::Spin;
+use kw_base::counters::Counter;
+use kw_base::knobs::Knobs;
+use kw_base::{ContextId, Peer, Tick};
+use kw_boot::{Job, Launcher};
+use kw_path::shm::board::Boards;
+use kw_path::{Body, Sent};
+use kw_proto::matching::Envelope;
+use kw_proto::p2p::{self, Found, Machine, Outcome};
+use kw_proto::wire::{Header, Kind};
+use kw_sys::buf::Buf;
+use outlet::Outlet;
+use std::time::Duration;
+
+/// How long a blocking receive looks for its message before it becomes a request, where each rank
+/// has a processor. When the answer of a ping-pong comes just too late, the request costs as much
+/// again as the message (docs/measurements).
+const AT_ONCE: Duration = Duration::from_micros(2);
+
+/// The header of a plain eager message of `len` bytes.
+#[inline(always)]
+fn eager(env: Envelope, len: u64) -> Header {
+    Header {
+        kind: Kind::Eager,
+        context: env.context,
+        source: env.source,
+        tag: env.tag,
+        len,
+        token: 0,
+    }
+}
+
+/// See the module.
+pub struct Messages {
+    pub(crate) machine: Machine<Buf>,
+    pub(crate) paths: Paths,
+    /// Carries out what the machine wants done.
+    pub(crate) outlet: Outlet,
+    /// Frames handled since the start.
+    pub(crate) arrivals: u64,
+    /// Frames have come during a send, whose consequences were not looked at.
+    pub(crate) unsettled: bool,
+    /// How long [`Messages::recv_at_once`] looks.
+    at_once: Duration,
+    /// `arrivals` when the program last asked in vain, and since when it has been so.
+    quiet: (u64, Tick),
+}
+
+impl std::fmt::Debug for Messages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Messages")
+            .field("active", &self.machine.requests.active())
+            .field("arrivals", &self.arrivals)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Messages {
+    pub(crate) fn new(
+        paths: Paths,
+        launcher: Box<dyn Launcher>,
+        job: &Job,
+        knobs: &Knobs,
+    ) -> Messages {
+        let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
+        machine.set_mark(crate::settings::mark(knobs));
+        let at_once = match job.crowded() {
+            true => Duration::ZERO,
+            false => AT_ONCE,
+        };
+        let now = paths.clock();
+        Messages {
+            machine,
+            paths,
+            outlet: Outlet::new(launcher),
+            arrivals: 0,
+            unsettled: false,
+            at_once,
+            quiet: (0, now),
+        }
+    }
+
+    /// Starts a send. `source` is this rank's number in the communicator (or in its local group).
+    /// [`crate::Engine::look_after_sending`] afterwards, where many may follow each other.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: Peer,
+        (context, source, tag): (ContextId, u32, i32),
+        mode: SendMode,
+        buf: &Buf,
+    ) -> Started {
+        let env = Envelope {
+            context: context.0,
+            source,
+            tag,
+        };
+        let len = buf.len();
+        if mode == SendMode::Standard && self.machine.peers[to].is_plain_eager(env, len) {
+            let head = eager(env, len);
+            let cookie = self.machine.requests.cookie_of_next();
+            let body = Body::Payload { buf, from: 0, len };
+            let sent = self.paths.send(to, &head, body, cookie);
+            let queued = match sent {
+                Ok(Sent::Done) => None,
+                Ok(Sent::Queued) => Some(buf),
+                Err(down) => {
+                    self.machine.on_gone(to, &down.to_string());
+                    return self.send_slow(to, env, mode, buf);
+                }
+            };
+            return Started::from(self.machine.sender().sent_eager(to, env, len, queued));
+        }
+        self.send_slow(to, env, mode, buf)
+    }
+
+    /// Sends a short message of `len` bytes, which `fill` writes, over shared memory and without a
+    /// request, where that is all there is to a standard send; otherwise nothing has happened, and
+    /// the message is one for [`Messages::send`].
+    #[inline(always)]
+    pub fn send_at_once(
+        &mut self,
+        to: Peer,
+        (context, source, tag): (ContextId, u32, i32),
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let env = Envelope {
+            context: context.0,
+            source,
+            tag,
+        };
+        if !self.machine.peers[to].is_plain_eager(env, len as u64) {
+            return false;
+        }
+        let Some(memory) = self.paths.memory_to(to) else {
+            return false;
+        };
+        if !memory.put_at_once(to, &eager(env, len as u64), len, fill) {
+            return false;
+        }
+        self.machine.sender().sent_eager(to, env, len as u64, None);
+        true
+    }
+
+    /// A send that the machine has to think about.
+    fn send_slow(&mut self, to: Peer, env: Envelope, mode: SendMode, buf: &Buf) -> Started {
+        self.route(to);
+        if mode == SendMode::Standard && self.machine.peers[to].may_be_asked(env, buf.len()) {
+            self.look_for_announcement(to);
+        }
+        let started = self.machine.sender().send(to, env, mode.into(), buf);
+        self.flush();
+        match Started::from(started) {
+            Started::Request(req) if self.is_clean(req) => {
+                self.take(req);
+                Started::Done
+            }
+            started => started,
+        }
+    }
+
+    /// Reads what a peer has sent before a long message goes there: an announcement of its receive
+    /// saves the handshake. What else comes by it is gone on with at the next look, because a
+    /// collective may be what sends.
+    fn look_for_announcement(&mut self, to: Peer) {
+        self.unsettled |= self.poll(|paths, port| paths.poll_from(to, port));
+    }
+
+    /// Whether the request has ended well.
+    fn is_clean(&self, req: ReqId) -> bool {
+        let outcome = self.peek(req);
+        outcome.is_some_and(|o| o.failure.is_none() && !o.cancelled)
+    }
+
+    /// Starts a receive.
+    #[inline]
+    pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
+        let from = want.source.map(|s| s.1);
+        if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
+            self.route_by_memory(from);
+        }
+        let key = self.machine.receiver().recv(want.pattern(), from, buf);
+        self.flush_some();
+        ReqId(key)
+    }
+
+    /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a
+    /// request, where that is as good as [`Messages::recv`]; `put` puts its bytes into place.
+    /// Otherwise nothing has happened.
+    #[inline(always)]
+    pub fn recv_at_once(
+        &mut self,
+        want: Want,
+        room: u64,
+        put: impl FnOnce(&[u8]),
+    ) -> Option<Found> {
+        let (_, from) = want.source?;
+        if !self.machine.receiver().may_take(from, room) {
+            return None;
+        }
+        let memory = self.paths.memory_to(from)?;
+        let mut spin = Spin::new(self.at_once);
+        let (head, body) = memory.next_from(from, || spin.goes_on())?;
+        let found = self
+            .machine
+            .receiver()
+            .take_direct(from, want.pattern(), room, &head)?;
+        put(body);
+        let len = body.len();
+        memory.accept_from(from, len);
+        self.arrivals += 1;
+        self.count(Counter::WaitsSpun, 1);
+        Some(found)
+    }
+
+    /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
+    pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: &Buf) -> ReqId {
+        let key = self
+            .machine
+            .receiver()
+            .recv_fetched(want.pattern(), from, buf);
+        self.flush();
+        ReqId(key)
+    }
+
+    /// Looks for a message that a receive would match now. Does not progress.
+    pub fn probe(&mut self, want: Want) -> Option<Found> {
+        let from = want.source.map(|s| s.1);
+        let found = self.machine.receiver().probe(want.pattern(), from);
+        self.flush_some();
+        found
+    }
+
+    /// Takes such a message off the queue (MPI_Improbe).
+    pub fn take_message(&mut self, want: Want) -> Option<(MessageId, Found)> {
+        let from = want.source.map(|s| s.1);
+        let taken = self.machine.receiver().take_message(want.pattern(), from);
+        self.flush_some();
+        taken.map(|(k, f)| (MessageId(k), f))
+    }
+
+    /// Receives a message taken off the queue (MPI_Mrecv).
+    pub fn recv_message(&mut self, message: MessageId, buf: &Buf) -> Option<ReqId> {
+        let key = self.machine.receiver().recv_message(message.0, buf);
+        self.flush();
+        key.map(ReqId)
+    }
+
+    /// Asks to cancel; the request completes either way (MPI 5.0, 3.8.4).
+    pub fn cancel(&mut self, req: ReqId) {
+        self.machine.cancel(req.0);
+        self.flush();
+    }
+
+    /// Whether the request has ended.
+    #[inline]
+    pub fn is_done(&self, req: ReqId) -> bool {
+        self.machine.requests.is_done(req.0)
+    }
+
+    /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
+    pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
+        self.machine.requests.peek(req.0)
+    }
+
+    /// Takes the outcome of a request that has ended; the id is dead from then on.
+    #[inline]
+    pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
+        self.machine.requests.take(req.0)
+    }
+
+    /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
+    pub fn release(&mut self, req: ReqId) {
+        self.machine.requests.release(req.0);
+    }
+
+    /// A request that whoever opens it ends with [`Messages::close`]: no message does.
+    pub(crate) fn open(&mut self) -> ReqId {
+        ReqId(self.machine.requests.open())
+    }
+
+    /// Such a request has ended.
+    pub(crate) fn close(&mut self, req: ReqId, outcome: Outcome) {
+        self.machine.requests.close(req.0, outcome);
+    }
+
+    /// Adds to a counter of this rank.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, c: Counter, more: u64) {
+        self.machine.out.counters.add(c, more);
+    }
+
+    /// The boards of this host; `None` where its ranks share no memory.
+    pub fn boards(&mut self) -> Option<&Boards> {
+        self.paths.boards()
+    }
+
+    /// Moves this thread, one of the program's, to another processor of the host if that spreads
+    /// its ranks, when it is time to look.
+    #[inline]
+    pub(crate) fn spread(&mut self, now: Tick) {
+        if self.paths.spread(now) {
+            self.count(Counter::Spread, 1);
+        }
+    }
+
+    /// The time: the machine's, or that of a simulated network.
+    #[inline]
+    pub(crate) fn clock(&self) -> Tick {
+        self.paths.clock()
+    }
+}
+
+impl From<p2p::Started> for Started {
+    #[inline]
+    fn from(s: p2p::Started) -> Started {
+        match s {
+            p2p::Started::Done => Started::Done,
+            p2p::Started::Request(k) => Started::Request(ReqId(k)),
+        }
+    }
+}

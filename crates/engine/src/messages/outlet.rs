@@ -1,0 +1,188 @@
+//! Carries out what the protocol machine wants done: frames, fetches, events for tools.
+
+use crate::events::EventQueue;
+use crate::paths::{NO_REQUEST, Paths};
+use kw_base::{Key, Peer};
+use kw_boot::Launcher;
+use kw_path::{Body, Down, Sent};
+use kw_proto::p2p::{Action, FrameBody, Machine};
+use kw_proto::wire::{Header, Kind};
+use kw_sys::buf::Buf;
+
+/// See the module. Machine and paths are given with each call: always the same.
+pub(crate) struct Outlet {
+    /// Whoever started us: it says where peers listen.
+    pub launcher: Box<dyn Launcher>,
+    /// Events that no tool has heard of yet.
+    pub event_queue: EventQueue,
+    /// What the machine wants done, while it is done.
+    actions: Vec<Action<Buf>>,
+}
+
+/// The payload of a message that was offered: its place among other frames is of no account.
+fn is_data(action: &Action<Buf>) -> bool {
+    matches!(action, Action::Frame { head, .. } if head.kind == Kind::Data)
+}
+
+impl Outlet {
+    pub fn new(launcher: Box<dyn Launcher>) -> Outlet {
+        Outlet {
+            launcher,
+            event_queue: EventQueue::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Carries out what the machine wants done, until it wants nothing more.
+    pub fn flush(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths) {
+        while !machine.out.actions.is_empty() {
+            std::mem::swap(&mut machine.out.actions, &mut self.actions);
+            let mut batch = std::mem::take(&mut self.actions);
+            if batch.len() > 1 {
+                // What is short goes first: an answer would else wait until the connection has
+                // taken a whole message.
+                batch.sort_by_key(is_data);
+            }
+            for action in batch.drain(..) {
+                self.act(machine, paths, action);
+            }
+            self.actions = batch;
+        }
+    }
+
+    #[inline]
+    fn act(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths, action: Action<Buf>) {
+        tracing::trace!("{}", described(&action));
+        match action {
+            Action::Frame {
+                to,
+                head,
+                body,
+                req,
+            } => {
+                let body = match &body {
+                    FrameBody::None => Body::None,
+                    FrameBody::Extension(b) => Body::Bytes(b),
+                    FrameBody::Payload { buf, len } => Body::Payload {
+                        buf,
+                        from: 0,
+                        len: *len,
+                    },
+                };
+                let cookie = req.map_or(NO_REQUEST, Key::to_bits);
+                match (self.deliver(machine, paths, to, &head, body, cookie), req) {
+                    (Ok(Sent::Done), Some(req)) => machine.sender().on_sent(req),
+                    (Ok(_), _) => {}
+                    (Err(down), _) => machine.on_gone(to, &down.to_string()),
+                }
+            }
+            Action::Get {
+                from,
+                address,
+                into,
+                len,
+                req,
+            } => {
+                if !paths.is_routed(from) {
+                    self.choose_path(machine, paths, from);
+                }
+                let ok = paths.get(from, address, &into, len);
+                machine.receiver().on_got(req, ok);
+            }
+            Action::Reprice(peer) => reprice(machine, paths, peer),
+            Action::Event(record) => self.event_queue.push(paths.clock(), record),
+            Action::Locate(peer) => {
+                if let Err(down) = paths.locate(peer, self.launcher.as_mut()) {
+                    machine.on_gone(peer, &down.to_string());
+                }
+            }
+        }
+    }
+
+    /// Gives a frame to the path of a peer; chooses that first where none was needed so far.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        machine: &mut Machine<Buf>,
+        paths: &mut Paths,
+        to: Peer,
+        head: &Header,
+        body: Body<'_>,
+        cookie: u64,
+    ) -> Result<Sent, Down> {
+        match paths.send(to, head, body, cookie) {
+            Err(_) if !paths.is_routed(to) => {
+                self.choose_path(machine, paths, to);
+                paths.send(to, head, body, cookie)
+            }
+            sent => sent,
+        }
+    }
+
+    /// Chooses the path of a peer: its first message goes there.
+    #[cold]
+    pub fn choose_path(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths, to: Peer) {
+        match paths.route(to, self.launcher.as_mut()) {
+            Ok((way, choice)) => {
+                machine.peers.set_choice(to, way, choice);
+                tracing::debug!("rank {to} by {way:?}: {}", paths.why(to));
+            }
+            Err(down) => machine.on_gone(to, &down.to_string()),
+        }
+    }
+}
+
+/// Where the protocols cross is decided anew for this peer.
+#[cold]
+pub(super) fn reprice(machine: &mut Machine<Buf>, paths: &Paths, peer: Peer) {
+    machine.peers.move_choice(peer, paths.choice(peer));
+    tracing::debug!("rank {peer} from now on: {}", paths.why(peer));
+}
+
+/// An action, for the log.
+fn described(action: &Action<Buf>) -> String {
+    match action {
+        Action::Frame { to, head, .. } => format!("to rank {to}: {head:?}"),
+        Action::Get { from, len, .. } => format!("fetches {len} bytes of rank {from}"),
+        Action::Reprice(_) | Action::Event(_) | Action::Locate(_) => format!("{action:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::messages::{SendMode, Started, Want};
+    use crate::simulated::with_processors;
+    use kw_base::knobs::Knobs;
+    use kw_base::{ContextId, Peer};
+    use kw_path::sim::{SimNet, SimOptions};
+    use kw_sys::buf::Buf;
+
+    #[test]
+    fn a_rank_that_only_receives_answers_over_a_path_chosen_then() {
+        let (_net, paths) = SimNet::new(2, 1, SimOptions::calm());
+        let start = |path| with_processors(path, &[0, 0], Knobs::defaults()).expect("a rank");
+        let [mut from, mut to] = [0, 1].map({
+            let mut ranks = paths.into_iter().map(start);
+            move |_| ranks.next().expect("a rank")
+        });
+        let (context, buf) = (ContextId(0), Buf::alloc(8));
+        let (mode, envelope) = (SendMode::Synchronous, (context, 0, 7));
+        let sent = from.messages.send(Peer(1), envelope, mode, &buf);
+        let Started::Request(sent) = sent else {
+            panic!("it has not been received");
+        };
+        let want = Want {
+            context,
+            source: Some((0, Peer(0))),
+            tag: Some(7),
+        };
+        let received = to.messages.recv(want, &buf);
+        assert!(to.messages.paths.routed().is_empty());
+        for _ in 0..100 {
+            to.progress();
+            from.progress();
+        }
+        assert!(to.messages.is_done(received) && from.messages.is_done(sent));
+        assert_eq!(to.messages.paths.routed(), [Peer(0)]);
+    }
+}

@@ -1,0 +1,161 @@
+//! How messages go on: what the paths bring is taken in, and what the machine makes of it done.
+
+use super::Messages;
+use super::outlet::reprice;
+use crate::paths::{Paths, Port};
+use crate::settings::mark;
+use kw_base::Peer;
+use kw_base::events::{Event, MOST_ELEMENTS};
+use kw_base::knobs::Knobs;
+use std::time::Duration;
+
+/// How long a program waits for something, and nothing comes, before peers that were told to hold
+/// may send more.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// A thread that waits for a message to be fetched polls so long at most; what takes longer is
+/// worth a wake-up.
+const LONGEST_FETCH: Duration = Duration::from_millis(1);
+
+impl Messages {
+    /// Takes in what `how` polls; whether anything moved.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self, how: impl FnOnce(&mut Paths, &mut Port<'_>) -> bool) -> bool {
+        let mut port = Port::new(&mut self.machine);
+        let moved = how(&mut self.paths, &mut port);
+        self.arrivals += port.frames;
+        moved
+    }
+
+    /// After a poll: carries out what follows from it, and sends of what was kept back what may go.
+    /// Whether anything moved, in it or while something was sent before.
+    #[inline]
+    pub(crate) fn go_on(&mut self) -> bool {
+        self.flush_some();
+        let mut moved = false;
+        if self.machine.sending.is_stalled() {
+            moved = self.release_held();
+        }
+        moved | std::mem::take(&mut self.unsettled)
+    }
+
+    #[cold]
+    fn release_held(&mut self) -> bool {
+        let any = self.machine.sender().release_held();
+        self.flush_some();
+        any
+    }
+
+    /// This rank is in MPI_Finalize, and what it had to send is out.
+    pub fn leave_job(&mut self) {
+        self.machine.peers.leave(&mut self.machine.out);
+        self.flush();
+    }
+
+    /// Asks a peer whether it has left.
+    pub(crate) fn ask(&mut self, peer: Peer) {
+        self.machine.peers.ask(peer, &mut self.machine.out);
+    }
+
+    /// Whether something is left to send, in a path or because its receiver wants no more of it
+    /// yet.
+    pub fn pending(&self) -> bool {
+        self.paths.pending() || self.machine.sending.keeps_back(&self.machine.peers)
+    }
+
+    /// Whether so much was sent without a look that one is due.
+    #[inline(always)]
+    pub(crate) fn owes_a_look(&mut self) -> bool {
+        self.machine.sending.owes_a_look()
+    }
+
+    /// The program waits, or has asked in vain whether something has ended. Where nothing has come
+    /// for [`PATIENCE`], peers that were told to hold may send more: the program may be waiting for
+    /// what depends on it.
+    #[inline]
+    pub(crate) fn asked_in_vain(&mut self) {
+        if self.machine.receiving.is_holding() {
+            self.lose_patience();
+        }
+    }
+
+    #[cold]
+    fn lose_patience(&mut self) {
+        let now = self.clock();
+        if self.quiet.0 != self.arrivals {
+            self.quiet = (self.arrivals, now);
+        } else if now.since(self.quiet.1) >= PATIENCE {
+            self.quiet.1 = now;
+            self.machine.receiver().let_through();
+            self.flush();
+        }
+    }
+
+    /// How long a waiting thread may sleep before it says again that it waits, or looks again for
+    /// processes that have ended.
+    pub(crate) fn patience(&self) -> Duration {
+        let told = self.paths.until_end_told().unwrap_or(Duration::MAX);
+        match self.machine.receiving.is_holding() {
+            true => PATIENCE.min(told),
+            false => told,
+        }
+    }
+
+    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for
+    /// that, a wake-up would cost as much.
+    pub(crate) fn fetch_time(&self) -> Duration {
+        let machine = &self.machine;
+        let sending = &machine.sending;
+        let fetch = sending.being_fetched(&machine.requests, &machine.peers);
+        fetch.map_or(Duration::ZERO, |(peer, len)| {
+            // Twice what its line says: to fall asleep just before the end is the worst.
+            (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
+        })
+    }
+
+    /// Tells the tools of an event, if they want to hear of its kind.
+    pub(crate) fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
+        self.machine.out.record(event, data);
+        self.flush();
+    }
+
+    /// Chooses the path of a peer before the first message to it.
+    #[inline]
+    pub(crate) fn route(&mut self, to: Peer) {
+        if !self.paths.is_routed(to) {
+            self.outlet
+                .choose_path(&mut self.machine, &mut self.paths, to);
+        }
+    }
+
+    /// Chooses the path of a peer with whom memory is shared, which takes no address: receives from
+    /// a rank that nothing is sent to are short from then on ([`Messages::recv_at_once`]), too.
+    #[cold]
+    pub(super) fn route_by_memory(&mut self, from: Peer) {
+        if self.paths.shares_memory_with(from) {
+            self.route(from);
+        }
+    }
+
+    /// Knobs of messages have changed; `repriced`: also those by which protocols are chosen.
+    pub(crate) fn set_knobs(&mut self, knobs: &Knobs, repriced: bool) {
+        self.machine.set_mark(mark(knobs));
+        self.paths.set_knobs(knobs);
+        if repriced {
+            let routed = self.paths.routed().into_iter();
+            routed.for_each(|peer| reprice(&mut self.machine, &self.paths, peer));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flush_some(&mut self) {
+        if !self.machine.out.actions.is_empty() {
+            self.flush();
+        }
+    }
+
+    /// Carries out what the machine wants done.
+    pub(crate) fn flush(&mut self) {
+        self.outlet.flush(&mut self.machine, &mut self.paths);
+    }
+}

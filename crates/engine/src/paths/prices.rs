@@ -1,0 +1,80 @@
+//! By what a path's costs become crossing points of the protocols: the figures of the host and the
+//! knobs of the protocols, as they are now.
+
+use super::Route;
+use crate::settings::mark;
+use kw_base::Calibration;
+use kw_base::knobs::{Id, Knobs};
+use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Prices {
+    /// What paths are priced by.
+    pub host: Calibration,
+    /// Largest eager message in bytes, where a knob says so: through memory, TCP, UDP.
+    eager: [Option<u64>; 3],
+    single_copy: bool,
+    write: bool,
+    room: Room,
+}
+
+impl Prices {
+    /// `ranks`: those of the job.
+    pub fn read(host: &Calibration, knobs: &Knobs, ranks: u32) -> Prices {
+        Prices {
+            host: *host,
+            eager: [Id::EagerShm, Id::EagerTcp, Id::EagerUdp].map(|id| knobs.number(id)),
+            single_copy: knobs.flag(Id::SingleCopy),
+            write: knobs.flag(Id::Write),
+            room: Room {
+                mark: mark(knobs),
+                peers: ranks.saturating_sub(1),
+            },
+        }
+    }
+
+    /// Where the protocols of a path with these costs cross, what it was chosen by, and why.
+    pub fn choose(&self, route: Route, mut lines: Lines) -> (Choice, Lines, Reason) {
+        let eager = self.eager[match route {
+            Route::Tcp => 1,
+            Route::Udp => 2,
+            _ => 0,
+        }];
+        lines.get = lines.get.filter(|_| self.single_copy);
+        let choice = Choice::from_lines(&lines, self.room, eager, self.write);
+        (choice, lines, choice.reason(self.room, eager))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::calibration::Line;
+
+    #[test]
+    fn a_knob_of_one_path_leaves_the_others_alone() {
+        let mut knobs = Knobs::defaults();
+        let host = Calibration::START;
+        let line = Line {
+            t0: 1000.0,
+            tb: 0.1,
+        };
+        let lines = Lines {
+            stream: line,
+            copy: line,
+            control: line,
+            get: Some(line),
+        };
+        let prices = Prices::read(&host, &knobs, 2);
+        assert!(prices.choose(Route::Shm, lines).1.get.is_some());
+        let before = prices.choose(Route::Shm, lines).0;
+        knobs.set(Id::EagerTcp, "77").unwrap();
+        knobs.set(Id::SingleCopy, "no").unwrap();
+        let prices = Prices::read(&host, &knobs, 2);
+        assert_eq!(prices.choose(Route::Tcp, lines).0.eager_max, 77);
+        let (after, lines, _) = prices.choose(Route::Shm, lines);
+        assert_eq!(after.eager_max, before.eager_max);
+        assert!(lines.get.is_none());
+    }
+}

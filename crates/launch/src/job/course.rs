@@ -1,0 +1,348 @@
+//! Which course a job takes: whether it runs, who is to blame when it does not, and how it is
+//! ended.
+//!
+//! ```text
+//! Gathering --every other host has its helper--> Running
+//! Running --a rank failed--> Failing (others may still show the true cause)
+//!    |                          --> Ending (SIGTERM) --> Killing (SIGKILL)
+//!    \--all ranks ended--> done <--all ranks ended--/
+//! ```
+//! It touches no process: what is to be done with the ranks comes out as an [`Action`].
+
+use std::time::Duration;
+
+use crate::verdict::{self, Ended, Verdict, Who};
+use kw_base::Tick;
+use kw_sys::signals;
+
+/// How long others may show that they, not the rank that called MPI_Abort, were the cause.
+const FAILING: Duration = Duration::from_millis(20);
+/// How long ranks have between SIGTERM and SIGKILL.
+const ENDING: Duration = Duration::from_millis(400);
+/// How long killed ranks may take to go before we give up on them.
+const KILLING: Duration = Duration::from_secs(5);
+/// A second SIGINT counts as one only after this long: `timeout` and terminals may send one twice.
+const TWICE: Duration = Duration::from_millis(250);
+
+/// How far the job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Gathering { until: Tick },
+    Running,
+    Failing { until: Tick },
+    Ending { until: Tick },
+    Killing { until: Tick },
+}
+
+/// What is to be done with all living ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// They get this signal.
+    Signal(i32),
+    /// They are told to end: SIGTERM.
+    End,
+    /// They are killed, and all that they have left.
+    Kill,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Course {
+    phase: Phase,
+    verdict: Option<Verdict>,
+    /// Ranks that have aborted the job with the status and the words of the first of them.
+    aborted: Vec<u32>,
+    /// The signal that we were asked to end by, and when.
+    asked: Option<(i32, Tick)>,
+}
+
+impl Course {
+    /// Of a job all of whose ranks are here.
+    pub(super) fn new() -> Course {
+        Course {
+            phase: Phase::Running,
+            verdict: None,
+            aborted: Vec::new(),
+            asked: None,
+        }
+    }
+
+    /// Other hosts are reached; until when they may say that they are there.
+    pub(super) fn gather(&mut self, until: Tick) {
+        self.phase = Phase::Gathering { until };
+    }
+
+    /// They are there.
+    pub(super) fn run(&mut self) {
+        self.phase = Phase::Running;
+    }
+
+    /// All ranks have ended; until when helpers may take to go.
+    pub(super) fn part(&mut self, until: Tick) {
+        self.phase = Phase::Killing { until };
+    }
+
+    pub(super) fn is_gathering(&self) -> bool {
+        matches!(self.phase, Phase::Gathering { .. })
+    }
+
+    /// Whether the job is to be ended, or was.
+    pub(super) fn has_failed(&self) -> bool {
+        self.phase != Phase::Running
+    }
+
+    /// Whether killed ranks have had their time to go.
+    pub(super) fn gave_up(&self, now: Tick) -> bool {
+        matches!(self.phase, Phase::Killing { until } if until <= now)
+    }
+
+    pub(super) fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+
+    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
+        self.verdict.take()
+    }
+
+    /// The signal that we were asked to end by.
+    pub(super) fn asked(&self) -> Option<i32> {
+        self.asked.map(|(number, _)| number)
+    }
+
+    /// When the phase ends by itself.
+    pub(super) fn next(&self) -> Tick {
+        match self.phase {
+            Phase::Running => Tick::NEVER,
+            Phase::Gathering { until }
+            | Phase::Failing { until }
+            | Phase::Ending { until }
+            | Phase::Killing { until } => until,
+        }
+    }
+
+    /// We are asked to end.
+    pub(super) fn on_signal(&mut self, number: i32, now: Tick) -> Option<Action> {
+        if self.is_gathering() {
+            self.remember(interrupted(number));
+            return None;
+        }
+        match self.asked {
+            Some((before, at)) if number == before => {
+                if now.since(at) < TWICE {
+                    return None;
+                }
+                self.fail(interrupted(number), now);
+                Some(self.kill(now))
+            }
+            _ => {
+                self.asked = Some((number, now));
+                Some(Action::Signal(number))
+            }
+        }
+    }
+
+    /// We are asked to end when all ranks have.
+    pub(super) fn on_last_signal(&mut self, number: i32, now: Tick) {
+        self.asked = Some((number, now));
+    }
+
+    /// A verdict that does not end the job.
+    pub(super) fn remember(&mut self, verdict: Verdict) {
+        self.verdict.get_or_insert(verdict);
+    }
+
+    /// A verdict that ends the job; the first one stands.
+    pub(super) fn fail(&mut self, verdict: Verdict, now: Tick) {
+        if self.phase == Phase::Running {
+            self.verdict = Some(verdict);
+            self.phase = Phase::Failing {
+                until: now + FAILING,
+            };
+        }
+    }
+
+    /// A host cannot be reached, or is lost.
+    pub(super) fn on_lost(&mut self, verdict: Verdict, now: Tick) {
+        match self.is_gathering() {
+            true => self.remember(verdict),
+            false => self.fail(verdict, now),
+        }
+    }
+
+    /// A rank has ended. `open`: it had not said that it would.
+    pub(super) fn on_ended(
+        &mut self,
+        who: Who,
+        ended: Ended,
+        open: bool,
+        now: Tick,
+    ) -> Option<Action> {
+        match ended {
+            Ended::Signal(s, _) if self.asked() == Some(s) => self.fail(interrupted(s), now),
+            Ended::Signal(s, core) => {
+                return self.fail_for_sure(verdict::killed(who, s, core), now);
+            }
+            Ended::Exit(code) if open => self.fail(verdict::exited(who, code, true), now),
+            Ended::Exit(0) | Ended::Lost => {}
+            Ended::Exit(code) => self.remember(verdict::exited(who, code, false)),
+        }
+        None
+    }
+
+    /// A rank was killed: that is a better cause than what others said just before, having lost it.
+    fn fail_for_sure(&mut self, verdict: Verdict, now: Tick) -> Option<Action> {
+        match self.phase {
+            Phase::Running => self.verdict = Some(verdict),
+            Phase::Failing { .. } if self.asked.is_none() => self.verdict = Some(verdict),
+            _ => return None,
+        }
+        Some(self.end(now))
+    }
+
+    /// A rank ends the job. Others that do so right after it with the same words are named beside
+    /// it. `verdict` makes the sentence of the first rank and the others.
+    pub(super) fn on_abort(
+        &mut self,
+        rank: u32,
+        verdict: impl Fn(u32, &[u32]) -> Verdict,
+        now: Tick,
+    ) {
+        match self.aborted.split_first() {
+            Some((&first, others)) if matches!(self.phase, Phase::Failing { .. }) => {
+                if self.verdict == Some(verdict(first, others)) {
+                    self.aborted.push(rank);
+                    self.verdict = Some(verdict(first, &self.aborted[1..]));
+                }
+            }
+            _ => {
+                self.aborted = vec![rank];
+                self.fail(verdict(rank, &[]), now);
+            }
+        }
+    }
+
+    /// Goes to the next phase when its time has come.
+    pub(super) fn on_time(&mut self, now: Tick) -> Option<Action> {
+        match self.phase {
+            Phase::Failing { until } if until <= now => Some(self.end(now)),
+            Phase::Ending { until } if until <= now => Some(self.kill(now)),
+            _ => None,
+        }
+    }
+
+    fn end(&mut self, now: Tick) -> Action {
+        self.phase = Phase::Ending {
+            until: now + ENDING,
+        };
+        Action::End
+    }
+
+    fn kill(&mut self, now: Tick) -> Action {
+        self.phase = Phase::Killing {
+            until: now + KILLING,
+        };
+        Action::Kill
+    }
+}
+
+fn interrupted(signal: i32) -> Verdict {
+    let name = signals::name(signal);
+    Verdict::new(128 + signal as u8, format!("the job was ended by {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Tick = Tick(0);
+
+    fn at(ms: u64) -> Tick {
+        START + Duration::from_millis(ms)
+    }
+
+    fn who(rank: u32) -> Who<'static> {
+        Who { rank, host: "h" }
+    }
+
+    fn status(course: &Course) -> Option<u8> {
+        course.verdict().map(|v| v.status)
+    }
+
+    #[test]
+    fn a_failed_job_is_told_to_end_and_then_killed_and_then_given_up() {
+        let mut job = Course::new();
+        assert_eq!(job.on_ended(who(1), Ended::Exit(3), true, START), None);
+        assert!(job.has_failed() && status(&job) == Some(3));
+        assert_eq!(job.on_time(at(19)), None);
+        assert_eq!(job.on_time(at(20)), Some(Action::End));
+        assert_eq!(job.on_time(at(419)), None);
+        assert_eq!(job.on_time(at(420)), Some(Action::Kill));
+        assert_eq!((job.on_time(at(900)), job.gave_up(at(5419))), (None, false));
+        assert!(job.gave_up(at(5420)));
+    }
+
+    #[test]
+    fn a_status_that_a_rank_leaves_with_after_finalize_does_not_end_the_job() {
+        let mut job = Course::new();
+        job.on_ended(who(1), Ended::Exit(3), false, START);
+        job.on_ended(who(2), Ended::Exit(4), false, START);
+        assert!(!job.has_failed());
+        assert_eq!((status(&job), job.next()), (Some(3), Tick::NEVER));
+    }
+
+    #[test]
+    fn who_was_killed_is_to_blame_before_who_lost_it() {
+        let mut job = Course::new();
+        job.on_ended(who(1), Ended::Exit(1), true, START);
+        let killed = job.on_ended(who(2), Ended::Signal(signals::KILL, false), true, at(5));
+        assert_eq!(killed, Some(Action::End));
+        assert_eq!(status(&job), Some(128 + signals::KILL as u8));
+        // Now that all are told to end, who dies of it is not to blame.
+        job.on_ended(who(3), Ended::Signal(signals::TERM, false), true, at(6));
+        assert_eq!(status(&job), Some(128 + signals::KILL as u8));
+    }
+
+    #[test]
+    fn ranks_that_abort_with_the_same_words_are_named_together() {
+        let mut job = Course::new();
+        let words = |text: &'static str| {
+            move |first: u32, others: &[u32]| Verdict::new(9, format!("{first}{others:?}{text}"))
+        };
+        job.on_abort(2, words("x"), START);
+        job.on_abort(0, words("x"), at(1));
+        job.on_abort(1, words("y"), at(2));
+        assert_eq!(job.verdict().unwrap().sentence, "2[0]x");
+        job.on_time(at(30));
+        job.on_abort(3, words("x"), at(31));
+        assert_eq!(job.verdict().unwrap().sentence, "2[0]x");
+    }
+
+    #[test]
+    fn a_signal_is_passed_on_and_counts_as_a_second_one_only_after_a_while() {
+        let mut job = Course::new();
+        let int = signals::INT;
+        assert_eq!(job.on_signal(int, START), Some(Action::Signal(int)));
+        assert_eq!(job.on_signal(int, at(249)), None);
+        assert!(!job.has_failed());
+        assert_eq!(job.on_signal(int, at(250)), Some(Action::Kill));
+        assert_eq!(status(&job), Some(128 + int as u8));
+        // One that ranks die of says so, whoever it was.
+        let mut job = Course::new();
+        job.on_signal(int, START);
+        let ended = job.on_ended(who(1), Ended::Signal(int, false), true, at(1));
+        assert_eq!((ended, status(&job)), (None, Some(128 + int as u8)));
+    }
+
+    #[test]
+    fn while_hosts_are_reached_nothing_is_ended_and_the_first_cause_is_kept() {
+        let mut job = Course::new();
+        job.gather(at(100));
+        assert_eq!(job.on_signal(signals::INT, START), None);
+        job.on_lost(Verdict::new(7, "lost"), START);
+        assert_eq!(job.take_verdict().map(|v| v.status), Some(130));
+        assert_eq!((job.on_time(at(200)), job.next()), (None, at(100)));
+        job.run();
+        job.on_lost(Verdict::new(7, "lost"), at(200));
+        assert_eq!((status(&job), job.next()), (Some(7), at(220)));
+    }
+}

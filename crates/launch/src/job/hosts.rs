@@ -1,0 +1,143 @@
+//! Where the ranks of a job are: on this machine, and on others through their helpers.
+
+use std::os::fd::OwnedFd;
+
+use crate::ranks::Ranks;
+use crate::remote::{Lost, Remote};
+use kw_base::Tick;
+use kw_start::helper::Order;
+use kw_sys::signals;
+
+use super::course::Action;
+
+/// All hosts, and the poller that watches what comes from them.
+pub(super) struct Hosts {
+    pub(super) epoll: OwnedFd,
+    /// The ranks on this machine.
+    pub(super) here: Ranks,
+    /// The other machines.
+    pub(super) away: Vec<Remote>,
+    /// `MPIEXEC_MARK=...`, which every process of the job on this machine carries in its
+    /// environment.
+    tag: String,
+}
+
+impl Hosts {
+    pub(super) fn new(epoll: OwnedFd, tag: String) -> Hosts {
+        Hosts {
+            epoll,
+            here: Ranks::new(),
+            away: Vec::new(),
+            tag,
+        }
+    }
+
+    /// The place of a machine's helper among [`Hosts::away`].
+    pub(super) fn helper(&self, machine: u32) -> Option<usize> {
+        self.away.iter().position(|r| r.machine == machine)
+    }
+
+    /// The helper with this process.
+    pub(super) fn helper_of(&self, pid: u32) -> Option<usize> {
+        self.away.iter().position(|r| r.pid == pid)
+    }
+
+    fn order_all(&mut self, order: &Order) {
+        for remote in &mut self.away {
+            remote.say(&self.epoll, order);
+        }
+    }
+
+    /// Has all living ranks ended, or sent a signal.
+    pub(super) fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Signal(number) => self.signal_all(number),
+            Action::End => {
+                self.signal_all(signals::TERM);
+                self.signal_all(signals::CONT);
+            }
+            Action::Kill => {
+                self.signal_all(signals::KILL);
+                self.sweep();
+            }
+        }
+    }
+
+    /// Sends a signal to all living ranks.
+    pub(super) fn signal_all(&mut self, number: i32) {
+        self.here.signal_all(number);
+        self.order_all(&Order::Signal(number as u32));
+    }
+
+    /// Stops all ranks, then ourselves; all go on when we do.
+    pub(super) fn pause(&mut self) {
+        self.signal_all(signals::STOP);
+        self.order_all(&Order::Hold);
+        signals::stop_self();
+        self.signal_all(signals::CONT);
+    }
+
+    /// Kills what ranks have left on this machine.
+    pub(super) fn sweep(&self) {
+        kw_sys::process::sweep(&self.tag);
+    }
+
+    /// Processes that ranks have left on this machine.
+    pub(super) fn left_behind(&self) -> Vec<i32> {
+        kw_sys::process::left_behind(&self.tag)
+    }
+
+    /// Whether what ranks print is wanted now.
+    pub(super) fn want_output(&mut self, on: bool) {
+        self.here.want_output(&self.epoll, on);
+        self.order_all(&Order::Flow(on));
+    }
+
+    /// Sends a rank of this machine bytes of PMI.
+    pub(super) fn tell(&mut self, machine: u32, rank: u32, bytes: Vec<u8>) {
+        match self.helper(machine) {
+            Some(at) => self.away[at].say(&self.epoll, &Order::Wire(rank, bytes)),
+            None => self.here.say(&self.epoll, rank, &bytes),
+        }
+    }
+
+    /// Sends rank 0, on another host, a piece of its standard input.
+    pub(super) fn pass_input(&mut self, machine: u32, piece: Vec<u8>) {
+        if let Some(at) = self.helper(machine) {
+            self.away[at].say(&self.epoll, &Order::Input(piece));
+        }
+    }
+
+    /// A helper can be sent more.
+    pub(super) fn push(&mut self, machine: u32) {
+        if let Some(at) = self.helper(machine) {
+            self.away[at].push(&self.epoll);
+        }
+    }
+
+    /// What the command that reaches a host has printed on standard error.
+    pub(super) fn hear_complaint(&mut self, machine: u32) -> Option<Vec<u8>> {
+        let at = self.helper(machine)?;
+        Some(self.away[at].hear_complaint())
+    }
+
+    /// Asks helpers that were silent for long whether they are there; those that have not answered,
+    /// and why they are given up.
+    pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, Lost)> {
+        let (away, epoll) = (self.away.iter_mut().enumerate(), &self.epoll);
+        let asked = away.filter_map(|(at, r)| Some((at, r.on_time(now, epoll).err()?)));
+        asked.collect()
+    }
+
+    /// Tells helpers to end (`kill`: and all that is left of the job on their hosts).
+    pub(super) fn part(&mut self, kill: bool) {
+        for remote in &mut self.away {
+            remote.part(kill, &self.epoll);
+        }
+    }
+
+    /// Whether all helpers are gone.
+    pub(super) fn have_parted(&self) -> bool {
+        self.away.iter().all(Remote::is_gone)
+    }
+}

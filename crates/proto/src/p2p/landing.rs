@@ -1,0 +1,60 @@
+//! Where payload goes whose body is still on its way.
+
+use super::Memory;
+use super::requests::ReqKey;
+use kw_base::Key;
+
+/// What the payload of a frame belongs to whose body is still on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The buffer of a receive.
+    Request(ReqKey),
+    /// The buffer of a message whose receive has not come.
+    Early(Key),
+    /// Nobody wants it.
+    Nowhere,
+}
+
+/// How a place is told to a path: a byte that says which it is, above the 56 bits of a key.
+const WHICH: u32 = 56;
+
+impl Place {
+    /// The place as a number that a path gives back.
+    #[inline]
+    pub fn to_cookie(self) -> u64 {
+        match self {
+            Place::Request(key) => key.to_bits(),
+            Place::Early(key) => 1 << WHICH | key.to_bits(),
+            Place::Nowhere => 2 << WHICH,
+        }
+    }
+
+    /// Inverse of [`Place::to_cookie`].
+    #[inline]
+    pub fn from_cookie(cookie: u64) -> Place {
+        match cookie >> WHICH {
+            0 => Place::Request(Key::from_bits(cookie)),
+            1 => Place::Early(Key::from_bits(cookie)),
+            _ => Place::Nowhere,
+        }
+    }
+}
+
+/// Where the payload of a frame goes whose body is still on its way.
+#[derive(Clone, Debug)]
+pub struct Landing<B> {
+    /// For `on_landed`.
+    pub place: Place,
+    /// Bytes go to this buffer from its start; what does not fit is thrown away.
+    pub buf: B,
+}
+
+impl<B: Memory> Landing<B> {
+    /// Of bytes that nobody wants.
+    pub fn nowhere() -> Landing<B> {
+        Landing {
+            place: Place::Nowhere,
+            buf: B::nothing(),
+        }
+    }
+}

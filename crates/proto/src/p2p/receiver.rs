@@ -1,0 +1,324 @@
+//! The receiver's part: receives and probes of this rank, and what comes for them. What it does of
+//! each protocol is in that protocol's file.
+
+use super::flow_control::HighWater;
+use super::landing::{Landing, Place};
+use super::outbox::{Outbox, envelope};
+use super::peers::Peers;
+use super::requests::{ReqKey, Requests, State};
+use super::unexpected::{Early, Message, Unexpected};
+use super::{Failure, Found, Memory, Outcome, Refused};
+use crate::matching::{Envelope, Matching, Pattern};
+use crate::wire::{Header, Kind};
+use kw_base::counters::Counter;
+use kw_base::events::Event;
+use kw_base::{Key, Peer};
+
+/// Posted receives and messages that came before theirs.
+#[derive(Debug)]
+pub struct Receiving<B> {
+    pub(super) matching: Matching,
+    pub(super) unexpected: Unexpected<B>,
+    pub(super) high_water: HighWater,
+}
+
+impl<B> Default for Receiving<B> {
+    fn default() -> Self {
+        Receiving {
+            matching: Matching::new(),
+            unexpected: Unexpected::default(),
+            high_water: HighWater::default(),
+        }
+    }
+}
+
+impl<B> Receiving<B> {
+    /// Messages that wait for their receive.
+    pub fn waiting(&self) -> u64 {
+        self.matching.waiting()
+    }
+
+    /// Bytes kept of messages that came before their receive.
+    pub fn held(&self) -> u64 {
+        self.unexpected.bytes()
+    }
+
+    /// Receives that wait for their message.
+    pub fn posted(&self) -> u64 {
+        self.matching.posted()
+    }
+
+    /// Whether some peer was told to hold.
+    #[inline]
+    pub fn is_holding(&self) -> bool {
+        self.high_water.is_holding()
+    }
+}
+
+/// The receiving half of a [`super::Machine`], for one call or event. It knows nothing of what this
+/// rank sends.
+#[derive(Debug)]
+pub struct Receiver<'a, B> {
+    pub(super) receiving: &'a mut Receiving<B>,
+    pub(super) requests: &'a mut Requests<B>,
+    pub(super) peers: &'a mut Peers,
+    pub(super) out: &'a mut Outbox<B>,
+}
+
+/// Calls.
+impl<B: Memory> Receiver<'_, B> {
+    /// Starts a receive.
+    #[inline]
+    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: &B) -> ReqKey {
+        self.recv_telling(want, from, buf, buf.len())
+    }
+
+    /// Starts a receive of what `from` sends as [`super::Mode::Fetched`]: it is never announced.
+    #[inline]
+    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: &B) -> ReqKey {
+        self.recv_telling(want, Some(from), buf, 0)
+    }
+
+    /// Starts a receive that says to its source that it has `told` bytes, if it says anything.
+    #[inline]
+    fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: &B, told: u64) -> ReqKey {
+        if let Some(message) = self.receiving.matching.claim(want) {
+            return self.recv_early(message, buf);
+        }
+        let env = Envelope {
+            context: want.context,
+            source: 0,
+            tag: 0,
+        };
+        let key = self.requests.insert(State::Posted(want), buf, from, env);
+        self.receiving.matching.post(want, key);
+        self.need(want, from);
+        if let Some(p) = from {
+            self.after_post(p, want, key, told);
+        }
+        key
+    }
+
+    #[inline]
+    fn after_post(&mut self, from: Peer, want: Pattern, key: ReqKey, len: u64) {
+        let peer = &self.peers[from];
+        if let Some(why) = &peer.gone {
+            let failure = Failure::PeerGone(why.clone());
+            self.receiving.matching.withdraw(want, key);
+            self.finish(key, Outcome::failed(failure));
+        } else if len >= peer.choice.announce_min {
+            self.announce(from, want, key, len);
+        }
+    }
+
+    /// Takes a message off the queue of unexpected ones (matched probe). `from`: its only possible
+    /// sender, if known.
+    pub fn take_message(&mut self, want: Pattern, from: Option<Peer>) -> Option<(Key, Found)> {
+        let Some(key) = self.receiving.matching.claim(want) else {
+            self.need(want, from);
+            return None;
+        };
+        let message = self.receiving.unexpected.get(key);
+        message.map(|m| (key, m.found()))
+    }
+
+    /// A message that [`Receiver::recv`] would match now.
+    pub fn probe(&mut self, want: Pattern, from: Option<Peer>) -> Option<Found> {
+        let Some(key) = self.receiving.matching.peek(want) else {
+            self.need(want, from);
+            return None;
+        };
+        self.receiving.unexpected.get(key).map(|m| m.found())
+    }
+
+    /// Receives a message that [`Receiver::take_message`] took; `None` when the key names none.
+    pub fn recv_message(&mut self, message: Key, buf: &B) -> Option<ReqKey> {
+        self.receiving.unexpected.get(message)?;
+        Some(self.recv_early(message, buf))
+    }
+
+    /// Matches a new receive with a message that waits.
+    fn recv_early(&mut self, message: Key, buf: &B) -> ReqKey {
+        // The key comes from the queue of waiting messages, which names only live ones.
+        let m = self
+            .let_go(message)
+            .expect("a waiting message is in the table");
+        let key = self
+            .requests
+            .insert(State::Landing, buf, Some(m.from), m.env);
+        self.requests.matched(key, m.env, m.len);
+        if m.sync {
+            self.out.control(m.from, Kind::SyncAck, m.token, 0, 0);
+        }
+        match m.early {
+            Early::Whole(kept) => {
+                kept.copy_to(buf, m.len.min(buf.len()));
+                self.requests.finish_recv(key);
+            }
+            Early::Landing(..) => self.claim_landing(message, m, key),
+            Early::Offer(offer) => self.accept_offer(m.from, m.token, offer, m.len, key),
+        }
+        key
+    }
+
+    /// Takes back a posted receive.
+    pub(super) fn cancel(&mut self, key: ReqKey, want: Pattern) {
+        if self.receiving.matching.withdraw(want, key) {
+            self.retract(key);
+            self.finish(key, Outcome::CANCELLED);
+        }
+    }
+
+    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
+        self.requests.finish(key, outcome, self.peers);
+    }
+
+    /// The program waits for something and nothing comes: every peer may send a further portion.
+    pub fn let_through(&mut self) {
+        let high_water = &mut self.receiving.high_water;
+        high_water.let_through(self.peers, self.out);
+    }
+
+    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
+    #[inline]
+    fn need(&mut self, want: Pattern, from: Option<Peer>) {
+        let high_water = &mut self.receiving.high_water;
+        high_water.need(self.peers, self.out, want, from);
+    }
+}
+
+/// Messages that come before their receive.
+impl<B: Memory> Receiver<'_, B> {
+    pub(super) fn store(&mut self, from: Peer, head: &Header, sync: bool, early: Early<B>) -> Key {
+        let env = envelope(head);
+        let message = Message {
+            from,
+            env,
+            len: head.len,
+            token: head.token,
+            sync,
+            early,
+        };
+        self.note_kept(&message);
+        let key = self.receiving.unexpected.insert(message);
+        let held = self.receiving.unexpected.bytes();
+        self.out.counters.raise(Counter::UnexpectedHeldPeak, held);
+        self.receiving.matching.store(env, key);
+        self.note_unexpected(from, &env, head.len);
+        key
+    }
+
+    /// Puts one back under the key it had.
+    pub(super) fn put_back(&mut self, key: Key, m: Message<B>) {
+        self.note_kept(&m);
+        self.receiving.unexpected.put_back(key, m);
+    }
+
+    fn note_kept(&mut self, m: &Message<B>) {
+        let (peers, requests, out) = (&mut *self.peers, &*self.requests, &mut *self.out);
+        let high_water = &mut self.receiving.high_water;
+        high_water.kept_more(peers, requests, out, m.from, &m.env, m.kept());
+    }
+
+    /// Takes one out.
+    pub(super) fn let_go(&mut self, message: Key) -> Option<Message<B>> {
+        let m = self.receiving.unexpected.remove(message)?;
+        let high_water = &mut self.receiving.high_water;
+        high_water.kept_less(self.peers, self.out, &m.env, m.kept());
+        Some(m)
+    }
+
+    fn note_unexpected(&mut self, from: Peer, env: &Envelope, len: u64) {
+        let counters = &mut self.out.counters;
+        counters.hit(Counter::Unexpected);
+        counters.add(Counter::UnexpectedBytes, len);
+        let waiting = self.receiving.matching.waiting();
+        counters.raise(Counter::UnexpectedWaitingPeak, waiting);
+        let (context, tag) = (env.context as i64, env.tag as i64);
+        let data = [from.0 as i64, context, tag, len as i64];
+        self.out.record(Event::UnexpectedMessage, data);
+    }
+
+    /// A receive claims a message that is still landing: it keeps its place in the table until it
+    /// has landed.
+    fn claim_landing(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
+        if let Early::Landing(_, claimed) = &mut m.early {
+            *claimed = Some(req);
+        }
+        if let Some(r) = self.requests.get_mut(req) {
+            r.state = State::Claimed;
+        }
+        self.put_back(old, m);
+    }
+
+    /// Its sender wants to take a message back: says whether nothing has claimed it yet.
+    pub(super) fn on_cancel(&mut self, from: Peer, head: &Header) {
+        let env = envelope(head);
+        let hit = self.receiving.unexpected.cancelled(from, env, head.token);
+        let gone = hit.filter(|&key| self.receiving.matching.forget(env, key));
+        if let Some(key) = gone {
+            self.let_go(key);
+        }
+        let gone = gone.is_some() as u64;
+        self.out.control(from, Kind::CancelAck, head.token, 0, gone);
+    }
+
+    /// The peer has left in peace: it need not be told anything.
+    pub fn on_left(&mut self, peer: Peer) {
+        self.receiving.high_water.on_left(self.peers, peer);
+    }
+}
+
+/// Payload.
+impl<B: Memory> Receiver<'_, B> {
+    /// A header whose payload follows.
+    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, Refused> {
+        match head.kind {
+            Kind::Data => self.data_landing(from, head),
+            Kind::Write => self.write_landing(from, head),
+            _ => self.message_landing(from, head),
+        }
+    }
+
+    /// Payload goes straight into a receive's buffer.
+    pub(super) fn land_in(
+        &mut self,
+        key: ReqKey,
+        from: Peer,
+        env: Envelope,
+        len: u64,
+    ) -> Landing<B> {
+        self.requests.matched(key, env, len);
+        match self.requests.get_mut(key) {
+            Some(req) => {
+                req.state = State::Landing;
+                req.peer = Some(from);
+                Landing {
+                    place: Place::Request(key),
+                    buf: req.buf.clone(),
+                }
+            }
+            None => Landing::nowhere(),
+        }
+    }
+
+    /// The payload of a landing is in place.
+    pub fn on_landed(&mut self, place: Place) {
+        match place {
+            Place::Request(key) => self.requests.finish_recv(key),
+            Place::Early(key) => self.landed_early(key),
+            Place::Nowhere => {}
+        }
+    }
+
+    fn landed_early(&mut self, key: Key) {
+        let Some((req, kept)) = self.receiving.unexpected.on_landed(key) else {
+            return;
+        };
+        let len = self.let_go(key).map_or(0, |m| m.len);
+        if let Some(r) = self.requests.get(req) {
+            kept.copy_to(&r.buf, len.min(r.buf.len()));
+        }
+        self.requests.finish_recv(req);
+    }
+}
