@@ -45,7 +45,7 @@ impl Cost {
 pub struct Measured {
     /// The collective.
     pub coll: Coll,
-    /// The algorithm and its fan-out, as in the table.
+    /// The algorithm and its parameter, as in the table.
     pub algorithm: String,
     /// Whether its messages went over a network path.
     pub network: bool,

@@ -101,8 +101,8 @@ impl Planner {
             ..*ask
         };
         let rows = circle.rows.as_deref();
-        let (algorithm, fan) = choosing.choose(rows, coll, bytes, &parts);
-        parts.fan = fan;
+        let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
+        parts.param = param;
         (algorithm.emit)(&parts, &mut schedule);
         run.berth = board.and_then(|(id, unit)| desks.berth(id, &schedule, unit));
         let mut signature = 0;

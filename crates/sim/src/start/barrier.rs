@@ -76,9 +76,9 @@ fn steps(table: &Table, rank: u32, size: u32) -> Vec<Step> {
         network: true,
     };
     let ask = kw_coll::Ask::new(rank, size);
-    let (algorithm, fan) = table.choose(Coll::Barrier, 0, site, &ask);
+    let (algorithm, param) = table.choose(Coll::Barrier, 0, site, &ask);
     let mut schedule = Schedule::default();
-    (algorithm.emit)(&kw_coll::Ask { fan, ..ask }, &mut schedule);
+    (algorithm.emit)(&kw_coll::Ask { param, ..ask }, &mut schedule);
     schedule.steps
 }
 
