@@ -276,6 +276,9 @@ impl Progress {
                 Seen::Yes => pc += 1,
                 Seen::NotYet(wait) => break Next::Wait(wait),
                 Seen::Elsewhere(theirs) => {
+                    // Nobody who watches this rank shall wait for stages that it does not come to;
+                    // where messages are exchanged it goes on all the same, because others wait
+                    // for those.
                     self.contradicted(op, theirs);
                     if only_here {
                         self.raise(LAST_STAGE, flow, ground);
@@ -311,8 +314,7 @@ impl Progress {
         Seen::Yes
     }
 
-    /// Another rank is in another call than this one. Nobody who watches this rank shall wait for stages that it does not come
-    /// to; where messages are exchanged it goes on all the same, because others wait for those.
+    /// Another rank is in another call than this one.
     #[cold]
     #[inline(never)]
     fn contradicted(&mut self, op: &Op, theirs: u64) {

@@ -15,9 +15,9 @@ use std::cell::Cell;
 /// Areas 0 and 1 are the caller's buffers.
 const BUFFERS: u32 = 2;
 /// The lines of all ranks.
-const LINES: u32 = 2;
+const LINE_AREA: u32 = 2;
 /// All short shelves, or the rings.
-const AREAS: u32 = 3;
+const SHELF_AREA: u32 = 3;
 
 /// Where the slices of one plan lie.
 struct Rows<'a> {
@@ -38,10 +38,10 @@ impl Rows<'_> {
         self.desk.member(rank)?;
         let (place, bytes) = (self.desk.place_of(rank), slice.len * berth.unit);
         let (area, by) = match berth.part(slice) {
-            Part::Line(at) => (LINES, board.to_line(place) + at),
+            Part::Line(at) => (LINE_AREA, board.to_line(place) + at),
             Part::Area(at) if at as u64 + bytes > berth.room() => return None,
-            Part::Area(at) if berth.shelf == Shelf::Long => (AREAS, board.to_long(place) + at),
-            Part::Area(at) => (AREAS, board.to(berth.areas, place) + at),
+            Part::Area(at) if berth.shelf == Shelf::Long => (SHELF_AREA, board.to_long(place) + at),
+            Part::Area(at) => (SHELF_AREA, board.to(berth.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, bytes))
@@ -102,12 +102,12 @@ pub(super) fn bind_on(desks: &mut Desks, run: &mut Run, long: u64) {
 }
 
 /// The flags of a board.
-struct Eyes<'a> {
+struct BoardFlags<'a> {
     board: &'a Board,
     places: &'a [u32],
 }
 
-impl Flags for Eyes<'_> {
+impl Flags for BoardFlags<'_> {
     #[inline(always)]
     fn word(&mut self, member: u32, number: u64) -> u64 {
         self.board.word(self.places[member as usize], number)
@@ -125,37 +125,37 @@ impl Flags for Eyes<'_> {
 }
 
 /// The flags, and the areas that a plan's ops touch.
-struct Ground<'a> {
-    eyes: Eyes<'a>,
+struct BoardGround<'a> {
+    flags: BoardFlags<'a>,
     areas: [Region<'a>; 4],
     combining: &'a Option<Combining>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> BoardGround<'a> {
     #[inline(always)]
     fn at(&self, spot: Spot, len: u32) -> Region<'a> {
         self.areas[(spot.area & 3) as usize].part(spot.by as u64, len as u64)
     }
 }
 
-impl Flags for Ground<'_> {
+impl Flags for BoardGround<'_> {
     #[inline(always)]
     fn word(&mut self, member: u32, number: u64) -> u64 {
-        self.eyes.word(member, number)
+        self.flags.word(member, number)
     }
 
     #[inline(always)]
     fn signature(&mut self, member: u32, number: u64) -> u64 {
-        self.eyes.signature(member, number)
+        self.flags.signature(member, number)
     }
 
     #[inline(always)]
     fn raise(&mut self, number: u64, stage: u32, signature: u64) {
-        self.eyes.raise(number, stage, signature);
+        self.flags.raise(number, stage, signature);
     }
 }
 
-impl executor::Ground for Ground<'_> {
+impl executor::Ground for BoardGround<'_> {
     #[inline(always)]
     fn copy(&mut self, from: Spot, to: Spot, len: u32) {
         self.at(from, len).copy_to(self.at(to, len));
@@ -184,11 +184,7 @@ impl Desks {
         let Some(desk) = desk else {
             return run.progress.next_step(run.steps().len() as u32);
         };
-        let next = desk.go_on(run);
-        if run.progress.odd.is_some() {
-            desk.contradicted(run);
-        }
-        next
+        desk.go_on(run)
     }
 
     /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits for.
@@ -197,9 +193,6 @@ impl Desks {
         let id = run.berth.as_ref()?.desk;
         let desk = self.get(id)?;
         let next = desk.go_on(run);
-        if run.progress.odd.is_some() {
-            desk.contradicted(run);
-        }
         if let Next::Wait(wait) = next {
             return Some(Watch { desk: id, wait });
         }
@@ -251,37 +244,41 @@ impl Desk {
             _ if berth.need == Need::Lines => Region::EMPTY,
             _ => board.all(berth.areas, at_work.number),
         };
-        let eyes = Eyes {
+        let flags = BoardFlags {
             board,
             places: &self.places,
         };
-        let mut ground = Ground {
-            eyes,
+        let mut ground = BoardGround {
+            flags,
             areas: [send, recv, board.all_lines(at_work.number), shelves],
             combining: &run.combining,
         };
         let (ops, flow) = (&run.ops, &mut self.flow);
-        run.progress.go_on(ops, run.only_here, flow, &mut ground)
+        let next = run.progress.go_on(ops, run.only_here, flow, &mut ground);
+        if run.progress.odd.is_some() {
+            self.contradicted(run);
+        }
+        next
     }
 
     /// Whether what a run waits for has come.
     #[inline]
     pub(super) fn has_come(&self, wait: Wait) -> bool {
-        let mut eyes = Eyes {
+        let mut flags = BoardFlags {
             board: &self.board,
             places: &self.places,
         };
-        self.flow.has_come(wait, &mut eyes)
+        self.flow.has_come(wait, &mut flags)
     }
 
     /// Says whether another run waits for its turn.
     #[inline]
     fn end(&mut self, run: &mut Run) -> bool {
-        let mut eyes = Eyes {
+        let mut flags = BoardFlags {
             board: &self.board,
             places: &self.places,
         };
-        run.progress.end(&mut self.flow, &mut eyes)
+        run.progress.end(&mut self.flow, &mut flags)
     }
 }
 

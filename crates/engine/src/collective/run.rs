@@ -9,7 +9,7 @@ use super::Failure;
 use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
-use super::plans::{Call, Named, PlansId};
+use super::plans::{Named, PlanKey, PlansId};
 use super::preface::Preface;
 use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
@@ -134,7 +134,7 @@ pub struct Run {
     pub(super) state: State,
     pub(super) circle: Option<Circle>,
     /// What the schedule was asked for, if that may be asked for again and it has no name.
-    pub(super) call: Option<Box<Call>>,
+    pub(super) call: Option<Box<PlanKey>>,
     /// The counts of the blocks of such a call, where they are not equal.
     pub(super) counts: Box<[u64]>,
 }

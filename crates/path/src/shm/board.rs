@@ -21,10 +21,10 @@
 //!
 //! # Order of accesses
 //! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with
-//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the affair of whoever
-//! runs the schedules (`engine::collective`). A rank that sleeps sets its watching word, arms its
-//! doorbell, and looks again; a rank that raises looks at the count afterwards, and rings whoever
-//! watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
+//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the rule of
+//! `kw_coll::executor` (`flow.rs`). A rank that sleeps sets its watching word, arms its doorbell,
+//! and looks again; a rank that raises looks at the count afterwards, and rings whoever watches it
+//! (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
 use super::segment::Segment;
 use kw_sys::doorbell::Ringer;

@@ -34,14 +34,8 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
     let board = negotiate(mpi, comm, |engine| engine.messages.boards()?.claim())?;
     let mut guard = mpi.lock();
     if let Some(board) = board {
-        let (engine, tables) = running(&mut guard)?;
-        let c = tables.comm_mut(comm)?;
-        c.board = Board::Some(board);
-        // Those made so far go by messages.
-        c.plans
-            .take()
-            .into_iter()
-            .for_each(|p| engine.collectives.planner.close(p));
+        // Plans that go by messages are for callers without a board: none is taken for this one.
+        guard.above.comm_mut(comm)?.board = Board::Some(board);
     }
     Ok(guard)
 }
