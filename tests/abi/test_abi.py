@@ -4,6 +4,7 @@ else one is put into build/mpich."""
 
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -49,6 +50,14 @@ def test_their_program_on_our_library_under_their_mpiexec(says, theirs, mpich):
 
 def test_our_program_on_their_library(says, ours, mpich):
     says("4 ranks on MPICH Ver", mpich, mpich / "bin/mpiexec", "-n", 4, ours)
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed (scripts/install-deps - fortran)")
+def test_our_fortran_on_their_library(mpich, tmp_path):
+    p = run(DIST / "bin/mpifort", "-O1", "-o", tmp_path / "heat2d", ROOT / "examples/heat2d.f90", cwd=tmp_path)
+    assert p.returncode == 0, told(p)
+    p = run(mpich / "bin/mpiexec", "-n", 2, tmp_path / "heat2d", env={"LD_LIBRARY_PATH": str(mpich / "lib")})
+    assert p.returncode == 0 and "as it must be" in p.stdout, told(p)
 
 
 def test_a_program_without_a_launcher(says, theirs):

@@ -13,7 +13,7 @@ use kw_coll::Table;
 use kw_coll::table::Site;
 use kw_start::{Cpus, Load, Quota, Record};
 
-use super::{Allowed, BootError};
+use super::{Allowed, BootError, Misuse};
 
 /// What the ranks of a job agreed on.
 #[derive(Clone, Debug)]
@@ -95,14 +95,14 @@ fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
     }
 }
 
-fn rows(knobs: &Knobs) -> Result<String, BootError> {
+fn rows(knobs: &Knobs) -> Result<String, Misuse> {
     let file = |name: &str| std::fs::read_to_string(name);
-    Table::expand(knobs.text(Id::Coll), file).map_err(|e| BootError(format!("KW_COLL: {e}")))
+    Ok(Table::expand(knobs.text(Id::Coll), file)?)
 }
 
-/// Whether the rows that the knobs put in front of the table can be read, or a sentence.
-pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), String> {
-    rows(knobs).map(drop).map_err(|e| e.0)
+/// Whether the rows that the knobs put in front of the table can be read.
+pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
+    rows(knobs).map(drop)
 }
 
 /// What this rank says of itself.
@@ -186,7 +186,7 @@ mod tests {
         assert!(
             record(None, &knobs)
                 .unwrap_err()
-                .0
+                .to_string()
                 .contains("/no/such/file")
         );
     }

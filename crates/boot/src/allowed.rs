@@ -1,6 +1,6 @@
 //! Which paths `KW_PATHS` allows. The same on all ranks.
 
-use super::BootError;
+use super::Misuse;
 use kw_base::knobs::{Id, Knobs};
 
 /// What leads to another host.
@@ -22,8 +22,8 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Reads the knob; an error is a sentence that names the word which is no path.
-    pub fn read(knobs: &Knobs) -> Result<Allowed, BootError> {
+    /// Reads the knob.
+    pub fn read(knobs: &Knobs) -> Result<Allowed, Misuse> {
         let text = knobs.text(Id::Paths);
         let mut allowed = Allowed {
             shm: false,
@@ -36,10 +36,10 @@ impl Allowed {
                 "tcp" => allowed.wire = allowed.wire.or(Some(Wire::Tcp)),
                 "udp" => allowed.wire = allowed.wire.or(Some(Wire::Udp)),
                 _ => {
-                    let what = format!(
-                        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, tcp and udp"
-                    );
-                    return Err(BootError(what));
+                    return Err(Misuse::NoPath {
+                        text: text.into(),
+                        word: word.into(),
+                    });
                 }
             }
         }

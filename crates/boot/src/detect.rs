@@ -14,8 +14,8 @@
 //!
 //! `KW_PMI` (`pmi1`, `pmi2`, `pmix`) says which is spoken where the launcher speaks several.
 
-use super::BootError;
 use super::traces::{self, Launched};
+use super::{BootError, LauncherFault};
 
 /// Reads a variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -68,13 +68,15 @@ pub fn detect(env: Env) -> Result<Found, BootError> {
 }
 
 fn wire(env: Env, fd: &str) -> Result<Wire, BootError> {
-    let number = |name: &str, text: Option<String>| {
+    let number = |name: &'static str, text: Option<String>| {
         let text = text.unwrap_or_default();
-        text.trim().parse::<u32>().map_err(|_| {
-            BootError(format!(
-                "the launcher set PMI_FD to {fd}, but {name} to '{text}', which is no number"
-            ))
-        })
+        text.trim()
+            .parse::<u32>()
+            .map_err(|_| LauncherFault::Number {
+                fd: fd.into(),
+                name,
+                text,
+            })
     };
     let (rank, size) = (
         number("PMI_RANK", env("PMI_RANK").or_else(|| env("PMI_ID")))?,
@@ -82,9 +84,7 @@ fn wire(env: Env, fd: &str) -> Result<Wire, BootError> {
     );
     let fd = number("PMI_FD", Some(fd.to_string()))? as i32;
     if rank >= size {
-        return Err(BootError(format!(
-            "the launcher says this is rank {rank} of {size} (PMI_RANK, PMI_SIZE), which cannot be"
-        )));
+        return Err(LauncherFault::Rank { rank, size }.into());
     }
     Ok(Wire { fd, rank, size })
 }

@@ -1,7 +1,7 @@
 //! How a rank learns its job from its launcher.
 
 use super::agreed::{Agreed, record};
-use super::{Allowed, BootError, Job, Launcher, talk};
+use super::{Allowed, BootError, Job, Launcher, LauncherFault, talk};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::{Agree, Hosts, Word};
@@ -42,8 +42,7 @@ pub fn join(
     let me = (launcher.rank(), launcher.size());
     let (key, told) = (launcher.key(), launcher.hosts());
     if key.is_some() && told.is_none() {
-        let name = launcher.name();
-        return Err(BootError(format!("{name} does not say who is where")));
+        return Err(LauncherFault::NoHosts(launcher.name().into()).into());
     }
     let own = record(host(told.is_some(), knobs), knobs)?;
     let word = match me.0 {
@@ -55,7 +54,7 @@ pub fn join(
         None => None,
     };
     let agreed = match word {
-        Some(word) if me.1 == 1 => kw_start::alone(&own, &word).map_err(BootError)?,
+        Some(word) if me.1 == 1 => kw_start::alone(&own, &word)?,
         word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
     };
     let key = agreed.key.or(key);
@@ -76,10 +75,8 @@ pub fn join(
 }
 
 fn unequal(launcher: &dyn Launcher) -> BootError {
-    let (name, rank) = (launcher.name(), launcher.rank());
-    BootError(format!(
-        "{name} does not tell rank {rank} what it tells rank 0"
-    ))
+    let (name, rank) = (launcher.name().into(), launcher.rank());
+    LauncherFault::Unequal { name, rank }.into()
 }
 
 /// What tells this rank's host from others, unless that is as the launcher says.
@@ -92,7 +89,7 @@ fn host(told: bool, knobs: &Knobs) -> Option<String> {
 }
 
 fn fresh_key() -> Result<[u8; 32], BootError> {
-    kw_sys::random::key().map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))
+    kw_sys::random::key().map_err(BootError::system("get random bytes"))
 }
 
 /// What rank 0 decides.

@@ -4,6 +4,7 @@
 //! singleton. What all of them must do is written down as a suite (`conformance`), which unit tests
 //! run over servers of our own, and `examples/launcher.rs` under any launcher there is.
 
+use super::{BootError, LauncherFault};
 use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
@@ -94,10 +95,12 @@ pub struct ProcessSet {
 
 /// A launcher does not start these processes.
 pub(super) fn no_more(name: &str, wanted: &Spawn, why: &str) -> BootError {
-    let program = &wanted.program;
-    BootError(format!(
-        "{name} starts no more processes ('{program}'): {why}"
-    ))
+    LauncherFault::NoSpawn {
+        name: name.into(),
+        program: wanted.program.clone(),
+        why: why.into(),
+    }
+    .into()
 }
 
 /// What is said of a rank that ends the job, where no launcher says it in our words.
@@ -108,11 +111,5 @@ pub(super) fn aborted(rank: u32, status: i32, message: &str) -> String {
 
 /// A value that a rank has put under this key: any text.
 pub(super) fn as_text(key: &str, bytes: Vec<u8>) -> Result<String, BootError> {
-    String::from_utf8(bytes)
-        .map_err(|_| BootError(format!("what is stored under '{key}' is no text")))
+    Ok(String::from_utf8(bytes).map_err(|_| LauncherFault::NoText(key.into()))?)
 }
-
-/// Why a rank could not start.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BootError(pub String);

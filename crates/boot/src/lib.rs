@@ -11,6 +11,7 @@ mod agreed;
 mod allowed;
 pub mod conformance;
 mod detect;
+mod error;
 mod join;
 mod launcher;
 mod pmi1;
@@ -35,9 +36,10 @@ pub use again::Again;
 pub use agreed::Agreed;
 pub use allowed::{Allowed, Wire};
 pub use detect::Env;
+pub use error::{BootError, LauncherFault, Misuse, NoMeeting};
 pub use join::{Joined, Memory, join};
 pub use kw_start::pmi::Spawn;
-pub use launcher::{BootError, JobInfo, Launcher, ProcessSet};
+pub use launcher::{JobInfo, Launcher, ProcessSet};
 pub use talk::hold;
 
 /// The whole job, as a rank sees it at start.
@@ -121,8 +123,8 @@ fn find(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     })
 }
 
-/// Whether ranks could meet with these knobs, as far as one process can tell, or a sentence.
-pub fn check_knobs(knobs: &Knobs) -> Result<(), String> {
+/// Whether ranks could meet with these knobs, as far as one process can tell.
+pub fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
     agreed::check_knobs(knobs)?;
-    Allowed::read(knobs).map(drop).map_err(|e| e.0)
+    Allowed::read(knobs).map(drop)
 }

@@ -9,10 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use super::detect::Wire;
 use super::launcher::no_more;
-use super::rendezvous::forged;
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
-use super::{BootError, JobInfo, Launcher};
+use super::{BootError, JobInfo, Launcher, LauncherFault};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{
     Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text,
@@ -121,13 +120,8 @@ impl Pmi1 {
             return Ok(line);
         };
         let said = hears.check(&line).map(str::to_string);
-        said.ok_or_else(|| {
-            BootError(format!(
-                "the connection of rank {} to rank 0 is broken: {}",
-                self.info.rank,
-                forged()
-            ))
-        })
+        let rank = self.info.rank;
+        Ok(said.ok_or(LauncherFault::Forged { rank })?)
     }
 
     fn read_line(&mut self) -> Result<String, BootError> {

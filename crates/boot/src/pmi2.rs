@@ -11,7 +11,7 @@ use super::detect::{Env, Wire};
 use super::launcher::{aborted, no_more};
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
-use super::{BootError, JobInfo, Launcher};
+use super::{BootError, JobInfo, Launcher, LauncherFault};
 use kw_start::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
 
 /// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`),
@@ -91,10 +91,11 @@ impl Pmi2 {
             return Ok(());
         };
         if (rank, size) != (self.info.rank, self.info.size) {
-            return Err(BootError(format!(
-                "the launcher says that this is rank {rank} of {size}, but its environment says rank {} of {} (PMI_RANK, PMI_SIZE)",
-                self.info.rank, self.info.size
-            )));
+            return Err(LauncherFault::Contradiction {
+                says: (rank, size),
+                environment: (self.info.rank, self.info.size),
+            }
+            .into());
         }
         self.info.appnum = appnum.and_then(|n| i32::try_from(n).ok());
         Ok(())

@@ -3,7 +3,7 @@
 
 use super::launcher::{aborted, as_text, no_more};
 use super::traces::Launched;
-use super::{BootError, JobInfo, Launcher, ProcessSet};
+use super::{BootError, JobInfo, Launcher, LauncherFault, ProcessSet};
 use kw_start::pmi::{Spawn, mapping, text};
 use kw_sys::pmix::{self, Closed, Fact};
 
@@ -29,13 +29,9 @@ impl Pmix {
         let size = inner
             .fact(Fact::JobSize)
             .and_then(|n| u32::try_from(n).ok());
-        let size = size.filter(|n| inner.rank() < *n).ok_or_else(|| {
-            BootError(format!(
-                "{} says that this is rank {}, and of so many: {size:?}",
-                launched.name(),
-                inner.rank()
-            ))
-        })?;
+        let (name, rank) = (launched.name(), inner.rank());
+        let strange_size = LauncherFault::Size { name, rank, size };
+        let size = size.filter(|n| rank < *n).ok_or(strange_size)?;
         inner.end_with_server().map_err(strange)?;
         let rank = inner.rank();
         let small = |fact| i32::try_from(inner.fact(fact)?).ok();
@@ -55,9 +51,7 @@ impl Pmix {
 }
 
 fn strange(why: String) -> BootError {
-    BootError(format!(
-        "the PMIx launcher does not do what it is asked: {why}"
-    ))
+    LauncherFault::Pmix(why).into()
 }
 
 /// The host of each rank, when every rank is on one host.

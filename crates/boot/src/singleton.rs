@@ -17,8 +17,7 @@ impl Singleton {
     /// A job of one, with a name nobody else has.
     pub fn new() -> Result<Singleton, BootError> {
         let mut tail = [0; 8];
-        kw_sys::random::fill(&mut tail)
-            .map_err(|e| BootError(format!("the kernel gives no random bytes: {e}")))?;
+        kw_sys::random::fill(&mut tail).map_err(BootError::system("get random bytes"))?;
         Ok(Singleton {
             info: JobInfo {
                 size: 1,

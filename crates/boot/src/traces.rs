@@ -1,8 +1,8 @@
 //! What launchers leave in the environment of the processes that they start, and what to say to
 //! their users.
 
-use super::BootError;
 use super::detect::Env;
+use super::{BootError, Misuse};
 
 /// Traces of a launcher.
 struct Trace {
@@ -100,18 +100,23 @@ impl Launched {
         self.name
     }
 
-    /// The sentence for somebody whose program cannot run under this launcher; `why` comes before
-    /// what would work.
+    /// For somebody whose program cannot run under this launcher; `why` comes before what would
+    /// work.
     pub fn refuse(&self, why: &str) -> BootError {
+        Misuse::Foreign(self.clone(), why.into()).into()
+    }
+
+    /// Likewise, in one sentence.
+    pub(super) fn sentence(&self, why: &str) -> String {
         let count = self.size.map_or("N".to_string(), |n| n.to_string());
-        BootError(format!(
+        format!(
             "this process was started by {} ({} is {}), {why} {}, or unset {} to run a process alone",
             self.name,
             self.variable,
             self.value,
             self.instead.replace('@', &count),
             self.variable
-        ))
+        )
     }
 }
 

@@ -28,7 +28,7 @@ impl Watch {
     pub(super) fn start(connection: BorrowedFd, sentence: String) -> Result<Watch, BootError> {
         let watched = connection
             .try_clone_to_owned()
-            .map_err(|e| BootError(format!("cannot watch the launcher: {e}")))?;
+            .map_err(BootError::system("watch the launcher"))?;
         let over = Arc::new(AtomicBool::new(false));
         let theirs = over.clone();
         let watch = move || {
@@ -41,7 +41,7 @@ impl Watch {
             }
         };
         threads::spawn("kw-launcher", STACK, watch)
-            .map_err(|e| BootError(format!("cannot watch the launcher: {e}")))?;
+            .map_err(BootError::system("watch the launcher"))?;
         Ok(Watch { over })
     }
 

@@ -5,9 +5,9 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 
-use super::BootError;
 use super::detect::Wire;
 use super::launcher::as_text;
+use super::{BootError, LauncherFault, Misuse};
 use kw_start::pmi::{PmiError, text};
 
 /// A launcher that stores words.
@@ -24,10 +24,7 @@ pub(super) trait Words {
         let (longest, most) = self.room();
         for (key, value) in text::split(key, value.as_bytes(), most) {
             if key.len() > longest {
-                return Err(BootError(format!(
-                    "the launcher takes keys of {longest} bytes, but '{key}' has {}",
-                    key.len()
-                )));
+                return Err(LauncherFault::LongKey { longest, key }.into());
             }
             self.put_word(key, value)?;
         }
@@ -50,12 +47,11 @@ pub(super) trait Words {
     /// Joins the pieces of a value.
     fn pieces(&mut self, from: u32, key: &str, count: usize) -> Result<Vec<u8>, BootError> {
         let mut word = String::new();
-        for i in 0..count {
-            let name = format!("{key}.{i}");
-            let piece = self.word(from, &name)?;
-            word += &piece.ok_or_else(|| {
-                BootError(format!("the launcher lost '{name}', piece {i} of {count}"))
-            })?;
+        for piece in 0..count {
+            let key = format!("{key}.{piece}");
+            let found = self.word(from, &key)?;
+            let of = count;
+            word += &found.ok_or(LauncherFault::LostPiece { key, piece, of })?;
         }
         text::decode(&word).map_err(strange)
     }
@@ -63,22 +59,15 @@ pub(super) trait Words {
 
 /// The launcher did not keep to its protocol.
 pub(super) fn strange(e: PmiError) -> BootError {
-    BootError(format!("the launcher cannot be understood: {e}"))
+    LauncherFault::Strange(e).into()
 }
 
 /// A descriptor to the launcher of our own.
 pub(super) fn adopt(wire: Wire) -> Result<File, BootError> {
-    let stream = kw_sys::fd::adopt(wire.fd).map_err(|e| {
-        BootError(format!(
-            "PMI_FD is {}, but nothing is open there ({e}): this process was started by rank {} of another job, not by its \
-             launcher; unset PMI_FD, PMI_RANK and PMI_SIZE to run it alone",
-            wire.fd, wire.rank
-        ))
-    })?;
+    let Wire { fd, rank, .. } = wire;
+    let stream = kw_sys::fd::adopt(fd).map_err(|cause| Misuse::NotStarted { fd, rank, cause })?;
     match kw_sys::fd::is_hung_up(&stream) {
-        true => Err(BootError(
-            "the launcher is gone, or takes no process back that has left its job".into(),
-        )),
+        true => Err(LauncherFault::NotTakenBack.into()),
         false => Ok(stream),
     }
 }
@@ -90,7 +79,7 @@ pub(super) fn launcher_gone(rank: u32) -> String {
 }
 
 fn gone() -> BootError {
-    BootError("the launcher is gone".into())
+    LauncherFault::Gone.into()
 }
 
 /// Says something.
@@ -99,7 +88,7 @@ pub(super) fn say(mut stream: &File, text: &str) -> Result<(), BootError> {
         .write_all(text.as_bytes())
         .map_err(|e| match e.kind() {
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => gone(),
-            _ => BootError(format!("cannot reach the launcher: {e}")),
+            _ => BootError::system("reach the launcher")(e),
         })
 }
 
@@ -111,7 +100,7 @@ pub(super) fn hear<'a>(mut stream: &File, some: &'a mut [u8]) -> Result<&'a [u8]
             Ok(n) => return Ok(&some[..n]),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if e.kind() == ErrorKind::ConnectionReset => return Err(gone()),
-            Err(e) => return Err(BootError(format!("cannot hear the launcher: {e}"))),
+            Err(e) => return Err(BootError::system("hear the launcher")(e)),
         }
     }
 }

@@ -77,7 +77,8 @@ impl Blocks<'_> {
     }
 }
 
-/// The board of this rank's node, as far as one collective is concerned. All ranks of the communicator see the same sizes.
+/// The board of this rank's node, as far as one collective is concerned. All ranks of the
+/// communicator see the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Board {
     /// Bytes of a short shelf.
@@ -88,8 +89,8 @@ pub struct Board {
     pub unit: u64,
 }
 
-/// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`, `block_bytes` and
-/// `commutative` agree on all ranks (the standard demands it), the rest is local.
+/// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`,
+/// `block_bytes` and `commutative` agree on all ranks (the standard demands it), the rest is local.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// This rank.
@@ -98,32 +99,35 @@ pub struct Ask<'a> {
     pub size: u32,
     /// The root, where there is one.
     pub root: u32,
-    /// Reductions and scans: elements of a rank's contribution. Broadcast: bytes (the unit of its buffer is a byte, since
-    /// ranks may describe the same data by different datatypes).
+    /// Reductions and scans: elements of a rank's contribution. Broadcast: bytes (the unit of its
+    /// buffer is a byte, since ranks may describe the same data by different datatypes).
     pub count: u64,
     /// Packed bytes as the table counts them.
     pub bytes: u64,
     /// Packed bytes of one of the equal blocks (gather, scatter, allgather, alltoall).
     pub block_bytes: u64,
-    /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the block of each result.
+    /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the
+    /// block of each result.
     pub send: Blocks<'a>,
     /// What is received: block `i` from rank `i`; block 0 where there is one.
     pub recv: Blocks<'a>,
     /// Whether the reduction's operation commutes.
     pub commutative: bool,
-    /// MPI_IN_PLACE was given at this rank: what it contributes lies in its receive buffer (scatter: the root's own block
-    /// stays in its send buffer).
+    /// MPI_IN_PLACE was given at this rank: what it contributes lies in its receive buffer
+    /// (scatter: the root's own block stays in its send buffer).
     pub in_place: bool,
-    /// Fan-out of trees or number of pieces, from the table's row.
-    pub fan: u32,
+    /// The number behind the slash of the table's row. The algorithm says what it is: the fan-out
+    /// of a tree, a number of pieces, or kilobytes.
+    pub param: u32,
     /// Which ranks share a machine; `None` when all do, or when nobody knows.
     pub nodes: Option<&'a Nodes>,
-    /// Shared memory of this node for this collective. All ranks of the communicator have one, or none has. With one, the
-    /// unit of equal blocks is a byte, as on the shelves.
+    /// Shared memory of this node for this collective. All ranks of the communicator have one, or
+    /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
     pub board: Option<Board>,
     /// The edges of this rank, for neighbourhood collectives.
     pub neighbors: Option<&'a Neighbors>,
-    /// By what the parts of composed algorithms are chosen; the built-in order of `ALL` when there is none.
+    /// By what the parts of composed algorithms are chosen; the built-in order of `ALL` when there
+    /// is none.
     pub chooser: Option<Chooser<'a>>,
 }
 
@@ -141,7 +145,7 @@ impl<'a> Ask<'a> {
             recv: Blocks::NONE,
             commutative: true,
             in_place: false,
-            fan: 2,
+            param: 2,
             nodes: None,
             board: None,
             neighbors: None,
@@ -155,7 +159,8 @@ impl<'a> Ask<'a> {
         self.rank == self.root
     }
 
-    /// The algorithm for a part of a composed one, and its number from the table; `network`: its messages leave the node.
+    /// The algorithm for a part of a composed one, and its number from the table; `network`: its
+    /// messages leave the node.
     pub fn choose(&self, coll: Coll, bytes: u64, network: bool) -> (&'static Algorithm, u32) {
         match self.chooser {
             Some(Chooser { table, site }) => {
@@ -190,8 +195,8 @@ impl<'a> Ask<'a> {
         (self.rank + self.size - by) % self.size
     }
 
-    /// The first `len` units of rank `r`'s shelf for data. What fits lies beside the owner's stage, in one cache line;
-    /// anything longer begins at the next line.
+    /// The first `len` units of rank `r`'s shelf for data. What fits lies beside the owner's stage,
+    /// in one cache line; anything longer begins at the next line.
     #[inline]
     pub fn shelf(&self, r: u32, len: u64) -> Slice {
         let unit = self.board.map_or(1, |b| b.unit.max(1));
@@ -224,13 +229,15 @@ impl<'a> Ask<'a> {
         self.nodes.map(|n| n.ranks(n.of(self.rank)))
     }
 
-    /// Whether a tree of the table's fan-out is one level deep, so that the root deals with everybody itself.
+    /// Whether a tree of this fan-out is one level deep, so that the root deals with everybody
+    /// itself.
     #[inline]
     pub fn is_flat(&self) -> bool {
-        self.size <= self.fan
+        self.size <= self.param
     }
 
-    /// Packed bytes of one unit of a reduction's or broadcast's data; 1 where blocks are moved, as packed bytes.
+    /// Packed bytes of one unit of a reduction's or broadcast's data; 1 where blocks are moved, as
+    /// packed bytes.
     pub fn unit_bytes(&self) -> u64 {
         self.bytes.checked_div(self.count).unwrap_or(1)
     }

@@ -1,12 +1,14 @@
-//! A shelf cut into equal slots that take turns, so that data of any length flows through it in pieces.
+//! A shelf cut into equal slots that take turns, so that data of any length flows through it in
+//! pieces.
 
 use super::{Ask, Schedule, Shelf, Slice};
 
 /// Slots begin at multiples of so many units, if they are long enough.
 const ALIGN: u64 = 64;
-/// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its lines lie in the caches of
-/// those who have read it, and cost more to write than those of a long one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share
-/// cores share caches too: for them it holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one).
+/// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its
+/// lines lie in the caches of those who have read it, and cost more to write than those of a long
+/// one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share cores share caches too: for them it
+/// holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one).
 const RECENT: u64 = 2048;
 
 /// The shelves of all ranks, cut alike.
@@ -25,16 +27,18 @@ impl<'a> Cut<'a> {
         Cut::short(ask, s, len).unwrap_or_else(|| Cut::long(ask, s, len, least))
     }
 
-    /// A long shelf for data of `len` units, in slots of about as many kilobytes as the table's row says: the pieces are of
-    /// one length, as far as possible. There are `least` slots (3 at most), unless the data needs fewer; a long shelf is
-    /// longer than the caches of a core, if it can be, and a slot that comes again finds its lines in nobody's.
+    /// A long shelf for data of `len` units, in slots of about as many kilobytes as the table's row
+    /// says: the pieces are of one length, as far as possible. There are `least` slots (3 at most),
+    /// unless the data needs fewer; a long shelf is longer than the caches of a core, if it can be,
+    /// and a slot that comes again finds its lines in nobody's.
     pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
         let most = most(ask, least, 1);
         Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
     }
 
-    /// For `blocks` blocks with `len` units together. Every piece has a share of each block: [`Cut::share`] units where blocks
-    /// are alike; otherwise the block's part of all data, rounded up.
+    /// For `blocks` blocks with `len` units together. Every piece has a share of each block:
+    /// [`Cut::share`] units where blocks are alike; otherwise the block's part of all data, rounded
+    /// up.
     pub fn blocks(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, blocks: u64) -> Cut<'a> {
         if let Some(cut) = Cut::short(ask, s, len) {
             return cut;
@@ -130,10 +134,10 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Units of the longest slot: an eighth more than the table's row says, so that data which is a little longer needs no further
-/// piece, but at least `room`.
+/// Units of the longest slot: an eighth more than the table's row says, so that data which is a
+/// little longer needs no further piece, but at least `room`.
 fn most(ask: &Ask, least: u64, room: u64) -> u64 {
-    let wanted = ((ask.fan as u64) << 10) / unit(ask);
+    let wanted = ((ask.param as u64) << 10) / unit(ask);
     rounded(
         (wanted + wanted / 8)
             .max(room)

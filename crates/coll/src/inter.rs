@@ -48,7 +48,7 @@ pub struct InterAsk<'a> {
     pub commutative: bool,
 }
 
-/// Chooses an algorithm and its fan-out, as [`Table::choose`](super::Table::choose) does.
+/// Chooses an algorithm and its parameter, as [`Table::choose`](super::Table::choose) does.
 pub type Choose<'a> = &'a dyn Fn(Coll, u64, &Ask) -> (&'static Algorithm, u32);
 
 /// Lays out one rank's part of a collective between groups.
@@ -121,11 +121,11 @@ impl Part {
             commutative: ask.commutative,
             ..Ask::new(me.unwrap_or(0), self.len())
         };
-        let (algorithm, fan) = choose(coll, ask.bytes, &part);
+        let (algorithm, param) = choose(coll, ask.bytes, &part);
         let ranks: Vec<u32> = (0..self.len()).map(|i| self.rank(i)).collect();
         let sub = SubComm::new(&ranks).on(Slice::whole(SEND, 0), Slice::whole(recv, 0));
         s.fence();
-        sub.emit(s, |s| (algorithm.emit)(&Ask { fan, ..part }, s));
+        sub.emit(s, |s| (algorithm.emit)(&Ask { param, ..part }, s));
     }
 }
 

@@ -20,8 +20,10 @@
 //! buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements where the collective
 //! combines elements. A rank writes only its own shelf (or a part of another's that the algorithm
 //! has made its own) and says so with [`Step::Raise`]; others wait for that with [`Step::Watch`]
-//! before they touch it. Stages of one rank go up by any steps from 1 within one collective. The
-//! checker keeps vector clocks and faults every access that is not ordered by a raise and a watch.
+//! before they touch it. Stages of one rank go up by any steps from 1 within one collective.
+//! Messages are not sent from a shelf or received there: they may outlast a collective that fails.
+//! The checker keeps vector clocks and faults every access that is not ordered by a raise and a
+//! watch.
 //!
 //! Whoever runs the schedules owes this: collectives on one board take turns at each rank, in the
 //! order of the calls; a shelf is given out again only when every rank has ended the collective

@@ -79,8 +79,8 @@ impl<'a> SubComm<'a> {
     /// end.
     pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
         let network = self.board.is_none();
-        let (algorithm, fan) = ask.choose(coll, bytes, network);
-        self.emit(s, |s| (algorithm.emit)(&Ask { fan, ..*ask }, s));
+        let (algorithm, param) = ask.choose(coll, bytes, network);
+        self.emit(s, |s| (algorithm.emit)(&Ask { param, ..*ask }, s));
     }
 
     /// Emits what `part` emits for the part's ranks and buffers, and waits for its end.
@@ -118,7 +118,6 @@ impl<'a> SubComm<'a> {
         let on_shelf = |slice: &Slice| (SHELVES..Slice::NOTHING.buf).contains(&slice.buf);
         let writes = s.steps[first..].iter().any(|step| match step {
             Step::Copy { to, .. } => on_shelf(to),
-            Step::Recv { into, .. } => on_shelf(into),
             Step::Reduce { right, .. } => on_shelf(right),
             _ => false,
         });

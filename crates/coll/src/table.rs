@@ -1,4 +1,5 @@
-//! The choice of an algorithm, as data: `table.txt` read into rows. A file of the same form can stand in for it.
+//! The choice of an algorithm, as data: `table.txt` read into rows. A file of the same form can
+//! stand in for it.
 
 use super::Ask;
 use super::algorithms::{ALL, Algorithm};
@@ -48,7 +49,7 @@ pub struct Site {
 pub struct Row {
     max_bytes: u64,
     max_procs: u32,
-    fan: u32,
+    param: u32,
     algorithm: &'static Algorithm,
 }
 
@@ -59,7 +60,8 @@ impl Row {
     }
 }
 
-/// Kinds of places that rows tell apart: one node or many, shared memory or network, a core each or not.
+/// Kinds of places that rows tell apart: one node or many, shared memory or network, a core each or
+/// not.
 const PLACES: usize = 8;
 
 /// The number of a place.
@@ -165,8 +167,8 @@ impl Table {
         Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
     }
 
-    /// The rows that a text stands for, one a line: those of a file for each `@FILE`, whose text `read` gives.
-    /// [`Table::with`] can read what comes of it.
+    /// The rows that a text stands for, one a line: those of a file for each `@FILE`, whose text
+    /// `read` gives. [`Table::with`] can read what comes of it.
     pub fn expand(
         rows: &str,
         read: impl Fn(&str) -> io::Result<String>,
@@ -210,7 +212,7 @@ impl Table {
         Table::parse(&rows.replace(';', "\n"))
     }
 
-    /// The first row that fits: algorithm and fan-out.
+    /// The first row that fits: algorithm and its parameter.
     #[inline]
     pub fn find(
         &self,
@@ -223,10 +225,11 @@ impl Table {
         let place = place(many, site.network || many, site.shared);
         let rows = &self.rows[coll as usize * PLACES + place];
         let row = rows.iter().find(|r| r.fits(bytes, ask))?;
-        Some((row.algorithm, row.fan))
+        Some((row.algorithm, row.param))
     }
 
-    /// The algorithm and fan-out for a call; `bytes` as `table.txt` explains. When no row fits, the first algorithm that can.
+    /// The algorithm and its parameter for a call; `bytes` as `table.txt` explains. When no row
+    /// fits, the first algorithm that can.
     #[inline]
     pub fn choose(
         &self,
@@ -243,7 +246,8 @@ impl Table {
 /// An algorithm that can do the call, and a number for it.
 pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
     let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
-    // Every collective has an algorithm without needs, or two whose needs are opposite (a test counts them).
+    // Every collective has an algorithm without needs, or two whose needs are opposite (a test
+    // counts them).
     (able.expect("some algorithm fits every call"), 4)
 }
 
@@ -257,7 +261,7 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
         .iter()
         .find(|c| c.1 == coll)
         .ok_or_else(|| WrongRow::Collective(coll.to_string()))?;
-    let (name, fan) = name.split_once('/').unwrap_or((name, "4"));
+    let (name, param) = name.split_once('/').unwrap_or((name, "4"));
     let algorithm = ALL
         .iter()
         .find(|a| a.coll == coll && a.name == name)
@@ -265,7 +269,7 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
     let row = Row {
         max_bytes: limit(bytes, u64::MAX)?,
         max_procs: limit(procs, u32::MAX as u64)? as u32,
-        fan: limit(fan, 4)?.max(1) as u32,
+        param: limit(param, 4)?.max(1) as u32,
         algorithm,
     };
     let many = either("nodes", nodes, "one", "many")?;
@@ -351,8 +355,8 @@ mod tests {
                         shared: bits & 8 > 0,
                         network: bits & 64 > 0,
                     };
-                    let (a, fan) = table.choose(coll, bytes, site, &ask);
-                    assert!(a.coll == coll && a.need.met(&ask) && fan > 0);
+                    let (a, param) = table.choose(coll, bytes, site, &ask);
+                    assert!(a.coll == coll && a.need.met(&ask) && param > 0);
                 }
             }
         }

@@ -9,13 +9,14 @@
 //!
 //! The parts: [`Planner`] has the plans, [`Desks`] the boards, [`Running`] the runs that nobody
 //! drives, [`Patterns`] those of persistent requests; `drive` goes on with one run, whose messages
-//! are given with each call. After a failure a run takes back what it can, and ends; its
-//! temporaries stay until the transfers that were begun have ended (`leaving`).
+//! are given with each call. After a failure a run takes back what it can, and ends; transfers that
+//! were begun keep its temporaries until they have ended.
 
 mod binding;
 mod choosing;
 mod desk;
 mod drive;
+mod failure;
 mod memory;
 mod pattern;
 mod planner;
@@ -27,6 +28,7 @@ mod said;
 mod user;
 
 pub use desk::{BoardId, Desks, Watch};
+pub use failure::{Failure, MessageFailure, Outcome};
 pub use memory::Memory;
 pub use pattern::{Pattern, Patterns};
 pub use planner::Planner;
@@ -40,8 +42,6 @@ use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
 use drive::{Driving, ended_on_board};
 use kw_base::counters::Counter;
-use kw_proto::p2p::{Failure, Outcome};
-use kw_sys::buf::Buf;
 use kw_sys::nontemporal::NontemporalCopier;
 use memory::Store;
 use run::{Home, State};
@@ -72,9 +72,6 @@ pub struct Collectives {
     crowded: bool,
     /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
     ended: u32,
-    /// What failed runs have left: transfers that could not be taken back, and the memory they are
-    /// in.
-    leaving: Vec<(Vec<ReqId>, Buf)>,
 }
 
 impl Collectives {
@@ -89,7 +86,6 @@ impl Collectives {
             publisher: NontemporalCopier::new(crowded),
             crowded,
             ended: 0,
-            leaving: Vec::new(),
         }
     }
 
@@ -185,9 +181,6 @@ impl Collectives {
         if failure.is_some() {
             self.leave(messages, &mut run);
         }
-        if !self.leaving.is_empty() {
-            self.reap(messages);
-        }
         run.reset(&mut self.store);
         if failure.is_none() || matches!(run.home, Home::Pattern(_)) {
             self.rest(run);
@@ -206,29 +199,16 @@ impl Collectives {
         }
     }
 
-    /// Transfers of a failed run that are still under way go on without it.
+    /// Transfers of a failed run that are still under way go on without it, and keep the memory
+    /// they are in.
     #[cold]
     fn leave(&mut self, messages: &mut Messages, run: &mut Run) {
         let Some(work) = &mut run.work else { return };
+        work.memory.block = None;
         let flights = work.flights.iter_mut();
-        let going: Vec<ReqId> = flights.filter_map(|f| f.req.take()).collect();
-        match work.memory.block.take() {
-            Some(block) => self.leaving.push((going, block)),
-            None => going.into_iter().for_each(|req| messages.release(req)),
-        }
-    }
-
-    /// Gives back the memory of failed runs whose transfers have ended.
-    #[cold]
-    fn reap(&mut self, messages: &mut Messages) {
-        for (mut going, block) in std::mem::take(&mut self.leaving) {
-            going.retain(|&req| messages.take(req).is_none());
-            if going.is_empty() {
-                self.store.give(block);
-            } else {
-                self.leaving.push((going, block));
-            }
-        }
+        flights
+            .filter_map(|f| f.req.take())
+            .for_each(|req| messages.release(req));
     }
 
     /// Makes a run a request, which [`crate::Engine::progress`] drives from now on.
@@ -278,11 +258,7 @@ impl Collectives {
         match self.drive(messages, &mut run) {
             Drive::Done => {
                 let failure = self.put_back(messages, run);
-                let outcome = Outcome {
-                    failure,
-                    ..Outcome::CLEAN
-                };
-                messages.close(req, outcome);
+                self.end(messages, req, failure);
             }
             waits => self.running.wait(req, run, waits),
         }

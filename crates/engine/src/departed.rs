@@ -3,13 +3,13 @@
 //!
 //! Called by the thread that waits, or has looked in vain for long, with the lane held.
 
-use crate::collective::{Collectives, Watch};
+use crate::collective::{Collectives, Failure, Watch};
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId, Want};
 use crate::wait::WaitOn;
 use kw_base::{ContextId, Peer};
 use kw_boot::Job;
-use kw_proto::p2p::{Awaits, Failure, Outcome};
+use kw_proto::p2p::Awaits;
 use kw_types::comm::Group;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,13 +65,13 @@ impl Departed {
             Some((_, peer)) => messages.machine.peers.why_left(peer),
             None => self.all_left(messages, want.context),
         };
-        why.map(Failure::PeerGone)
+        why.map(Failure::gone)
     }
 
     /// What went wrong with a collective that waits on a board for a rank that has left.
     pub fn on_board(&self, watch: Watch) -> Option<Failure> {
         let departed = self.board.as_ref().filter(|d| d.0 == watch);
-        departed.map(|d| Failure::PeerGone(d.1.clone()))
+        departed.map(|d| Failure::gone(d.1.clone()))
     }
 
     /// Asks those whom a wait depends on whether they have left; says which requests never end,
@@ -221,12 +221,8 @@ impl Engine {
             return self.messages.machine.fail(req.0, &why);
         }
         if let Some(run) = self.collectives.running.take(req) {
-            let failure = self.abandon(run, Failure::PeerGone(why));
-            let end = Outcome {
-                failure,
-                ..Outcome::CLEAN
-            };
-            self.messages.close(req, end);
+            let failure = self.abandon(run, Failure::gone(why));
+            self.collectives.end(&mut self.messages, req, failure);
         }
     }
 }

@@ -29,13 +29,14 @@ mod spin;
 mod wait;
 
 pub use collective::{
-    BoardId, Caller, Circle, Collectives, Combining, Desks, Drive, Judge, Memory, Named, Pattern,
-    Patterns, Planner, PlansId, Preface, Run, Running, UserFunction, UserStep, Watch, cut,
+    BoardId, Caller, Circle, Collectives, Combining, Desks, Drive, Failure, Judge, Memory,
+    MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Preface, Run, Running,
+    UserFunction, UserStep, Watch, cut,
 };
 pub use departed::Departed;
 pub use engine::Engine;
 pub use events::{EventQueue, Safety};
-pub use kw_proto::p2p::{Failure, Found, Outcome};
+pub use kw_proto::p2p::Found;
 pub use lane::{Guard, Inner, Lane};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 pub use partitioned::{PartId, Partitioned};

@@ -22,14 +22,16 @@
 //!
 //! Everything here is called by the owner of the lane.
 
+mod op;
 mod rows;
 mod setup;
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_proto::p2p::{Failure, Outcome};
+use kw_proto::p2p::Failure;
 use kw_sys::buf::Buf;
-use rows::{Cargo, Pace, Row, row_that_pays};
+use op::{Op, Side};
+use rows::{Cargo, Row, row_that_pays};
 use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -41,45 +43,6 @@ const FETCHED: u64 = 64 << 10;
 /// Names a partitioned operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartId(Key);
-
-/// What a partitioned operation does.
-#[derive(Debug)]
-enum Side {
-    Send {
-        to: Peer,
-        context: ContextId,
-        source: u32,
-        /// Partitions of each piece that are not ready.
-        waits: Vec<u32>,
-        rows: Vec<Row>,
-        pace: Pace,
-    },
-    Recv {
-        want: Want,
-        partitions: u32,
-    },
-}
-
-#[derive(Debug)]
-struct Op {
-    side: Side,
-    buf: Buf,
-    /// `None`: not known yet (a receive whose setup has not come).
-    setup: Option<Setup>,
-    /// The request of the start that goes on.
-    active: Option<ReqId>,
-    /// What is under way.
-    flights: Vec<(ReqId, Cargo)>,
-    /// Which pieces have ended.
-    ended: Vec<bool>,
-    /// Pieces that have not ended.
-    left: u32,
-    /// Bytes that came.
-    came: u64,
-    failure: Option<Failure>,
-    /// The handle is freed: it goes when it has ended.
-    freed: bool,
-}
 
 /// What comes from one rank of a communicator: setups, and receives that wait for theirs.
 #[derive(Debug, Default)]
@@ -132,66 +95,6 @@ impl Partitioned {
         let first = SETUP_TAG + 1 + self.tags as i32;
         self.tags += count;
         first
-    }
-}
-
-impl Op {
-    fn new(side: Side, buf: &Buf, setup: Option<Setup>) -> Op {
-        Op {
-            side,
-            buf: buf.clone(),
-            setup,
-            active: None,
-            flights: Vec::new(),
-            ended: Vec::new(),
-            left: 0,
-            came: 0,
-            failure: None,
-            freed: false,
-        }
-    }
-
-    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more
-    /// than fits.
-    fn slice(&self, setup: &Setup, cargo: Cargo) -> Buf {
-        let (from, len) = cargo.bytes(setup);
-        let from = from.min(self.buf.len());
-        self.buf.slice(from, len.min(self.buf.len() - from))
-    }
-
-    /// Pieces that are under way.
-    fn in_flight(&self, setup: &Setup) -> usize {
-        let cargoes = self.flights.iter().map(|(_, cargo)| cargo.pieces(setup));
-        cargoes.map(|pieces| pieces.len()).sum()
-    }
-
-    fn end_cargo(&mut self, setup: &Setup, cargo: Cargo) {
-        for piece in cargo.pieces(setup) {
-            self.ended[piece as usize] = true;
-            self.left -= 1;
-        }
-    }
-
-    /// How the operation ended.
-    fn outcome(&mut self) -> Outcome {
-        // A receive whose sender is gone stays without a setup: each start fails.
-        let failure = match self.setup {
-            Some(_) => self.failure.take(),
-            None => self.failure.clone(),
-        };
-        let mut outcome = Outcome {
-            len: self.came,
-            failure,
-            ..Outcome::CLEAN
-        };
-        if let (Side::Recv { want, .. }, Some(setup)) = (&self.side, &self.setup) {
-            outcome.source = want.source.map_or(0, |s| s.0);
-            outcome.tag = setup.tag;
-            if let Some(Failure::Truncated { came, fits }) = &mut outcome.failure {
-                (*came, *fits) = (setup.len(), self.buf.len());
-            }
-        }
-        outcome
     }
 }
 

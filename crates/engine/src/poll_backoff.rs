@@ -11,7 +11,8 @@
 //! for its processor, and while it does another program runs there, and the row does the same.
 //!
 //! A row that has lasted as long as a wait is doubted ([`crate::departed`]): whom it depends on is
-//! asked whether it has left.
+//! asked whether it has left. Looks in vain that go on for a second are, too, whatever the program
+//! does between them, so that a slow processor, or a program that computes, is no endless loop.
 //!
 //! Called with the lane held, in the thread of the program that looks.
 
@@ -48,6 +49,8 @@ const PART_TAKEN: u32 = 10;
 const GAP: Duration = Duration::from_micros(500);
 /// How often a row is doubted that has lasted.
 const DOUBT_EVERY: Duration = Duration::from_millis(10);
+/// Looks in vain that are no row are doubted after so long, and then every [`DOUBT`].
+const DOUBT_ANYWAY: Duration = Duration::from_secs(1);
 
 /// Looks in vain in a row, of all threads of this rank.
 #[derive(Debug)]
@@ -61,6 +64,8 @@ pub(crate) struct PollBackoff {
     times: Option<Times>,
     /// How long the program has looked in vain and done nothing else, its gaps deducted.
     vain: Duration,
+    /// Since when, gaps included; after a doubt, so much later.
+    looking_since: Option<Tick>,
     rival: Rival,
 }
 
@@ -95,6 +100,7 @@ impl Default for PollBackoff {
             step: ROW_SHARED,
             times: None,
             vain: Duration::ZERO,
+            looking_since: None,
             rival: Rival::default(),
         }
     }
@@ -116,7 +122,8 @@ impl PollBackoff {
         let next = entries == self.entries + 1 && !moved;
         self.entries = entries;
         if !next {
-            (self.left, self.times, self.vain) = (self.step, None, Duration::ZERO);
+            (self.left, self.times) = (self.step, None);
+            (self.vain, self.looking_since) = (Duration::ZERO, None);
             return false;
         }
         self.left -= 1;
@@ -126,6 +133,7 @@ impl PollBackoff {
     /// Times a look that ended in vain at `now`. Whether it belongs to a row.
     fn time(&mut self, now: Tick) -> bool {
         self.left = self.step;
+        self.looking_since.get_or_insert(now);
         let away = AWAY * self.step;
         match &mut self.times {
             Some(times) if now.since(times.last) <= away => {
@@ -162,13 +170,19 @@ impl PollBackoff {
         }
     }
 
-    /// Whether the row has lasted so long that whom it depends on is to be asked.
-    fn is_doubtful(&mut self) -> bool {
-        let due = self.vain >= DOUBT;
-        if due {
+    /// Whether it has lasted so long that whom it depends on is to be asked.
+    fn is_doubtful(&mut self, now: Tick) -> bool {
+        if self.vain >= DOUBT {
             self.vain -= DOUBT_EVERY;
+            return true;
         }
-        due
+        match &mut self.looking_since {
+            Some(since) if now.since(*since) >= DOUBT_ANYWAY => {
+                *since = *since + DOUBT;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// It has let others run from then until now.
@@ -254,7 +268,7 @@ impl<T: Send + 'static> Guard<'_, T> {
     ) -> Option<R> {
         let now = self.clock();
         let in_row = self.polls.time(now);
-        if self.polls.is_doubtful() {
+        if self.polls.is_doubtful(now) {
             doubt(self);
             self.wake_waiters();
             return find(self);
@@ -406,7 +420,11 @@ mod tests {
         let mut now = Tick(1);
         let mut doubtful = |n| {
             now = now + look;
-            polls.note(n as u64, false) && polls.time(now) && polls.is_doubtful()
+            let timed = polls.note(n as u64, false);
+            if timed {
+                polls.time(now);
+            }
+            timed && polls.is_doubtful(now)
         };
         (0..looks).filter(|n| doubtful(*n)).count()
     }
@@ -417,7 +435,16 @@ mod tests {
             assert_eq!(doubts(Duration::from_nanos(100), 900_000, shared), 0);
             let times = doubts(Duration::from_nanos(100), 2_000_000, shared);
             assert!((9..=11).contains(&times), "{times}");
-            assert_eq!(doubts(Duration::from_micros(3), 900_000, shared), 0);
+        }
+    }
+
+    #[test]
+    fn looks_that_go_on_are_doubted_whatever_is_between_them() {
+        for shared in [false, true] {
+            let computing = Duration::from_micros(3);
+            assert_eq!(doubts(computing, 300_000, shared), 0);
+            let times = doubts(computing, 500_000, shared);
+            assert!((5..=6).contains(&times), "{times}");
         }
     }
 }

@@ -22,8 +22,17 @@ unsafe extern "C-unwind" {
     fn MPI_Aint_diff(addr1: i64, addr2: i64) -> i64;
 }
 
-/// Tells MPI the compiler's logical values, unless somebody has.
-fn tell_booleans() {
+/// After MPI's initialisation: sets `ierror`, and tells MPI the compiler's logical values, unless
+/// somebody has. (Not before: MPI may be asked for them at any time, but not every library knows.)
+///
+/// # Safety
+/// As for [`answer`].
+unsafe fn initialised(ierror: *mut c_int, code: c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { answer(ierror, code) };
+    if code != 0 {
+        return;
+    }
     let [mut yes, mut no] = booleans();
     let (mut had_yes, mut had_no, mut is_set) = (0, 0, 0);
     let size = size_of::<c_int>() as c_int;
@@ -47,9 +56,11 @@ fn tell_booleans() {
 /// Arguments of MPI's Fortran interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn mpi_init_(ierror: *mut c_int) {
-    tell_booleans();
     // SAFETY: no arguments of a command line; for `ierror` the caller's promise.
-    unsafe { answer(ierror, MPI_Init(std::ptr::null_mut(), std::ptr::null_mut())) };
+    unsafe {
+        let code = MPI_Init(std::ptr::null_mut(), std::ptr::null_mut());
+        initialised(ierror, code);
+    }
 }
 
 /// MPI_INIT_THREAD
@@ -62,7 +73,6 @@ pub unsafe extern "C-unwind" fn mpi_init_thread_(
     provided: *mut c_int,
     ierror: *mut c_int,
 ) {
-    tell_booleans();
     // SAFETY: as for `mpi_init_`.
     unsafe {
         let code = MPI_Init_thread(
@@ -71,7 +81,7 @@ pub unsafe extern "C-unwind" fn mpi_init_thread_(
             *required,
             provided,
         );
-        answer(ierror, code);
+        initialised(ierror, code);
     }
 }
 
@@ -86,7 +96,6 @@ pub unsafe extern "C-unwind" fn mpi_session_init_(
     session: *mut c_int,
     ierror: *mut c_int,
 ) {
-    tell_booleans();
     let mut made = Session(0);
     // SAFETY: the caller's promise.
     unsafe {
@@ -94,7 +103,7 @@ pub unsafe extern "C-unwind" fn mpi_session_init_(
         if code == 0 {
             give(session, made);
         }
-        answer(ierror, code);
+        initialised(ierror, code);
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Handles are INTEGERs, statuses are C's, `ierror` may be absent (null), a text has its length
 //! behind all arguments, choice buffers are addresses (mpif.h) or C descriptors (both modules). So
-//! most procedures are one under all their names (`kw_apigen::fortran`); [`shells`] has them,
-//! generated. Conversions are by kind of argument: [`handle`], [`logical`], [`text`],
-//! [`special`] (constants with an address), [`choice`]. [`section`] is the arithmetic of array
-//! sections, [`sections`] sends and receives them, [`pending`] copies those of operations that are
-//! under way. [`callback`] and [`attribute`] are what crosses between the languages; [`by_hand`]
+//! most procedures are one under all their names (`kw_apigen::fortran`); `shells` has them,
+//! generated. Conversions are by kind of argument: `handle`, `logical`, `text`,
+//! `special` (constants with an address), `choice`. `section` is the arithmetic of array
+//! sections, `sections` sends and receives them, `pending` copies those of operations that are
+//! under way. `callback` and `attribute` are what crosses between the languages; `by_hand`
 //! are the procedures of `api/fortran.tsv`.
 //!
 //! The unit tests are those of what calls no C function: there is no C library to link with.

@@ -106,9 +106,14 @@ impl Count for i64 {
     }
 }
 
-/// What a call made for its sections.
+/// What a call made for its sections: mostly nothing.
 pub struct Sections {
     way: Way,
+    made: Option<Box<Made>>,
+}
+
+#[derive(Default)]
+struct Made {
     copies: Vec<Copied>,
     types: Vec<Datatype>,
     arrays: Vec<Vec<usize>>,
@@ -118,12 +123,11 @@ impl Sections {
     /// Nothing yet.
     #[inline(always)]
     pub fn new(way: Way) -> Sections {
-        Sections {
-            way,
-            copies: Vec::new(),
-            types: Vec::new(),
-            arrays: Vec::new(),
-        }
+        Sections { way, made: None }
+    }
+
+    fn made(&mut self) -> &mut Made {
+        self.made.get_or_insert_default()
     }
 
     /// A function for which a section must be contiguous.
@@ -136,6 +140,7 @@ impl Sections {
     /// # Safety
     /// `at` is an argument of this form.
     #[cold]
+    #[inline(never)]
     pub unsafe fn message<B: Choice, N: Count>(
         &mut self,
         at: *mut B,
@@ -155,7 +160,7 @@ impl Sections {
         match per_element(*datatype, section.element).filter(|_| !short) {
             Some(per) => {
                 *datatype = picked(&section, per, n, *datatype)?;
-                self.types.push(*datatype);
+                self.made().types.push(*datatype);
                 *count = N::ONE;
             }
             None => self.copied(section, direction, buffer),
@@ -168,6 +173,7 @@ impl Sections {
     /// # Safety
     /// `at` is an argument of this form.
     #[cold]
+    #[inline(never)]
     pub unsafe fn copy<B: Choice>(
         &mut self,
         at: *mut B,
@@ -192,40 +198,38 @@ impl Sections {
         // what is only written may be written in part
         copy.gather();
         *buffer = copy.memory.as_mut_ptr().cast();
-        self.copies.push(copy);
+        self.made().copies.push(copy);
     }
 
     /// An array of datatypes that C uses until the operation is complete.
     pub fn keep(&mut self, array: &mut Handles<Datatype>) {
-        self.arrays.push(array.leave());
+        self.made().arrays.push(array.leave());
     }
 
     /// C has returned.
     #[inline(always)]
-    pub fn done(&mut self, code: c_int, request: Option<Request>) {
-        if self.copies.is_empty() && self.types.is_empty() && self.arrays.is_empty() {
-            return;
+    pub fn done(self, code: c_int, request: Option<Request>) {
+        if let Some(made) = self.made {
+            settle(*made, self.way, code, request);
         }
-        self.settle(code, request);
     }
+}
 
-    #[cold]
-    fn settle(&mut self, code: c_int, request: Option<Request>) {
-        for mut datatype in self.types.drain(..) {
-            // SAFETY: it was made here.
-            unsafe { MPI_Type_free(&raw mut datatype) };
-        }
-        let (copies, arrays) = (
-            std::mem::take(&mut self.copies),
-            std::mem::take(&mut self.arrays),
-        );
-        match request {
-            Some(request) if code == 0 => {
-                pending::add(request, copies, arrays, self.way == Way::Persistent);
+#[cold]
+#[inline(never)]
+fn settle(made: Made, way: Way, code: c_int, request: Option<Request>) {
+    for mut datatype in made.types {
+        // SAFETY: it was made here.
+        unsafe { MPI_Type_free(&raw mut datatype) };
+    }
+    match request {
+        Some(_) if code != 0 => {}
+        Some(request) => {
+            if !made.copies.is_empty() || !made.arrays.is_empty() {
+                pending::add(request, made.copies, made.arrays, way == Way::Persistent);
             }
-            Some(_) => {}
-            None => copies.iter().for_each(Copied::scatter),
         }
+        None => made.copies.iter().for_each(Copied::scatter),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::ranks::{Env, Heard, Source, hear, watch};
 
 use crate::verdict::Verdict;
 use kw_base::Tick;
-use kw_start::helper::{Message, Messages, Order, Program, Report, Seat, Start, VERSION};
+use kw_start::helper::{Message, Messages, Order, Program, Report, Seat, Start, Strange, VERSION};
 use kw_sys::process;
 
 /// How often a helper is asked whether it is there.
@@ -31,6 +31,29 @@ const ASK: Duration = Duration::from_secs(3);
 const SILENT: Duration = Duration::from_secs(9);
 /// How much of what the command complains about is kept.
 const COMPLAINT_BYTES: usize = 8192;
+
+/// Why a host is lost.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Lost {
+    /// The command that reaches it has ended with these words.
+    #[error("{0}")]
+    Complained(String),
+    /// The command has ended without a word.
+    #[error("the connection ended before the helper was there")]
+    NeverThere,
+    /// The connection has ended later.
+    #[error("the connection to it ended")]
+    Ended,
+    /// Its helper owes an answer.
+    #[error("it has not answered for {} s", SILENT.as_secs())]
+    Silent,
+    /// Its helper is of another version.
+    #[error("its Kittiwake is {0}, this one is {own}; install the same on all hosts", own = env!("CARGO_PKG_VERSION"))]
+    Version(String),
+    /// What came is no message of a helper.
+    #[error(transparent)]
+    Strange(#[from] Strange),
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -218,8 +241,8 @@ impl Remote {
         };
     }
 
-    /// Reads once; what the helper said, or a sentence about why it is lost.
-    pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, String> {
+    /// Reads once; what the helper said.
+    pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, Lost> {
         let Some(from) = &self.from else {
             return Ok(Vec::new());
         };
@@ -231,7 +254,7 @@ impl Remote {
         self.asked = None;
         let mut reports = Vec::new();
         while let Some(report) = self.messages.poll::<Report>() {
-            match report.map_err(|e| e.0)? {
+            match report? {
                 Report::Ready(version, library) => self.ready(version, &library, now)?,
                 Report::Pong => {}
                 other => reports.push(other),
@@ -240,12 +263,9 @@ impl Remote {
         Ok(reports)
     }
 
-    fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), String> {
+    fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), Lost> {
         if version != VERSION {
-            return Err(format!(
-                "its Kittiwake is {library}, this one is {}; install the same on all hosts",
-                env!("CARGO_PKG_VERSION")
-            ));
+            return Err(Lost::Version(library.into()));
         }
         self.hear_all_complaints();
         self.state = State::Ready;
@@ -281,22 +301,22 @@ impl Remote {
     }
 
     /// Why the connection ended, in the command's own last words if it had any.
-    pub fn why_ended(&mut self) -> String {
+    pub fn why_ended(&mut self) -> Lost {
         self.hear_all_complaints();
         let text = String::from_utf8_lossy(&self.complained).into_owned();
         let last = text.lines().map(str::trim).rfind(|l| !l.is_empty());
         match (last, self.state) {
-            (Some(words), _) => words.trim_end_matches('.').to_string(),
-            (None, State::Starting) => "the connection ended before the helper was there".into(),
-            (None, _) => "the connection to it ended".into(),
+            (Some(words), _) => Lost::Complained(words.trim_end_matches('.').into()),
+            (None, State::Starting) => Lost::NeverThere,
+            (None, _) => Lost::Ended,
         }
     }
 
     /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too
     /// long.
-    pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), String> {
+    pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), Lost> {
         if self.asked.is_some_and(|at| now.since(at) >= SILENT) {
-            return Err(format!("it has not answered for {} s", SILENT.as_secs()));
+            return Err(Lost::Silent);
         }
         if self.is_ready() && now >= self.ask_at {
             self.ask_at = now + ASK;
@@ -322,7 +342,7 @@ impl Remote {
     }
 
     /// The verdict when it cannot be reached.
-    pub fn unreached(&self, why: &str) -> Verdict {
+    pub fn unreached(&self, why: impl std::fmt::Display) -> Verdict {
         Verdict::new(1, format!("host {} cannot be reached: {why}", self.name))
     }
 }

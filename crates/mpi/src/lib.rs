@@ -12,8 +12,8 @@ mod calls;
 pub mod error;
 pub mod forms;
 pub mod fortran;
+mod group_collectives;
 pub mod handle;
-mod internal;
 pub mod objects;
 mod state;
 

@@ -105,7 +105,12 @@ impl Side {
             How::Stream => self.frame(Kind::Eager, len, 0, len),
             How::Rate => (0..WINDOW).for_each(|_| self.frame(Kind::Eager, len, 0, len)),
             How::Get => {
-                self.frame(Kind::Cts, len, self.out.addr().bits() as u64, 0);
+                self.frame(
+                    Kind::Cts,
+                    len,
+                    self.out.contiguous().expect("a row") as u64,
+                    0,
+                );
                 self.wait();
             }
         }

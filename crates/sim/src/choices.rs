@@ -20,7 +20,7 @@ pub struct Choice {
     pub place: Place,
     /// Bytes.
     pub bytes: u64,
-    /// The chosen algorithm, with its fan-out when that is not the usual one.
+    /// The chosen algorithm, with its parameter when that is not the usual one.
     pub chosen: String,
     /// Its predicted microseconds, if it was measured there.
     pub predicted: Option<f64>,
@@ -61,10 +61,10 @@ fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
         shared: place.shared,
         network: place.network,
     };
-    let (algorithm, fan) = table.choose(coll, bytes, site, &ask);
-    match fan {
+    let (algorithm, param) = table.choose(coll, bytes, site, &ask);
+    match param {
         4 => algorithm.name.to_string(),
-        _ => format!("{}/{fan}", algorithm.name),
+        _ => format!("{}/{param}", algorithm.name),
     }
 }
 

@@ -45,7 +45,7 @@ impl Cost {
 pub struct Measured {
     /// The collective.
     pub coll: Coll,
-    /// The algorithm and its fan-out, as in the table.
+    /// The algorithm and its parameter, as in the table.
     pub algorithm: String,
     /// Whether its messages went over a network path.
     pub network: bool,
@@ -87,13 +87,32 @@ impl Default for Measurements {
     }
 }
 
+/// Why measurements cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}: {wrong}")]
+pub struct Unreadable {
+    line: usize,
+    wrong: WrongRow,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+enum WrongRow {
+    #[error("has {0} words, wants 10")]
+    Words(usize),
+    #[error("{0} is no number")]
+    Number(String),
+    #[error("no collective is called {0}")]
+    Collective(String),
+}
+
 impl Measurements {
     /// Reads the text that `kwlab tune` writes; says line and fault when it cannot.
-    pub fn parse(text: &str) -> Result<Measurements, String> {
+    pub fn parse(text: &str) -> Result<Measurements, Unreadable> {
         let lines = text.lines().enumerate();
         let content = lines.filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
         let rows = content
-            .map(|(i, l)| parse_row(l).map_err(|e| format!("line {}: {e}", i + 1)))
+            .map(|(i, l)| parse_row(l).map_err(|wrong| Unreadable { line: i + 1, wrong }))
             .collect::<Result<_, _>>()?;
         Ok(Measurements { rows })
     }
@@ -185,29 +204,28 @@ pub fn bytes_of((_, mul, div): (Coll, u32, u32), n: u64, procs: u32) -> u64 {
     n * real(mul) / real(div)
 }
 
-fn parse_row(line: &str) -> Result<Measured, String> {
+fn parse_row(line: &str) -> Result<Measured, WrongRow> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[coll, algorithm, path, load, procs, from, t0, ti, tb, error] = words.as_slice() else {
-        return Err(format!("has {} words, wants 10", words.len()));
+        return Err(WrongRow::Words(words.len()));
     };
+    let no_number = |w: &str| WrongRow::Number(w.into());
+    let whole = |w: &str| w.parse().map_err(|_| no_number(w));
     let number = |w: &str| {
-        let value: Result<f64, _> = w.parse();
-        value
-            .ok()
-            .filter(|v| v.is_finite())
-            .ok_or_else(|| format!("{w} is no number"))
+        let value = w.parse().ok().filter(|v: &f64| v.is_finite());
+        value.ok_or_else(|| no_number(w))
     };
     let &(coll, _) = COLLS
         .iter()
         .find(|c| c.1 == coll)
-        .ok_or_else(|| format!("no collective is called {coll}"))?;
+        .ok_or_else(|| WrongRow::Collective(coll.into()))?;
     Ok(Measured {
         coll,
         algorithm: algorithm.to_string(),
         network: path == "net",
         shared: load == "shared",
-        procs: procs.parse().map_err(|_| format!("{procs} is no number"))?,
-        from: from.parse().map_err(|_| format!("{from} is no number"))?,
+        procs: whole(procs)?,
+        from: from.parse().map_err(|_| no_number(from))?,
         cost: Cost {
             t0: number(t0)?,
             ti: number(ti)?,
@@ -269,7 +287,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         let e = Measurements::parse("# x\nbcast a shm free 2 1 0\n").unwrap_err();
-        assert!(e.starts_with("line 2: has 7 words"), "{e}");
+        assert_eq!(e.to_string(), "line 2: has 7 words, wants 10");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::record::{List, Record};
 use super::verdict::{Agreed, Word, read, write};
-use super::{Ask, Heard, Talk, Turn, memory_key};
+use super::{Ask, Heard, Misfit, Talk, Turn, memory_key};
 
 /// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for 262,144.
 pub const RADIX: u32 = 64;
@@ -52,7 +52,7 @@ fn list_key(span: u64, rank: u32) -> String {
 }
 
 /// What is agreed on by one rank alone.
-pub fn alone(record: &Record, word: &Word) -> Result<Agreed, String> {
+pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Misfit> {
     read(&write(word, &List::of(record))?, 1)
 }
 
@@ -103,11 +103,11 @@ impl Agree {
     }
 
     /// All lists of this level are read.
-    fn joined(&mut self) -> Result<Ask, String> {
+    fn joined(&mut self) -> Result<Ask, Misfit> {
         let ranks = self.list.ranks();
         let due = self.wide().min(u64::from(self.size - self.rank));
         if ranks != due {
-            return Err(format!("the lists of ranks have {ranks}, not {due}"));
+            return Err(Misfit::Ranks { have: ranks, due });
         }
         self.span = self.wide();
         self.state = State::Stored;
@@ -122,7 +122,7 @@ impl Agree {
         })
     }
 
-    fn read(&mut self, at: u32) -> Result<Turn<Agreed>, String> {
+    fn read(&mut self, at: u32) -> Result<Turn<Agreed>, Misfit> {
         if let Some(from) = self.child(at) {
             self.state = State::Reading(at.saturating_add(self.span as u32));
             let key = list_key(self.span, from);
@@ -136,7 +136,7 @@ impl Agree {
         Ok(Turn::Ask(Ask::Fence))
     }
 
-    fn fenced(&mut self) -> Result<Turn<Agreed>, String> {
+    fn fenced(&mut self) -> Result<Turn<Agreed>, Misfit> {
         if self.span < u64::from(self.size) {
             return self.read(self.rank.saturating_add(self.span as u32));
         }
@@ -154,7 +154,7 @@ impl Agree {
 impl Talk for Agree {
     type Out = Agreed;
 
-    fn next(&mut self, heard: Heard) -> Result<Turn<Agreed>, String> {
+    fn next(&mut self, heard: Heard) -> Result<Turn<Agreed>, Misfit> {
         if let Some(ask) = self.plan.pop_front() {
             return Ok(Turn::Ask(ask));
         }
@@ -173,7 +173,7 @@ impl Talk for Agree {
             }
             (State::Fencing, _) => self.fenced(),
             (State::Asked, Heard::Value(verdict)) => Ok(Turn::Over(read(&verdict, self.size)?)),
-            (State::Asked, Heard::Done) => Err(format!("'{VERDICT}' has no value")),
+            (State::Asked, Heard::Done) => Err(Misfit::NoVerdict(VERDICT)),
         }
     }
 }

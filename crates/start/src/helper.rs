@@ -25,10 +25,24 @@ pub const VERSION: u32 = 2;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
 
-/// A message could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct Strange(pub String);
+/// A message between mpiexec and its helper cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Strange {
+    /// It is shorter than what is in it.
+    #[error("a message of the helper ends in the middle")]
+    Short,
+    /// It is nothing that this side is told.
+    #[error("there is no {what} of kind {kind} between mpiexec and its helper")]
+    Kind {
+        /// What it should be.
+        what: &'static str,
+        /// What it says it is.
+        kind: u8,
+    },
+    /// It has no bytes, or more than any has.
+    #[error("a message between mpiexec and its helper has {0} bytes")]
+    Length(usize),
+}
 
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -165,9 +179,7 @@ struct Reader<'a>(&'a [u8]);
 impl Reader<'_> {
     fn take(&mut self, n: usize) -> Result<&[u8], Strange> {
         let Some((head, rest)) = self.0.split_at_checked(n) else {
-            return Err(Strange(
-                "a message of the helper ends in the middle".to_string(),
-            ));
+            return Err(Strange::Short);
         };
         self.0 = rest;
         Ok(head)
@@ -198,12 +210,6 @@ impl Reader<'_> {
         let n = self.number()?;
         (0..n).map(|_| each(self)).collect()
     }
-}
-
-fn unknown<T>(what: &str, kind: u8) -> Result<T, Strange> {
-    Err(Strange(format!(
-        "there is no {what} of kind {kind} between mpiexec and its helper"
-    )))
 }
 
 fn write_start(s: &Start) -> Vec<u8> {
@@ -291,7 +297,12 @@ impl Message for Order {
             5 => Order::Ping,
             6 => Order::Hold,
             7 => Order::End(r.flag()?),
-            n => return unknown("order", n),
+            kind => {
+                return Err(Strange::Kind {
+                    what: "order",
+                    kind,
+                });
+            }
         })
     }
 }
@@ -345,7 +356,12 @@ impl Message for Report {
             5 => Report::Taken,
             6 => Report::Say(r.text()?),
             7 => Report::Pong,
-            n => return unknown("report", n),
+            kind => {
+                return Err(Strange::Kind {
+                    what: "report",
+                    kind,
+                });
+            }
         })
     }
 }
@@ -400,9 +416,7 @@ impl Messages {
         }
         let body = u32::from_le_bytes(*head) as usize;
         if body == 0 || body > LONGEST {
-            return Some(Err(Strange(format!(
-                "a message between mpiexec and its helper has {body} bytes"
-            ))));
+            return Some(Err(Strange::Length(body)));
         }
         if self.bytes.len() < 4 + body {
             return None;

@@ -26,6 +26,7 @@
 mod agree;
 pub mod helper;
 mod load;
+mod misfit;
 pub mod pmi;
 mod publish;
 mod record;
@@ -33,6 +34,7 @@ mod verdict;
 
 pub use agree::{Agree, RADIX, alone};
 pub use load::{Cpus, Quota};
+pub use misfit::Misfit;
 pub use publish::{Joins, Publish, Publishing};
 pub use record::Record;
 pub use verdict::{Agreed, Hosts, Load, Word};
@@ -80,9 +82,8 @@ pub enum Turn<T> {
 pub trait Talk {
     /// What it was for.
     type Out;
-    /// Takes the answer to the last question ([`Heard::Done`] before the first). The error is a
-    /// sentence: somebody stored nonsense.
-    fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, String>;
+    /// Takes the answer to the last question ([`Heard::Done`] before the first).
+    fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, Misfit>;
 }
 
 /// Under which key a rank says where it listens on a path.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Ask, Heard, Talk, Turn, address_key, memory_key};
+use super::{Ask, Heard, Misfit, Talk, Turn, address_key, memory_key};
 
 /// What there is to say and to learn.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Publishing {
 impl Talk for Publishing {
     type Out = Option<String>;
 
-    fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, String> {
+    fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, Misfit> {
         Ok(match (self.plan.pop_front(), heard) {
             (Some(ask), _) => Turn::Ask(ask),
             (None, Heard::Value(memory)) => Turn::Over(Some(memory)),

@@ -4,6 +4,7 @@
 //! (`item:ranks,item,...`): hosts, processors, knobs. Ranks of a host are mostly neighbours and
 //! knobs mostly the same everywhere, so lists are short.
 
+use super::Misfit;
 use super::load::Cpus;
 use crate::pmi::text;
 
@@ -116,7 +117,7 @@ impl List {
     }
 
     /// A list of at most `most` ranks.
-    pub fn parse(text: &str, most: u32) -> Result<List, String> {
+    pub fn parse(text: &str, most: u32) -> Result<List, Misfit> {
         let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
         let list = match <[Runs; 3]>::try_from(columns.unwrap_or_default()) {
             Ok([hosts, cpus, knobs]) => List { hosts, cpus, knobs },
@@ -124,8 +125,7 @@ impl List {
         };
         let ranks = list.ranks();
         if ranks == 0 || ranks != list.cpus.ranks() || ranks != list.knobs.ranks() {
-            let begins: String = text.chars().take(40).collect();
-            return Err(format!("'{begins}' is no list of ranks"));
+            return Err(Misfit::List(text.chars().take(40).collect()));
         }
         Ok(list)
     }

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Misfit;
 use super::load::{Cpus, is_crowded};
 use super::record::{List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
@@ -78,7 +79,7 @@ impl Load {
 }
 
 /// The verdict on all ranks' records.
-pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
+pub(super) fn write(word: &Word, list: &List) -> Result<String, Misfit> {
     let named;
     let (by_name, hosts) = match &word.told {
         Some(hosts) if !word.named => (false, hosts),
@@ -88,8 +89,10 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, String> {
         }
     };
     if hosts.len() as u64 != list.ranks() {
-        let said = list.ranks();
-        return Err(format!("{said} ranks are on {} places", hosts.len()));
+        return Err(Misfit::Places {
+            ranks: list.ranks(),
+            places: hosts.len(),
+        });
     }
     let cpus = cpus_by_rank(&list.cpus)?;
     if let Some(sentence) = differ(list).or_else(|| differ_on_a_host(hosts, &cpus)) {
@@ -123,11 +126,11 @@ fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
 }
 
 /// What a verdict says to one of `size` ranks.
-pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, String> {
+pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, Misfit> {
     if let Some(sentence) = verdict.strip_prefix("no ") {
-        return Err(sentence.to_string());
+        return Err(Misfit::Disagreement(sentence.into()));
     }
-    parse(verdict, size).ok_or_else(|| "what rank 0 says that all agree on cannot be read".into())
+    parse(verdict, size).ok_or(Misfit::Verdict)
 }
 
 fn parse(verdict: &str, size: u32) -> Option<Agreed> {
@@ -158,7 +161,7 @@ struct Kinds {
     of: Vec<usize>,
 }
 
-fn cpus_by_rank(column: &Runs) -> Result<Kinds, String> {
+fn cpus_by_rank(column: &Runs) -> Result<Kinds, Misfit> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut kinds = Kinds {
         all: Vec::new(),
@@ -171,7 +174,7 @@ fn cpus_by_rank(column: &Runs) -> Result<Kinds, String> {
                 let cpus = Cpus::parse(item);
                 kinds
                     .all
-                    .push(cpus.ok_or_else(|| format!("'{item}' is no set of processors"))?);
+                    .push(cpus.ok_or_else(|| Misfit::Processors(item.into()))?);
                 known.insert(item, kinds.all.len() - 1);
                 kinds.all.len() - 1
             }
@@ -295,7 +298,8 @@ mod tests {
     fn judge(word: &Word, records: &[Record]) -> Result<Agreed, String> {
         let mut list = List::default();
         records.iter().for_each(|r| list.join(&List::of(r)));
-        read(&write(word, &list)?, records.len() as u32)
+        let agreed = write(word, &list).and_then(|said| read(&said, records.len() as u32));
+        agreed.map_err(|e| e.to_string())
     }
 
     #[test]

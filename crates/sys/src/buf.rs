@@ -1,9 +1,10 @@
 //! Message buffers: memory a caller of MPI lent us, or memory of our own, with the layout of the
 //! data in it.
 //!
-//! A [`Buf`] is made from an [`Addr`], and an `Addr` is the promise of whoever made it (the C
-//! shells, or ourselves for memory we own) that the bytes which the datatype describes stay valid
-//! until the operation completes. Everything after that is safe code.
+//! A [`Buf`] of the caller's is made from an [`Addr`], and an `Addr` is the promise of whoever made
+//! it (the C shells) that the bytes which the datatype describes stay valid until the operation
+//! completes. One of our own keeps its memory, and what is made of that lies inside of it.
+//! Everything after that is safe code.
 
 use crate::pack::{Gather, Scatter};
 use kw_types::layout::Layout;
@@ -46,33 +47,28 @@ impl Addr {
         self.0 == IN_PLACE
     }
 
-    /// The address `by` bytes further on; the promise covers the whole buffer.
+    /// The address `by` bytes further on; the promise covers the whole buffer. Nothing is read or
+    /// written before a [`Buf`], a [`Region`](crate::region::Region) or
+    /// [`Elements`](crate::elements::Elements) are made of it.
     #[inline]
     pub fn offset(self, by: i64) -> Addr {
         Addr(self.0.wrapping_add(by as usize))
-    }
-
-    /// Copies `len` bytes to another address; the two do not overlap.
-    #[inline]
-    pub fn copy_to(self, to: Addr, len: u64) {
-        let (from, to) = (self.0 as *const u8, to.0 as *mut u8);
-        // SAFETY: both addresses promise that many bytes.
-        unsafe { copy(from, to, len as usize) }
     }
 }
 
 /// Copies bytes in a row; a single number is worth more than a call.
 ///
 /// # Safety
-/// `from` is valid for reading `n` bytes and `to` for writing them, and they do not overlap.
+/// `from` is valid for reading `n` bytes and `to` for writing them.
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: promised by the caller.
+    // SAFETY: promised by the caller. No bytes need no address.
     unsafe {
         match n {
-            8 => std::ptr::copy_nonoverlapping(from, to, 8),
-            4 => std::ptr::copy_nonoverlapping(from, to, 4),
-            _ => std::ptr::copy_nonoverlapping(from, to, n),
+            8 => std::ptr::copy(from, to, 8),
+            4 => std::ptr::copy(from, to, 4),
+            0 => {}
+            _ => std::ptr::copy(from, to, n),
         }
     }
 }
@@ -107,7 +103,7 @@ pub struct Buf {
     base: usize,
     len: u64,
     shape: Shape,
-    keep: Option<Arc<Block>>,
+    pub(crate) keep: Option<Arc<Block>>,
 }
 
 impl Buf {
@@ -199,10 +195,30 @@ impl Buf {
         matches!(self.shape, Shape::Contiguous).then_some(self.base)
     }
 
-    /// An address for memory of our own (only for buffers made by [`Buf::alloc`] and slices of
-    /// them).
-    pub fn addr(&self) -> Addr {
-        Addr(self.base)
+    /// `count` elements of `layout` in these bytes, which lie in a row; displacement 0 of the first
+    /// is byte `at`. The buffer keeps the same memory alive.
+    ///
+    /// # Panics
+    /// When a byte of theirs lies outside (a fault of our own).
+    pub fn typed_at(&self, at: i64, count: u64, layout: &Arc<Layout>) -> Buf {
+        Buf {
+            keep: self.keep.clone(),
+            ..Buf::typed(Addr(self.origin(at, count, layout)), count, layout)
+        }
+    }
+
+    /// The address of byte `at`, where displacement 0 of the first of `count` elements lies.
+    ///
+    /// # Panics
+    /// When a byte of the elements lies outside of these bytes, which lie in a row.
+    pub(crate) fn origin(&self, at: i64, count: u64, layout: &Layout) -> usize {
+        let whole = self.contiguous().expect("memory of our own lies in a row");
+        let far = layout.extent() as i128 * count.saturating_sub(1) as i128;
+        let first = at as i128 + layout.true_lb() as i128 + far.min(0);
+        let end = first + far.abs() + layout.true_extent() as i128;
+        let inside = count == 0 || first >= 0 && end <= self.len as i128;
+        assert!(inside, "bytes {first} to {end} of {}", self.len);
+        whole.wrapping_add(at as usize)
     }
 
     /// Bytes `from..from+len` of the packed data, as a buffer that keeps the same memory alive.
@@ -265,7 +281,7 @@ impl Buf {
     /// # Safety
     /// `out` is valid for writing `n` bytes.
     #[inline]
-    unsafe fn read_raw(&self, from: u64, n: u64, out: *mut u8) {
+    pub(crate) unsafe fn read_raw(&self, from: u64, n: u64, out: *mut u8) {
         if n == 0 {
             return;
         }
@@ -304,7 +320,7 @@ impl Buf {
     /// # Safety
     /// `data` is valid for reading `n` bytes.
     #[inline]
-    unsafe fn write_raw(&self, from: u64, n: u64, data: *const u8) {
+    pub(crate) unsafe fn write_raw(&self, from: u64, n: u64, data: *const u8) {
         if n == 0 {
             return;
         }

@@ -13,6 +13,7 @@
 
 use crate::args::Status;
 use crate::buf::Addr;
+use crate::elements::Elements;
 use std::ffi::{c_int, c_void};
 
 /// Addresses below this are constants of the ABI, not functions.
@@ -188,24 +189,35 @@ impl ErrorHandler {
 }
 
 impl UserOp {
-    /// `inout[i] = input[i] op inout[i]` for `len` elements of `datatype`.
-    pub fn call(self, input: Addr, inout: Addr, len: i32, datatype: usize) {
-        let (mut len, mut datatype) = (len, datatype);
-        let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len`
-        // elements.
-        unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
+    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`. An `int` says how
+    /// many: the function is called more than once if need be.
+    ///
+    /// # Panics
+    /// When one has more than the other (a fault of our own).
+    pub fn call(self, input: &Elements, inout: &Elements, datatype: usize) {
+        assert_eq!(input.count(), inout.count(), "elements to combine");
+        let mut done = 0;
+        while done < inout.count() {
+            let n = (inout.count() - done).min(c_int::MAX as u64);
+            let (a, b) = (input.part(done, n), inout.part(done, n));
+            let (mut len, mut datatype) = (n as c_int, datatype);
+            // SAFETY: a function of this type; both have `len` elements.
+            unsafe { self.pointer()(a.pointer(), b.pointer(), &mut len, &mut datatype) }
+            done += n;
+        }
     }
 }
 
 impl UserOpCount {
-    /// `inout[i] = input[i] op inout[i]` for `len` elements of `datatype`.
-    pub fn call(self, input: Addr, inout: Addr, len: i64, datatype: usize) {
-        let (mut len, mut datatype) = (len, datatype);
-        let (a, b) = (input.bits() as *mut c_void, inout.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr` for `len`
-        // elements.
-        unsafe { self.pointer()(a, b, &mut len, &mut datatype) }
+    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`.
+    ///
+    /// # Panics
+    /// When one has more than the other (a fault of our own).
+    pub fn call(self, input: &Elements, inout: &Elements, datatype: usize) {
+        assert_eq!(input.count(), inout.count(), "elements to combine");
+        let (mut len, mut datatype) = (inout.count() as i64, datatype);
+        // SAFETY: a function of this type; both have `len` elements.
+        unsafe { self.pointer()(input.pointer(), inout.pointer(), &mut len, &mut datatype) }
     }
 }
 

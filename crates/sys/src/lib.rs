@@ -4,10 +4,12 @@
 //!
 //! 1. **Nothing waits** unless its name says so ([`futex`], [`poller::Poller::wait`], [`unix`], [`neighbours`], [`host`]): "nothing now" and "no
 //!    room" are values, not errors. A signal that interrupts a call is no error either.
-//! 2. **Memory of a caller of MPI is promised, not checked.** [`buf::Addr::new`] is unsafe and carries the promise; a
-//!    [`buf::Buf`] keeps to the bytes that its length and layout describe, [`contiguous::Contiguous`] to its length. Both write
-//!    only when told to, and memory of the library's own lives as long as the last `Buf` into it. A [`region::Region`] of the
-//!    library's own memory checks its parts.
+//! 2. **Memory of a caller of MPI is promised; all other memory is checked.** [`buf::Addr::new`] is unsafe and carries the
+//!    promise. An address by itself can only be compared and moved. It is redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`],
+//!    [`region::Region::lent`] and [`elements::Elements::lent`], which say how much of it is meant. There is no way from memory of
+//!    the library's own to an address: its [`buf::Buf`]s keep it alive, a [`region::Region`] does not outlive it, and parts of
+//!    both, of whatever origin, lie inside or are a panic. So no safe function reads or writes what is neither checked nor promised
+//!    by an unsafe constructor.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
 //!    [`mem`]); nothing but the file of [`calibration`] has a name in a file system. Every descriptor is closed on exec.
 //! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
@@ -22,13 +24,13 @@ pub mod buf;
 pub mod calibration;
 pub mod callback;
 pub mod clock;
-pub mod contiguous;
 pub mod cpus;
 // its handler finds what it knows through statics, which loom's atomics cannot be
 #[cfg(not(loom))]
 pub mod crash;
 mod dlopen;
 pub mod doorbell;
+pub mod elements;
 pub mod environment;
 pub mod epoll_set;
 pub mod fd;

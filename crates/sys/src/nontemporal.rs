@@ -86,7 +86,7 @@ impl NontemporalCopier {
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
-    pub fn copy(&mut self, from: Region, to: Region) {
+    pub fn copy(&mut self, from: Region<'_>, to: Region<'_>) {
         assert_eq!(from.len(), to.len(), "bytes from one region to another");
         let len = from.len();
         self.unseen += 1;
@@ -107,7 +107,7 @@ impl NontemporalCopier {
         stream(from.part(tried, len - tried), to.part(tried, len - tried));
     }
 
-    fn try_ordinary(&mut self, from: Region, to: Region) {
+    fn try_ordinary(&mut self, from: Region<'_>, to: Region<'_>) {
         self.unseen = 0;
         let begin = (self.clock)();
         from.copy_to(to);
@@ -134,7 +134,7 @@ impl NontemporalCopier {
 ///
 /// # Panics
 /// When the lengths differ (a fault of our own).
-pub fn fetch(from: Region, to: Region) {
+pub fn fetch(from: Region<'_>, to: Region<'_>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
         let fours = from.len() / 128 * 128;
@@ -154,7 +154,7 @@ pub fn fetch(from: Region, to: Region) {
 /// On a processor that has these vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
-unsafe fn vectors(from: Region, to: Region) {
+unsafe fn vectors(from: Region<'_>, to: Region<'_>) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
     let (at, into) = (
         from.bytes().cast::<__m256i>(),
@@ -175,7 +175,7 @@ unsafe fn vectors(from: Region, to: Region) {
 
 /// Copies past the caches; both have the same length.
 #[cfg(target_arch = "x86_64")]
-fn stream(from: Region, to: Region) {
+fn stream(from: Region<'_>, to: Region<'_>) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     /// Bytes of a cache line.
     const LINE: u64 = 64;
@@ -184,9 +184,8 @@ fn stream(from: Region, to: Region) {
     let head = (begins.next_multiple_of(LINE) - begins).min(len);
     from.part(0, head).copy_to(to.part(0, head));
     let lines = (len - head) / LINE;
-    let of = |region: Region| region.part(head, lines * LINE);
-    let at = of(from).bytes().cast::<__m128i>();
-    let into = of(to).bytes_mut().cast::<__m128i>();
+    let at = from.part(head, lines * LINE).bytes().cast::<__m128i>();
+    let into = to.part(head, lines * LINE).bytes_mut().cast::<__m128i>();
     for i in 0..lines as usize * 4 {
         // SAFETY: both regions have these lines; the stores are aligned.
         unsafe { _mm_stream_si128(into.add(i), _mm_loadu_si128(at.add(i))) };
@@ -201,7 +200,7 @@ fn stream(from: Region, to: Region) {
 
 /// Other processors have no such stores that could be named here.
 #[cfg(not(target_arch = "x86_64"))]
-fn stream(from: Region, to: Region) {
+fn stream(from: Region<'_>, to: Region<'_>) {
     from.copy_to(to);
 }
 
@@ -210,7 +209,7 @@ mod tests {
     use super::*;
     use crate::buf::Buf;
 
-    fn all(buf: &Buf) -> Region {
+    fn all(buf: &Buf) -> Region<'_> {
         buf.region().expect("memory of our own lies in a row")
     }
 

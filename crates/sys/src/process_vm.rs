@@ -64,8 +64,9 @@ fn through(
     from: u64,
     len: u64,
 ) -> Result<u64, i32> {
+    let row = piece.region().ok_or(libc::EFAULT)?.part(0, len);
     let row = [libc::iovec {
-        iov_base: piece.addr().bits() as *mut libc::c_void,
+        iov_base: row.bytes_mut().cast(),
         iov_len: len as usize,
     }];
     let moved = call(address, &row, len as usize)?;

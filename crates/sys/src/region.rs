@@ -1,29 +1,50 @@
-//! Memory of the library's own, whose parts are checked.
+//! Bytes in a row, whose parts are checked.
 //!
 //! An [`Addr`] is the word of a caller of MPI: nobody here knows how far it reaches. A [`Region`]
-//! knows its length. Whoever makes one promises its bytes; after that no part of it can lie
-//! outside, whatever safe code asks for.
+//! knows its length, and does not outlive what it lies in. Whoever makes one promises its bytes;
+//! after that no part of it can lie outside, whatever safe code asks for.
 
 use crate::buf::{Addr, Buf, copy};
+use std::marker::PhantomData;
 
 /// `len` bytes in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Region {
+pub struct Region<'a> {
     at: usize,
     len: u64,
+    within: PhantomData<&'a ()>,
 }
 
-impl Region {
+impl<'a> Region<'a> {
+    /// No bytes.
+    pub const EMPTY: Region<'a> = Region {
+        at: 0,
+        len: 0,
+        within: PhantomData,
+    };
+
     /// `len` bytes at `at`.
     ///
     /// # Safety
-    /// They are valid for reading and writing as long as anybody uses the region or a part of it.
-    /// Who may touch them when is decided by the protocols.
+    /// They are valid for reading and writing while `'a` lasts. Who may touch them when is decided
+    /// by the protocols.
     #[inline]
-    pub unsafe fn new(at: *mut u8, len: u64) -> Region {
+    pub unsafe fn new(at: *mut u8, len: u64) -> Region<'a> {
         Region {
             at: at as usize,
             len,
+            within: PhantomData,
+        }
+    }
+
+    /// `len` bytes at `addr`, which the caller of MPI lent: they are there by the promise of the
+    /// [`Addr`].
+    #[inline(always)]
+    pub fn lent(addr: Addr, len: u64) -> Region<'a> {
+        Region {
+            at: addr.bits(),
+            len,
+            within: PhantomData,
         }
     }
 
@@ -44,32 +65,46 @@ impl Region {
     /// # Panics
     /// When they lie outside (a fault of our own).
     #[inline]
-    pub fn part(self, at: u64, len: u64) -> Region {
-        assert!(
-            at <= self.len && len <= self.len - at,
-            "{len} bytes at {at} of {}",
-            self.len
-        );
+    pub fn part(self, at: u64, len: u64) -> Region<'a> {
+        if at.checked_add(len).is_none_or(|end| end > self.len) {
+            outside(at, len, self.len);
+        }
         Region {
-            at: self.at + at as usize,
+            at: self.at.wrapping_add(at as usize),
             len,
+            within: PhantomData,
         }
     }
 
-    /// Where it begins, for a buffer or a reduction of as many bytes.
+    /// The address of its first byte, as a number.
     #[inline]
-    pub fn addr(self) -> Addr {
-        // SAFETY: the bytes are valid; what is used with the address describes no more of them than
-        // there are.
-        unsafe { Addr::new(self.at as *const std::ffi::c_void) }
+    pub fn bits(self) -> usize {
+        self.at
     }
 
-    /// Copies it to a region of the same length that does not overlap it.
+    /// Copies as many bytes as fit to `out`.
+    #[inline(always)]
+    pub fn read(self, out: &mut [u8]) {
+        let n = out.len().min(self.len as usize);
+        // SAFETY: both have `n` bytes.
+        unsafe { copy(self.bytes(), out.as_mut_ptr(), n) }
+    }
+
+    /// Overwrites the first bytes with as much of `data` as fits.
+    #[inline(always)]
+    pub fn write(self, data: &[u8]) {
+        let n = data.len().min(self.len as usize);
+        // SAFETY: both have `n` bytes, and whoever receives into them has the only right to write
+        // there.
+        unsafe { copy(data.as_ptr(), self.bytes_mut(), n) }
+    }
+
+    /// Copies it to a region of the same length.
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
     #[inline]
-    pub fn copy_to(self, to: Region) {
+    pub fn copy_to(self, to: Region<'_>) {
         assert_eq!(self.len, to.len, "bytes from one region to another");
         // SAFETY: both have that many bytes.
         unsafe { copy(self.bytes(), to.bytes_mut(), self.len as usize) }
@@ -88,16 +123,46 @@ impl Region {
     }
 }
 
+#[cold]
+fn outside(at: u64, len: u64, of: u64) -> ! {
+    panic!("{len} bytes at {at} of {of}")
+}
+
 impl Buf {
     /// Its bytes, when they lie in a row: they are there by the promise that the buffer was made
-    /// with.
+    /// with, or while it keeps them, which the compiler sees to:
+    ///
+    /// ```compile_fail,E0716
+    /// let region = kw_sys::buf::Buf::alloc(8).region().unwrap();
+    /// region.write(&[1; 8]);
+    /// ```
     #[inline]
-    pub fn region(&self) -> Option<Region> {
-        let at = self.contiguous()?;
+    pub fn region(&self) -> Option<Region<'_>> {
         Some(Region {
-            at,
+            at: self.contiguous()?,
             len: self.len(),
+            within: PhantomData,
         })
+    }
+
+    /// Packs all of it into a region of as many bytes.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
+    pub fn pack_into(&self, to: Region<'_>) {
+        assert_eq!(self.len(), to.len, "packed bytes into a region");
+        // SAFETY: the region has that many bytes.
+        unsafe { self.read_raw(0, to.len, to.bytes_mut()) }
+    }
+
+    /// Unpacks a region of as many bytes to all of it.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
+    pub fn unpack_from(&self, from: Region<'_>) {
+        assert_eq!(self.len(), from.len, "packed bytes of a region");
+        // SAFETY: the region has that many bytes.
+        unsafe { self.write_raw(0, from.len, from.bytes()) }
     }
 }
 
@@ -105,7 +170,7 @@ impl Buf {
 mod tests {
     use super::*;
 
-    fn region(buf: &Buf) -> Region {
+    fn region(buf: &Buf) -> Region<'_> {
         buf.region().expect("memory of our own lies in a row")
     }
 
@@ -123,6 +188,24 @@ mod tests {
             .collect();
         assert_eq!(bytes[..], want);
         assert!(region(&from).part(100, 0).is_empty());
+    }
+
+    #[test]
+    fn what_fits_is_copied_and_no_more() {
+        for len in [0, 1, 4, 7, 8, 9, 300] {
+            let mut memory = vec![7u8; len + 1];
+            // SAFETY: the vector outlives the region.
+            let addr = unsafe { Addr::new(memory.as_mut_ptr().cast()) };
+            let lent = Region::lent(addr, len as u64);
+            lent.write(&vec![9; len + 5]);
+            let mut out = vec![0; len + 5];
+            lent.read(&mut out);
+            assert_eq!(memory, [vec![9; len], vec![7]].concat());
+            assert_eq!(out, [vec![9; len], vec![0; 5]].concat());
+            let mut short = vec![0; len / 2];
+            lent.read(&mut short);
+            assert_eq!(short, vec![9; len / 2]);
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ proptest! {
         let memory = Buf::alloc(2 * REACH as usize);
         let bytes: Vec<u8> = (0..2 * REACH).map(|i| (i * 31 + i / 256) as u8).collect();
         memory.write(0, &bytes);
-        let typed = Buf::typed(memory.addr().offset(REACH), count, &Arc::new(layout.clone()));
+        let typed = memory.typed_at(REACH, count, &Arc::new(layout.clone()));
         prop_assert_eq!(typed.len(), layout.size() * count);
         let mut runs = Vec::new();
         layout.for_each_run(count, 0, u64::MAX, &mut |at, len| {

@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::{Heard, Timed, set_options};
+use super::{Heard, Timed, Unheard, set_options};
 use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 use kw_sys::threads::with_signals_blocked;
@@ -141,12 +141,11 @@ impl Drop for Acceptor {
 
 /// A handshake; calls `shown` when the other side's hello is this job's.
 fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Seat> {
-    let text = |e: std::io::Error| e.to_string();
-    stream.set_nonblocking(false).map_err(text)?;
-    set_options(&stream).map_err(text)?;
-    stream.set_write_timeout(Some(HELLO)).map_err(text)?;
+    stream.set_nonblocking(false)?;
+    set_options(&stream)?;
+    stream.set_write_timeout(Some(HELLO))?;
     let mut timed = Timed::new(&stream, Instant::now() + HELLO);
-    let mut listening = identity.listen(kw_sys::random::key().map_err(text)?);
+    let mut listening = identity.listen(kw_sys::random::key()?);
     let mut bytes = [0; 256];
     let (mut challenged, challenge) = loop {
         let wants = listening.wants();
@@ -154,32 +153,28 @@ fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Se
         match listening.handle(&mut input) {
             Progress::More(state) => listening = state,
             Progress::Next(next) => break next,
-            Progress::Refuse(why) => return Err(why.to_string()),
+            Progress::Refuse(why) => return Err(why.into()),
         }
     };
     shown();
-    (&stream).write_all(&challenge).map_err(text)?;
+    (&stream).write_all(&challenge)?;
     let proven = loop {
         let wants = challenged.wants();
         let mut input = timed.read_some(&mut bytes[..wants])?;
         match challenged.handle(&mut input) {
             Progress::More(state) => challenged = state,
             Progress::Next(proven) => break proven,
-            Progress::Refuse(why) => return Err(why.to_string()),
+            Progress::Refuse(why) => return Err(why.into()),
         }
     };
     let rank = proven.rank();
     let (says, mut hears) = proven.lines();
-    (&stream)
-        .write_all(&proven.verdict(Verdict::Welcome))
-        .map_err(text)?;
+    (&stream).write_all(&proven.verdict(Verdict::Welcome))?;
     let line = timed.read_line(&mut hears)?;
-    let (size, host) = line.split_once(' ').ok_or("it does not say where it is")?;
+    let (size, host) = line.split_once(' ').ok_or(Unheard::Introduction)?;
     Ok(Seat {
         rank,
-        size: size
-            .parse()
-            .map_err(|_| "it does not say how many ranks there are")?,
+        size: size.parse().map_err(|_| Unheard::Introduction)?,
         host: host.to_string(),
         stream,
         says,

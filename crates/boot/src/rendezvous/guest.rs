@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::super::BootError;
-use super::{Heard, Meeting, Timed, set_options};
+use super::super::{BootError, NoMeeting};
+use super::{Heard, Meeting, Timed, Unheard, set_options};
 use kw_base::sync::thread;
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
@@ -27,10 +27,23 @@ type Line = (TcpStream, (Signer, Verifier));
 enum Attempt {
     /// All have come.
     Formed(Line),
-    /// Rank 0 says that there will be no job.
-    Refused(String),
+    /// There will be no job.
+    Refused(BootError),
     /// Try again.
-    Later(String),
+    Later(Later),
+}
+
+/// Why another attempt may do better.
+#[derive(Debug, thiserror::Error)]
+enum Later {
+    #[error("its name is not known ({0})")]
+    Name(std::io::Error),
+    #[error("its name has no address")]
+    NoAddress,
+    #[error("{0}: {1}")]
+    Unheard(SocketAddr, Unheard),
+    #[error("it has gone again ({0})")]
+    Gone(Unheard),
 }
 
 pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Line, BootError> {
@@ -38,17 +51,18 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
     loop {
         let why = match attempt(meeting, &identity, until) {
             Attempt::Formed(line) => return Ok(line),
-            Attempt::Refused(why) => return Err(BootError(why)),
+            Attempt::Refused(why) => return Err(why),
             Attempt::Later(why) => why,
         };
         tracing::debug!("rank 0 is not at the rendezvous yet: {why}");
         if Instant::now() >= until {
-            return Err(BootError(format!(
-                "rank {} did not find rank 0 at {} (KW_RENDEZVOUS) within {} s: {why}",
-                meeting.rank,
-                meeting.at,
-                meeting.wait.as_secs()
-            )));
+            return Err(NoMeeting::NotFound {
+                rank: meeting.rank,
+                at: meeting.at.clone(),
+                wait: meeting.wait.as_secs(),
+                why: why.to_string(),
+            }
+            .into());
         }
         thread::sleep(PAUSE);
     }
@@ -57,13 +71,13 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
 fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
     let addresses = match meeting.at.to_socket_addrs() {
         Ok(list) => list.collect::<Vec<_>>(),
-        Err(e) => return Attempt::Later(format!("its name is not known ({e})")),
+        Err(e) => return Attempt::Later(Later::Name(e)),
     };
-    let mut why = "its name has no address".to_string();
+    let mut why = Later::NoAddress;
     for address in addresses {
         match reach(address, meeting, identity) {
             Ok(line) => return verdict(line, until),
-            Err(e) => why = format!("{address}: {e}"),
+            Err(e) => why = Later::Unheard(address, e),
         }
     }
     Attempt::Later(why)
@@ -71,13 +85,12 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
 
 /// Connects, proves the secret, and says who we are.
 fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<Line> {
-    let text = |e: std::io::Error| e.to_string();
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER).map_err(text)?;
-    set_options(&stream).map_err(text)?;
-    let nonce = kw_sys::random::key().map_err(text)?;
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+    set_options(&stream)?;
+    let nonce = kw_sys::random::key()?;
     let (mut offered, hello) = identity.offer(0, nonce);
-    stream.write_all(&hello).map_err(text)?;
-    let reading = stream.try_clone().map_err(text)?;
+    stream.write_all(&hello)?;
+    let reading = stream.try_clone()?;
     let mut timed = Timed::new(&reading, Instant::now() + HELLO);
     let mut bytes = [0; 256];
     let (mut answered, proof) = loop {
@@ -86,10 +99,10 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<L
         match offered.handle(&mut input) {
             Progress::More(state) => offered = state,
             Progress::Next(next) => break next,
-            Progress::Refuse(why) => return Err(why.to_string()),
+            Progress::Refuse(why) => return Err(why.into()),
         }
     };
-    stream.write_all(&proof).map_err(text)?;
+    stream.write_all(&proof)?;
     let mut proofs = answered.lines();
     loop {
         let wants = answered.wants();
@@ -97,14 +110,14 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<L
         match answered.handle(&mut input) {
             Progress::More(state) => answered = state,
             Progress::Next(Verdict::Welcome) => break,
-            Progress::Next(Verdict::Duplicate) => return Err("it has this rank already".into()),
-            Progress::Refuse(why) => return Err(why.to_string()),
+            Progress::Next(Verdict::Duplicate) => return Err(Unheard::Taken),
+            Progress::Refuse(why) => return Err(why.into()),
         }
     }
     let host: String = meeting.host.chars().filter(|c| !c.is_control()).collect();
     let line = format!("{} {host}\n", meeting.size);
     let signed = proofs.0.sign(&line);
-    stream.write_all(signed.as_bytes()).map_err(text)?;
+    stream.write_all(signed.as_bytes())?;
     Ok((stream, proofs))
 }
 
@@ -114,9 +127,12 @@ fn verdict((stream, mut proofs): Line, until: Instant) -> Attempt {
     match line {
         Ok(line) if line == "go" => match stream.set_read_timeout(None) {
             Ok(()) => Attempt::Formed((stream, proofs)),
-            Err(e) => Attempt::Refused(e.to_string()),
+            Err(e) => Attempt::Refused(BootError::system("wait for rank 0")(e)),
         },
-        Ok(line) => Attempt::Refused(line.strip_prefix("no ").unwrap_or(&line).to_string()),
-        Err(why) => Attempt::Later(format!("it has gone again ({why})")),
+        Ok(line) => {
+            let why = line.strip_prefix("no ").unwrap_or(&line).to_string();
+            Attempt::Refused(NoMeeting::Refused(why).into())
+        }
+        Err(why) => Attempt::Later(Later::Gone(why)),
     }
 }

@@ -14,12 +14,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::super::BootError;
+use super::super::{BootError, NoMeeting};
 use super::acceptor::{Acceptor, Seat};
-use super::{Heard, Meeting, forged};
+use super::{Heard, Meeting, Unheard};
 use kw_base::sync::{Arc, thread};
 use kw_proto::handshake::{Signer, Verifier};
-use kw_start::pmi::{Effect, Lines, Server, Stage, mapping, text};
+use kw_start::pmi::{Effect, Lines, PmiError, Server, Stage, mapping, text};
 use kw_sys::threads::with_signals_blocked;
 
 /// Between two looks at the acceptor.
@@ -36,10 +36,9 @@ pub(super) fn gather(
     until: Instant,
 ) -> Result<(OwnedFd, thread::JoinHandle<()>), BootError> {
     let seats = form(meeting, key, until)?;
-    let system = |what: &'static str| move |e| BootError(format!("cannot {what}: {e}"));
-    let (ours, theirs) = UnixStream::pair().map_err(system("make a pair of sockets"))?;
+    let (ours, theirs) = UnixStream::pair().map_err(BootError::system("make a pair of sockets"))?;
     let mut tail = [0; 8];
-    kw_sys::random::fill(&mut tail).map_err(system("name the job"))?;
+    kw_sys::random::fill(&mut tail).map_err(BootError::system("name the job"))?;
     let name = format!("kw-rendezvous-{}", text::hex(&tail));
     let mut hosts = vec![meeting.host.clone()];
     hosts.extend(seats.iter().map(|s| s.host.clone()));
@@ -61,7 +60,7 @@ pub(super) fn gather(
     Ok((ours.into(), thread))
 }
 
-fn listen(meeting: &Meeting) -> Result<TcpListener, BootError> {
+fn listen(meeting: &Meeting) -> Result<TcpListener, NoMeeting> {
     let port = meeting
         .at
         .rsplit_once(':')
@@ -74,11 +73,10 @@ fn listen(meeting: &Meeting) -> Result<TcpListener, BootError> {
         }
         other => other,
     };
-    let failed = |e| {
-        BootError(format!(
-            "rank 0 cannot listen on port {port} (KW_RENDEZVOUS is '{}'): {e}",
-            meeting.at
-        ))
+    let failed = |cause| NoMeeting::NoPort {
+        port,
+        at: meeting.at.clone(),
+        cause,
     };
     let listener = listener.map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -125,11 +123,11 @@ fn give_up(meeting: &Meeting, mut seats: Vec<Option<Seat>>) -> BootError {
     let came: Vec<u32> = std::iter::once(0)
         .chain(seats.iter().flatten().map(|s| s.rank))
         .collect();
-    let sentence = meeting.missing(&came);
+    let missing = meeting.missing(came);
     for mut seat in seats.into_iter().flatten() {
-        let _ = say(&mut seat, &format!("no {sentence}\n"));
+        let _ = say(&mut seat, &format!("no {missing}\n"));
     }
-    BootError(sentence)
+    missing.into()
 }
 
 /// Says `go` to all.
@@ -140,12 +138,8 @@ fn start(mut seats: Vec<Seat>) -> Result<Vec<Seat>, BootError> {
             .set_read_timeout(None)
             .and_then(|()| stream.set_write_timeout(Some(TAKE)))
             .and_then(|()| say(seat, "go\n"));
-        said.map_err(|e| {
-            BootError(format!(
-                "rank {} was lost as the job formed: {e}",
-                seat.rank
-            ))
-        })?;
+        let rank = seat.rank;
+        said.map_err(|cause| NoMeeting::Lost { rank, cause })?;
     }
     Ok(seats)
 }
@@ -222,8 +216,8 @@ impl Hearing {
         self.lines.feed(bytes);
         let mut said = Vec::new();
         while let Some(line) = self.lines.poll_line() {
-            let line = line.map_err(|e| e.to_string())?;
-            said.extend_from_slice(hears.check(&line).ok_or_else(forged)?.as_bytes());
+            let line = hears.check(&line?).ok_or(Unheard::Forged)?.to_string();
+            said.extend_from_slice(line.as_bytes());
             said.push(b'\n');
         }
         Ok(said)
@@ -261,6 +255,25 @@ impl Speaker {
     }
 }
 
+/// Why a job that had formed ends before its time.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("rank {0} has ended without calling MPI_Finalize")]
+    Ended(u32),
+    #[error("the connection of rank {0} is broken: {1}")]
+    Broken(u32, Unheard),
+    #[error("rank {0} cannot be told anything: {1}")]
+    Deaf(u32, std::io::Error),
+    #[error("rank {0} aborted it with status {1}: {2}")]
+    Aborted(u32, i32, String),
+    #[error(
+        "rank {missing} has left while rank {waiting} waits for it in MPI_Init or MPI_Finalize"
+    )]
+    Left { waiting: u32, missing: u32 },
+    #[error("rank {0} cannot be understood: {1}")]
+    Strange(u32, PmiError),
+}
+
 /// Serves PMI-1 until all have finalized or the job has failed.
 fn serve(server: Server, wires: Vec<(Wire, Proofs)>) {
     let mut speakers = Vec::new();
@@ -274,8 +287,8 @@ fn serve(server: Server, wires: Vec<(Wire, Proofs)>) {
         speakers.push(Speaker { wire, says });
     }
     drop(to);
-    if let Err(sentence) = conversation(server, &mut speakers, &from) {
-        eprintln!("the job has failed: {sentence}");
+    if let Err(failed) = conversation(server, &mut speakers, &from) {
+        eprintln!("the job has failed: {failed}");
     }
     speakers.iter().for_each(|s| s.wire.hang_up());
 }
@@ -284,7 +297,7 @@ fn conversation(
     mut server: Server,
     speakers: &mut [Speaker],
     from: &Receiver<Said>,
-) -> Result<(), String> {
+) -> Result<(), Failed> {
     let mut effects = Vec::new();
     let all = 0..speakers.len() as u32;
     while let Ok((rank, said)) = from.recv() {
@@ -292,12 +305,10 @@ fn conversation(
         match said {
             Ok(bytes) if !bytes.is_empty() => server.handle(rank, &bytes, &mut effects),
             Ok(_) if open => {
-                return Err(format!(
-                    "rank {rank} has ended without calling MPI_Finalize"
-                ));
+                return Err(Failed::Ended(rank));
             }
             Err(why) if open => {
-                return Err(format!("the connection of rank {rank} is broken: {why}"));
+                return Err(Failed::Broken(rank, why));
             }
             _ => server.left(rank, &mut effects),
         }
@@ -312,23 +323,17 @@ fn conversation(
     Ok(())
 }
 
-fn carry_out(effect: Effect, speakers: &mut [Speaker]) -> Result<(), String> {
+fn carry_out(effect: Effect, speakers: &mut [Speaker]) -> Result<(), Failed> {
     match effect {
         Effect::Send { rank, line } => speakers[rank as usize]
             .say(&line)
-            .map_err(|e| format!("rank {rank} cannot be told anything: {e}")),
+            .map_err(|e| Failed::Deaf(rank, e)),
         Effect::Abort {
             rank,
             status,
             message,
-        } => Err(format!(
-            "rank {rank} aborted it with status {status}: {message}"
-        )),
-        Effect::Stuck { waiting, missing } => Err(format!(
-            "rank {missing} has left while rank {waiting} waits for it in MPI_Init or MPI_Finalize"
-        )),
-        Effect::Garbage { rank, error } => {
-            Err(format!("rank {rank} cannot be understood: {error}"))
-        }
+        } => Err(Failed::Aborted(rank, status, message)),
+        Effect::Stuck { waiting, missing } => Err(Failed::Left { waiting, missing }),
+        Effect::Garbage { rank, error } => Err(Failed::Strange(rank, error)),
     }
 }

@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use super::launcher::aborted;
 use super::pmi1::Pmi1;
 use super::watch::Watch;
-use super::{BootError, Env, JobInfo, Launcher};
+use super::{BootError, Env, JobInfo, Launcher, Misuse, NoMeeting};
 use kw_base::sync::thread;
-use kw_proto::handshake::{self, Identity, Verifier};
-use kw_start::pmi::ranks;
+use kw_proto::handshake::{self, Identity, Refusal, Verifier};
+use kw_start::pmi::PmiError;
 
 /// Shortest secret that is taken.
-const SHORTEST: usize = 16;
+pub(super) const SHORTEST: usize = 16;
 /// What handshakes are bound to before the job has a name.
 const MEETING: &str = "kittiwake rendezvous";
 /// How long all may take to come, unless it is said.
@@ -61,12 +61,8 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-fn fault<T>(text: String) -> Result<T, BootError> {
-    Err(BootError(text))
-}
-
 /// The meeting that the environment asks for, if it does; `name` is this host's.
-pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootError> {
+pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, Misuse> {
     let Some(at) = env("KW_RENDEZVOUS").filter(|a| !a.trim().is_empty()) else {
         return Ok(None);
     };
@@ -74,40 +70,23 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootErr
         .rsplit_once(':')
         .map(|(name, port)| (name, port.parse::<u16>()));
     if !matches!(port, Some((name, Ok(1..))) if !name.is_empty()) {
-        return fault(format!(
-            "KW_RENDEZVOUS is '{at}', but it takes NAME:PORT, where rank 0 is"
-        ));
+        return Err(Misuse::Rendezvous(at));
     }
     let size = number(env, "KW_SIZE")?;
-    let Some(size) = size.filter(|n| *n > 0) else {
-        return fault(
-            "KW_RENDEZVOUS is set, but KW_SIZE does not say how many processes the job has".into(),
-        );
-    };
+    let size = size.filter(|n| *n > 0).ok_or(Misuse::NoSize)?;
     let rank = match number(env, "KW_RANK")? {
         Some(rank) => Some(rank),
         None => number(env, "JOB_COMPLETION_INDEX")?.or_else(|| ordinal(name)),
     };
-    let Some(rank) = rank else {
-        return fault(format!(
-            "KW_RENDEZVOUS is set, but KW_RANK does not say which process this is, nor does the host's name '{name}' end in a number"
-        ));
-    };
+    let rank = rank.ok_or_else(|| Misuse::NoRank(name.into()))?;
     if rank >= size {
-        return fault(format!(
-            "this is rank {rank} of {size} (KW_RANK, KW_SIZE), which cannot be"
-        ));
+        return Err(Misuse::Rank { rank, size });
     }
     let said = |name| env(name).filter(|text| !text.is_empty());
     let secret = match (said("KW_KEY_FILE"), said("KW_KEY")) {
         (Some(path), _) => Secret::File(path),
         (None, Some(text)) => Secret::Text(text),
-        (None, None) => {
-            return fault(
-                "KW_RENDEZVOUS needs a secret that all processes know, in KW_KEY_FILE or KW_KEY"
-                    .into(),
-            );
-        }
+        (None, None) => return Err(Misuse::NoSecret),
     };
     let wait = number(env, "KW_RENDEZVOUS_WAIT")?;
     Ok(Some(Meeting {
@@ -120,13 +99,13 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, BootErr
     }))
 }
 
-fn number(env: Env, name: &str) -> Result<Option<u32>, BootError> {
+fn number(env: Env, name: &'static str) -> Result<Option<u32>, Misuse> {
     let Some(text) = env(name).filter(|t| t != "auto") else {
         return Ok(None);
     };
     match text.trim().parse() {
         Ok(n) => Ok(Some(n)),
-        Err(_) => fault(format!("{name} is '{text}', but it takes a whole number")),
+        Err(_) => Err(Misuse::Number { name, text }),
     }
 }
 
@@ -137,24 +116,21 @@ fn ordinal(name: &str) -> Option<u32> {
 }
 
 impl Meeting {
-    fn key(&self) -> Result<[u8; 32], BootError> {
-        let (bytes, from) = match &self.secret {
+    fn key(&self) -> Result<[u8; 32], Misuse> {
+        let (bytes, place) = match &self.secret {
             Secret::Text(text) => (text.clone().into_bytes(), "KW_KEY"),
             Secret::File(path) => match std::fs::read(path) {
                 Ok(bytes) => (bytes, "the file that KW_KEY_FILE names"),
-                Err(e) => {
-                    return fault(format!(
-                        "KW_KEY_FILE is '{path}', which cannot be read: {e}"
-                    ));
+                Err(cause) => {
+                    let file = path.clone();
+                    return Err(Misuse::KeyFile { file, cause });
                 }
             },
         };
         let secret = bytes.trim_ascii_end();
         if secret.len() < SHORTEST {
-            return fault(format!(
-                "the secret in {from} has {} bytes; it takes {SHORTEST} or more",
-                secret.len()
-            ));
+            let len = secret.len();
+            return Err(Misuse::ShortSecret { place, len });
         }
         Ok(handshake::key_of(secret, MEETING))
     }
@@ -163,16 +139,14 @@ impl Meeting {
         Identity::new(key, MEETING, self.rank, self.size)
     }
 
-    /// Who did not come, and who did, as a sentence.
-    fn missing(&self, came: &[u32]) -> String {
-        let missing: Vec<u32> = (0..self.size).filter(|r| !came.contains(r)).collect();
-        format!(
-            "{} did not come to the rendezvous at {} within {} s; {} did",
-            ranks(&missing),
-            self.at,
-            self.wait.as_secs(),
-            ranks(came)
-        )
+    /// Who did not come, and who did.
+    fn missing(&self, came: Vec<u32>) -> NoMeeting {
+        NoMeeting::Missing {
+            missing: (0..self.size).filter(|r| !came.contains(r)).collect(),
+            came,
+            at: self.at.clone(),
+            wait: self.wait.as_secs(),
+        }
     }
 }
 
@@ -268,8 +242,32 @@ impl Launcher for Rendezvous {
     }
 }
 
-/// What was heard, or why nothing was.
-type Heard<T> = Result<T, String>;
+/// Why nothing was heard of the other side.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unheard {
+    #[error("it did not answer in time")]
+    Late,
+    #[error("it hung up during the handshake")]
+    HungUp,
+    #[error("its line has no end")]
+    Endless,
+    #[error(
+        "a line came that does not prove the job's secret, so somebody on the way has changed or added it"
+    )]
+    Forged,
+    #[error("it has this rank already")]
+    Taken,
+    #[error("it does not say where it is, or how many ranks there are")]
+    Introduction,
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Line(#[from] PmiError),
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+}
+
+type Heard<T> = Result<T, Unheard>;
 
 /// Reads from a connection until a certain time, however the other side spreads its bytes.
 struct Timed<'a> {
@@ -287,17 +285,17 @@ impl Timed<'_> {
         use std::io::{ErrorKind, Read};
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err("it did not answer in time".into());
+            return Err(Unheard::Late);
         }
         let mut stream = self.stream;
         let read = stream
             .set_read_timeout(Some(left))
             .and_then(|()| stream.read(bytes));
         match read {
-            Ok(0) => Err("it hung up during the handshake".into()),
+            Ok(0) => Err(Unheard::HungUp),
             Ok(n) => Ok(&bytes[..n]),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => Err("it did not answer in time".into()),
-            Err(e) => Err(e.to_string()),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Err(Unheard::Late),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -309,18 +307,14 @@ impl Timed<'_> {
             match self.read_some(&mut byte)? {
                 b"\n" => {
                     let line = String::from_utf8_lossy(&line);
-                    return hears.check(&line).map(str::to_string).ok_or_else(forged);
+                    let said = hears.check(&line).map(str::to_string);
+                    return said.ok_or(Unheard::Forged);
                 }
                 other => line.extend_from_slice(other),
             }
         }
-        Err("its line has no end".into())
+        Err(Unheard::Endless)
     }
-}
-
-/// Why a connection is broken on which a line came that does not prove itself.
-pub(super) fn forged() -> String {
-    "a line came that does not prove the job's secret, so somebody on the way has changed or added it".into()
 }
 
 /// Settings of every connection: short messages go at once, and a host that vanishes is noticed.
@@ -338,7 +332,7 @@ mod tests {
             let hit = pairs.iter().find(|(n, _)| *n == wanted);
             hit.map(|(_, v)| v.to_string())
         };
-        asked_for(&env, name).map_err(|e| e.0)
+        asked_for(&env, name).map_err(|e| e.to_string())
     }
 
     const GOOD: [(&str, &str); 3] = [
@@ -382,9 +376,13 @@ mod tests {
         assert!(but("KW_KEY", "").contains("KW_KEY_FILE"));
         let short = [&GOOD[..2], &[("KW_KEY", "short\n")]].concat();
         let meeting = with(&short, "solver-1").unwrap().unwrap();
-        assert!(meeting.key().unwrap_err().0.contains("5 bytes"));
+        let short = meeting.key().unwrap_err();
+        assert!(
+            matches!(short, Misuse::ShortSecret { len: 5, .. }),
+            "{short}"
+        );
         assert_eq!(
-            meeting.missing(&[0, 2]),
+            meeting.missing(vec![0, 2]).to_string(),
             "ranks 1, 3 did not come to the rendezvous at solver-0.solver:7000 within 60 s; ranks 0, 2 did"
         );
     }

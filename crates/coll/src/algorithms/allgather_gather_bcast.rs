@@ -1,5 +1,6 @@
-//! Allgather as gather to rank 0 and broadcast of all, binomial or (up to the fan-out) linear: every other rank wakes about twice; for short blocks when ranks
-//! share cores.
+//! Allgather as gather to rank 0 and broadcast of all, binomial or (up to as many ranks as the
+//! parameter says) linear: every other rank wakes about twice; for short blocks when ranks share
+//! cores.
 
 use super::bcast_binomial;
 use crate::{Ask, Schedule};

@@ -1,5 +1,6 @@
-//! Barrier on a board by a tree of given fan-out: a rank raises when all it leads have raised, and goes when the root has
-//! raised. For so many ranks that everybody's look at everybody would be too much.
+//! Barrier on a board by a tree of given fan-out: a rank raises when all it leads have raised, and
+//! goes when the root has raised. For so many ranks that everybody's look at everybody would be too
+//! much.
 
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
@@ -10,7 +11,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     s.use_short(0);
-    for child in Tree::new(ask.fan, ask.size).children(ask.rank) {
+    for child in Tree::new(ask.param, ask.size).children(ask.rank) {
         s.watch(child, 1);
     }
     s.raise(1);

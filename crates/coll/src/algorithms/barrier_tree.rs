@@ -1,5 +1,5 @@
-//! Barrier by a tree of given fan-out: reports go up, the release comes down. Two messages a rank and few wake-ups;
-//! best when ranks share cores.
+//! Barrier by a tree of given fan-out: reports go up, the release comes down. Two messages a rank
+//! and few wake-ups; best when ranks share cores.
 
 use crate::{Ask, Schedule, Slice};
 
@@ -10,7 +10,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 fn children(ask: &Ask) -> std::ops::Range<u32> {
-    ask.rank * ask.fan + 1..(ask.rank * ask.fan + ask.fan + 1).min(ask.size.max(1))
+    ask.rank * ask.param + 1..(ask.rank * ask.param + ask.param + 1).min(ask.size.max(1))
 }
 
 /// Ends at rank 0 when all have come.
@@ -20,14 +20,14 @@ pub(super) fn report(ask: &Ask, s: &mut Schedule) {
     }
     s.fence();
     if ask.rank > 0 {
-        s.send((ask.rank - 1) / ask.fan, Slice::NOTHING);
+        s.send((ask.rank - 1) / ask.param, Slice::NOTHING);
     }
 }
 
 /// Rank 0 lets all go.
 pub(super) fn release(ask: &Ask, s: &mut Schedule) {
     if ask.rank > 0 {
-        s.recv((ask.rank - 1) / ask.fan, Slice::NOTHING);
+        s.recv((ask.rank - 1) / ask.param, Slice::NOTHING);
         s.fence();
     }
     for child in children(ask) {

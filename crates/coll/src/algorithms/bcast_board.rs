@@ -1,5 +1,6 @@
-//! Broadcast on a board: the root writes its shelf, everybody reads there. Long data goes through the long shelf in pieces,
-//! in as many slots as the fan-out says: while the others read one half of the shelf, the root fills the other.
+//! Broadcast on a board: the root writes its shelf, everybody reads there. Long data goes through
+//! the long shelf in pieces, in as many slots as the parameter says: while the others read one half
+//! of the shelf, the root fills the other.
 
 use crate::cut::Cut;
 use crate::{Ask, Schedule};

@@ -1,5 +1,6 @@
-//! Broadcast on a board by a tree of given fan-out: whoever leads others shows them on its own shelf what it has read. For
-//! short messages and so many ranks that reading one shelf would keep all waiting.
+//! Broadcast on a board by a tree of given fan-out: whoever leads others shows them on its own
+//! shelf what it has read. For short messages and so many ranks that reading one shelf would keep
+//! all waiting.
 
 use super::bcast_board;
 use crate::tree::Tree;
@@ -12,7 +13,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return bcast_board::emit(ask, s);
     }
     s.use_short(data.len);
-    let (tree, v) = (Tree::new(ask.fan, ask.size), ask.relative());
+    let (tree, v) = (Tree::new(ask.param, ask.size), ask.relative());
     if let Some(parent) = tree.parent(v) {
         let parent = ask.absolute(parent);
         s.watch(parent, 1);

@@ -1,5 +1,6 @@
-//! Broadcast along a chain of ranks, the data cut into pieces that follow one another: every link is busy with another
-//! piece, and nothing is sent twice by anybody. For long messages. The table's `/number` is the number of pieces.
+//! Broadcast along a chain of ranks, the data cut into pieces that follow one another: every link
+//! is busy with another piece, and nothing is sent twice by anybody. For long messages. The table's
+//! `/number` is the number of pieces.
 
 use crate::ask::part_of;
 use crate::{Ask, Schedule};
@@ -7,7 +8,7 @@ use crate::{Ask, Schedule};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     let (v, data) = (ask.relative(), ask.output());
-    let pieces = (ask.fan as u64).min(data.len) as u32;
+    let pieces = (ask.param as u64).min(data.len) as u32;
     let first = s.slots;
     for i in (0..pieces).filter(|_| v > 0) {
         s.recv(ask.before(1), part_of(data, i, pieces));

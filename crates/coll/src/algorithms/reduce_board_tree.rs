@@ -1,5 +1,5 @@
-//! Reduce on a board by a tree of given fan-out: a rank combines what those show whom it leads, and shows the result. For
-//! short messages and many ranks.
+//! Reduce on a board by a tree of given fan-out: a rank combines what those show whom it leads, and
+//! shows the result. For short messages and many ranks.
 
 use super::reduce_board_parts;
 use crate::tree::Tree;
@@ -28,7 +28,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// What this rank and all it leads contribute, combined; at rank 0 everything.
 pub fn fold_up(ask: &Ask, s: &mut Schedule) -> Slice {
-    let children = Tree::new(ask.fan, ask.size).children(ask.rank);
+    let children = Tree::new(ask.param, ask.size).children(ask.rank);
     let Some((&last, others)) = children.split_last() else {
         return ask.input();
     };

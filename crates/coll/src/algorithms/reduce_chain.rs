@@ -1,6 +1,7 @@
-//! Reduce along a chain of ranks, the data cut into pieces that follow one another: every link is busy with another piece.
-//! For long messages on a network; keeps the order of ranks (an operation that does not commute ends at rank 0, which
-//! passes each piece on). The table's `/number` is the number of pieces.
+//! Reduce along a chain of ranks, the data cut into pieces that follow one another: every link is
+//! busy with another piece. For long messages on a network; keeps the order of ranks (an operation
+//! that does not commute ends at rank 0, which passes each piece on). The table's `/number` is the
+//! number of pieces.
 
 use crate::ask::part_of;
 use crate::{Ask, Schedule, Slice};
@@ -13,7 +14,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
     let v = (ask.rank + n - top) % n;
     let (down, up) = ((ask.rank + n - 1) % n, (ask.rank + 1) % n);
-    let pieces = (ask.fan as u64).min(ask.count) as u32;
+    let pieces = (ask.param as u64).min(ask.count) as u32;
     let acc = accumulator(ask, v, s);
     let first = s.slots;
     for i in (0..pieces).filter(|_| v + 1 < n) {
@@ -42,8 +43,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// Where the pieces from the ranks above arrive and our own are combined into them: the last of the chain sends from its
-/// input as it is.
+/// Where the pieces from the ranks above arrive and our own are combined into them: the last of the
+/// chain sends from its input as it is.
 fn accumulator(ask: &Ask, v: u32, s: &mut Schedule) -> Slice {
     if v + 1 == ask.size {
         ask.input()

@@ -1,5 +1,6 @@
-//! Reduce-scatter as reduce to rank 0 (in the order of ranks; linear up to the fan-out) and linear scatter; for operations that do not commute, and
-//! for short messages when ranks share cores.
+//! Reduce-scatter as reduce to rank 0 (in the order of ranks; linear up to the parameter) and
+//! linear scatter; for operations that do not commute, and for short messages when ranks share
+//! cores.
 
 use super::{reduce_binomial, reduce_linear};
 use crate::{Ask, RECV, Schedule, Slice};

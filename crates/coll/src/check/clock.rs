@@ -14,13 +14,6 @@ pub struct Moment {
     at: u32,
 }
 
-impl Moment {
-    /// A step of a rank that has not ended: nobody can know of it.
-    pub fn open(rank: usize) -> Moment {
-        Moment { rank, at: u32::MAX }
-    }
-}
-
 impl Clock {
     /// Nothing has reached anybody, and nobody has announced anything.
     pub fn new(rank: usize) -> Clock {

@@ -103,13 +103,13 @@ impl executor::Ground for Ground<'_> {
         self.world.copy_region(self.me, a, b);
     }
 
-    fn reduce(&mut self, left: Spot, right: Spot, n: u32) {
-        let (a, b) = (self.region(left, n), self.region(right, n));
+    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
+        let (a, b) = (self.region(left, len), self.region(right, len));
         self.world.reduce_region(self.me, a, b);
     }
 
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, n: u32) {
-        self.copy(right, into, n);
-        self.reduce(left, into, n);
+    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
+        self.copy(right, into, len);
+        self.reduce(left, into, len);
     }
 }

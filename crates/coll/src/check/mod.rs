@@ -21,7 +21,7 @@ mod symbol;
 
 use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
 use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, front, is_shelf};
-use clock::{Clock, Moment};
+use clock::Clock;
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
 use shelves::{Area, Place, Shelves};
@@ -428,13 +428,13 @@ impl World {
 
     fn read(&mut self, me: usize, region: Region) -> Vec<Symbol> {
         self.ranks[me].may(&region, false);
-        self.touch(me, region, false, false);
+        self.touch(me, region, false);
         self.load(me, region)
     }
 
     fn write(&mut self, me: usize, region: Region, data: &[Symbol]) {
         self.ranks[me].may(&region, true);
-        self.touch(me, region, true, false);
+        self.touch(me, region, true);
         self.store(me, region, data);
     }
 
@@ -449,15 +449,11 @@ impl World {
         }
     }
 
-    /// Notes that a rank touches that memory, if it is a shelf; `open`: until it has waited for a transfer.
-    fn touch(&mut self, me: usize, region: Region, write: bool, open: bool) {
+    /// Notes that a rank touches that memory, if it is a shelf.
+    fn touch(&mut self, me: usize, region: Region, write: bool) {
         if let Some(owner) = region.owner().filter(|_| !region.is_empty()) {
             let ((place, region), clock) = (self.place(me, owner, region), &self.ranks[me].clock);
-            let now = if open {
-                Moment::open(me)
-            } else {
-                clock.now(me)
-            };
+            let now = clock.now(me);
             self.shelves.touch(place, region, write, now, clock);
         }
     }
@@ -476,9 +472,10 @@ impl World {
     fn post(&mut self, me: usize, other: usize, slice: Slice, is_recv: bool) -> bool {
         assert_ne!(me, other, "talks to itself");
         assert!(other < self.ranks.len(), "talks to rank {other}");
+        let on_shelf = is_shelf(slice.buf) && !slice.is_empty();
+        assert!(!on_shelf, "rank {me} has a message on a shelf");
         let region = self.region(me, slice);
         self.ranks[me].may(&region, is_recv);
-        self.touch(me, region, is_recv, true);
         let data = if is_recv {
             Vec::new()
         } else {
@@ -557,12 +554,6 @@ impl World {
         for flight in landed {
             if let Some(news) = flight.news {
                 self.ranks[me].clock.join(&news);
-            }
-            if let Some(owner) = flight.region.owner() {
-                let (place, region) = self.place(me, owner, flight.region);
-                let now = self.ranks[me].clock.now(me);
-                let open = Moment::open(me);
-                self.shelves.close(place, region, open, now);
             }
         }
         true

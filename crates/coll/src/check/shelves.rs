@@ -90,17 +90,6 @@ impl Shelves {
         }
     }
 
-    /// A transfer from or to that place, open until now, has ended.
-    pub fn close(&mut self, place: Place, region: Region, moment: Moment, now: Moment) {
-        let shelf = self.shelf(place, region.to);
-        let all = shelf.writes.iter_mut().chain(&mut shelf.reads);
-        for access in all.filter(|a| (a.from, a.to) == (region.from, region.to)) {
-            if access.moment == moment {
-                access.moment = now;
-            }
-        }
-    }
-
     fn shelf(&mut self, place: Place, len: usize) -> &mut Shelf {
         let shelf = self.0.entry(place).or_default();
         if shelf.cells.len() < len {

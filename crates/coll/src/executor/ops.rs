@@ -31,8 +31,8 @@ pub enum Op {
         left: Spot,
         /// Right operand and result.
         right: Spot,
-        /// That many elements.
-        n: u32,
+        /// That many bytes, of whole elements.
+        len: u32,
     },
     /// `into = left op right`.
     Combine {
@@ -42,8 +42,8 @@ pub enum Op {
         right: Spot,
         /// Result, none of both.
         into: Spot,
-        /// That many elements.
-        n: u32,
+        /// That many bytes, of whole elements.
+        len: u32,
     },
     /// Tells the others that this rank has come so far.
     Raise(u32),
@@ -65,11 +65,11 @@ pub trait Ground: Flags {
     /// Copies bytes that do not overlap.
     fn copy(&mut self, from: Spot, to: Spot, len: u32);
 
-    /// `right = left op right` for `n` elements.
-    fn reduce(&mut self, left: Spot, right: Spot, n: u32);
+    /// `right = left op right` for the elements in `len` bytes.
+    fn reduce(&mut self, left: Spot, right: Spot, len: u32);
 
-    /// `into = left op right` for `n` elements.
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, n: u32);
+    /// `into = left op right` for the elements in `len` bytes.
+    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32);
 }
 
 /// What binding asks: where slices lie.
@@ -117,7 +117,7 @@ fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
         left: a,
         right: b,
         into: c,
-        n: u32::try_from(left.len).ok()?,
+        len: u32::try_from(len).ok()?,
     })
 }
 
@@ -131,9 +131,9 @@ fn one(step: Step, places: &impl Places) -> Option<Op> {
             Op::Copy { from, to, len }
         }
         Step::Reduce { left, right } if places.combines() => {
-            let n = u32::try_from(left.len).ok()?;
-            let (left, right) = (row(left, places)?.0, row(right, places)?.0);
-            Op::Reduce { left, right, n }
+            let ((left, len), (right, room)) = (row(left, places)?, row(right, places)?);
+            let len = u32::try_from(len).ok().filter(|_| len == room)?;
+            Op::Reduce { left, right, len }
         }
         Step::Raise(stage) => Op::Raise(stage),
         Step::Watch { rank, stage } => Op::Watch {
@@ -249,17 +249,17 @@ impl Progress {
                     ground.copy(from, to, len);
                     Seen::Yes
                 }
-                Op::Reduce { left, right, n } => {
-                    ground.reduce(left, right, n);
+                Op::Reduce { left, right, len } => {
+                    ground.reduce(left, right, len);
                     Seen::Yes
                 }
                 Op::Combine {
                     left,
                     right,
                     into,
-                    n,
+                    len,
                 } => {
-                    ground.combine(left, right, into, n);
+                    ground.combine(left, right, into, len);
                     Seen::Yes
                 }
                 Op::Raise(stage) => {
@@ -276,6 +276,9 @@ impl Progress {
                 Seen::Yes => pc += 1,
                 Seen::NotYet(wait) => break Next::Wait(wait),
                 Seen::Elsewhere(theirs) => {
+                    // Nobody who watches this rank shall wait for stages that it does not come to;
+                    // where messages are exchanged it goes on all the same, because others wait
+                    // for those.
                     self.contradicted(op, theirs);
                     if only_here {
                         self.raise(LAST_STAGE, flow, ground);
@@ -311,8 +314,7 @@ impl Progress {
         Seen::Yes
     }
 
-    /// Another rank is in another call than this one. Nobody who watches this rank shall wait for stages that it does not come
-    /// to; where messages are exchanged it goes on all the same, because others wait for those.
+    /// Another rank is in another call than this one.
     #[cold]
     #[inline(never)]
     fn contradicted(&mut self, op: &Op, theirs: u64) {

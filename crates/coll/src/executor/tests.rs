@@ -36,14 +36,14 @@ impl Ground for Bench {
         ));
     }
 
-    fn reduce(&mut self, left: Spot, right: Spot, n: u32) {
+    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
         self.did
-            .push(format!("reduce {} {} {n}", left.area, right.area));
+            .push(format!("reduce {} {} {len}", left.area, right.area));
     }
 
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, n: u32) {
+    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
         self.did.push(format!(
-            "combine {} {} {} {n}",
+            "combine {} {} {} {len}",
             left.area, right.area, into.area
         ));
     }
@@ -230,14 +230,14 @@ fn binding_works_out_what_lies_in_a_row_and_leaves_the_rest() {
             left: zero,
             right: two,
             into: b,
-            n: 4,
+            len: 32,
         },
         // Others may look at a shelf between the two.
         copy(b, zero),
         Op::Reduce {
             left: a,
             right: zero,
-            n: 4,
+            len: 32,
         },
         Op::Watch {
             member: 1,

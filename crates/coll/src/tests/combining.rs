@@ -1,4 +1,5 @@
-//! Reductions and scans: what each rank ends with is combined from the right ranks, once each, in their order.
+//! Reductions and scans: what each rank ends with is combined from the right ranks, once each, in
+//! their order.
 
 use super::*;
 
@@ -23,7 +24,7 @@ fn reduction(coll: Coll, want: Want) {
                 count,
                 commutative,
                 in_place: here(r),
-                fan: pieces(count),
+                param: pieces(count),
                 ..site.ask(r, n)
             };
             if !a.need.met(&ask(0)) {
@@ -107,7 +108,7 @@ fn reduce_scatter_gives_each_rank_its_block() {
                 commutative,
                 in_place,
                 send,
-                fan: if kind < 3 { 2 } else { 64 },
+                param: if kind < 3 { 2 } else { 64 },
                 ..site.ask(r, n)
             };
             if !a.need.met(&ask(0)) {

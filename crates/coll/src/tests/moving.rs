@@ -14,9 +14,9 @@ fn fans(coll: Coll) -> &'static [u32] {
 #[test]
 fn barriers_let_nobody_go_before_all_have_come() {
     for (a, n, site) in cases(Coll::Barrier) {
-        for &fan in fans(a.coll) {
+        for &param in fans(a.coll) {
             let ask = |r| Ask {
-                fan,
+                param,
                 ..site.ask(r, n)
             };
             let calls = (0..n).map(|r| {
@@ -44,8 +44,8 @@ fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
     s
 }
 
-/// The schedule with a note on the rank's own shelf before it and a look at everybody's note after it: the checker faults
-/// a look that is not ordered after the note.
+/// The schedule with a note on the rank's own shelf before it and a look at everybody's note after
+/// it: the checker faults a look that is not ordered after the note.
 fn noted(mut s: Schedule, rank: u32, n: u32) -> Schedule {
     let note = |r| Slice {
         buf: SHELVES + r,
@@ -77,7 +77,7 @@ fn bcast_brings_the_roots_data_to_all() {
             let ask = |r| Ask {
                 root,
                 count,
-                fan: 1 + (count % 6) as u32,
+                param: 1 + (count % 6) as u32,
                 ..site.ask(r, n)
             };
             let len = count as usize;
@@ -99,7 +99,8 @@ fn blocks_of(from: u32, indices: std::ops::Range<u32>) -> Vec<Symbol> {
     places.map(|p| Symbol::of(from, p)).collect()
 }
 
-/// Units of the send and of the receive buffer in symbols: on a board bytes, otherwise elements of different types.
+/// Units of the send and of the receive buffer in symbols: on a board bytes, otherwise elements of
+/// different types.
 fn units(site: &Site) -> (usize, usize) {
     if site.board.is_some() { (1, 1) } else { (2, 3) }
 }
@@ -185,7 +186,7 @@ fn scatter_deals_blocks_out() {
 fn allgather_collects_blocks_everywhere() {
     for (a, n, site) in cases(Coll::Allgather) {
         let want: Vec<Symbol> = (0..n).flat_map(|r| blocks_of(r, 0..1)).collect();
-        for (in_place, fan) in [(false, 2), (true, 2), (false, 64), (true, 64)] {
+        for (in_place, param) in [(false, 2), (true, 2), (false, 64), (true, 64)] {
             let units = units(&site);
             let (send, recv) = even(units);
             let ask = |r| Ask {
@@ -193,7 +194,7 @@ fn allgather_collects_blocks_everywhere() {
                 send,
                 recv,
                 in_place,
-                fan,
+                param,
                 ..site.ask(r, n)
             };
             if !a.need.met(&ask(0)) {

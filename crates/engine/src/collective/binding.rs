@@ -8,15 +8,16 @@ use super::user::Combining;
 use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
 use kw_coll::{SHELVES, Shelf, Slice, TEMPS};
 use kw_path::shm::board::Board;
-use kw_sys::buf::Addr;
 use kw_sys::reduce::Kernel;
+use kw_sys::region::Region;
+use std::cell::Cell;
 
 /// Areas 0 and 1 are the caller's buffers.
 const BUFFERS: u32 = 2;
 /// The lines of all ranks.
-const LINES: u32 = 2;
+const LINE_AREA: u32 = 2;
 /// All short shelves, or the rings.
-const AREAS: u32 = 3;
+const SHELF_AREA: u32 = 3;
 
 /// Where the slices of one plan lie.
 struct Rows<'a> {
@@ -25,6 +26,8 @@ struct Rows<'a> {
     buffers: &'a [Memory],
     combines: bool,
     long: u64,
+    /// How many bytes of the first two buffers the schedule names.
+    reach: Cell<[u64; 2]>,
 }
 
 impl Rows<'_> {
@@ -35,13 +38,10 @@ impl Rows<'_> {
         self.desk.member(rank)?;
         let (place, bytes) = (self.desk.place_of(rank), slice.len * berth.unit);
         let (area, by) = match berth.part(slice) {
-            Part::Line(at) => (LINES, board.to_line(place) + at),
+            Part::Line(at) => (LINE_AREA, board.to_line(place) + at),
             Part::Area(at) if at as u64 + bytes > berth.room() => return None,
-            Part::Area(at) if berth.shelf == Shelf::Long => {
-                let from = |place| board.long(place, 0, berth.long).addr().bits();
-                (AREAS, (from(place) - from(0)) as i64 + at)
-            }
-            Part::Area(at) => (AREAS, board.to(berth.areas, place) + at),
+            Part::Area(at) if berth.shelf == Shelf::Long => (SHELF_AREA, board.to_long(place) + at),
+            Part::Area(at) => (SHELF_AREA, board.to(berth.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, bytes))
@@ -55,10 +55,13 @@ impl Places for Rows<'_> {
             SHELVES.. => self.shelf(slice),
             BUFFERS.. => None,
             area => {
-                let (_, size) = self.buffers.get(area as usize)?.plain(0, 1)?;
-                let by = u64::try_from(slice.at).ok()?.checked_mul(size)?;
-                let by = u32::try_from(by).ok()?;
-                Some((Spot { area, by }, slice.len * size))
+                let (_, size) = self.buffers.get(area as usize)?.plain()?;
+                let from = u64::try_from(slice.at).ok()?.checked_mul(size)?;
+                let (by, bytes) = (u32::try_from(from).ok()?, slice.len * size);
+                let mut reach = self.reach.get();
+                reach[area as usize] = reach[area as usize].max(from + bytes);
+                self.reach.set(reach);
+                Some((Spot { area, by }, bytes))
             }
         }
     }
@@ -92,17 +95,19 @@ pub(super) fn bind_on(desks: &mut Desks, run: &mut Run, long: u64) {
         buffers: &work.memory.user,
         combines: matches!(run.combining, Some(Combining::Kernel(_))),
         long,
+        reach: Cell::default(),
     };
     bind(&work.schedule, &rows, &mut run.ops);
+    run.reach = rows.reach.get();
 }
 
 /// The flags of a board.
-struct Eyes<'a> {
+struct BoardFlags<'a> {
     board: &'a Board,
     places: &'a [u32],
 }
 
-impl Flags for Eyes<'_> {
+impl Flags for BoardFlags<'_> {
     #[inline(always)]
     fn word(&mut self, member: u32, number: u64) -> u64 {
         self.board.word(self.places[member as usize], number)
@@ -120,53 +125,53 @@ impl Flags for Eyes<'_> {
 }
 
 /// The flags, and the areas that a plan's ops touch.
-struct Ground<'a> {
-    eyes: Eyes<'a>,
-    areas: [Addr; 4],
+struct BoardGround<'a> {
+    flags: BoardFlags<'a>,
+    areas: [Region<'a>; 4],
     combining: &'a Option<Combining>,
 }
 
-impl Ground<'_> {
+impl<'a> BoardGround<'a> {
     #[inline(always)]
-    fn at(&self, spot: Spot) -> Addr {
-        self.areas[(spot.area & 3) as usize].offset(spot.by as i64)
+    fn at(&self, spot: Spot, len: u32) -> Region<'a> {
+        self.areas[(spot.area & 3) as usize].part(spot.by as u64, len as u64)
     }
 }
 
-impl Flags for Ground<'_> {
+impl Flags for BoardGround<'_> {
     #[inline(always)]
     fn word(&mut self, member: u32, number: u64) -> u64 {
-        self.eyes.word(member, number)
+        self.flags.word(member, number)
     }
 
     #[inline(always)]
     fn signature(&mut self, member: u32, number: u64) -> u64 {
-        self.eyes.signature(member, number)
+        self.flags.signature(member, number)
     }
 
     #[inline(always)]
     fn raise(&mut self, number: u64, stage: u32, signature: u64) {
-        self.eyes.raise(number, stage, signature);
+        self.flags.raise(number, stage, signature);
     }
 }
 
-impl executor::Ground for Ground<'_> {
+impl executor::Ground for BoardGround<'_> {
     #[inline(always)]
     fn copy(&mut self, from: Spot, to: Spot, len: u32) {
-        self.at(from).copy_to(self.at(to), len as u64);
+        self.at(from, len).copy_to(self.at(to, len));
     }
 
     #[inline(always)]
-    fn reduce(&mut self, left: Spot, right: Spot, n: u32) {
+    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
         if let Some(Combining::Kernel(kernel)) = self.combining {
-            kernel.run(self.at(left), self.at(right), n as u64);
+            kernel.run(self.at(left, len), self.at(right, len));
         }
     }
 
     #[inline(always)]
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, n: u32) {
+    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
         if let Some(Combining::Kernel(kernel)) = self.combining {
-            kernel.run_into(self.at(left), self.at(right), self.at(into), n as u64);
+            kernel.run_into(self.at(left, len), self.at(right, len), self.at(into, len));
         }
     }
 }
@@ -179,11 +184,7 @@ impl Desks {
         let Some(desk) = desk else {
             return run.progress.next_step(run.steps().len() as u32);
         };
-        let next = desk.go_on(run);
-        if run.progress.odd.is_some() {
-            desk.contradicted(run);
-        }
-        next
+        desk.go_on(run)
     }
 
     /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits for.
@@ -192,9 +193,6 @@ impl Desks {
         let id = run.berth.as_ref()?.desk;
         let desk = self.get(id)?;
         let next = desk.go_on(run);
-        if run.progress.odd.is_some() {
-            desk.contradicted(run);
-        }
         if let Next::Wait(wait) = next {
             return Some(Watch { desk: id, wait });
         }
@@ -240,43 +238,47 @@ impl Desk {
             return Next::End;
         };
         let (board, at_work) = (&self.board, &run.progress.place);
-        let [send, recv] = run.bases;
+        let [send, recv] = run.lent();
         let shelves = match berth.shelf {
-            Shelf::Long => board.long(0, at_work.at, berth.long).addr(),
-            _ if berth.need == Need::Lines => Addr::NULL,
-            _ => board.all(berth.areas, at_work.number).addr(),
+            Shelf::Long => board.all_long(at_work.at, berth.long),
+            _ if berth.need == Need::Lines => Region::EMPTY,
+            _ => board.all(berth.areas, at_work.number),
         };
-        let eyes = Eyes {
+        let flags = BoardFlags {
             board,
             places: &self.places,
         };
-        let mut ground = Ground {
-            eyes,
-            areas: [send, recv, board.all_lines(at_work.number).addr(), shelves],
+        let mut ground = BoardGround {
+            flags,
+            areas: [send, recv, board.all_lines(at_work.number), shelves],
             combining: &run.combining,
         };
         let (ops, flow) = (&run.ops, &mut self.flow);
-        run.progress.go_on(ops, run.only_here, flow, &mut ground)
+        let next = run.progress.go_on(ops, run.only_here, flow, &mut ground);
+        if run.progress.odd.is_some() {
+            self.contradicted(run);
+        }
+        next
     }
 
     /// Whether what a run waits for has come.
     #[inline]
     pub(super) fn has_come(&self, wait: Wait) -> bool {
-        let mut eyes = Eyes {
+        let mut flags = BoardFlags {
             board: &self.board,
             places: &self.places,
         };
-        self.flow.has_come(wait, &mut eyes)
+        self.flow.has_come(wait, &mut flags)
     }
 
     /// Says whether another run waits for its turn.
     #[inline]
     fn end(&mut self, run: &mut Run) -> bool {
-        let mut eyes = Eyes {
+        let mut flags = BoardFlags {
             board: &self.board,
             places: &self.places,
         };
-        run.progress.end(&mut self.flow, &mut eyes)
+        run.progress.end(&mut self.flow, &mut flags)
     }
 }
 

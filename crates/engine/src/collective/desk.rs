@@ -5,13 +5,12 @@
 //! rule by which they are used ([`FlowControl`]), which is pure and tested by itself. What a plan
 //! does there is in `binding`.
 
-use super::memory::Memory;
 use super::run::Run;
 use crate::messages::Messages;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
 use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
 use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SHORT, SLOTS};
-use kw_sys::buf::Addr;
+use kw_sys::region::Region;
 use kw_types::comm::Group;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == board::STAGE_BITS);
@@ -160,16 +159,16 @@ impl Desk {
         self.places[self.members[rank as usize] as usize]
     }
 
-    /// Address of a slice of a shelf.
+    /// A slice of a shelf.
     #[inline]
-    fn shelf(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Addr {
+    fn shelf(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Region<'_> {
         let place = self.place_of(slice.buf - SHELVES);
         let (region, at) = match (berth.part(slice), berth.shelf) {
             (Part::Line(at), _) => (self.board.beside(place, at_work.number), at),
             (Part::Area(at), Shelf::Long) => (self.board.long(place, at_work.at, berth.long), at),
             (Part::Area(at), _) => (self.board.area(berth.areas, place, at_work.number), at),
         };
-        region.part(at as u64, slice.len * berth.unit).addr()
+        region.part(at as u64, slice.len * berth.unit)
     }
 }
 
@@ -273,14 +272,15 @@ impl Desks {
         }
     }
 
-    /// Memory of a slice of a shelf.
+    /// A slice of a shelf.
     #[inline]
-    pub(super) fn memory(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Memory {
-        let desk = self.see(berth.desk);
-        Memory::Plain {
-            addr: desk.map_or(Addr::NULL, |d| d.shelf(berth, at_work, slice)),
-            size: berth.unit,
-        }
+    pub(super) fn shelf(
+        &self,
+        berth: &Berth,
+        at_work: &Reservation,
+        slice: Slice,
+    ) -> Option<Region<'_>> {
+        Some(self.see(berth.desk)?.shelf(berth, at_work, slice))
     }
 
     /// Whether what a run waits for has come.

@@ -1,18 +1,20 @@
 //! How a run is driven: what the executor leaves to the engine, which is messages, memory that does
 //! not lie in a row, long copies and functions of the user.
 
+use super::Failure;
 use super::binding;
 use super::desk::{Desks, Watch};
 use super::memory::{Memory, Store};
 use super::run::{Bound, Drive, Flight, Run};
-use super::user::{Combining, UserStep};
+use super::user::Combining;
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
 use kw_coll::{Slice, Step, is_shelf};
-use kw_proto::p2p::Failure;
+use kw_proto::p2p;
 use kw_sys::nontemporal::{self, NontemporalCopier};
+use kw_sys::region::Region;
 
 /// What a run is driven with: the boards, memory for temporaries, and what carries its messages.
 pub(super) struct Driving<'a> {
@@ -117,13 +119,12 @@ impl Driving<'_> {
                 None
             }
             Step::Reduce { left, right } => {
-                let step = reduce(run, left, right, self.desks);
-                step.map(Drive::User)
+                reduce(run, left, right, self.desks).then_some(Drive::User)
             }
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
             Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                run.fail(Failure::Other("this rank has no board".into()));
+                run.fail(Failure::NoBoard);
                 None
             }
         };
@@ -135,7 +136,7 @@ impl Driving<'_> {
 
     #[inline]
     fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
-        let buf = run.buf(what, self.desks);
+        let buf = run.buf(what);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -159,7 +160,7 @@ impl Driving<'_> {
 
     #[inline]
     fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
-        let buf = run.buf(into, self.desks);
+        let buf = run.buf(into);
         let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
             return;
         };
@@ -191,9 +192,9 @@ impl Driving<'_> {
         flight.req = None;
         let outcome = self.messages.take(req)?;
         let came = match (outcome.failure, flight.expects) {
-            (Some(Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(p2p::Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
             (Some(failure), _) => {
-                run.fail(failure);
+                run.fail(Failure::Message(failure));
                 None
             }
             (None, expects) => expects.map(|e| (e, outcome.len)),
@@ -250,11 +251,11 @@ fn waiting((req, peer): (ReqId, Peer)) -> Drive {
 
 #[inline]
 fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
-    if let (Some((a, n)), Some((b, m))) = (run.plain(from, desks), run.plain(to, desks))
-        && n == m
-        && n < publisher.long()
+    if let (Some(a), Some(b)) = (run.row(from, desks), run.row(to, desks))
+        && a.len() == b.len()
+        && a.len() < publisher.long()
     {
-        return a.copy_to(b, n);
+        return a.copy_to(b);
     }
     copy_any(run, from, to, desks, publisher);
 }
@@ -268,19 +269,24 @@ fn copy_any(
     desks: &Desks,
     publisher: &mut NontemporalCopier,
 ) {
-    let (a, b) = (run.buf(from, desks), run.buf(to, desks));
-    if a.len() != b.len() {
+    let rows = (run.row(from, desks), run.row(to, desks));
+    let bytes =
+        |row: Option<Region<'_>>, slice| row.map_or_else(|| run.buf(slice).len(), |r| r.len());
+    let (gives, takes) = (bytes(rows.0, from), bytes(rows.1, to));
+    if gives != takes {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
-        let failure = mismatch(run, me, a.len(), b.len());
+        let failure = mismatch(run, me, gives, takes);
         return run.fail(failure);
     }
-    let long = a.len() >= publisher.long();
-    let rows = a.region().zip(b.region()).filter(|_| long);
-    match (rows, is_shelf(from.buf), is_shelf(to.buf)) {
-        (Some((a, b)), _, true) => publisher.copy(a, b),
-        (Some((a, b)), true, _) => nontemporal::fetch(a, b),
-        _ => {
-            a.copy_to(0, &b, 0, a.len());
+    let long = gives >= publisher.long();
+    match rows {
+        (Some(a), Some(b)) if long && is_shelf(to.buf) => publisher.copy(a, b),
+        (Some(a), Some(b)) if long && is_shelf(from.buf) => nontemporal::fetch(a, b),
+        (Some(a), Some(b)) => a.copy_to(b),
+        (Some(a), None) => run.buf(to).unpack_from(a),
+        (None, Some(b)) => run.buf(from).pack_into(b),
+        (None, None) => {
+            run.buf(from).copy_to(0, &run.buf(to), 0, gives);
         }
     }
 }
@@ -296,35 +302,31 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
     let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
         return false;
     };
-    let at = |slice| run.plain(slice, desks);
+    let at = |slice| run.row(slice, desks);
     match (at(left), at(right), at(into)) {
-        (Some((a, _)), Some((b, n)), Some((c, m))) if n == m => {
-            kernel.run_into(a, b, c, left.len);
+        (Some(a), Some(b), Some(c)) if [a.len(), b.len()] == [c.len(); 2] => {
+            kernel.run_into(a, b, c);
             true
         }
         _ => false,
     }
 }
 
+/// Says whether that is up to a function of the user.
 #[inline]
-pub(super) fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> Option<UserStep> {
-    let (a, b) = (run.addr(left, desks), run.addr(right, desks));
-    match run.combining? {
-        Combining::Nothing => None,
-        Combining::Kernel(k) => {
-            k.run(a, b, left.len);
-            None
-        }
-        Combining::User(f, datatype) => {
-            Some(UserStep::new(f, datatype, a, b, left.len, run.extent()))
-        }
+fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> bool {
+    if let Some(kernel) = run.kernel()
+        && let (Some(a), Some(b)) = (run.stretch(left, desks), run.stretch(right, desks))
+    {
+        kernel.run(a, b);
     }
+    matches!(run.combining, Some(Combining::User(..)))
 }
 
 #[cold]
 fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
     let Some(c) = &run.circle else {
-        return Failure::Truncated { came, fits: wants };
+        return Failure::Message(p2p::Failure::Truncated { came, fits: wants });
     };
     // On an intercommunicator, whose ranks are those of both groups in a row here, the process
     // tells who is meant.

@@ -2,6 +2,8 @@
 
 use kw_coll::{Schedule, Slice, TEMPS, Temp};
 use kw_sys::buf::{Addr, Buf};
+use kw_sys::elements::Elements;
+use kw_sys::region::Region;
 use kw_types::layout::Layout;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ const SMALLEST: u64 = 4096;
 /// Alignment of temporaries.
 const ALIGN: u64 = 64;
 
-/// A buffer in units.
+/// A buffer in units. The first two lie in the caller's memory, which is there by the promise of the [`Addr`].
 #[derive(Clone, Debug)]
 pub enum Memory {
     /// The unit is an element of `size` bytes without gaps.
@@ -37,6 +39,15 @@ pub enum Memory {
         buf: Buf,
         /// Bytes in a unit.
         unit: u64,
+    },
+    /// The unit is an element of this datatype, in memory of our own.
+    Own {
+        /// The memory, in a row.
+        buf: Buf,
+        /// Where displacements count from, in bytes from there.
+        at: i64,
+        /// The datatype.
+        layout: Arc<Layout>,
     },
 }
 
@@ -74,68 +85,97 @@ impl Memory {
                 Buf::typed(addr.offset(at * layout.extent()), len, layout)
             }
             Memory::Stream { buf, unit } => buf.slice(at as u64 * unit, len * unit),
+            Memory::Own {
+                buf,
+                at: from,
+                layout,
+            } => buf.typed_at(from + at * layout.extent(), len, layout),
         }
     }
 
-    /// First byte and bytes of units `at..at+len`, where they lie in a row as they are.
+    /// First byte, and bytes of a unit, where units lie in a row as they are in memory of the caller's.
     #[inline]
-    pub(super) fn plain(&self, at: i64, len: u64) -> Option<(Addr, u64)> {
-        match self {
-            Memory::Plain { addr, size } => Some((addr.offset(at * *size as i64), len * size)),
-            _ => None,
-        }
-    }
-
-    /// First byte, and bytes of a unit, where units lie in a row as they are.
-    #[inline]
-    pub(super) fn row(&self) -> Option<(Addr, u64)> {
+    pub(super) fn plain(&self) -> Option<(Addr, u64)> {
         match *self {
             Memory::Plain { addr, size } => Some((addr, size)),
             _ => None,
         }
     }
 
-    /// Address of element `at`, for reductions.
+    /// The bytes of units `at..at+len`, where they lie in a row as they are.
     #[inline]
-    pub(super) fn addr(&self, at: i64) -> Addr {
+    pub(super) fn row(&self, at: i64, len: u64) -> Option<Region<'_>> {
         match self {
-            Memory::Plain { addr, size } => addr.offset(at * *size as i64),
-            Memory::Typed { addr, layout } => addr.offset(at * layout.extent()),
-            Memory::Stream { buf, unit } => buf.addr().offset(at * *unit as i64),
+            Memory::Plain { addr, size } => {
+                Some(Region::lent(addr.offset(at * *size as i64), len * size))
+            }
+            Memory::Stream { buf, unit } => Some(buf.region()?.part(at as u64 * unit, len * unit)),
+            Memory::Typed { .. } | Memory::Own { .. } => None,
+        }
+    }
+
+    /// Elements `at..at+len` with the gaps between them, as loops of ours combine them: an element begins at its
+    /// displacement 0.
+    #[inline]
+    pub(super) fn stretch(&self, at: i64, len: u64) -> Option<Region<'_>> {
+        let bytes = u64::try_from(self.extent()).ok()? * len;
+        let by = at * self.extent();
+        match self {
+            Memory::Typed { addr, .. } => Some(Region::lent(addr.offset(by), bytes)),
+            Memory::Own { buf, at: from, .. } => {
+                Some(buf.region()?.part(u64::try_from(from + by).ok()?, bytes))
+            }
+            _ => self.row(at, len),
+        }
+    }
+
+    /// Elements `at..at+len`, as functions of the user combine them.
+    pub(super) fn operand(&self, at: i64, len: u64) -> Elements {
+        let by = at * self.extent();
+        match self {
+            Memory::Plain { addr, .. } | Memory::Typed { addr, .. } => {
+                Elements::lent(addr.offset(by), self.extent(), len)
+            }
+            Memory::Stream { unit, .. } => Elements::in_a_row(&self.buf(at, len), *unit),
+            Memory::Own {
+                buf,
+                at: from,
+                layout,
+            } => Elements::within(buf, from + by, layout, len),
         }
     }
 
     /// Distance of two elements.
-    pub(super) fn extent(&self) -> i64 {
+    fn extent(&self) -> i64 {
         match self {
-            Memory::Plain { size, .. } => *size as i64,
-            Memory::Typed { layout, .. } => layout.extent(),
-            Memory::Stream { unit, .. } => *unit as i64,
+            Memory::Plain { size: unit, .. } | Memory::Stream { unit, .. } => *unit as i64,
+            Memory::Typed { layout, .. } | Memory::Own { layout, .. } => layout.extent(),
         }
     }
 
-    /// The same units at `addr`.
-    fn at(&self, addr: Addr) -> Memory {
+    /// The same units in memory of our own, whose displacement 0 is there.
+    fn own(&self, buf: Buf, at: i64) -> Memory {
         match self {
-            Memory::Typed { layout, .. } => Memory::Typed {
-                addr,
+            Memory::Plain { size: unit, .. } | Memory::Stream { unit, .. } => {
+                Memory::Stream { buf, unit: *unit }
+            }
+            Memory::Typed { layout, .. } | Memory::Own { layout, .. } => Memory::Own {
+                buf,
+                at,
                 layout: layout.clone(),
             },
-            Memory::Plain { size, .. } => Memory::Plain { addr, size: *size },
-            Memory::Stream { unit, .. } => Memory::Plain { addr, size: *unit },
         }
     }
 
-    /// Bytes that `len` elements span, and where displacement 0 of the first lies in them.
+    /// Bytes that `len` elements span, with the gap after the last, and where displacement 0 of the first lies in them.
     fn span(&self, len: u64) -> (u64, i64) {
-        if len == 0 {
-            return (0, 0);
-        }
         match self {
-            Memory::Typed { layout, .. } => {
-                let reach = layout.extent().unsigned_abs() * (len - 1);
-                let back = if layout.extent() < 0 { reach as i64 } else { 0 };
-                (reach + layout.true_extent() as u64, back - layout.true_lb())
+            Memory::Typed { layout, .. } | Memory::Own { layout, .. } if len > 0 => {
+                let extent = layout.extent();
+                let reach = extent.unsigned_abs() * (len - 1);
+                let back = if extent < 0 { reach as i64 } else { 0 };
+                let last = layout.true_extent().max(extent) as u64;
+                (reach + last, back - layout.true_lb())
             }
             _ => (self.extent() as u64 * len, 0),
         }
@@ -164,11 +204,11 @@ impl Memories {
         temps.reserve_exact(schedule.temps.len());
         for t in &schedule.temps {
             let (bytes, shift) = self.measure(t, element);
-            let addr = block.addr().offset(from as i64 + shift);
+            let buf = block.slice(from, bytes);
             temps.push(match t {
-                Temp::Elements(_) => element.at(addr),
-                Temp::Bytes(_) => Memory::Plain { addr, size: 1 },
-                Temp::Packed(_) => Memory::Plain { addr, size: bytes },
+                Temp::Elements(_) => element.own(buf, shift),
+                Temp::Bytes(_) => Memory::stream(buf),
+                Temp::Packed(_) => Memory::Stream { buf, unit: bytes },
             });
             from += bytes.next_multiple_of(ALIGN);
         }
@@ -193,10 +233,21 @@ impl Memories {
         }
     }
 
-    /// First byte and bytes of a slice, where they lie in a row as they are.
+    /// The bytes of a slice, where they lie in a row as they are.
     #[inline]
-    pub fn plain(&self, slice: Slice) -> Option<(Addr, u64)> {
-        self.memory(slice.buf).plain(slice.at, slice.len)
+    pub fn row(&self, slice: Slice) -> Option<Region<'_>> {
+        self.memory(slice.buf).row(slice.at, slice.len)
+    }
+
+    /// The elements of a slice with the gaps between them, for loops of ours.
+    #[inline]
+    pub fn stretch(&self, slice: Slice) -> Option<Region<'_>> {
+        self.memory(slice.buf).stretch(slice.at, slice.len)
+    }
+
+    /// The elements of a slice, for functions of the user.
+    pub fn operand(&self, slice: Slice) -> Elements {
+        self.memory(slice.buf).operand(slice.at, slice.len)
     }
 
     /// The message buffer of a slice.
@@ -206,12 +257,6 @@ impl Memories {
             return Buf::EMPTY;
         }
         self.memory(slice.buf).buf(slice.at, slice.len)
-    }
-
-    /// Address of a slice's first element.
-    #[inline]
-    pub fn addr(&self, slice: Slice) -> Addr {
-        self.memory(slice.buf).addr(slice.at)
     }
 
     /// Forgets the temporaries; nothing is in flight any more.

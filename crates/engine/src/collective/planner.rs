@@ -3,7 +3,7 @@
 use super::choosing::Choosing;
 use super::desk::Desks;
 use super::memory::Memory;
-use super::plans::{Call, Caller, Named, Plans, PlansId};
+use super::plans::{Caller, Named, PlanKey, Plans, PlansId};
 use super::run::{Circle, Home, Run};
 use kw_base::slab::Slab;
 use kw_boot::Agreed;
@@ -68,7 +68,7 @@ impl Planner {
         ask: &Ask,
         buffers: &[Memory; 2],
     ) -> Option<Box<Run>> {
-        let (call, counts) = Call::of(coll, bytes, unit, ask, buffers)?;
+        let (call, counts) = PlanKey::of(coll, bytes, unit, ask, buffers)?;
         let plans = self.plans.get_mut(caller.plans?.0)?;
         let found = plans.of(caller, &call, counts);
         let mut run = found.or_else(|| self.mixed.of(caller, &call, counts))?;
@@ -101,17 +101,17 @@ impl Planner {
             ..*ask
         };
         let rows = circle.rows.as_deref();
-        let (algorithm, fan) = choosing.choose(rows, coll, bytes, &parts);
-        parts.fan = fan;
+        let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
+        parts.param = param;
         (algorithm.emit)(&parts, &mut schedule);
         run.berth = board.and_then(|(id, unit)| desks.berth(id, &schedule, unit));
         let mut signature = 0;
-        if let Some((call, counts)) = Call::of(coll, bytes, unit, ask, buffers) {
+        if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
             signature = call.said().0;
-            run.call = Some(Box::new(call));
-            run.counts = counts.into();
             if let Some(plans) = circle.plans.filter(|_| schedule.steps.len() <= KEPT_STEPS) {
                 run.home = Home::Plans(plans);
+                run.call = Some(Box::new(call));
+                run.counts = counts.into();
             }
         }
         run.work().schedule = schedule;

@@ -2,7 +2,7 @@
 //!
 //! A run that has ended goes to the plans with its ops, and with its schedule if it has steps for the engine. A call that asks for
 //! the same takes it from there, and gives it its own buffers, tag and place on the board; while it runs, the plans do not have
-//! it. A plan is found in one of two ways: by what the schedule was asked for ([`Call`]), once the arguments have been looked
+//! it. A plan is found in one of two ways: by what the schedule was asked for ([`PlanKey`]), once the arguments have been looked
 //! at; or, if it has ops alone and all objects of the call are predefined, by the caller's own words ([`Named`]), before that.
 
 use super::desk::BoardId;
@@ -69,7 +69,7 @@ impl Caller<'_> {
 
 /// All that a schedule depends on but the communicator and the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Call {
+pub(super) struct PlanKey {
     coll: Coll,
     bytes: u64,
     root: u32,
@@ -84,7 +84,7 @@ pub(super) struct Call {
     rows: [u64; 2],
 }
 
-impl Call {
+impl PlanKey {
     /// The call, and the counts of its blocks where they are not equal. `None` for calls with other lists.
     #[inline]
     pub fn of<'a>(
@@ -93,7 +93,7 @@ impl Call {
         unit: Option<u64>,
         ask: &Ask<'a>,
         buffers: &[Memory; 2],
-    ) -> Option<(Call, &'a [u64])> {
+    ) -> Option<(PlanKey, &'a [u64])> {
         let (send, counts) = match ask.send {
             Blocks::Even { buf, each } => ((buf, each), &[][..]),
             // Its blocks lie in a row.
@@ -106,7 +106,7 @@ impl Call {
         if ask.neighbors.is_some() {
             return None;
         }
-        let call = Call {
+        let call = PlanKey {
             coll,
             bytes,
             root: ask.root,
@@ -117,7 +117,7 @@ impl Call {
             commutative: ask.commutative,
             in_place: ask.in_place,
             unit,
-            rows: buffers.each_ref().map(|b| b.row().map_or(0, |row| row.1)),
+            rows: buffers.each_ref().map(|b| b.plain().map_or(0, |row| row.1)),
         };
         Some((call, counts))
     }
@@ -209,7 +209,7 @@ impl Plans {
 
     /// The plan of a call.
     #[inline]
-    pub fn of(&mut self, caller: &Caller, call: &Call, counts: &[u64]) -> Option<Box<Run>> {
+    pub fn of(&mut self, caller: &Caller, call: &PlanKey, counts: &[u64]) -> Option<Box<Run>> {
         let first = call.place(counts, caller.context);
         let mask = self.places.len().wrapping_sub(1);
         for at in 0..WAYS {

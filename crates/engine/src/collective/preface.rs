@@ -3,10 +3,10 @@
 //! the run, so that a non-blocking call does not wait for it, and it uses the run's own tag: its
 //! messages stand before those of the collective between any two ranks.
 
+use super::Failure;
 use super::drive::Driving;
 use super::{Circle, Drive, Memory, Run};
 use kw_coll::{RECV, SEND, Schedule, Slice};
-use kw_proto::p2p::Failure;
 use kw_sys::buf::Buf;
 
 /// Looks at the records of so many ranks, all of one length, one after the other; if they disagree,

@@ -5,10 +5,11 @@
 //! does not run, so a call that is like one before allocates nothing. Once all its steps are ops of
 //! the executor it does without schedule and buffers ([`Run::work`]).
 
+use super::Failure;
 use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
-use super::plans::{Call, Named, PlansId};
+use super::plans::{Named, PlanKey, PlansId};
 use super::preface::Preface;
 use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
@@ -16,8 +17,8 @@ use kw_base::{ContextId, Peer};
 use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};
 use kw_coll::{SEND, Schedule, Slice, Step, is_shelf};
-use kw_proto::p2p::Failure;
 use kw_sys::buf::{Addr, Buf};
+use kw_sys::region::Region;
 use kw_types::comm::Group;
 use std::sync::Arc;
 
@@ -110,6 +111,8 @@ pub struct Run {
     pub(super) progress: Progress,
     /// Where the first two buffers begin, if they lie in a row.
     pub(super) bases: [Addr; 2],
+    /// Bytes of them that its ops touch at most.
+    pub(super) reach: [u64; 2],
     /// What it uses of a board. Such a run goes on to its end even after a failure: others watch
     /// it.
     pub(super) berth: Option<Berth>,
@@ -131,7 +134,7 @@ pub struct Run {
     pub(super) state: State,
     pub(super) circle: Option<Circle>,
     /// What the schedule was asked for, if that may be asked for again and it has no name.
-    pub(super) call: Option<Box<Call>>,
+    pub(super) call: Option<Box<PlanKey>>,
     /// The counts of the blocks of such a call, where they are not equal.
     pub(super) counts: Box<[u64]>,
 }
@@ -146,6 +149,7 @@ impl Default for Run {
             ops: Vec::new(),
             progress: Progress::default(),
             bases: [Addr::NULL; 2],
+            reach: [0; 2],
             berth: None,
             combining: None,
             work: None,
@@ -210,7 +214,7 @@ impl Run {
     /// Takes the caller's first two buffers; [`Run::add`] others.
     #[inline]
     pub fn take_buffers(&mut self, buffers: [Memory; 2]) {
-        let at = |m: &Memory| m.row().map_or(Addr::NULL, |(addr, _)| addr);
+        let at = |m: &Memory| m.plain().map_or(Addr::NULL, |(addr, _)| addr);
         let [send, recv] = &buffers;
         self.bases = [at(send), at(recv)];
         if self.bound == Bound::Not || self.work.is_some() {
@@ -310,45 +314,41 @@ impl Run {
         self.work.as_ref().map(|w| &w.memory)
     }
 
-    /// First byte and bytes of a slice with data, where they lie in a row as they are.
+    /// What its ops may touch of the caller's first two buffers.
+    #[inline(always)]
+    pub(super) fn lent<'a>(&self) -> [Region<'a>; 2] {
+        let ([send, recv], [sends, recvs]) = (self.bases, self.reach);
+        [Region::lent(send, sends), Region::lent(recv, recvs)]
+    }
+
+    /// The bytes of a slice with data, where they lie in a row as they are.
     #[inline]
-    pub(super) fn plain(&self, slice: Slice, desks: &Desks) -> Option<(Addr, u64)> {
+    pub(super) fn row<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
         if slice.is_empty() {
             return None;
         }
         match self.shelf(slice) {
-            Some(berth) => desks
-                .memory(berth, self.at_work(), slice)
-                .plain(0, slice.len),
-            None => self.memory()?.plain(slice),
+            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            None => self.memory()?.row(slice),
         }
     }
 
-    /// The message buffer of a slice.
+    /// The elements of a slice with the gaps between them, for loops of ours.
     #[inline]
-    pub(super) fn buf(&self, slice: Slice, desks: &Desks) -> Buf {
-        if slice.is_empty() {
-            return Buf::EMPTY;
-        }
+    pub(super) fn stretch<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
         match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, self.at_work(), slice).buf(0, slice.len),
-            None => self.memory().map_or(Buf::EMPTY, |m| m.buf(slice)),
+            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            None => self.memory()?.stretch(slice),
         }
     }
 
-    /// Address of a slice's first element.
+    /// The message buffer of a slice that lies on no shelf.
     #[inline]
-    pub(super) fn addr(&self, slice: Slice, desks: &Desks) -> Addr {
-        match self.shelf(slice) {
-            Some(berth) => desks.memory(berth, self.at_work(), slice).addr(0),
-            None => self.memory().map_or(Addr::NULL, |m| m.addr(slice)),
+    pub(super) fn buf(&self, slice: Slice) -> Buf {
+        match self.memory() {
+            Some(memory) if !is_shelf(slice.buf) => memory.buf(slice),
+            _ => Buf::EMPTY,
         }
-    }
-
-    /// Distance of two elements.
-    pub(super) fn extent(&self) -> i64 {
-        let element = self.work.as_ref().and_then(|w| w.element.as_ref());
-        element.map_or(0, |e| e.extent())
     }
 
     /// The transfers that were started.
@@ -440,6 +440,20 @@ impl Run {
         self.step_of(self.op(self.progress.at())?)
     }
 
+    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lane
+    /// released.
+    #[cold]
+    pub fn user_step(&self) -> Option<UserStep> {
+        let (Some(Combining::User(f, datatype)), Some(Step::Reduce { left, right })) =
+            (self.combining, self.step())
+        else {
+            return None;
+        };
+        let memory = self.memory()?;
+        let (left, right) = (memory.operand(left), memory.operand(right));
+        Some(UserStep::new(f, datatype, left, right))
+    }
+
     /// The user's function has returned.
     #[inline]
     pub fn user_done(&mut self) {
@@ -457,6 +471,6 @@ pub enum Drive {
     Waiting(ReqId, Peer),
     /// This on a board.
     Board(Watch),
-    /// A call of the user's function; [`Run::user_done`] afterwards.
-    User(UserStep),
+    /// [`Run::user_step`]; [`Run::user_done`] afterwards.
+    User,
 }

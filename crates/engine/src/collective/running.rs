@@ -1,17 +1,18 @@
 //! The runs that nobody drives in a call: those of non-blocking collectives. Each is a request, and
 //! goes on with [`crate::Engine::progress`].
 
+use super::Failure;
 use super::desk::{Desks, Watch};
-use super::drive::reduce;
 use super::run::{Drive, Run, State};
 use super::user::UserStep;
 use crate::messages::ReqId;
-use kw_coll::Step;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Running {
     runs: Vec<(ReqId, Box<Run>)>,
+    /// What went wrong with those that have ended, until somebody takes it.
+    pub(super) failed: Vec<(ReqId, Failure)>,
     /// One has begun to wait on a board since a thread last made ready to sleep.
     unwatched: bool,
 }
@@ -40,7 +41,7 @@ impl Running {
     /// from there.
     pub(super) fn wait(&mut self, req: ReqId, mut run: Box<Run>, on: Drive) {
         run.state = match on {
-            Drive::User(_) => State::WantsUser,
+            Drive::User => State::WantsUser,
             Drive::Board(watch) => State::OnBoard(watch),
             Drive::Waiting(req, _) if run.goes_on_after_send(req) => State::HeldBySend,
             Drive::Waiting(..) | Drive::Done => State::Ready,
@@ -99,14 +100,11 @@ impl Running {
 
     /// A call of a user's function that one waits for. Make it with the lane released, then
     /// [`super::Collectives::user_step_done`].
-    pub fn take_user_step(&mut self, desks: &Desks) -> Option<(ReqId, UserStep)> {
+    pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
         let mut runs = self.runs.iter_mut();
         let (req, run) = runs.find(|(_, r)| matches!(r.state, State::WantsUser))?;
-        let Some(Step::Reduce { left, right }) = run.step() else {
-            return None;
-        };
         run.state = State::InUser;
-        Some((*req, reduce(run, left, right, desks)?))
+        Some((*req, run.user_step()?))
     }
 
     /// The call has returned; the index of the run.

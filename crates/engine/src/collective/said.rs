@@ -2,9 +2,9 @@
 //! watches it sees whether both mean the same: which collective, of how many bytes, with which
 //! root. It costs a word in a cache line that moves anyway.
 
+use super::Failure;
 use kw_coll::Coll;
 use kw_coll::table::COLLS;
-use kw_proto::p2p::Failure;
 
 /// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing
 /// said.
@@ -64,7 +64,7 @@ impl Said {
                 text,
             },
             (true, false) => Failure::Roots(text),
-            (false, _) => Failure::Other(text),
+            (false, _) => Failure::Calls(text),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! How elements are combined, and the user's own functions.
 
-use kw_sys::buf::Addr;
+use super::memory::Memory;
 use kw_sys::callback::{UserOp, UserOpCount};
+use kw_sys::elements::Elements;
 use kw_sys::reduce::Kernel;
 
 /// A user's function, with either width of its length.
@@ -24,57 +25,53 @@ pub enum Combining {
     User(UserFunction, usize),
 }
 
+impl Combining {
+    /// Combines the first `count` elements of two buffers into the second, without the lane.
+    pub fn combine(self, left: &Memory, right: &Memory, count: u64) {
+        match self {
+            Combining::Nothing => {}
+            Combining::Kernel(kernel) => {
+                if let (Some(a), Some(b)) = (left.stretch(0, count), right.stretch(0, count)) {
+                    kernel.run(a, b);
+                }
+            }
+            Combining::User(f, datatype) => {
+                UserStep::new(f, datatype, left.operand(0, count), right.operand(0, count)).call()
+            }
+        }
+    }
+}
+
 /// A call of the user's function that a schedule waits for; made with the lane released.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct UserStep {
     function: UserFunction,
     datatype: usize,
-    left: Addr,
-    right: Addr,
-    count: u64,
-    extent: i64,
+    left: Elements,
+    right: Elements,
 }
 
 impl UserStep {
-    /// A call on `count` elements that lie `extent` bytes apart.
-    pub fn new(
+    /// A call on as many elements of either side.
+    pub(super) fn new(
         function: UserFunction,
         datatype: usize,
-        left: Addr,
-        right: Addr,
-        count: u64,
-        extent: i64,
+        left: Elements,
+        right: Elements,
     ) -> UserStep {
         UserStep {
             function,
             datatype,
             left,
             right,
-            count,
-            extent,
         }
     }
 
     /// Calls the user's function: `right[i] = left[i] op right[i]`.
     pub fn call(self) {
         match self.function {
-            UserFunction::Count(f) => {
-                f.call(self.left, self.right, self.count as i64, self.datatype)
-            }
-            UserFunction::Int(f) => {
-                let mut done = 0;
-                while done < self.count {
-                    let n = (self.count - done).min(i32::MAX as u64);
-                    let by = done as i64 * self.extent;
-                    f.call(
-                        self.left.offset(by),
-                        self.right.offset(by),
-                        n as i32,
-                        self.datatype,
-                    );
-                    done += n;
-                }
-            }
+            UserFunction::Count(f) => f.call(&self.left, &self.right, self.datatype),
+            UserFunction::Int(f) => f.call(&self.left, &self.right, self.datatype),
         }
     }
 }

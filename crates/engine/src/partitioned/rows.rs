@@ -16,7 +16,7 @@
 //! nothing, and what has left by the last piece need not leave after it. To wake the receiver for
 //! each would cost more than that wins.
 
-use super::{Partitioned, Side, setup::Setup};
+use super::{Partitioned, op::Side, setup::Setup};
 use crate::messages::{Messages, SendMode, Started};
 use kw_base::{Key, Peer, Tick};
 use kw_proto::p2p::table::Line;

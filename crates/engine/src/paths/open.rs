@@ -42,7 +42,7 @@ fn make_memory(me: Peer, hosts: &[u32], knobs: &Knobs) -> Result<Option<Lead>, B
     if !Allowed::read(knobs)?.shm || local.peers.len() < 2 || local.peers[0] != local.me {
         return Ok(None);
     }
-    ShmPath::lead(&local).map(Some).map_err(sentence)
+    ShmPath::lead(&local).map(Some).map_err(no_path)
 }
 
 impl Paths {
@@ -61,7 +61,7 @@ impl Paths {
         let (lead, said, here) = match memory {
             Memory::Said { here } => (lead, true, here),
             Memory::Unsaid if leads => {
-                let lead = ShmPath::lead(&local).map_err(sentence)?;
+                let lead = ShmPath::lead(&local).map_err(no_path)?;
                 (Some(lead), false, false)
             }
             Memory::Unsaid => (None, false, false),
@@ -97,8 +97,8 @@ impl Paths {
         };
         let memory = kw_boot::hold(launcher, publish.plan())?;
         let mut shm = match (lead, memory) {
-            (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(sentence)?),
-            (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(sentence)?),
+            (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(no_path)?),
+            (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(no_path)?),
             (None, None) => None,
         };
         if let Some(shm) = &mut shm {
@@ -160,14 +160,14 @@ fn listen(job: &Job, knobs: &Knobs, member: Member, sharing: usize) -> Result<Tc
         true => Tuning::for_size(job.size()).on_shared_cores(),
         false => Tuning::for_size(job.size()),
     };
-    TcpPath::tuned(config, tuning).map_err(sentence)
+    TcpPath::tuned(config, tuning).map_err(no_path)
 }
 
 fn open_udp(member: Member) -> Result<UdpPath, BootError> {
     let clock = kw_sys::clock::now;
-    UdpPath::new(udp::Config { member, clock }).map_err(sentence)
+    UdpPath::new(udp::Config { member, clock }).map_err(no_path)
 }
 
-fn sentence(e: impl std::fmt::Display) -> BootError {
-    BootError(e.to_string())
+fn no_path(e: impl std::error::Error + Send + Sync + 'static) -> BootError {
+    BootError::Path(Box::new(e))
 }

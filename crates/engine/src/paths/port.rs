@@ -4,7 +4,7 @@ use kw_base::counters::Counter;
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 use kw_path::{Down, Inbound, Landing};
-use kw_proto::p2p::{Action, Machine, Place};
+use kw_proto::p2p::{Action, Machine, Place, Refused};
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -26,10 +26,20 @@ impl<'a> Port<'a> {
     }
 
     #[cold]
-    fn faulty(&mut self, from: Peer, what: &str) {
-        tracing::error!("rank {from} sent nonsense: {what}");
-        self.machine
-            .on_gone(from, &format!("rank {from} sent nonsense: {what}"));
+    fn refuse(&mut self, from: Peer, why: Refused) {
+        let text = sentence(from, why);
+        tracing::error!("{text}");
+        self.machine.on_gone(from, &text);
+    }
+}
+
+/// Why a peer is given up of whom a frame was refused.
+fn sentence(from: Peer, why: Refused) -> String {
+    match why {
+        Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
+        Refused::Envelope { .. } | Refused::Short(..) => {
+            format!("rank {from} sent nonsense: {why}")
+        }
     }
 }
 
@@ -37,8 +47,8 @@ impl Inbound for Port<'_> {
     #[inline]
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
         self.frames += 1;
-        if let Err(what) = self.machine.on_frame(from, head, body) {
-            self.faulty(from, &what);
+        if let Err(why) = self.machine.on_frame(from, head, body) {
+            self.refuse(from, why);
         }
     }
 
@@ -46,8 +56,8 @@ impl Inbound for Port<'_> {
         self.frames += 1;
         let (place, buf) = match self.machine.receiver().on_head(from, head) {
             Ok(landing) => (landing.place, landing.buf),
-            Err(what) => {
-                self.faulty(from, &what);
+            Err(why) => {
+                self.refuse(from, why);
                 (Place::Nowhere, Buf::EMPTY)
             }
         };
@@ -107,6 +117,20 @@ mod tests {
         };
         Port::new(&mut machine).on_down(down, clean);
         machine
+    }
+
+    #[test]
+    fn a_sender_is_not_blamed_for_memory_that_this_rank_lacks() {
+        let said = sentence(Peer(3), Refused::NoMemory(9));
+        let want =
+            "rank 3 cannot be heard any more: no memory for an unexpected message of 9 bytes";
+        assert_eq!(said, want);
+        let (context, rank) = (7, u32::MAX);
+        let said = sentence(Peer(3), Refused::Envelope { context, rank });
+        assert!(
+            said.starts_with("rank 3 sent nonsense: a frame names context 7"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Job;
 use crate::plan::Plan;
+use crate::remote::Lost;
 use crate::verdict::{self, Ended, Verdict, Who};
 use kw_start::pmi::Stage;
 use kw_sys::{clock, signals};
@@ -51,7 +52,7 @@ impl Job {
     }
 
     /// A helper is lost, and its ranks with it.
-    pub(super) fn on_lost(&mut self, at: usize, why: &str) {
+    pub(super) fn on_lost(&mut self, at: usize, why: &Lost) {
         let gathering = self.course.is_gathering();
         let remote = &mut self.hosts.away[at];
         if remote.is_gone() {

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use crate::ranks::Ranks;
-use crate::remote::Remote;
+use crate::remote::{Lost, Remote};
 use kw_base::Tick;
 use kw_start::helper::Order;
 use kw_sys::signals;
@@ -123,7 +123,7 @@ impl Hosts {
 
     /// Asks helpers that were silent for long whether they are there; those that have not answered,
     /// and why they are given up.
-    pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, String)> {
+    pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, Lost)> {
         let (away, epoll) = (self.away.iter_mut().enumerate(), &self.epoll);
         let asked = away.filter_map(|(at, r)| Some((at, r.on_time(now, epoll).err()?)));
         asked.collect()

@@ -98,7 +98,7 @@ fn gather(job: &mut Job) -> Result<(), Verdict> {
         }
         let mut away = job.hosts.away.iter();
         if let Some(late) = away.find(|r| !r.is_ready() && clock::now() >= until) {
-            return Err(late.unreached(&format!("no answer in {} s", GATHERING.as_secs())));
+            return Err(late.unreached(format_args!("no answer in {} s", GATHERING.as_secs())));
         }
     }
     job.course.run();

@@ -5,8 +5,8 @@ use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
 use crate::calls::p2p::running;
 use crate::error::{Class, Res, fail};
+use crate::group_collectives::Members;
 use crate::handle::{CommH, InfoH};
-use crate::internal::Circle;
 use crate::objects::Comm;
 use crate::objects::attributes::Owner;
 use crate::objects::buffered;
@@ -53,8 +53,8 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let new = guard.above.infos.get(info).cloned();
     drop(guard);
     let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
-    let circle = Circle::of(mpi, mpi.lock().above.comm(comm)?);
-    same_hints(&circle, hints(Some(&new)).as_deref())?;
+    let members = Members::of(mpi, mpi.lock().above.comm(comm)?);
+    same_hints(&members, hints(Some(&new)).as_deref())?;
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
     let comm = tables.comm_mut(comm)?;
@@ -77,9 +77,9 @@ pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
 }
 
 /// Hints by which ranks choose together must be the same on all of them.
-pub(crate) fn same_hints(circle: &Circle, hints: Option<&Info>) -> Res {
+pub(crate) fn same_hints(members: &Members, hints: Option<&Info>) -> Res {
     let rows = hints.and_then(|h| h.get(ROWS_HINT));
-    circle.alike("the hint kw_coll", rows.unwrap_or_default())
+    members.alike("the hint kw_coll", rows.unwrap_or_default())
 }
 
 /// The hints of a new communicator: what the caller gave, as far as we know it.

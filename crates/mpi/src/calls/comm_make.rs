@@ -8,8 +8,8 @@ pub mod split;
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::error::{Class, Res, fail};
+use crate::group_collectives::{Bridge, Members, Purpose};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, SessionH};
-use crate::internal::{Bridge, Circle, Purpose};
 use crate::objects::errhandler::Kind;
 use crate::objects::group::Held;
 use crate::objects::{Comm, Group};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What a new communicator takes from its parent.
 pub(crate) struct Parent<'a> {
-    pub(crate) circle: Circle<'a>,
+    pub(crate) members: Members<'a>,
     pub(crate) remote: Option<Arc<Group>>,
     pub(crate) errhandler: ErrhandlerH,
     /// The session that it was derived from.
@@ -33,7 +33,7 @@ impl<'a> Parent<'a> {
         let guard = mpi.lock();
         let comm = guard.above.comm(comm)?;
         Ok(Parent {
-            circle: Circle::of(mpi, comm),
+            members: Members::of(mpi, comm),
             remote: comm.remote.clone(),
             errhandler: comm.errhandler,
             session: comm.session,
@@ -53,21 +53,21 @@ impl<'a> Parent<'a> {
     }
 
     fn mpi(&self) -> &'a Mpi {
-        self.circle.mpi
+        self.members.mpi
     }
 
     /// What KW_CHECK=1 compares of a group that is to be made from this one. Over an
     /// intercommunicator nothing.
     fn says(&self, group: &Group) -> Said {
-        let all = &self.circle.group;
+        let all = &self.members.group;
         match &self.remote {
-            None => Said::group(all, all.peer(self.circle.rank), group),
+            None => Said::group(all, all.peer(self.members.rank), group),
             Some(_) => Said::default(),
         }
     }
 
     /// Both groups of an intercommunicator, or parts of them, each led by its first member.
-    pub(crate) fn bridge(&self, local: Circle<'a>, remote: &Group) -> Bridge<'a> {
+    pub(crate) fn bridge(&self, local: Members<'a>, remote: &Group) -> Bridge<'a> {
         let ours = local.group.peer(0);
         let other = remote.peer(0);
         let names = self.remote.as_deref().unwrap_or(remote);
@@ -82,7 +82,7 @@ impl<'a> Parent<'a> {
     }
 
     /// A communicator of these groups, whose context id all their members agree on.
-    pub(crate) fn make(&self, local: Circle<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
+    pub(crate) fn make(&self, local: Members<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
         let context = match &remote {
             None => local.agree()?,
             Some(remote) => self.bridge(local.clone(), remote).agree()?,
@@ -90,7 +90,7 @@ impl<'a> Parent<'a> {
         Ok(self.named(context, local, remote))
     }
 
-    fn named(&self, context: ContextId, local: Circle<'a>, remote: Option<Arc<Group>>) -> Comm {
+    fn named(&self, context: ContextId, local: Members<'a>, remote: Option<Arc<Group>>) -> Comm {
         self.heir(Comm::new(context, local.group, remote, local.rank))
     }
 
@@ -112,24 +112,24 @@ impl<'a> Parent<'a> {
 pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
     let group = mpi.lock().above.group(group);
-    let within = group.and_then(|g| check_subset(&g, &parent.circle.group).map(|()| g));
+    let within = group.and_then(|g| check_subset(&g, &parent.members.group).map(|()| g));
     let group = check::agree_on(mpi, comm, "comm_create", within, |g| parent.says(g))?;
     let remote = match &parent.remote {
         None => None,
         Some(remote) => {
-            let whole = parent.bridge(parent.circle.clone(), remote);
+            let whole = parent.bridge(parent.members.clone(), remote);
             Some(Arc::new(from_words(&whole.swap_any(&to_words(&group))?)))
         }
     };
     newcomm.set(CommH::NULL);
-    let me = parent.circle.group.peer(parent.circle.rank);
+    let me = parent.members.group.peer(parent.members.rank);
     let Some(rank) = group.rank_of(me) else {
         return Ok(());
     };
     if remote.as_ref().is_some_and(|r| r.is_empty()) {
         return Ok(());
     }
-    let made = parent.make(parent.circle.part(group, rank), remote)?;
+    let made = parent.make(parent.members.part(group, rank), remote)?;
     parent.give(made, newcomm)
 }
 
@@ -144,14 +144,14 @@ pub fn comm_create_group(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     let group = mpi.lock().above.group(group)?;
-    check_subset(&group, &parent.circle.group)?;
+    check_subset(&group, &parent.members.group)?;
     check_tag(tag)?;
     newcomm.set(CommH::NULL);
-    let me = parent.circle.group.peer(parent.circle.rank);
+    let me = parent.members.group.peer(parent.members.rank);
     let Some(rank) = group.rank_of(me) else {
         return Ok(());
     };
-    let mut local = parent.circle.part(group, rank);
+    let mut local = parent.members.part(group, rank);
     local.purpose = Purpose::User(tag);
     check::among(
         &local,
@@ -191,7 +191,7 @@ pub fn comm_create_from_group(
         Said::default(),
     )?;
     let parent = Parent {
-        circle: local.clone(),
+        members: local.clone(),
         remote: None,
         errhandler,
         session,
@@ -208,7 +208,7 @@ pub(crate) fn bootstrap<'a>(
     group: Arc<Group>,
     name: &str,
     tag: i32,
-) -> Res<Circle<'a>> {
+) -> Res<Members<'a>> {
     let guard = mpi.lock();
     let engine = guard.engine.as_ref();
     let (me, size) = engine.map_or((Peer(0), 1), |e| (e.job.me, e.job.size()));
@@ -218,7 +218,7 @@ pub(crate) fn bootstrap<'a>(
             format!("{name} does not contain the calling process"),
         );
     };
-    Ok(Circle {
+    Ok(Members {
         mpi,
         context: BOOTSTRAP,
         purpose: Purpose::User(tag),

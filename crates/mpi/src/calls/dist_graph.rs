@@ -6,8 +6,8 @@ use crate::calls::graph::{array, give, ranks_exist};
 use crate::calls::mapping;
 use crate::calls::topo::said;
 use crate::error::{Class, Res, fail};
+use crate::group_collectives::{Words, route};
 use crate::handle::{CommH, InfoH};
-use crate::internal::{Words, route};
 use crate::objects::Topology;
 use crate::objects::topology::{Dist, Edge};
 use crate::state::{Mpi, Tables};
@@ -37,7 +37,7 @@ pub fn dist_graph_create_adjacent(
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     mpi.lock().above.infos.get_or_null(info)?;
-    let size = parent.circle.group.size();
+    let size = parent.members.group.size();
     let own = || {
         let (sources, weighted) = ends(indegree, sources, sourceweights, size, "sources")?;
         let (destinations, also) =
@@ -77,7 +77,7 @@ pub fn dist_graph_create(
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
     mpi.lock().above.infos.get_or_null(info)?;
-    let size = parent.circle.group.size();
+    let size = parent.members.group.size();
     let lists = (sources, degrees, destinations, weights);
     let named = named(n, lists, size);
     let (named, weighted) = check::agree_on(mpi, comm_old, "dist_graph_create", named, |named| {
@@ -137,12 +137,12 @@ const SEAT: i64 = 2;
 /// Tells every edge to both its ends. There the edges stand in the order of the ranks that named
 /// them, so that several edges between two processes have one order at both.
 fn meet(parent: &Parent, named: &[[i64; 3]], weighted: bool) -> Res<Dist> {
-    let me = parent.circle.rank as i64;
+    let me = parent.members.rank as i64;
     let numbered = (0..).zip(named);
     let told = numbered
         .flat_map(|(i, &[f, t, w])| [[f, OUT, t, w, me, i], [t, IN, f, w, me, i]])
         .collect();
-    let mut heard = route(&parent.circle, told)?;
+    let mut heard = route(&parent.members, told)?;
     heard.sort_unstable_by_key(|e| (e[4], e[5]));
     Ok(from_words(&heard, weighted))
 }
@@ -168,16 +168,16 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
         true => arrange(parent, &dist)?,
         false => None,
     };
-    let (circle, dist) = match places {
-        None => (parent.circle.clone(), dist),
+    let (members, dist) = match places {
+        None => (parent.members.clone(), dist),
         Some(places) => {
             let dist = hand_over(parent, &dist, &places)?;
             let group = Arc::new(mapping::group(parent, &places));
-            let rank = places[parent.circle.rank as usize];
-            (parent.circle.part(group, rank), dist)
+            let rank = places[parent.members.rank as usize];
+            (parent.members.part(group, rank), dist)
         }
     };
-    let mut made = parent.make(circle, None)?;
+    let mut made = parent.make(members, None)?;
     made.topology = Some(Arc::new(Topology::Dist(dist)));
     parent.give(made, comm_dist_graph)
 }
@@ -185,24 +185,24 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
 /// The new rank of every process; `None` when all run on one package, where every order is as good.
 /// The first process sees the whole graph; without reordering nobody does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
-    let (circle, size) = (&parent.circle, parent.circle.group.size());
+    let (members, size) = (&parent.members, parent.members.group.size());
     let seats = mapping::seats(parent, size);
-    if circle.all(reorder::alike(&seats))? {
+    if members.all(reorder::alike(&seats))? {
         return Ok(None);
     }
-    let me = circle.rank as i64;
+    let me = members.rank as i64;
     let seat = seats[me as usize];
     let (host, package) = (seat.host as i64, seat.package as i64);
     let mut told = vec![[0, SEAT, me, host, package, seat.core as i64]];
     let out = dist.destinations.iter();
     told.extend(out.map(|e| [0, OUT, me, e.rank, e.weight, 0]));
-    let heard = route(circle, told)?;
+    let heard = route(members, told)?;
     let mut places = vec![0u32; size as usize];
     if me == 0 {
         places = placed(&heard, size);
     }
     let mut bytes: Vec<u8> = places.iter().flat_map(|p| p.to_ne_bytes()).collect();
-    circle.bcast(&mut bytes)?;
+    members.bcast(&mut bytes)?;
     let word = |b: &[u8]| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
     Ok(Some(bytes.chunks_exact(4).map(word).collect()))
 }
@@ -234,14 +234,14 @@ fn placed(heard: &[Words], size: u32) -> Vec<u32> {
 /// Gives the edges that were named for this rank to the process that has this rank now, and takes
 /// those of its new one.
 fn hand_over(parent: &Parent, dist: &Dist, places: &[u32]) -> Res<Dist> {
-    let me = parent.circle.rank;
+    let me = parent.members.rank;
     let heir = places.iter().position(|&p| p == me).unwrap_or(0) as i64;
     let words = |side, edges: &[Edge]| {
         let word = |(i, e): (i64, &Edge)| [heir, side, e.rank, e.weight, 0, i];
         (0..).zip(edges).map(word).collect::<Vec<_>>()
     };
     let told = [words(OUT, &dist.destinations), words(IN, &dist.sources)].concat();
-    let mut heard = route(&parent.circle, told)?;
+    let mut heard = route(&parent.members, told)?;
     heard.sort_unstable_by_key(|e| e[5]);
     Ok(from_words(&heard, dist.weighted))
 }

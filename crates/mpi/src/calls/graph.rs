@@ -23,7 +23,7 @@ pub fn graph_create(
     comm_graph: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    let graph = whole(nnodes, index, edges, parent.circle.group.size());
+    let graph = whole(nnodes, index, edges, parent.members.group.size());
     let graph = check::agree_on(mpi, comm_old, "graph_create", graph, |g| {
         let text = format!("index {:?}, edges {:?}", g.index, g.edges);
         said(&[&g.index[..], &[-1], &g.edges[..]].concat(), text, reorder)
@@ -46,7 +46,7 @@ pub fn graph_map(
     newrank: Out<i32>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
-    let graph = whole(nnodes, index, edges, parent.circle.group.size())?;
+    let graph = whole(nnodes, index, edges, parent.members.group.size())?;
     newrank.set(mapping::of_graph(&parent, &graph));
     Ok(())
 }

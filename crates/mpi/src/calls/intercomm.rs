@@ -4,8 +4,8 @@ use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
 use crate::error::{Class, Res, fail};
+use crate::group_collectives::{Bridge, Members, Purpose};
 use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH};
-use crate::internal::{Bridge, Circle, Purpose};
 use crate::objects::errhandler::Kind;
 use crate::objects::group::Held;
 use crate::objects::{Comm, Group};
@@ -30,21 +30,21 @@ pub fn intercomm_create(
     newintercomm: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, local_comm, "local_comm")?;
-    let valid = check_leader(local_leader, &parent.circle.group, "local_leader");
+    let valid = check_leader(local_leader, &parent.members.group, "local_leader");
     let valid = valid.and_then(|()| check_tag(tag));
     check::agree_on(mpi, local_comm, "intercomm_create", valid, |()| {
         let text = format!(" with local leader {local_leader} and tag {tag}");
         Said::same(&[local_leader as i64, tag as i64], text)
     })?;
-    let local = parent.circle.led_by(local_leader as u32);
+    let local = parent.members.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
     let way = || way_to(mpi, peer_comm, remote_leader, me);
     let bridge = meet(local, Purpose::User(tag), way, (Class::Comm, "peer_comm"))?;
-    let remote = from_words(&bridge.swap_any(&to_words(&parent.circle.group))?);
-    check_disjoint(&parent.circle.group, &remote)?;
+    let remote = from_words(&bridge.swap_any(&to_words(&parent.members.group))?);
+    check_disjoint(&parent.members.group, &remote)?;
     let context = bridge.agree()?;
-    let local = parent.circle.group.clone();
-    let rank = parent.circle.rank;
+    let local = parent.members.group.clone();
+    let rank = parent.members.rank;
     let made = Comm::new(context, local, Some(Arc::new(remote)), rank);
     parent.give(parent.heir(made), newintercomm)
 }
@@ -52,7 +52,7 @@ pub fn intercomm_create(
 /// The leader finds a way to the other one, and tells the other processes of its group whether there is
 /// one, and which group is the first; `what`: the argument that is wrong otherwise, beside its own.
 fn meet<'a>(
-    local: Circle<'a>,
+    local: Members<'a>,
     purpose: Purpose,
     way: impl FnOnce() -> Res<Way>,
     (class, what): (Class, &str),
@@ -133,15 +133,15 @@ pub fn intercomm_create_from_groups(
         return Ok(());
     }
     check_leader(local_leader, &ours, "local_leader")?;
-    let circle = bootstrap(mpi, ours.clone(), "local_group", tag)?;
+    let members = bootstrap(mpi, ours.clone(), "local_group", tag)?;
     let said = Said::same(
         &[local_leader as i64],
         format!(" and local leader {local_leader}"),
     );
-    check::among(&circle, "intercomm_create_from_groups", &[&ours], said)?;
-    same_hints(&circle, hints.as_deref())?;
-    let rank = circle.rank;
-    let local = circle.led_by(local_leader as u32);
+    check::among(&members, "intercomm_create_from_groups", &[&ours], said)?;
+    same_hints(&members, hints.as_deref())?;
+    let rank = members.rank;
+    let local = members.led_by(local_leader as u32);
     let mine = local.group.peer(0).0;
     let way = || {
         let theirs = theirs?;
@@ -180,27 +180,27 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
             "intercomm is an intracommunicator, but must be an intercommunicator",
         );
     };
-    let bridge = parent.bridge(parent.circle.clone(), remote);
+    let bridge = parent.bridge(parent.members.clone(), remote);
     check::agree_on(mpi, intercomm, "intercomm_merge", Ok(()), |()| {
         let high = (high != 0) as i64;
         Said::same_in_group(bridge.first, &[high], format!(" with high {high}"))
     })?;
     let mut ours = [(high != 0) as u8];
-    parent.circle.bcast(&mut ours)?;
+    parent.members.bcast(&mut ours)?;
     let theirs = bridge.swap(&ours, 1)?;
     let lower = match ours[0].cmp(&theirs[0]) {
         std::cmp::Ordering::Less => true,
         std::cmp::Ordering::Greater => false,
         std::cmp::Ordering::Equal => bridge.first,
     };
-    let local = &parent.circle.group;
+    let local = &parent.members.group;
     let group = if lower {
         local.union(remote)
     } else {
         remote.union(local)
     };
     let context = bridge.agree()?;
-    let me = local.peer(parent.circle.rank);
+    let me = local.peer(parent.members.rank);
     let rank = group.rank_of(me).unwrap_or(0);
     let made = Comm::new(context, Arc::new(group), None, rank);
     parent.give(parent.heir(made), newintracomm)

@@ -11,8 +11,8 @@ use kw_types::comm::reorder::{self, Link, Seat};
 /// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody;
 /// packages and cores only to those on the same host.
 pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
-    let peers: Vec<Peer> = parent.circle.group.iter().take(n as usize).collect();
-    let mut guard = parent.circle.mpi.lock();
+    let peers: Vec<Peer> = parent.members.group.iter().take(n as usize).collect();
+    let mut guard = parent.members.mpi.lock();
     match &mut guard.engine {
         Some(engine) => engine.seats(&peers),
         None => vec![Seat::default(); peers.len()],
@@ -22,7 +22,7 @@ pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
 /// This process's place when ranks keep their order and there are `n` places; MPI_UNDEFINED for
 /// those left over.
 pub(crate) fn kept(parent: &Parent, n: i32) -> i32 {
-    let rank = parent.circle.rank as i32;
+    let rank = parent.members.rank as i32;
     if rank < n { rank } else { UNDEFINED }
 }
 
@@ -58,14 +58,14 @@ pub(crate) fn of_graph(parent: &Parent, graph: &Graph) -> i32 {
 }
 
 fn chosen(parent: &Parent, places: Vec<u32>) -> i32 {
-    let place = places.get(parent.circle.rank as usize);
+    let place = places.get(parent.members.rank as usize);
     place.map_or(UNDEFINED, |&p| p as i32)
 }
 
 /// The group in which process `p` of the parent has rank `places[p]`.
 pub(crate) fn group(parent: &Parent, places: &[u32]) -> Group {
     let mut peers = vec![Peer(0); places.len()];
-    for (peer, &place) in parent.circle.group.iter().zip(places) {
+    for (peer, &place) in parent.members.group.iter().zip(places) {
         peers[place as usize] = peer;
     }
     Group::new(peers)

@@ -5,7 +5,7 @@ use crate::error::{Class, Res, fail};
 use crate::handle::{OpH, TypeH};
 use crate::objects::op::UserMade;
 use crate::state::Mpi;
-use kw_engine::{Combining, UserFunction, UserStep};
+use kw_engine::UserFunction;
 use kw_sys::args::Out;
 use kw_sys::buf::Addr;
 use kw_sys::callback::{UserOp, UserOpCount};
@@ -59,17 +59,11 @@ pub fn reduce_local(
     let a = Data::of(tables, "inbuf", inbuf, count, datatype)?;
     let b = Data::of(tables, "inoutbuf", inoutbuf, count, datatype)?;
     let layout = tables.layout(datatype)?;
-    let extent = layout.extent();
     let (combining, _) = tables.ops.combining(op, datatype, layout)?;
     drop(guard);
     refuse_same(inbuf, inoutbuf, a.bytes)?;
-    if b.count == 0 {
-        return Ok(());
-    }
-    match combining {
-        Combining::Nothing => {}
-        Combining::Kernel(k) => k.run(inbuf, inoutbuf, b.count),
-        Combining::User(f, t) => UserStep::new(f, t, inbuf, inoutbuf, b.count, extent).call(),
+    if b.count > 0 {
+        combining.combine(&a.memory, &b.memory, b.count);
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ pub fn cart_create(
     comm_cart: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm_old, "comm_old")?;
-    let size = parent.circle.group.size();
+    let size = parent.members.group.size();
     let fits = grid(ndims, dims, periods).and_then(|cart| Ok((fitting(&cart, size)?, cart)));
     let (places, cart) = check::agree_on(mpi, comm_old, "cart_create", fits, |(_, cart)| {
         let periods = cart.periods.iter().map(|&p| p as i64);
@@ -101,7 +101,7 @@ pub fn cart_map(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     let cart = grid(ndims, dims, periods)?;
-    fitting(&cart, parent.circle.group.size())?;
+    fitting(&cart, parent.members.group.size())?;
     newrank.set(mapping::of_grid(&parent, &cart));
     Ok(())
 }

@@ -246,7 +246,12 @@ impl Attributes {
         let Some(p) = &self.predefined else {
             return Some(None);
         };
-        Some(p.present[at].then(|| p.ints.addr().bits() + 4 * at))
+        Some(
+            p.ints
+                .contiguous()
+                .filter(|_| p.present[at])
+                .map(|ints| ints + 4 * at),
+        )
     }
 }
 

@@ -17,7 +17,7 @@ pub use crate::objects::persistent::{Persistent, Start};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Collectives, Engine, Failure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Collectives, Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
@@ -412,7 +412,7 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
 pub(crate) fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
     match part {
         Part::Ended(status) => (status, None),
-        Part::Flying(f) => match engine.messages.take(f.id) {
+        Part::Flying(f) => match engine.take(f.id) {
             Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
             None => (EMPTY, Some(lost(&f))),
         },
@@ -438,10 +438,14 @@ pub(crate) fn fault_of(f: &Flight, failure: Option<Failure>) -> Option<Box<Fault
 #[cold]
 pub(crate) fn explain(failure: Failure) -> Box<Fault> {
     match failure {
-        Failure::Truncated { came, fits } => Fault::new(
+        Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
             Class::Truncate,
             format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
         ),
+        Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
+        Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
+            Fault::new(Class::Other, text)
+        }
         Failure::Uneven { came, wants, text } => {
             let class = if came > wants {
                 Class::Truncate
@@ -450,10 +454,9 @@ pub(crate) fn explain(failure: Failure) -> Box<Fault> {
             };
             Fault::new(class, text)
         }
-        Failure::PeerGone(text) => Fault::new(Class::ProcAborted, text),
-        Failure::Other(text) => Fault::new(Class::Other, text),
         Failure::Roots(text) => Fault::new(Class::Root, text),
         Failure::Disagreement { code, text } => Fault::of_code(code, text),
+        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
     }
 }
 
@@ -474,8 +477,8 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     let engine = state.engine.as_ref().ok_or_else(not_running)?;
     let seen = |part: &Part| match part {
         Part::Ended(status) => *status,
-        Part::Flying(f) => match engine.messages.peek(f.id) {
-            Some(outcome) => status_of(f, outcome),
+        Part::Flying(f) => match engine.peek(f.id) {
+            Some(outcome) => status_of(f, &outcome),
             None => EMPTY,
         },
     };
@@ -524,7 +527,7 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {
-            engine.messages.release(f.id);
+            engine.release(f.id);
         }
     };
     match removed {

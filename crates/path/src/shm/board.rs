@@ -21,10 +21,10 @@
 //!
 //! # Order of accesses
 //! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with
-//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the affair of whoever
-//! runs the schedules (`engine::collective`). A rank that sleeps sets its watching word, arms its
-//! doorbell, and looks again; a rank that raises looks at the count afterwards, and rings whoever
-//! watches it (`SYNC: board-sleep`, the same bargain as the doorbell's).
+//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the rule of
+//! `kw_coll::executor` (`flow.rs`). A rank that sleeps sets its watching word, arms its doorbell,
+//! and looks again; a rank that raises looks at the count afterwards, and rings whoever watches it
+//! (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
 use super::segment::Segment;
 use kw_sys::doorbell::Ringer;
@@ -310,14 +310,14 @@ impl Board {
 
     /// The bytes beside a rank's word: [`LINE`] of them.
     #[inline]
-    pub fn beside(&self, place: u32, number: u64) -> Region {
+    pub fn beside(&self, place: u32, number: u64) -> Region<'_> {
         let at = self.to_line(place) as u64;
         self.all_lines(number).part(at, LINE as u64)
     }
 
     /// The lines of all ranks for collective `number`.
     #[inline]
-    pub fn all_lines(&self, number: u64) -> Region {
+    pub fn all_lines(&self, number: u64) -> Region<'_> {
         self.region(self.line(0, number), self.n * 64)
     }
 
@@ -338,14 +338,14 @@ impl Board {
 
     /// A rank's area for collective `number`, aligned to a cache line.
     #[inline]
-    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Region {
+    pub fn area(&self, areas: Areas, place: u32, number: u64) -> Region<'_> {
         let at = self.to(areas, place) as u64;
         self.all(areas, number).part(at, areas.len as u64)
     }
 
     /// From rank 0's area for collective `number` to the end of the last rank's.
     #[inline]
-    pub fn all(&self, areas: Areas, number: u64) -> Region {
+    pub fn all(&self, areas: Areas, number: u64) -> Region<'_> {
         let slot = (number % SLOTS) as usize;
         let from = self.base.wrapping_add(areas.at + slot * areas.stride());
         self.region(from, (self.n - 1) * areas.of_rank() + areas.len)
@@ -371,18 +371,36 @@ impl Board {
 
     /// Byte `at` of a rank's ring, the first of `len`.
     #[inline]
-    pub fn long(&self, place: u32, at: u64, len: u64) -> Region {
+    pub fn long(&self, place: u32, at: u64, len: u64) -> Region<'_> {
+        let from = self.to_long(place) as u64;
+        self.rings().part(from, ring(self.n) as u64).part(at, len)
+    }
+
+    /// From byte `at` of rank 0's ring to `len` bytes behind byte `at` of the last rank's.
+    #[inline]
+    pub fn all_long(&self, at: u64, len: u64) -> Region<'_> {
+        let last = (self.n - 1) * ring_stride(self.n);
+        self.rings().part(at, last as u64 + len)
+    }
+
+    /// The bytes from there to a rank's.
+    #[inline]
+    pub fn to_long(&self, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
-        let from = rings(self.n) + place as usize * ring_stride(self.n);
-        let ring = self.region(self.base.wrapping_add(from), ring(self.n));
-        ring.part(at, len)
+        (place as usize * ring_stride(self.n)) as i64
+    }
+
+    /// The rings of all ranks.
+    #[inline]
+    fn rings(&self) -> Region<'_> {
+        let len = (self.n - 1) * ring_stride(self.n) + ring(self.n);
+        self.region(self.base.wrapping_add(rings(self.n)), len)
     }
 
     /// Some bytes of the board.
     #[inline]
-    fn region(&self, at: *mut u8, len: usize) -> Region {
-        // SAFETY: inside the board, which stays mapped while `self` lives; runs that use it end
-        // before.
+    fn region(&self, at: *mut u8, len: usize) -> Region<'_> {
+        // SAFETY: inside the board, which stays mapped while `self` lives.
         unsafe { Region::new(at, len as u64) }
     }
 
@@ -439,11 +457,11 @@ mod tests {
         let (board, next) = (a.open(0), a.open(1));
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
-            areas.extend((0..LINES).map(|k| (board.beside(place, k).addr().bits() - 8, 64)));
+            areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
             for of in [board.areas(SMALL as u64), board.areas(SHORT as u64)] {
-                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).addr().bits(), of.len)));
+                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).bits(), of.len)));
             }
-            areas.push((board.long(place, 0, 1).addr().bits(), ring(2)));
+            areas.push((board.long(place, 0, 1).bits(), ring(2)));
         }
         areas.sort();
         assert!(areas.iter().all(|a| a.0 % 64 == 0));

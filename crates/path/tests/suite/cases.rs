@@ -139,7 +139,7 @@ pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
     for (blocks, len, stride) in [(3, 1, 2), (7, 5, 9), (3000, 3, 4), (40_001, 7, 24)] {
         let layout = Arc::new(byte.hvector(blocks, len, stride).expect("small"));
         let memory = Buf::alloc((blocks as i64 * stride) as usize);
-        let typed = Buf::typed(memory.addr(), 1, &layout);
+        let typed = memory.typed_at(0, 1, &layout);
         let body = bytes(sent, typed.len() as usize);
         typed.write(0, &body);
         w.seen[1].layout = Some(layout.clone());
@@ -281,7 +281,7 @@ pub fn get_moves_memory_or_refuses<F: Fixture>() {
     let there = filled(&bytes(1, 300_000));
     let here = Buf::alloc(300_100);
     let lines = w.paths[1].lines(Peer(0), &kw_base::Calibration::START);
-    let address = there.addr().bits() as u64;
+    let address = there.region().unwrap().bits() as u64;
     match w.paths[1].get(Peer(0), address, &here, 100, 300_000) {
         Ok(()) => assert_eq!(there_and_here(&here, 100, 300_000), bytes(1, 300_000)),
         Err(Refused::Unsupported) => assert!(lines.get.is_none()),

@@ -76,7 +76,7 @@ impl Inbound for Recorder {
             None => (Buf::alloc(room as usize), Buf::EMPTY),
             Some(layout) => {
                 let memory = Buf::alloc(layout.extent() as usize);
-                (Buf::typed(memory.addr(), 1, layout), memory)
+                (memory.typed_at(0, 1, layout), memory)
             }
         };
         let airborne = (from.0, *head, buf.clone(), memory);

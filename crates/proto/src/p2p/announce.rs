@@ -35,7 +35,6 @@
 //! context, tag (MPI_ANY_TAG as the smallest integer), capacity in `len`, receive in `token`, its
 //! source rank in `source`.
 
-use super::Memory;
 use super::flow_control::is_p2p;
 use super::landing::{Landing, Place};
 use super::outbox::{envelope, header};
@@ -43,6 +42,7 @@ use super::receiver::Receiver;
 use super::requests::{Req, ReqKey, State};
 use super::sender::Sender;
 use super::unexpected::Early;
+use super::{Memory, Refused};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -299,9 +299,9 @@ impl<B: Memory> Sender<'_, B> {
         from: Peer,
         head: &Header,
         body: &[u8],
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         let Some(body) = body.first_chunk::<EXTENSION_LEN>() else {
-            return Err(format!("announcement of {} bytes", body.len()));
+            return Err(Refused::Short(head.kind, body.len()));
         };
         let word = |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
         let (number, oldest) = (word(0), word(4));
@@ -396,7 +396,7 @@ impl<B: Memory> Receiver<'_, B> {
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, String> {
+    ) -> Result<Landing<B>, Refused> {
         let key = Key::from_bits(head.token);
         let posted = match self.requests.get(key) {
             Some(req) if req.peer == Some(from) => match req.state {
@@ -422,7 +422,7 @@ impl<B: Memory> Receiver<'_, B> {
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, String> {
+    ) -> Result<Landing<B>, Refused> {
         let offer = head.aux();
         let waits = |r: &Req<B>| r.peer == Some(from) && r.state == State::Asked { offer };
         let found = self.requests.iter().find(|(_, r)| waits(r));

@@ -6,7 +6,7 @@ use super::receiver::Receiver;
 use super::requests::{ReqKey, State};
 use super::sender::{Mode, Sender};
 use super::unexpected::Early;
-use super::{Memory, Outcome};
+use super::{Memory, Outcome, Refused};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -56,7 +56,7 @@ impl<B: Memory> Receiver<'_, B> {
         from: Peer,
         head: &Header,
         body: &[u8],
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         let env = envelope(head);
         check(&env)?;
         self.peers[from].ours.seen += 1;
@@ -76,7 +76,7 @@ impl<B: Memory> Receiver<'_, B> {
 
     /// Keeps a small unexpected message.
     #[cold]
-    fn keep(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
+    fn keep(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), Refused> {
         let buf = self.room(head.len)?;
         buf.write(0, body);
         self.store(from, head, false, Early::Whole(buf));
@@ -84,8 +84,8 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Memory for a message that nobody has asked for.
-    pub(super) fn room(&mut self, len: u64) -> Result<B, String> {
-        B::alloc(len).ok_or_else(|| format!("no memory for an unexpected message of {len} bytes"))
+    pub(super) fn room(&mut self, len: u64) -> Result<B, Refused> {
+        B::alloc(len).ok_or(Refused::NoMemory(len))
     }
 
     /// Payload that came with an envelope: into the posted receive, or into an unexpected buffer.
@@ -93,7 +93,7 @@ impl<B: Memory> Receiver<'_, B> {
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, String> {
+    ) -> Result<Landing<B>, Refused> {
         let env = envelope(head);
         check(&env)?;
         self.peers[from].ours.seen += 1;
@@ -114,12 +114,12 @@ impl<B: Memory> Receiver<'_, B> {
 }
 
 #[inline]
-pub(super) fn check(env: &Envelope) -> Result<(), String> {
+pub(super) fn check(env: &Envelope) -> Result<(), Refused> {
     if env.context >= MAX_CONTEXT || env.source >= MAX_RANK {
-        return Err(format!(
-            "frame names context {} and rank {}, which cannot be",
-            env.context, env.source
-        ));
+        return Err(Refused::Envelope {
+            context: env.context,
+            rank: env.source,
+        });
     }
     Ok(())
 }

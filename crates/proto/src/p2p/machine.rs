@@ -7,7 +7,7 @@ use super::receiver::{Receiver, Receiving};
 use super::requests::{ReqKey, Requests, State};
 use super::sender::{Sender, Sending};
 use super::table::Choice;
-use super::{Failure, Memory, Outcome};
+use super::{Failure, Memory, Outcome, Refused};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
 
@@ -72,7 +72,7 @@ impl<B: Memory> Machine<B> {
 
     /// A whole frame. Says what is wrong with it, if anything is.
     #[inline]
-    pub fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), String> {
+    pub fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), Refused> {
         if head.kind == Kind::Eager {
             return self.receiver().on_eager(from, head, body);
         }

@@ -48,7 +48,7 @@ pub use receiver::{Receiver, Receiving};
 pub use requests::{ReqKey, Requests};
 pub use sender::{Mode, Sender, Sending, Started};
 
-use crate::wire::{EXTENSION_LEN, Header};
+use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::events::EventRecord;
 use kw_base::{Key, Peer};
 
@@ -165,32 +165,32 @@ pub enum Failure {
     },
     /// The peer is gone; the sentence says who and why.
     PeerGone(String),
-    /// Not enough memory to keep an unexpected message, or a faulty collective step; the sentence
-    /// says what.
+    /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence says what.
     Other(String),
-    /// A rank gave more or less to a collective than another one takes.
-    Uneven {
-        /// Bytes that came.
-        came: u64,
-        /// Bytes that were to come.
-        wants: u64,
-        /// Who gave and who takes what.
-        text: String,
-    },
-    /// Two ranks of a collective named different roots; the sentence says who.
-    Roots(String),
-    /// The ranks of a collective said different things (KW_CHECK=1).
-    Disagreement {
-        /// What the owner's judge calls it; means nothing here.
-        code: i32,
-        /// Who said what.
-        text: String,
-    },
 }
 
-/// How a request ended.
+/// Why a frame is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// It names a communicator or a rank that cannot be: the peer's fault.
+    #[error("a frame names context {context} and rank {rank}, which cannot be")]
+    Envelope {
+        /// Context.
+        context: u32,
+        /// Rank.
+        rank: u32,
+    },
+    /// Its body is too short for its kind: the peer's fault.
+    #[error("{0:?} of {1} bytes")]
+    Short(Kind, usize),
+    /// Nobody has asked for the message, and there is no memory to keep it.
+    #[error("no memory for an unexpected message of {0} bytes")]
+    NoMemory(u64),
+}
+
+/// How a request ended. `F`: what can go wrong with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct Outcome<F = Failure> {
     /// Sender's rank in the communicator (receives only).
     pub source: u32,
     /// Tag (receives only).
@@ -200,12 +200,12 @@ pub struct Outcome {
     /// Whether it was cancelled.
     pub cancelled: bool,
     /// What went wrong, if anything did.
-    pub failure: Option<Failure>,
+    pub failure: Option<F>,
 }
 
-impl Outcome {
+impl<F> Outcome<F> {
     /// The outcome of something that had nothing to receive.
-    pub const CLEAN: Outcome = Outcome {
+    pub const CLEAN: Outcome<F> = Outcome {
         source: 0,
         tag: 0,
         len: 0,
@@ -214,16 +214,28 @@ impl Outcome {
     };
 
     /// The outcome of what was cancelled.
-    pub const CANCELLED: Outcome = Outcome {
+    pub const CANCELLED: Outcome<F> = Outcome {
         cancelled: true,
         ..Outcome::CLEAN
     };
 
     /// The outcome of what has failed.
-    pub fn failed(failure: Failure) -> Outcome {
+    pub fn failed(failure: F) -> Outcome<F> {
         Outcome {
             failure: Some(failure),
             ..Outcome::CLEAN
+        }
+    }
+
+    /// The same with what went wrong in other words.
+    #[inline]
+    pub fn map<G>(self, failure: impl FnOnce(Option<F>) -> Option<G>) -> Outcome<G> {
+        Outcome {
+            source: self.source,
+            tag: self.tag,
+            len: self.len,
+            cancelled: self.cancelled,
+            failure: failure(self.failure),
         }
     }
 }

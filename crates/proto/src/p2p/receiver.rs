@@ -7,7 +7,7 @@ use super::outbox::{Outbox, envelope};
 use super::peers::Peers;
 use super::requests::{ReqKey, Requests, State};
 use super::unexpected::{Early, Message, Unexpected};
-use super::{Failure, Found, Memory, Outcome};
+use super::{Failure, Found, Memory, Outcome, Refused};
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::counters::Counter;
@@ -272,7 +272,7 @@ impl<B: Memory> Receiver<'_, B> {
 /// Payload.
 impl<B: Memory> Receiver<'_, B> {
     /// A header whose payload follows.
-    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
+    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, Refused> {
         match head.kind {
             Kind::Data => self.data_landing(from, head),
             Kind::Write => self.write_landing(from, head),

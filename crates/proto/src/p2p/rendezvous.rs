@@ -9,7 +9,7 @@ use super::receiver::Receiver;
 use super::requests::{ReqKey, Requests, State};
 use super::sender::{Mode, Sender, Sending};
 use super::unexpected::Early;
-use super::{Action, Memory, Outcome};
+use super::{Action, Memory, Outcome, Refused};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -26,13 +26,13 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    fn decode(body: &[u8]) -> Result<Offer, String> {
+    fn decode(body: &[u8]) -> Result<Offer, Refused> {
         match body.split_first_chunk::<8>() {
             Some((address, rest)) => Ok(Offer {
                 address: u64::from_le_bytes(*address),
                 asks: rest.first().is_some_and(|&b| b != 0),
             }),
-            None => Err(format!("RTS of {} bytes", body.len())),
+            None => Err(Refused::Short(Kind::Rts, body.len())),
         }
     }
 }
@@ -114,7 +114,7 @@ impl<B: Memory> Receiver<'_, B> {
         from: Peer,
         head: &Header,
         body: &[u8],
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         let env = envelope(head);
         check(&env)?;
         let offer = Offer::decode(body)?;
@@ -191,7 +191,11 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Payload of an offer.
-    pub(super) fn data_landing(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, String> {
+    pub(super) fn data_landing(
+        &mut self,
+        from: Peer,
+        head: &Header,
+    ) -> Result<Landing<B>, Refused> {
         let key = Key::from_bits(head.token);
         let asked = State::Asked { offer: head.aux() };
         match self.requests.get(key) {

@@ -68,8 +68,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// What is said, or why it cannot be.
+type Said<T> = Result<T, Box<dyn std::error::Error>>;
+
 /// What was asked for, and the status.
-fn tell(what: What) -> Result<(String, ExitCode), String> {
+fn tell(what: What) -> Said<(String, ExitCode)> {
     let out = match what {
         What::Start(start) => starts(&start)?,
         What::Man => man()?,
@@ -86,7 +89,7 @@ fn tell(what: What) -> Result<(String, ExitCode), String> {
 }
 
 /// Simulated starts, and what the columns are.
-fn starts(start: &Start) -> Result<String, String> {
+fn starts(start: &Start) -> Said<String> {
     let place = start_table::Place {
         per_host: start.per_host,
         latency_us: start.latency,
@@ -97,17 +100,17 @@ fn starts(start: &Start) -> Result<String, String> {
 }
 
 impl Measured {
-    fn read(&self) -> Result<Measurements, String> {
+    fn read(&self) -> Said<Measurements> {
         let Some(file) = self.measured.as_deref() else {
             return Ok(Measurements::default());
         };
-        let named = |e: String| format!("{}: {e}", Path::display(file));
-        let text = std::fs::read_to_string(file).map_err(|e| named(e.to_string()))?;
-        Measurements::parse(&text).map_err(named)
+        let named = |e: &dyn std::error::Error| format!("{}: {e}", Path::display(file));
+        let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
+        Ok(Measurements::parse(&text).map_err(|e| named(&e))?)
     }
 }
 
-fn man() -> Result<String, String> {
+fn man() -> Said<String> {
     let mut text = Vec::new();
     clap_mangen::Man::new(Options::command())
         .render(&mut text)
@@ -116,10 +119,10 @@ fn man() -> Result<String, String> {
 }
 
 /// The selection table that a program started here would use.
-fn rows_in_force() -> Result<Table, String> {
+fn rows_in_force() -> Said<Table> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
     let read = |file: &str| std::fs::read_to_string(file);
-    Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))
+    Ok(Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))?)
 }
 
 fn place(c: &choices::Choice) -> [String; 5] {

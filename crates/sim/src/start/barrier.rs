@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::Stuck;
 use super::world::{Event, World};
 use super::{Barrier, Setting};
 use kw_coll::table::Site;
@@ -39,10 +40,10 @@ struct Leaders<'a> {
 }
 
 /// Runs it from the time when all are ready.
-pub(super) fn run(world: &mut World) -> Result<Barrier, String> {
+pub(super) fn run(world: &mut World) -> Result<Barrier, Stuck> {
     let (setting, began) = (world.setting, world.ready_ns);
     let hosts = setting.hosts();
-    let table = Table::with("").map_err(|e| e.to_string())?;
+    let table = Table::with("")?;
     let list = (0..hosts).map(|h| Leader {
         steps: steps(&table, h, hosts),
         ..Leader::default()
@@ -75,9 +76,9 @@ fn steps(table: &Table, rank: u32, size: u32) -> Vec<Step> {
         network: true,
     };
     let ask = kw_coll::Ask::new(rank, size);
-    let (algorithm, fan) = table.choose(Coll::Barrier, 0, site, &ask);
+    let (algorithm, param) = table.choose(Coll::Barrier, 0, site, &ask);
     let mut schedule = Schedule::default();
-    (algorithm.emit)(&kw_coll::Ask { fan, ..ask }, &mut schedule);
+    (algorithm.emit)(&kw_coll::Ask { param, ..ask }, &mut schedule);
     schedule.steps
 }
 
@@ -127,12 +128,10 @@ impl Leaders<'_> {
         self.go_on(host, now);
     }
 
-    fn counted(self, began: u64) -> Result<Barrier, String> {
+    fn counted(self, began: u64) -> Result<Barrier, Stuck> {
         let mut counts = self.counts;
         for (leader, host) in self.list.iter().zip(0..) {
-            let ended = leader
-                .ended
-                .ok_or_else(|| format!("the leader of host {host} waits for ever"))?;
+            let ended = leader.ended.ok_or(Stuck::Leader(host))?;
             counts.took_ns = counts.took_ns.max(ended - began);
             counts.lookups = counts.lookups.max(leader.lookups);
             counts.connections = counts.connections.max(leader.links.len() as u64);

@@ -134,8 +134,28 @@ pub struct Barrier {
     pub took_ns: u64,
 }
 
-/// Runs a start. An error is a sentence of a machine: the simulation is at odds with it.
-pub fn run(setting: &Setting) -> Result<Figures, String> {
+/// Why a simulated start comes to no end: the simulation is at odds with the machines.
+#[derive(Debug, thiserror::Error)]
+pub enum Stuck {
+    /// A machine refuses what it is told.
+    #[error(transparent)]
+    Misfit(#[from] kw_start::Misfit),
+    /// Nothing answers this rank.
+    #[error("rank {0} waits for ever")]
+    Rank(u32),
+    /// Nothing comes to the leader of this host.
+    #[error("the leader of host {0} waits for ever")]
+    Leader(u32),
+    /// Nobody has stored a value under this key.
+    #[error("'{0}' is lost")]
+    Value(String),
+    /// No algorithm can be chosen.
+    #[error(transparent)]
+    Table(#[from] kw_coll::table::Unreadable),
+}
+
+/// Runs a start.
+pub fn run(setting: &Setting) -> Result<Figures, Stuck> {
     let mut world = world::World::new(setting);
     world.start()?;
     let started = world.figures();
@@ -147,7 +167,7 @@ pub fn run(setting: &Setting) -> Result<Figures, String> {
 /// tests.
 #[cfg(test)]
 #[cfg(test)]
-fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, String> {
+fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, Stuck> {
     let mut world = world::World::new(setting);
     world.start()?;
     Ok(world.maps())

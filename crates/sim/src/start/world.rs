@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::Stuck;
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Knows, Setting, Talked};
 use kw_start::{
@@ -87,7 +88,7 @@ impl World {
     }
 
     /// All ranks, from nothing to ready.
-    pub(super) fn start(&mut self) -> Result<(), String> {
+    pub(super) fn start(&mut self) -> Result<(), Stuck> {
         for r in 0..self.setting.ranks {
             self.at(0, Event::Answered(r));
         }
@@ -99,13 +100,13 @@ impl World {
             }
         }
         match self.ranks.iter().position(|r| !matches!(r, Rank::Ready)) {
-            Some(rank) => Err(format!("rank {rank} waits for ever")),
+            Some(rank) => Err(Stuck::Rank(rank as u32)),
             None => Ok(()),
         }
     }
 
     /// A server has something to do.
-    pub(super) fn serve(&mut self, event: Event, now: u64) -> Result<(), String> {
+    pub(super) fn serve(&mut self, event: Event, now: u64) -> Result<(), Stuck> {
         match event {
             Event::Asked(rank) => self.answer(rank, now),
             Event::Up(server, bytes) => {
@@ -124,7 +125,7 @@ impl World {
     }
 
     /// A rank takes its answer, and asks the next question.
-    fn go_on(&mut self, rank: u32, now: u64) -> Result<(), String> {
+    fn go_on(&mut self, rank: u32, now: u64) -> Result<(), Stuck> {
         let r = rank as usize;
         loop {
             let heard = std::mem::replace(&mut self.heard[r], Heard::Done);
@@ -230,7 +231,7 @@ impl World {
         self.at(there, Event::Asked(rank));
     }
 
-    fn answer(&mut self, rank: u32, now: u64) -> Result<(), String> {
+    fn answer(&mut self, rank: u32, now: u64) -> Result<(), Stuck> {
         let server = self.servers.of(rank);
         let now = self.servers.handle(server, now);
         let heard = match self.asked[rank as usize].take() {
@@ -241,7 +242,7 @@ impl World {
             }
             Some(Ask::Get { key, .. }) => {
                 let value = self.store.get(&key);
-                Heard::Value(value.ok_or_else(|| format!("'{key}' is lost"))?.clone())
+                Heard::Value(value.ok_or(Stuck::Value(key))?.clone())
             }
             Some(Ask::Fence) | None => {
                 self.come(server, now);

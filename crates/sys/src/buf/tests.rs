@@ -80,11 +80,7 @@ fn pattern(len: usize, seed: u8) -> Vec<u8> {
 fn place(layout: &Layout, count: u64, seed: u8) -> (Buf, Buf) {
     let memory = Buf::alloc(2 * REACH as usize);
     memory.write(0, &pattern(2 * REACH as usize, seed));
-    let typed = Buf::typed(
-        memory.addr().offset(REACH),
-        count,
-        &Arc::new(layout.clone()),
-    );
+    let typed = memory.typed_at(REACH, count, &Arc::new(layout.clone()));
     (memory, typed)
 }
 

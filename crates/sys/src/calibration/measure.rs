@@ -124,18 +124,19 @@ fn per_kb(picos: u64, bytes: u64) -> u64 {
 }
 
 /// Memory that has been touched.
-fn touched(len: usize) -> Option<(Buf, Region)> {
+fn touched(len: usize) -> Option<Buf> {
     let buf = Buf::try_alloc(len)?;
-    let region = buf.region()?;
     let page = vec![1; 4096];
     for at in (0..len as u64).step_by(page.len()) {
         buf.write(at, &page);
     }
-    Some((buf, region))
+    Some(buf)
 }
 
 fn copy_near() -> u64 {
-    let (Some((_from, a)), Some((_to, b))) = (touched(NEAR), touched(NEAR)) else {
+    let both = touched(NEAR).zip(touched(NEAR));
+    let regions = both.as_ref().and_then(|(a, b)| a.region().zip(b.region()));
+    let Some((a, b)) = regions else {
         return 0;
     };
     let picos = best(|| {
@@ -149,7 +150,8 @@ fn copy_near() -> u64 {
 
 /// Memory for messages is asked for and given back, and copied to a memory whose pieces are in no cache when their turn comes.
 fn keep() -> u64 {
-    let Some((_all, all)) = touched(FAR) else {
+    let all = touched(FAR);
+    let Some(all) = all.as_ref().and_then(Buf::region) else {
         return 0;
     };
     let mut at = 0;
@@ -256,41 +258,41 @@ fn line(cpu: usize) -> Option<u64> {
     })
 }
 
+/// A region's slots take turns.
+fn slot(region: Region<'_>, number: u32) -> Region<'_> {
+    let slots = region.len() / SLOT;
+    region.part(u64::from(number) % slots * SLOT, SLOT)
+}
+
 /// What one processor copies into a shared area while another one copies it out.
 fn stream(cpu: usize) -> Option<u64> {
     let area = touched(AREA)?;
-    let slots = AREA as u64 / SLOT;
-    let slot =
-        move |region: Region, number: u32| region.part(u64::from(number) % slots * SLOT, SLOT);
-    let whole = area.1;
+    let theirs = area.clone();
     let drain = move |shared: &Shared| {
-        let Some((_to, to)) = touched(NEAR * 8) else {
+        let to = touched(NEAR * 8);
+        let regions = to.as_ref().and_then(Buf::region).zip(theirs.region());
+        let Some((to, whole)) = regions else {
             shared.theirs.set(OVER);
             return;
         };
-        let own = to.len() / SLOT;
         for done in 0.. {
             if shared.mine.until(|filled| filled > done) == OVER {
                 return;
             }
-            nontemporal::fetch(
-                slot(whole, done),
-                to.part(u64::from(done) % own * SLOT, SLOT),
-            );
+            nontemporal::fetch(slot(whole, done), slot(to, done));
             shared.theirs.set(done + 1);
         }
     };
     let fill = |shared: &Shared| {
-        let (_from, from) = touched(NEAR * 8)?;
-        let own = from.len() / SLOT;
+        let from = touched(NEAR * 8)?;
+        let (from, whole) = from.region().zip(area.region())?;
         let mut filled = 0;
         let picos = best(|| {
             for _ in 0..32 {
                 shared
                     .theirs
                     .until(|done| filled < done.saturating_add(AHEAD));
-                from.part(u64::from(filled) % own * SLOT, SLOT)
-                    .copy_to(slot(whole, filled));
+                slot(from, filled).copy_to(slot(whole, filled));
                 filled += 1;
                 shared.mine.set(filled);
             }
@@ -306,8 +308,8 @@ fn stream(cpu: usize) -> Option<u64> {
 fn fetch() -> Option<(u64, u64)> {
     const SHORT: u64 = 4 << 10;
     const LONG: u64 = 256 << 10;
-    let ((_from, from), (to, _)) = (touched(LONG as usize)?, touched(LONG as usize)?);
-    let address = from.addr().bits() as u64;
+    let (from, to) = (touched(LONG as usize)?, touched(LONG as usize)?);
+    let address = from.region()?.bits() as u64;
     let pid = process_vm::pid();
     process_vm::fetch(pid, address, &to, 0, SHORT).ok()?;
     let time = |len| {

@@ -10,7 +10,7 @@ fn blocks(run: u64, count: u64) -> (Buf, Buf, Buf) {
     let byte = Layout::named(&basic::NAMED[basic::place(BYTE).unwrap()]);
     let layout = Arc::new(byte.hvector(count, run, 2 * run as i64).unwrap());
     let memory = Buf::alloc((2 * run * count) as usize);
-    let scattered = Buf::typed(memory.addr(), 1, &layout);
+    let scattered = memory.typed_at(0, 1, &layout);
     (memory, scattered, Buf::alloc((run * count) as usize))
 }
 
@@ -30,7 +30,7 @@ fn all_of(buf: &Buf) -> Vec<u8> {
 /// Fetches so many bytes in a way that counts; returns calls and runs.
 fn counted(other: &Buf, buf: &Buf, len: u64) -> (usize, usize) {
     let (mut calls, mut runs) = (0, 0);
-    let address = other.addr().bits() as u64;
+    let address = other.region().unwrap().bits() as u64;
     let call: Call = &mut |there, iov, bytes| {
         (calls, runs) = (calls + 1, runs + iov.len());
         once(pid(), there, iov, bytes)
@@ -73,7 +73,7 @@ fn a_call_that_moves_less_is_gone_on_with() {
     let len = PIECE + 1000;
     let (_memory, scattered, row) = blocks(1, len);
     row.write(0, &numbered(len));
-    let address = row.addr().bits() as u64;
+    let address = row.region().unwrap().bits() as u64;
     let call: Call = &mut |there, iov, bytes| {
         let mut iov = [iov[0]];
         iov[0].iov_len = iov[0].iov_len.min(7777);
@@ -86,7 +86,7 @@ fn a_call_that_moves_less_is_gone_on_with() {
 #[test]
 fn a_buffer_that_is_too_short_is_an_error() {
     let (_memory, scattered, row) = blocks(1, 10);
-    let address = row.addr().bits() as u64;
+    let address = row.region().unwrap().bits() as u64;
     let call: Call = &mut |there, iov, bytes| once(pid(), there, iov, bytes);
     let seen = fetch_by(call, address, &scattered, 10, 1);
     assert_eq!(seen, Err(libc::EFAULT));

@@ -13,7 +13,7 @@ mod quad;
 #[cfg(test)]
 mod tests;
 
-use crate::buf::Addr;
+use crate::region::Region;
 use kw_types::layout::Basic;
 use kw_types::layout::basic::Class;
 use number::{Combine, Complex, Pair};
@@ -67,6 +67,7 @@ impl Op {
     }
 }
 
+// the number is one of bytes; elements are whole
 type Run = unsafe fn(*const u8, *mut u8, usize);
 type Into = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
@@ -82,25 +83,41 @@ impl Kernel {
     #[inline]
     pub fn find(op: Op, basic: Basic) -> Option<Kernel> {
         match op {
-            Op::Replace | Op::NoOp => Some(by_size(op, basic)),
+            Op::Replace => Some(Kernel {
+                run: replace,
+                into: replace_into,
+            }),
+            Op::NoOp => Some(Kernel {
+                run: nothing,
+                into: keep,
+            }),
             _ => defined(op, basic),
         }
     }
 
-    /// `b[i] = a[i] op b[i]` for `count` elements. The two do not overlap unless they are the same.
+    /// `b[i] = a[i] op b[i]` for all elements that there are. The result is defined if the two do
+    /// not overlap, or are the same.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
     #[inline]
-    pub fn run(self, a: Addr, b: Addr, count: u64) {
-        // SAFETY: the addresses promise `count` elements of the representation the kernel was found
-        // for.
-        unsafe { (self.run)(a.bits() as *const u8, b.bits() as *mut u8, count as usize) }
+    pub fn run(self, a: Region<'_>, b: Region<'_>) {
+        assert_eq!(a.len(), b.len(), "bytes of the operands");
+        // SAFETY: both have so many bytes.
+        unsafe { (self.run)(a.bytes(), b.bytes_mut(), a.len() as usize) }
     }
 
-    /// `c[i] = a[i] op b[i]` for `count` elements. `c` overlaps neither of the others.
+    /// `c[i] = a[i] op b[i]` for all elements that there are. The result is defined if `c` overlaps
+    /// neither of the others.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
     #[inline]
-    pub fn run_into(self, a: Addr, b: Addr, c: Addr, count: u64) {
-        let (a, b, c) = (a.bits() as *const u8, b.bits() as *const u8, c.bits());
-        // SAFETY: as above.
-        unsafe { (self.into)(a, b, c as *mut u8, count as usize) }
+    pub fn run_into(self, a: Region<'_>, b: Region<'_>, c: Region<'_>) {
+        let lengths = (b.len(), c.len());
+        assert_eq!((a.len(), a.len()), lengths, "bytes of operands and result");
+        // SAFETY: all have so many bytes.
+        unsafe { (self.into)(a.bytes(), b.bytes(), c.bytes_mut(), a.len() as usize) }
     }
 }
 
@@ -134,11 +151,11 @@ unsafe fn fold_into_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: 
 }
 
 /// # Safety
-/// `a` and `b` are valid for `n` elements `T`; `b` for writing too.
+/// `a` and `b` are valid for `n` bytes; `b` for writing too.
 #[inline(always)]
 unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
     let (a, b) = (a as *const T, b as *mut T);
-    for i in 0..n {
+    for i in 0..n / size_of::<T>() {
         // SAFETY: promised by the caller; unaligned on purpose.
         unsafe {
             let both = C::combine(a.add(i).read_unaligned(), b.add(i).read_unaligned());
@@ -148,11 +165,11 @@ unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
 }
 
 /// # Safety
-/// `a`, `b` and `c` are valid for `n` elements `T`, `c` for writing.
+/// `a`, `b` and `c` are valid for `n` bytes, `c` for writing.
 #[inline(always)]
 unsafe fn fold_into<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: *mut u8, n: usize) {
     let (a, b, c) = (a as *const T, b as *const T, c as *mut T);
-    for i in 0..n {
+    for i in 0..n / size_of::<T>() {
         // SAFETY: promised by the caller; unaligned on purpose.
         unsafe {
             let both = C::combine(a.add(i).read_unaligned(), b.add(i).read_unaligned());
@@ -163,44 +180,25 @@ unsafe fn fold_into<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: *mut 
 
 /// # Safety
 /// As [`fold`].
-unsafe fn replace<T: Copy>(a: *const u8, b: *mut u8, n: usize) {
+unsafe fn replace(a: *const u8, b: *mut u8, n: usize) {
     // SAFETY: promised by the caller; the two may be the same.
-    unsafe { std::ptr::copy(a, b, n * size_of::<T>()) }
+    unsafe { std::ptr::copy(a, b, n) }
 }
 
 /// # Safety
 /// As [`fold_into`].
-unsafe fn replace_into<T: Copy>(a: *const u8, _: *const u8, c: *mut u8, n: usize) {
+unsafe fn replace_into(a: *const u8, _: *const u8, c: *mut u8, n: usize) {
     // SAFETY: promised by the caller.
-    unsafe { replace::<T>(a, c, n) }
+    unsafe { replace(a, c, n) }
 }
 
 unsafe fn nothing(_: *const u8, _: *mut u8, _: usize) {}
 
 /// # Safety
 /// As [`fold_into`].
-unsafe fn keep<T: Copy>(_: *const u8, b: *const u8, c: *mut u8, n: usize) {
+unsafe fn keep(_: *const u8, b: *const u8, c: *mut u8, n: usize) {
     // SAFETY: promised by the caller.
-    unsafe { replace::<T>(b, c, n) }
-}
-
-fn by_size(op: Op, basic: Basic) -> Kernel {
-    match basic.extent() {
-        1 => moves::<u8>(op),
-        2 => moves::<u16>(op),
-        4 => moves::<u32>(op),
-        8 => moves::<u64>(op),
-        16 => moves::<u128>(op),
-        _ => moves::<[u128; 2]>(op),
-    }
-}
-
-fn moves<T: Copy>(op: Op) -> Kernel {
-    let (run, into): (Run, Into) = match op {
-        Op::NoOp => (nothing, keep::<T>),
-        _ => (replace::<T>, replace_into::<T>),
-    };
-    Kernel { run, into }
+    unsafe { replace(b, c, n) }
 }
 
 fn defined(op: Op, basic: Basic) -> Option<Kernel> {

@@ -26,8 +26,9 @@ fn run<T: Copy>(op: Op, basic: Basic, a: &[T], b: &[T], shift: usize) -> Vec<T> 
     };
     let (x, y, z) = (place(shift, a), place(shift, b), place(1, a));
     let kernel = Kernel::find(op, basic).unwrap();
-    kernel.run_into(x.addr(), y.addr(), z.addr(), a.len() as u64);
-    kernel.run(x.addr(), y.addr(), a.len() as u64);
+    let [left, right, into] = [&x, &y, &z].map(|place| place.region().unwrap());
+    kernel.run_into(left, right, into);
+    kernel.run(left, right);
     get(if shift % 2 == 0 { &y } else { &z })
 }
 

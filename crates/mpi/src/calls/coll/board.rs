@@ -7,8 +7,8 @@
 
 use crate::calls::p2p::running;
 use crate::error::Res;
+use crate::group_collectives::{Members, Purpose};
 use crate::handle::CommH;
-use crate::internal::{Circle, Purpose};
 use crate::objects::Comm;
 use crate::objects::comm::Board;
 use crate::state::{Guard, Mpi, State};
@@ -34,14 +34,8 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
     let board = negotiate(mpi, comm, |engine| engine.messages.boards()?.claim())?;
     let mut guard = mpi.lock();
     if let Some(board) = board {
-        let (engine, tables) = running(&mut guard)?;
-        let c = tables.comm_mut(comm)?;
-        c.board = Board::Some(board);
-        // Those made so far go by messages.
-        c.plans
-            .take()
-            .into_iter()
-            .for_each(|p| engine.collectives.planner.close(p));
+        // Plans that go by messages are for callers without a board: none is taken for this one.
+        guard.above.comm_mut(comm)?.board = Board::Some(board);
     }
     Ok(guard)
 }
@@ -71,19 +65,19 @@ fn negotiate(
         return Ok(None);
     }
     let (rank, leader) = (c.rank, leader(c.rank, nodes.as_deref()));
-    let mut circle = Circle::of(mpi, c);
-    circle.purpose = Purpose::Board;
+    let mut members = Members::of(mpi, c);
+    members.purpose = Purpose::Board;
     let mine = match rank == leader {
         true => claim(engine).unwrap_or(NO_BOARD),
         false => NO_BOARD,
     };
     drop(guard);
-    let number = spread(&circle, nodes.as_ref(), leader, mine)?;
+    let number = spread(&members, nodes.as_ref(), leader, mine)?;
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
     let opened = number.and_then(|n| {
         let desks = &mut engine.collectives.desks;
-        desks.open(&mut engine.messages, n, &circle.group)
+        desks.open(&mut engine.messages, n, &members.group)
     });
     if opened.is_none()
         && mine != NO_BOARD
@@ -107,13 +101,18 @@ fn leader(rank: u32, nodes: Option<&Nodes>) -> u32 {
 
 /// The number of this node's board, unless some node has none. Every rank says `mine`, which counts
 /// where it leads.
-fn spread(circle: &Circle, nodes: Option<&Arc<Nodes>>, leader: u32, mine: u32) -> Res<Option<u32>> {
+fn spread(
+    members: &Members,
+    nodes: Option<&Arc<Nodes>>,
+    leader: u32,
+    mine: u32,
+) -> Res<Option<u32>> {
     let mut word = mine.to_ne_bytes();
     let Some(nodes) = nodes else {
-        circle.bcast(&mut word)?;
+        members.bcast(&mut word)?;
         return Ok(Some(u32::from_ne_bytes(word)).filter(|&n| n != NO_BOARD));
     };
-    let all = circle.allgather(&word)?;
+    let all = members.allgather(&word)?;
     let said = |rank: u32| {
         word.copy_from_slice(&all[rank as usize * 4..][..4]);
         u32::from_ne_bytes(word)

@@ -70,7 +70,8 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
                 }
             }
             Drive::Waiting(req, peer) => guard = wait_for_message(mpi, guard, req, Some(peer)),
-            Drive::User(step) => {
+            Drive::User => {
+                let step = run.user_step();
                 drop(guard);
                 run = call_user(mpi, run, step);
                 guard = mpi.lock();
@@ -84,12 +85,12 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
 /// finished before the exception goes on: other ranks take part, and what flies to the buffers must
 /// land. The data are then undefined.
 #[cold]
-fn call_user(mpi: &Mpi, run: Box<Run>, step: UserStep) -> Box<Run> {
+fn call_user(mpi: &Mpi, run: Box<Run>, step: Option<UserStep>) -> Box<Run> {
     let mut rest = Rest {
         mpi,
         run: Some(run),
     };
-    step.call();
+    step.into_iter().for_each(UserStep::call);
     // only dropping it takes the run away
     rest.run.take().expect("the run is there")
 }
@@ -114,7 +115,7 @@ impl Drop for Rest<'_> {
                     engine.recycle(run);
                     return;
                 }
-                Drive::User(_) => run.user_done(),
+                Drive::User => run.user_done(),
                 Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
                 Drive::Waiting(req, _) => guard = wait_for_message(self.mpi, guard, req, None),
             }
@@ -248,8 +249,7 @@ pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
 }
 
 fn take_user_step(engine: &mut Engine) -> Option<(ReqId, UserStep)> {
-    let Collectives { running, desks, .. } = &mut engine.collectives;
-    running.take_user_step(desks)
+    engine.collectives.running.take_user_step()
 }
 
 /// Makes the calls of user functions that collectives in the background wait for, with the lane

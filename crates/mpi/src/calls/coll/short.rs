@@ -3,8 +3,9 @@
 //!
 //! The same arguments were found right before, all but the addresses of the buffers. Whatever is
 //! not so, wrong arguments among it, is left to the ordinary way, which looks at all arguments and
-//! knows what to say: here nothing has happened then. Either way the plan comes from the
-//! communicator's one table, and is run in one way (`finish`).
+//! knows what to say: here nothing has happened then. Plans all of whose steps are the executor's
+//! come from the communicator's table, others from that of all communicators; all are run in one
+//! way (`finish`).
 
 use super::call::Call;
 use super::plan::{Args, ReduceArgs};

@@ -6,8 +6,8 @@ use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, forget, hints, same_hints};
 use crate::calls::p2p::running;
 use crate::error::{Class, Fault, Res};
+use crate::group_collectives::Members;
 use crate::handle::{CommH, InfoH, RequestH};
-use crate::internal::Circle;
 use crate::objects::Comm;
 use crate::objects::attributes::Owner;
 use crate::objects::info::Info;
@@ -32,13 +32,13 @@ pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<Comm
     let hints = guard.above.infos.get_or_null(info).map(hints);
     drop(guard);
     let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
-    same_hints(&Parent::new(mpi, comm)?.circle, hints.as_deref())?;
+    same_hints(&Parent::new(mpi, comm)?.members, hints.as_deref())?;
     duplicate(mpi, comm, hints, newcomm)
 }
 
 fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    let mut made = parent.make(parent.circle.clone(), parent.remote.clone())?;
+    let mut made = parent.make(parent.members.clone(), parent.remote.clone())?;
     made.info = hints;
     let guard = mpi.lock();
     let old = guard.above.comm(comm)?;
@@ -95,7 +95,7 @@ fn duplicate_later(
     request: Out<RequestH>,
 ) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    let Circle { group, rank, .. } = parent.circle.clone();
+    let Members { group, rank, .. } = parent.members.clone();
     let first = group.peer(0);
     let chooser = match &parent.remote {
         Some(remote) if remote.peer(0) < first => remote.peer(0),

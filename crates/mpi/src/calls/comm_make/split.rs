@@ -11,7 +11,7 @@ use crate::objects::{Comm, Group, Topology};
 use crate::state::Mpi;
 use kw_base::Peer;
 use kw_sys::args::Out;
-use kw_types::comm::{Choice, members};
+use kw_types::comm::{self, Choice};
 use std::sync::Arc;
 
 /// MPI_Comm_split
@@ -35,32 +35,32 @@ impl Parent<'_> {
     fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
         // Whoever may come to lead a part offers its context id with its choice.
         let offer = match &self.remote {
-            None if color != UNDEFINED => self.circle.offer(),
+            None if color != UNDEFINED => self.members.offer(),
             _ => u32::MAX,
         };
         let said = [color as u32, key as u32, offer].map(u32::to_ne_bytes);
-        let all = self.circle.allgather(said.as_flattened())?;
-        let local = chosen(&self.circle.group, &all, color);
+        let all = self.members.allgather(said.as_flattened())?;
+        let local = chosen(&self.members.group, &all, color);
         let remote = match &self.remote {
             None => None,
             Some(remote) => {
-                let whole = self.bridge(self.circle.clone(), remote);
+                let whole = self.bridge(self.members.clone(), remote);
                 let theirs = whole.swap(&all, SAID * remote.size() as usize)?;
                 Some(Arc::new(chosen(remote, &theirs, color)))
             }
         };
-        let me = self.circle.group.peer(self.circle.rank);
+        let me = self.members.group.peer(self.members.rank);
         let Some(rank) = local.rank_of(me) else {
             return Ok(None);
         };
         if remote.as_ref().is_some_and(|r| r.is_empty()) {
             return Ok(None);
         }
-        let local = self.circle.part(Arc::new(local), rank);
+        let local = self.members.part(Arc::new(local), rank);
         if remote.is_some() {
             return self.make(local, remote).map(Some);
         }
-        let leader = self.circle.group.rank_of(local.group.peer(0)).unwrap_or(0) as usize;
+        let leader = self.members.group.rank_of(local.group.peer(0)).unwrap_or(0) as usize;
         let word = &all[SAID * leader + 8..][..4];
         let context = local.accept(offer, word_of(word))?;
         Ok(Some(self.named(context, local, None)))
@@ -99,7 +99,7 @@ fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
             key: word_of(&w[4..]) as i32,
         })
         .collect();
-    let ranks = members(&choices, color);
+    let ranks = comm::members(&choices, color);
     Group::new(ranks.into_iter().map(|r| group.peer(r)).collect())
 }
 
@@ -126,8 +126,8 @@ pub fn comm_split_type(
         return Ok(());
     };
     made.info = hints(info.as_ref());
-    let circle = parent.circle.part(made.local.clone(), made.rank);
-    same_hints(&circle, made.info.as_deref())?;
+    let members = parent.members.part(made.local.clone(), made.rank);
+    same_hints(&members, made.info.as_deref())?;
     parent.give(made, newcomm)
 }
 
@@ -138,7 +138,7 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
     const HW_UNGUIDED: i32 = 222;
     const HW_GUIDED: i32 = 223;
     const RESOURCE_GUIDED: i32 = 224;
-    let me = parent.circle.group.peer(parent.circle.rank);
+    let me = parent.members.group.peer(parent.members.rank);
     let guard = parent.mpi().lock();
     let hosts = guard
         .engine
@@ -154,7 +154,7 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
         SHARED => Ok(here),
         HW_UNGUIDED => {
             let remote = parent.remote.iter().flat_map(|g| g.iter());
-            let mut all = parent.circle.group.iter().chain(remote);
+            let mut all = parent.members.group.iter().chain(remote);
             let parted = all.any(|p| host(p) != host(me));
             Ok(if parted { here } else { UNDEFINED })
         }

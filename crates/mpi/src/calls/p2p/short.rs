@@ -13,7 +13,7 @@ use crate::state::{State, Tables};
 use kw_base::Peer;
 use kw_engine::{Engine, Found, Want};
 use kw_sys::buf::{Addr, Buf};
-use kw_sys::contiguous::Contiguous;
+use kw_sys::region::Region;
 use kw_types::layout::basic;
 
 /// Sends the message, if that is simple.
@@ -32,7 +32,7 @@ fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<()> {
     }
     let envelope = (c.context, c.rank, end.tag);
     let messages = &mut engine.messages;
-    if !messages.send_at_once(peer, envelope, data.size(), |out| data.read(out)) {
+    if !messages.send_at_once(peer, envelope, data.len() as usize, |out| data.read(out)) {
         return None;
     }
     engine.look_after_sending();
@@ -55,7 +55,7 @@ pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
     };
     engine
         .messages
-        .recv_at_once(want, into.size() as u64, |body| into.write(body))
+        .recv_at_once(want, into.len(), |body| into.write(body))
 }
 
 /// As [`recv`], for data that is no row of bytes.
@@ -80,9 +80,9 @@ fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
 
 /// The data, where it is a row of bytes.
 #[inline(always)]
-fn flat(addr: Addr, count: i64, datatype: TypeH) -> Option<Contiguous> {
+fn flat<'a>(addr: Addr, count: i64, datatype: TypeH) -> Option<Region<'a>> {
     let size = basic::plain_size(datatype.0)?;
     let len = u64::try_from(count).ok()?.checked_mul(size)?;
     let there = addr != Addr::NULL || len == 0;
-    there.then(|| Contiguous::new(addr, len as usize))
+    there.then(|| Region::lent(addr, len))
 }

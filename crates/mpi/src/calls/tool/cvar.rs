@@ -117,7 +117,7 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     knobs
         .set_at(position, &text)
         .map_err(|e| invalid(e.to_string()))?;
-    kw_boot::check_knobs(&knobs).map_err(invalid)?;
+    kw_boot::check_knobs(&knobs).map_err(|e| invalid(e.to_string()))?;
     guard.above.tool.cvars.set_early(position, text);
     Ok(())
 }

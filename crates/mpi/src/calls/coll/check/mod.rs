@@ -18,8 +18,8 @@ use super::call::Call;
 use super::plan::Plan;
 use crate::calls::p2p::running;
 use crate::error::{Fault, Res};
+use crate::group_collectives::Members;
 use crate::handle::CommH;
-use crate::internal;
 use crate::objects::Group;
 use crate::objects::comm::Comm;
 use crate::state::{Mpi, State, Tables};
@@ -187,18 +187,18 @@ pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Pl
 }
 
 /// The members of a group that has no communicator yet: all mean the same groups, and say the same.
-pub(crate) fn among(circle: &internal::Circle, name: &str, groups: &[&Group], said: Said) -> Res {
-    if !circle.mpi.lock().above.checking {
+pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) -> Res {
+    if !all.mpi.lock().above.checking {
         return Ok(());
     }
     let meant = Amount::together(members(groups));
-    let who = format!("process {} of the job", circle.group.peer(circle.rank));
+    let who = format!("process {} of the job", all.group.peer(all.rank));
     let mut record = Record::new(name, who, 2);
     record.pairs.fill((meant, meant));
     record.args = said.args;
     record.detail = format!(" with {}{}", listed(groups), said.text);
     let mine = record.to_bytes();
-    let objection = circle.compare(&mine, |theirs| {
+    let objection = all.compare(&mine, |theirs| {
         let other = Record::from_bytes(theirs);
         let (refused, detail) = match other.refused {
             0 => judge::judge(&[theirs, &mine].concat(), 2)?,

@@ -1,7 +1,7 @@
 //! What members of a group say to each other where no tree can be trusted yet, because they may not
 //! mean the same group.
 
-use super::{Circle, finish, received, start_recv};
+use super::{Members, finish, received, start_recv};
 use crate::error::Res;
 use kw_engine::{Engine, ReqId, WaitOn};
 use kw_sys::buf::Buf;
@@ -15,7 +15,7 @@ struct Owed {
     buf: Buf,
 }
 
-impl Circle<'_> {
+impl Members<'_> {
     /// Every member says `mine` to every other, and says it again when it has heard all of them and
     /// agrees. The first objection that `objects` makes to another's words (all have the same
     /// length) is passed on to everybody in place of that, and ends the comparison: a member whose

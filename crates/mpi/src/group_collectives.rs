@@ -1,10 +1,10 @@
-//! Small messages among the members of a group, for making communicators: blocking, on contexts of
-//! their own.
+//! Small collectives among the members of a group, for making communicators and agreeing on context
+//! ids: blocking, on contexts of their own.
 //!
-//! A [`Circle`] is a group whose members talk; tag and context keep its messages apart from all
-//! others. Members are told apart by their ranks in a group that does not change from call to call,
-//! so that a message which runs ahead is never taken for another's. Whoever calls these must have
-//! let go of the lane.
+//! [`Members`] are a group that talks; tag and context keep its messages apart from all others.
+//! They are told apart by their ranks in a group that does not change from call to call, so that a
+//! message which runs ahead is never taken for another's. Whoever calls these must have let go of
+//! the lane.
 
 mod compare;
 mod route;
@@ -14,9 +14,10 @@ pub(crate) use route::{Words, route};
 use crate::error::{Class, Fault, Res, fail};
 use crate::objects::Group;
 use crate::objects::comm::Comm;
+use crate::objects::request::explain;
 use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
-use kw_engine::{Failure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
+use kw_engine::{Failure, MessageFailure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Purpose {
 
 /// Members of a group that talk to each other.
 #[derive(Clone, Debug)]
-pub(crate) struct Circle<'a> {
+pub(crate) struct Members<'a> {
     pub(crate) mpi: &'a Mpi,
     pub(crate) context: ContextId,
     pub(crate) purpose: Purpose,
@@ -63,10 +64,10 @@ pub(crate) struct Circle<'a> {
     pub(crate) names: Arc<Group>,
 }
 
-impl<'a> Circle<'a> {
+impl<'a> Members<'a> {
     /// The local group of a communicator.
-    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Circle<'a> {
-        Circle {
+    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Members<'a> {
+        Members {
             mpi,
             context: comm.making(),
             purpose: Purpose::Local,
@@ -77,8 +78,8 @@ impl<'a> Circle<'a> {
     }
 
     /// Some of the members, this process among them as `rank`.
-    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Circle<'a> {
-        Circle {
+    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Members<'a> {
+        Members {
             group,
             rank,
             ..self.clone()
@@ -86,7 +87,7 @@ impl<'a> Circle<'a> {
     }
 
     /// The same members, counted from `leader`.
-    pub(crate) fn led_by(&self, leader: u32) -> Circle<'a> {
+    pub(crate) fn led_by(&self, leader: u32) -> Members<'a> {
         let size = self.size();
         let turned = (0..size).map(|r| self.group.peer((r + leader) % size));
         let group = Arc::new(Group::new(turned.collect()));
@@ -307,7 +308,7 @@ impl<'a> Circle<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Bridge<'a> {
     /// This process's group, counted from its leader.
-    pub(crate) local: Circle<'a>,
+    pub(crate) local: Members<'a>,
     /// Where the leaders talk.
     pub(crate) context: ContextId,
     /// Their tag.
@@ -473,23 +474,18 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
         inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
-    let outcome = guard.engine.as_mut().and_then(|e| e.messages.take(id));
+    let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
     let outcome = outcome.ok_or_else(stopped)?;
     match outcome.failure {
         None => Ok(outcome),
-        Some(Failure::PeerGone(text)) => fail(Class::ProcAborted, text),
-        Some(
-            Failure::Other(text)
-            | Failure::Roots(text)
-            | Failure::Uneven { text, .. }
-            | Failure::Disagreement { text, .. },
-        ) => fail(Class::Intern, text),
-        Some(Failure::Truncated { came, fits }) => fail(
+        Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
             Class::Intern,
             format!(
                 "{came} bytes came where {fits} were expected; do all processes make the same communicator?"
             ),
         ),
+        Some(gone @ Failure::Message(MessageFailure::PeerGone(_))) => Err(explain(gone)),
+        Some(failure) => fail(Class::Intern, explain(failure).text),
     }
 }
 

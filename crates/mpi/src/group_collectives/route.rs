@@ -1,8 +1,8 @@
-//! Words for other members of a circle, passed on in as many rounds as its size has binary digits:
+//! Words for other members of a group, passed on in as many rounds as its size has binary digits:
 //! no member needs to know from whom something comes, and none exchanges messages with more than a
 //! few others (J. Bruck and others, *Efficient Algorithms for All-to-All Communications*, 1997).
 
-use super::{Circle, finish_all};
+use super::{Members, finish_all};
 use crate::error::Res;
 
 /// The rank that the words are for, and five of them.
@@ -12,15 +12,15 @@ const BYTES: usize = size_of::<Words>();
 
 /// Gives all words to the members they are for. Everybody calls it; returns what came for this one,
 /// in no order.
-pub(crate) fn route(circle: &Circle, mut words: Vec<Words>) -> Res<Vec<Words>> {
-    let (rank, size) = (circle.rank, circle.size());
+pub(crate) fn route(members: &Members, mut words: Vec<Words>) -> Res<Vec<Words>> {
+    let (rank, size) = (members.rank, members.size());
     let mut step = 1;
     while step < size {
         let far = |w: &Words| (w[0] as u32 + size - rank) % size & step != 0;
         let (go, stay): (Vec<_>, Vec<_>) = words.into_iter().partition(far);
         words = stay;
         words.extend(turn(
-            circle,
+            members,
             (rank + step) % size,
             (rank + size - step) % size,
             &go,
@@ -31,20 +31,20 @@ pub(crate) fn route(circle: &Circle, mut words: Vec<Words>) -> Res<Vec<Words>> {
 }
 
 /// Sends words to one member and receives some from another.
-fn turn(circle: &Circle, to: u32, from: u32, words: &[Words]) -> Res<Vec<Words>> {
+fn turn(members: &Members, to: u32, from: u32, words: &[Words]) -> Res<Vec<Words>> {
     let mine: Vec<u8> = words
         .iter()
         .flatten()
         .flat_map(|w| w.to_ne_bytes())
         .collect();
     let mut sent = Vec::new();
-    sent.extend(circle.send(to, &(words.len() as u64).to_ne_bytes())?);
-    sent.extend(circle.send(to, &mine)?);
+    sent.extend(members.send(to, &(words.len() as u64).to_ne_bytes())?);
+    sent.extend(members.send(to, &mine)?);
     let mut len = [0; 8];
-    circle.recv(from, &mut len)?;
+    members.recv(from, &mut len)?;
     let mut bytes = vec![0; u64::from_ne_bytes(len) as usize * BYTES];
-    circle.recv(from, &mut bytes)?;
-    finish_all(circle.mpi, sent)?;
+    members.recv(from, &mut bytes)?;
+    finish_all(members.mpi, sent)?;
     Ok(bytes.chunks_exact(BYTES).map(read).collect())
 }
 

@@ -1,0 +1,290 @@
+//! Fortran's interfaces follow from the description: names, declarations, conversions.
+
+use kw_apigen::{
+    Api, Fortran, Interface, api_dir, fortran_declaration, fortran_shells, fortran_symbols,
+    include_file, module_files, symbols,
+};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+fn dir() -> PathBuf {
+    api_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+}
+
+fn api() -> (Api, Fortran) {
+    let api = Api::read(&dir()).unwrap();
+    let fortran = Fortran::read(&dir(), &api).unwrap();
+    (api, fortran)
+}
+
+/// A module's source.
+fn module(name: &str) -> String {
+    let (api, fortran) = api();
+    let files = module_files(&api, &fortran);
+    files.into_iter().find(|(file, _)| *file == name).unwrap().1
+}
+
+/// The body of a procedure in Rust.
+fn shell(name: &str) -> String {
+    let (api, fortran) = api();
+    let text = fortran_shells(&api, &fortran).unwrap();
+    let from = text
+        .find(&format!(" fn {name}("))
+        .or_else(|| text.find(&format!(" fn {name}<")));
+    let rest = &text[from.unwrap_or_else(|| panic!("there is no {name}"))..];
+    rest[..rest.find("\n}\n").unwrap()].to_string()
+}
+
+#[test]
+fn every_name_is_defined_once_and_every_alias_has_one_it_stands_for() {
+    let (api, fortran) = api();
+    let symbols = symbols(&api, &fortran);
+    let defined: HashSet<&String> = symbols.defined.iter().collect();
+    assert_eq!(defined.len(), symbols.defined.len());
+    let mut names = defined.clone();
+    for (name, of) in &symbols.aliases {
+        assert!(
+            defined.contains(of),
+            "{name} stands for {of}, which is not defined"
+        );
+        assert!(names.insert(name), "{name} has two meanings");
+    }
+    for b in fortran.functions(&api) {
+        for name in fortran_symbols(&api, &fortran, b.f) {
+            assert!(names.contains(&name), "{name} is not exported");
+        }
+    }
+}
+
+#[test]
+fn what_shells_define_is_what_the_linker_is_told() {
+    let (api, fortran) = api();
+    let text = fortran_shells(&api, &fortran).unwrap();
+    for b in fortran.functions(&api).filter(|b| !b.by_hand) {
+        for name in b.defined() {
+            assert!(text.contains(&format!("\"C-unwind\" fn {name}(")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_function_has_its_names() {
+    let (api, fortran) = api();
+    let names = |f: &str| {
+        let mut names = fortran_symbols(&api, &fortran, api.function(f).unwrap());
+        names.retain(|name| name.starts_with("mpi_"));
+        names
+    };
+    assert_eq!(names("MPI_Barrier"), ["mpi_barrier_", "mpi_barrier_f08_"]);
+    assert_eq!(
+        names("MPI_Send"),
+        ["mpi_send_", "mpi_send_f08ts_", "mpi_send_fts_"]
+    );
+    assert_eq!(names("MPI_Send_c"), ["mpi_send_c_f08ts_"]);
+    assert_eq!(names("MPI_Attr_get"), ["mpi_attr_get_"]);
+    assert_eq!(
+        names("MPI_Alloc_mem"),
+        [
+            "mpi_alloc_mem_",
+            "mpi_alloc_mem_f08_",
+            "mpi_alloc_mem_cptr_"
+        ]
+    );
+    for c_only in ["MPI_T_init_thread", "MPI_Comm_toint", "MPI_Comm_fromint"] {
+        assert!(names(c_only).is_empty(), "{c_only}");
+    }
+}
+
+#[test]
+fn declarations_are_those_of_the_standard() {
+    let (api, fortran) = api();
+    let lines = |f: &str, which| {
+        fortran_declaration(&api, &fortran, api.function(f).unwrap(), which).unwrap_or_default()
+    };
+    assert_eq!(
+        lines("MPI_Irecv", Interface::F08),
+        [
+            "MPI_Irecv(buf, count, datatype, source, tag, comm, request, ierror)",
+            "type(*), dimension(..), asynchronous, target :: buf",
+            "integer, intent(in) :: count",
+            "type(MPI_Datatype), intent(in) :: datatype",
+            "integer, intent(in) :: source",
+            "integer, intent(in) :: tag",
+            "type(MPI_Comm), intent(in) :: comm",
+            "type(MPI_Request), intent(out) :: request",
+            "integer, optional, intent(out) :: ierror",
+        ]
+    );
+    assert_eq!(
+        lines("MPI_Probe", Interface::MpifH),
+        [
+            "MPI_PROBE(SOURCE, TAG, COMM, STATUS, IERROR)",
+            "INTEGER :: SOURCE",
+            "INTEGER :: TAG",
+            "INTEGER :: COMM",
+            "INTEGER :: STATUS(MPI_STATUS_SIZE)",
+            "INTEGER :: IERROR",
+        ]
+    );
+    // what may be ignored has no intent: a constant cannot be written
+    assert!(lines("MPI_Recv", Interface::F08).contains(&"type(MPI_Status) :: status".to_string()));
+    assert_eq!(
+        lines("MPI_Wtime", Interface::Mpi),
+        ["double precision MPI_Wtime()"]
+    );
+    assert!(lines("MPI_Send_c", Interface::Mpi).is_empty());
+    assert!(lines("MPI_Attr_put", Interface::F08).is_empty());
+}
+
+#[test]
+fn arguments_are_converted_by_kind() {
+    assert!(shell("mpi_waitany_").contains("if code == 0 { convert::index(indx); }"));
+    assert!(shell("mpi_testsome_").contains("convert::indices(array_of_indices, *outcount)"));
+    // these indices are no requests'
+    assert!(!shell("mpi_graph_get_").contains("convert::ind"));
+    assert!(shell("mpi_comm_split_").contains("let mut newcomm_ = Comm(0);"));
+    assert!(shell("mpi_info_set_").contains("Text::read_info(key, key_len)"));
+    assert!(shell("mpi_comm_set_name_").contains("Text::read(comm_name, comm_name_len)"));
+    assert!(shell("mpi_cart_create_").contains("Logicals::read(periods, *ndims as i64)"));
+    assert!(
+        shell("mpi_get_processor_name_").contains("if code == 0 { name_.write(name, name_len); }")
+    );
+    assert!(shell("mpi_wait_").contains("pending::settle(&[request_was], &[request_]);"));
+    assert!(shell("mpi_start_").contains("pending::start(&[request_]);"));
+}
+
+#[test]
+fn a_section_is_a_message_where_count_and_datatype_describe_all_of_it() {
+    let messages = [
+        "mpi_isend",
+        "mpi_recv_init",
+        "mpi_file_read_at",
+        "mpi_put",
+        "mpi_ibcast",
+        "mpi_sendrecv_replace",
+    ];
+    for name in messages {
+        assert!(
+            shell(name).contains("sections.message(") && !shell(name).contains("sections.copy("),
+            "{name}"
+        );
+    }
+    for name in [
+        "mpi_gather",
+        "mpi_ialltoallw",
+        "mpi_reduce",
+        "mpi_scan_init",
+    ] {
+        assert!(
+            shell(name).contains("sections.copy(") && !shell(name).contains("sections.message("),
+            "{name}"
+        );
+    }
+    let unpack = shell("mpi_unpack");
+    assert!(unpack.contains("sections.copy(inbuf") && unpack.contains("sections.message(outbuf"));
+    assert!(shell("mpi_psend_init").contains("Sections::refuse()"));
+    assert!(!shell("mpi_get_address").contains("sections"));
+}
+
+#[test]
+fn mpif_h_is_fixed_and_free_form() {
+    let (api, fortran) = api();
+    let text = include_file(&api, &fortran);
+    for line in text.lines() {
+        assert!(
+            line.len() <= 72 && line.is_ascii() && !line.contains('&'),
+            "{line}"
+        );
+        assert!(
+            line.starts_with('!') || line.starts_with("      "),
+            "{line}"
+        );
+    }
+    // a text in Fortran has no zero at its end
+    assert!(text.contains("parameter (MPI_MAX_PROCESSOR_NAME=255)"));
+    assert!(text.contains("parameter (MPI_COMM_WORLD=257)"));
+    assert!(!text.contains("MPI_T_"));
+}
+
+#[test]
+fn modules_are_standard_free_form() {
+    for name in [
+        "mpi_fortran_types.f90",
+        "mpi.f90",
+        "mpi_f08.f90",
+        "mpi_fortran_booleans.f90",
+    ] {
+        for line in module(name).lines() {
+            assert!(line.len() <= 132 && line.is_ascii(), "{name}: {line}");
+        }
+    }
+}
+
+/// gfortran forgets the interface of a procedure that is declared to be like another one once it was
+/// called: the second call then passes an address, not a descriptor.
+#[test]
+fn procedures_with_descriptors_have_interfaces_of_their_own() {
+    for name in ["mpi.f90", "mpi_f08.f90"] {
+        let text = module(name);
+        let alike = text
+            .lines()
+            .filter(|line| line.starts_with("procedure(") && line.ends_with('&'));
+        assert!(alike.clone().count() > 300, "{name}");
+        for line in alike {
+            assert!(
+                !line.contains("bind(C") && !line.contains("fts)") && !line.contains("f08ts)"),
+                "{name}: {line}"
+            );
+        }
+    }
+}
+
+/// gfortran takes it that the address of a dummy that is no target is forgotten after the call, and
+/// keeps the buffer's old values in registers.
+#[test]
+fn buffers_that_are_used_later_are_targets() {
+    for name in ["mpi.f90", "mpi_f08.f90"] {
+        for line in module(name).lines() {
+            assert_eq!(
+                line.contains(", asynchronous"),
+                line.contains(", target ::"),
+                "{name}: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn large_counts_have_the_names_of_their_bases_where_a_compiler_can_tell() {
+    let text = module("mpi_f08.f90");
+    let generic = |name: &str| {
+        let from = text.find(&format!("interface {name}\n")).unwrap();
+        let rest = &text[from..];
+        rest[..rest.find("end interface").unwrap()]
+            .matches("procedure ")
+            .count()
+    };
+    assert_eq!(generic("MPI_Send"), 2);
+    assert_eq!(generic("MPI_Type_get_envelope"), 2);
+    // address and count are one kind
+    assert_eq!(generic("MPI_Type_create_resized"), 1);
+    assert_eq!(generic("MPI_Op_create"), 1);
+    assert_eq!(generic("MPI_Op_create_c"), 1);
+    assert_eq!(generic("PMPI_Send"), 2);
+}
+
+#[test]
+fn a_wrong_row_of_the_exceptions_is_an_error() {
+    let (api, _) = api();
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fortran");
+    std::fs::create_dir_all(&dir).unwrap();
+    for row in ["MPI_Nothing\thand\twhy", "MPI_Send\tfoot\twhy"] {
+        std::fs::write(
+            dir.join("fortran.tsv"),
+            format!("function\twhat\treason\n{row}\n"),
+        )
+        .unwrap();
+        let error = Fortran::read(&dir, &api).unwrap_err().to_string();
+        assert!(error.contains(row.split('\t').next().unwrap()), "{error}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Why a rank cannot start, by whose fault it is; the sentences are for the user.
+
+use super::rendezvous::{SHORTEST, Unheard};
+use super::traces::Launched;
+use kw_coll::table::Unreadable;
+use kw_start::Misfit;
+use kw_start::pmi::{PmiError, ranks};
+use std::io;
+use thiserror::Error;
+
+/// Why a rank could not start.
+#[derive(Debug, Error)]
+pub enum BootError {
+    /// Something has to be said otherwise in the environment, or the program started otherwise.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    /// The launcher does not do its part.
+    #[error(transparent)]
+    Launcher(#[from] LauncherFault),
+    /// Processes that were started one by one did not meet.
+    #[error(transparent)]
+    Meeting(#[from] NoMeeting),
+    /// What the ranks say of themselves does not make a job.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// The system refuses what a rank cannot do without.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A path to other ranks cannot be opened.
+    #[error(transparent)]
+    Path(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl BootError {
+    /// The system refuses `what`.
+    pub(super) fn system(what: &'static str) -> impl Fn(io::Error) -> BootError + Copy {
+        move |cause| BootError::System { what, cause }
+    }
+}
+
+/// What the user has to change.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum Misuse {
+    #[error("KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, tcp and udp")]
+    NoPath { text: String, word: String },
+    #[error("KW_COLL: {0}")]
+    Rows(#[from] Unreadable),
+    /// Why it cannot be talked to stands before what would work.
+    #[error("{}", .0.sentence(.1))]
+    Foreign(Launched, String),
+    #[error(
+        "PMI_FD is {fd}, but nothing is open there ({cause}): this process was started by rank {rank} of another job, not by its \
+         launcher; unset PMI_FD, PMI_RANK and PMI_SIZE to run it alone"
+    )]
+    NotStarted {
+        fd: i32,
+        rank: u32,
+        cause: io::Error,
+    },
+    #[error("KW_RENDEZVOUS is '{0}', but it takes NAME:PORT, where rank 0 is")]
+    Rendezvous(String),
+    #[error("KW_RENDEZVOUS is set, but KW_SIZE does not say how many processes the job has")]
+    NoSize,
+    #[error(
+        "KW_RENDEZVOUS is set, but KW_RANK does not say which process this is, nor does the host's name '{0}' end in a number"
+    )]
+    NoRank(String),
+    #[error("this is rank {rank} of {size} (KW_RANK, KW_SIZE), which cannot be")]
+    Rank { rank: u32, size: u32 },
+    #[error("{name} is '{text}', but it takes a whole number")]
+    Number { name: &'static str, text: String },
+    #[error("KW_RENDEZVOUS needs a secret that all processes know, in KW_KEY_FILE or KW_KEY")]
+    NoSecret,
+    #[error("KW_KEY_FILE is '{file}', which cannot be read: {cause}")]
+    KeyFile { file: String, cause: io::Error },
+    #[error("the secret in {place} has {len} bytes; it takes {SHORTEST} or more")]
+    ShortSecret { place: &'static str, len: usize },
+}
+
+/// What the launcher has to do otherwise.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum LauncherFault {
+    #[error("the launcher set PMI_FD to {fd}, but {name} to '{text}', which is no number")]
+    Number {
+        fd: String,
+        name: &'static str,
+        text: String,
+    },
+    #[error(
+        "the launcher says this is rank {rank} of {size} (PMI_RANK, PMI_SIZE), which cannot be"
+    )]
+    Rank { rank: u32, size: u32 },
+    #[error("{name} says that this is rank {rank}, and of so many: {size:?}")]
+    Size {
+        name: &'static str,
+        rank: u32,
+        size: Option<u32>,
+    },
+    #[error(
+        "the launcher says that this is rank {} of {}, but its environment says rank {} of {} (PMI_RANK, PMI_SIZE)",
+        says.0, says.1, environment.0, environment.1
+    )]
+    Contradiction {
+        says: (u32, u32),
+        environment: (u32, u32),
+    },
+    #[error("the launcher is gone")]
+    Gone,
+    #[error("the launcher is gone, or takes no process back that has left its job")]
+    NotTakenBack,
+    #[error("the launcher cannot be understood: {0}")]
+    Strange(#[from] PmiError),
+    #[error("the PMIx launcher does not do what it is asked: {0}")]
+    Pmix(String),
+    #[error(
+        "the connection of rank {rank} to rank 0 is broken: {}",
+        Unheard::Forged
+    )]
+    Forged { rank: u32 },
+    #[error("the launcher takes keys of {longest} bytes, but '{key}' has {}", key.len())]
+    LongKey { longest: usize, key: String },
+    #[error("the launcher lost '{key}', piece {piece} of {of}")]
+    LostPiece {
+        key: String,
+        piece: usize,
+        of: usize,
+    },
+    #[error("{name} lost the value of '{key}' of rank {rank}")]
+    LostValue {
+        name: String,
+        key: String,
+        rank: u32,
+    },
+    #[error("what is stored under '{0}' is no text")]
+    NoText(String),
+    #[error("{0} does not say who is where")]
+    NoHosts(String),
+    #[error("{name} does not tell rank {rank} what it tells rank 0")]
+    Unequal { name: String, rank: u32 },
+    #[error("{name} starts no more processes ('{program}'): {why}")]
+    NoSpawn {
+        name: String,
+        program: String,
+        why: String,
+    },
+}
+
+/// Why processes that were started one by one form no job.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum NoMeeting {
+    #[error("rank {rank} did not find rank 0 at {at} (KW_RENDEZVOUS) within {wait} s: {why}")]
+    NotFound {
+        rank: u32,
+        at: String,
+        wait: u64,
+        why: String,
+    },
+    #[error(
+        "{} did not come to the rendezvous at {at} within {wait} s; {} did",
+        ranks(missing),
+        ranks(came)
+    )]
+    Missing {
+        missing: Vec<u32>,
+        came: Vec<u32>,
+        at: String,
+        wait: u64,
+    },
+    /// In the words of rank 0.
+    #[error("{0}")]
+    Refused(String),
+    #[error("rank {rank} was lost as the job formed: {cause}")]
+    Lost { rank: u32, cause: io::Error },
+    #[error("rank 0 cannot listen on port {port} (KW_RENDEZVOUS is '{at}'): {cause}")]
+    NoPort {
+        port: u16,
+        at: String,
+        cause: io::Error,
+    },
+}

@@ -1,0 +1,110 @@
+//! A partitioned operation: what it does, how far it has come, how it ended.
+
+use super::rows::{Cargo, Pace, Row};
+use super::setup::Setup;
+use crate::messages::{ReqId, Want};
+use kw_base::{ContextId, Peer};
+use kw_proto::p2p::{Failure, Outcome};
+use kw_sys::buf::Buf;
+
+/// What a partitioned operation does.
+#[derive(Debug)]
+pub(super) enum Side {
+    Send {
+        to: Peer,
+        context: ContextId,
+        source: u32,
+        /// Partitions of each piece that are not ready.
+        waits: Vec<u32>,
+        rows: Vec<Row>,
+        pace: Pace,
+    },
+    Recv {
+        want: Want,
+        partitions: u32,
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Op {
+    pub side: Side,
+    pub buf: Buf,
+    /// `None`: not known yet (a receive whose setup has not come).
+    pub setup: Option<Setup>,
+    /// The request of the start that goes on.
+    pub active: Option<ReqId>,
+    /// What is under way.
+    pub flights: Vec<(ReqId, Cargo)>,
+    /// Which pieces have ended.
+    pub ended: Vec<bool>,
+    /// Pieces that have not ended.
+    pub left: u32,
+    /// Bytes that came.
+    pub came: u64,
+    pub failure: Option<Failure>,
+    /// The handle is freed: it goes when it has ended.
+    pub freed: bool,
+}
+
+impl Op {
+    /// One that is not active.
+    pub fn new(side: Side, buf: &Buf, setup: Option<Setup>) -> Op {
+        Op {
+            side,
+            buf: buf.clone(),
+            setup,
+            active: None,
+            flights: Vec::new(),
+            ended: Vec::new(),
+            left: 0,
+            came: 0,
+            failure: None,
+            freed: false,
+        }
+    }
+
+    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more
+    /// than fits.
+    pub fn slice(&self, setup: &Setup, cargo: Cargo) -> Buf {
+        let (from, len) = cargo.bytes(setup);
+        let from = from.min(self.buf.len());
+        self.buf.slice(from, len.min(self.buf.len() - from))
+    }
+
+    /// Pieces that are under way.
+    pub fn in_flight(&self, setup: &Setup) -> usize {
+        let cargoes = self.flights.iter().map(|(_, cargo)| cargo.pieces(setup));
+        cargoes.map(|pieces| pieces.len()).sum()
+    }
+
+    /// All pieces of a cargo have ended.
+    pub fn end_cargo(&mut self, setup: &Setup, cargo: Cargo) {
+        for piece in cargo.pieces(setup) {
+            self.ended[piece as usize] = true;
+            self.left -= 1;
+        }
+    }
+
+    /// How the operation ended.
+    pub fn outcome(&mut self) -> Outcome {
+        // A receive whose sender is gone stays without a setup: each start fails.
+        let failure = match self.setup {
+            Some(_) => self.failure.take(),
+            None => self.failure.clone(),
+        };
+        let mut outcome = Outcome {
+            len: self.came,
+            failure,
+            ..Outcome::CLEAN
+        };
+        if let (Side::Recv { want, .. }, Some(setup)) = (&self.side, &self.setup) {
+            outcome.source = want.source.map_or(0, |s| s.0);
+            outcome.tag = setup.tag;
+            if let Some(Failure::Truncated { came, fits }) = &mut outcome.failure {
+                (*came, *fits) = (setup.len(), self.buf.len());
+            }
+        }
+        outcome
+    }
+}
