@@ -103,7 +103,7 @@ counters! {
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;
     BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used its board, the memory that ranks of a host share.", Collectives, Count, User;
     BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwsim choices).", Collectives, Sum, User;
-    EventTakeovers = "event_takeovers", "times", "Times the event thread took the lane.", Progress, Count, User;
+    EventTakeovers = "event_takeovers", "times", "Times the event thread took the lock.", Progress, Count, User;
     EventLooks = "event_looks", "times", "Times the event thread woke to look whether the program stays away.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
     EventState = "event_state", "state", "What the event thread does now.", Progress, State(ASYNC_STATES), Developer;
@@ -169,7 +169,7 @@ struct Traffic {
     bytes: u64,
 }
 
-/// One rank's counters. Owned by the lane, so plain integers.
+/// One rank's counters. Owned by the lock, so plain integers.
 #[derive(Clone, Debug)]
 pub struct Counters {
     values: [u64; ALL.len()],

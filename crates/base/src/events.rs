@@ -1,7 +1,7 @@
 //! Declared events: what a tool can be called back for through MPI_T.
 //!
-//! An event is noticed by whoever owns the lane, only when somebody has asked for its kind, and
-//! only in places that are rare or slow already; it is handed to the tool after the lane was let
+//! An event is noticed by whoever owns the lock, only when somebody has asked for its kind, and
+//! only in places that are rare or slow already; it is handed to the tool after the lock was let
 //! go.
 
 use crate::rooms::Room;

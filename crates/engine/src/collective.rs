@@ -5,7 +5,7 @@
 //! non-blocking call hands the run over ([`crate::Engine::launch`]); it becomes a request like any
 //! other and goes on with [`crate::Engine::progress`]. User functions are never called from here:
 //! they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of
-//! the lane first.
+//! the lock first.
 //!
 //! The parts: [`Planner`] has the plans, [`Desks`] the boards, [`Running`] the runs that nobody
 //! drives, [`Patterns`] those of persistent requests; `drive` goes on with one run, whose messages

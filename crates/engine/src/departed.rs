@@ -1,7 +1,7 @@
 //! A wait that lasts: whether it is for a rank that has called MPI_Finalize
 //! ([`kw_proto::p2p::Awaits`]) or whose process has ended, and never ends.
 //!
-//! Called by the thread that waits, or has looked in vain for long, with the lane held.
+//! Called by the thread that waits, or has looked in vain for long, with the lock held.
 
 use crate::collective::{Collectives, Failure, Watch};
 use crate::engine::Engine;

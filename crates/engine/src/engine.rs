@@ -1,4 +1,4 @@
-//! The engine: what the owner of the lane may do. It joins the parts, each of which owns one
+//! The engine: what the owner of the lock may do. It joins the parts, each of which owns one
 //! matter:
 //!
 //! | part | its matter | what it borrows |
@@ -35,7 +35,7 @@ pub struct Engine {
     /// The job that it is a rank of.
     pub job: Job,
     pub(crate) knobs: Knobs,
-    /// Counters of the lane (waits, take-overs), beside those of the parts.
+    /// Counters of the lock (waits, take-overs), beside those of the parts.
     pub(crate) counters: Counters,
     pub(crate) seats: Seats,
 }

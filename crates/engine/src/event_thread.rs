@@ -3,8 +3,8 @@
 
 use crate::async_progress::{AsyncState, Event};
 use crate::events::{self, Safety};
-use crate::lane::{Core, Inner, Role};
 use crate::polled::{Polled, Sleep};
+use crate::progress_lock::{Core, Inner, Role};
 use crate::wait::{LONGEST_SLEEP, lasts_in_full};
 use kw_base::counters::Counter;
 use kw_base::sync::{Arc, MutexGuard, thread};

@@ -1,14 +1,14 @@
 //! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
 //!
-//! The owner of the lane notices ([`EventQueue`]); whoever lets go of the lane, or the event thread,
+//! The owner of the lock notices ([`EventQueue`]); whoever lets go of the lock, or the event thread,
 //! hands out. The layer above knows the tools and calls them: it gave us a function for that, which
-//! runs without the lane, in one thread at a time. What the place allows the tool to do is its
+//! runs without the lock, in one thread at a time. What the place allows the tool to do is its
 //! [`Safety`]; where the tools need more freedom than a place gives, the events wait for a better
 //! one.
 
 use crate::engine::Engine;
-use crate::lane::{Core, Inner, Lane};
 use crate::polled::Polled;
+use crate::progress_lock::{Core, Inner, ProgressLock};
 use kw_base::Tick;
 use kw_base::events::{ALL, EventRecord, Wanted};
 use kw_base::sync::Arc;
@@ -64,8 +64,8 @@ impl EventQueue {
     }
 }
 
-/// Calls the tools; `safety` is what the place requires of them. Runs without the lane.
-pub type HandOut<T, E = Engine> = fn(&Lane<T, E>, Safety);
+/// Calls the tools; `safety` is what the place requires of them. Runs without the lock.
+pub type HandOut<T, E = Engine> = fn(&ProgressLock<T, E>, Safety);
 
 /// What the engine knows of the tools.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl<T, E: Polled> Inner<T, E> {
     }
 }
 
-/// Hands out what was noticed. Call without the lane.
+/// Hands out what was noticed. Call without the lock.
 pub(crate) fn deliver<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>, place: Safety) {
     let mut inner = core.lock();
     if !inner.has_news(place) {
@@ -131,6 +131,6 @@ pub(crate) fn deliver<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>, plac
     };
     inner.tools.busy = true;
     drop(inner);
-    hand_out(&Lane { core: core.clone() }, place);
+    hand_out(&ProgressLock { core: core.clone() }, place);
     core.lock().tools.busy = false;
 }

@@ -2,8 +2,8 @@
 //! the event thread, and back. The table is [`crate::async_progress`].
 
 use crate::async_progress::{AsyncState, Event};
-use crate::lane::{Guard, Inner, Role};
 use crate::polled::{Polled, Sleep};
+use crate::progress_lock::{Guard, Inner, Role};
 use kw_base::Tick;
 use kw_base::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What a hand-over and the way back cost together, in hand-overs.
 const BOTH_WAYS: u32 = 2;
 
-/// What is to be done about the event thread once the lane is free, so that it finds it free.
+/// What is to be done about the event thread once the lock is free, so that it finds it free.
 pub(crate) enum Call<S> {
     /// What comes is to wake it.
     HandOver(Arc<S>),
@@ -59,7 +59,7 @@ impl<T, E: Polled> Inner<T, E> {
         self.awake();
     }
 
-    /// What must be done when a thread lets go of the lane.
+    /// What must be done when a thread lets go of the lock.
     #[inline]
     pub(crate) fn needs_attention(&self) -> bool {
         match &self.engine {
@@ -119,7 +119,7 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lane
+    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lock
     /// free: that is returned.
     #[cold]
     pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {

@@ -1,6 +1,6 @@
 //! One rank: owns its paths, protocol machines and requests, and makes them progress.
 //!
-//! [`Lane`] is the lock with a role: its owner may touch the machines. [`Engine`] is what it
+//! [`ProgressLock`] is the lock with a role: its owner may touch the machines. [`Engine`] is what it
 //! guards. A thread that waits polls for everybody; the event thread does so when nobody waits. See
 //! `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
@@ -12,7 +12,6 @@ mod engine;
 mod event_thread;
 mod events;
 mod handover;
-mod lane;
 mod messages;
 #[cfg(all(test, loom))]
 mod models;
@@ -21,6 +20,7 @@ pub mod paths;
 mod poll_backoff;
 mod polled;
 mod progress;
+mod progress_lock;
 mod seats;
 mod settings;
 pub mod simulated;
@@ -37,8 +37,8 @@ pub use departed::Departed;
 pub use engine::Engine;
 pub use events::{EventQueue, Safety};
 pub use kw_proto::p2p::Found;
-pub use lane::{Guard, Inner, Lane};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 pub use partitioned::{PartId, Partitioned};
 pub use paths::{Joined, join};
+pub use progress_lock::{Guard, Inner, ProgressLock};
 pub use wait::WaitOn;

@@ -20,7 +20,7 @@
 //! arrived with the last piece that overlaps it. A receive that was started before the setup came
 //! begins when it comes, in whatever call progress is made.
 //!
-//! Everything here is called by the owner of the lane.
+//! Everything here is called by the owner of the lock.
 
 mod op;
 mod rows;

@@ -14,12 +14,12 @@
 //! asked whether it has left. Looks in vain that go on for a second are, too, whatever the program
 //! does between them, so that a slow processor, or a program that computes, is no endless loop.
 //!
-//! Called with the lane held, in the thread of the program that looks.
+//! Called with the lock held, in the thread of the program that looks.
 
 use crate::departed::DOUBT;
 use crate::engine::Engine;
-use crate::lane::{Guard, Inner, Role};
 use crate::polled::Sleep;
+use crate::progress_lock::{Guard, Inner, Role};
 use crate::wait::{WaitOn, sleep_once};
 use kw_base::Tick;
 use kw_base::counters::Counter;

@@ -1,4 +1,4 @@
-//! What the lane, the event thread and the hand-over between them ask of what they guard and of
+//! What the lock, the event thread and the hand-over between them ask of what they guard and of
 //! where they sleep: the [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts
 //! in their places (`models`).
 
@@ -36,13 +36,13 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn disarm(&self);
     /// A thread in MPI sleeps, armed for this nap; whether something else than the time ended that.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
-    /// That thread is awake after this nap; with the lane.
+    /// That thread is awake after this nap; with the lock.
     fn wake_up(&self, nap: Nap);
-    /// The event thread is awake after its sleep while it polls; with the lane.
+    /// The event thread is awake after its sleep while it polls; with the lock.
     fn wake_up_polling(&self);
     /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self);
-    /// What comes is no longer the event thread's; with the lane.
+    /// What comes is no longer the event thread's; with the lock.
     fn take_back(&self);
     /// The event thread sleeps, idle or watching.
     fn rest(&self, timeout: Option<Duration>);
@@ -54,7 +54,7 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn ring(&self);
 }
 
-/// What the lane guards, as far as waiting is concerned; see [`Engine`], whose functions most of
+/// What the lock guards, as far as waiting is concerned; see [`Engine`], whose functions most of
 /// these are.
 pub trait Polled: Debug + Send + 'static {
     /// Where its threads sleep.
@@ -107,7 +107,7 @@ pub trait Polled: Debug + Send + 'static {
     fn arrivals(&self) -> u64;
     /// Requests ended since the start.
     fn ended(&self) -> u64;
-    /// The lane's own counters.
+    /// The lock's own counters.
     fn counters(&mut self) -> &mut Counters;
     /// The kinds of events that are noticed from now on.
     fn set_wanted(&mut self, wanted: Wanted);

@@ -21,7 +21,7 @@ const WAKES: f64 = 64.0;
 const LONGEST_POLLING: Duration = Duration::from_millis(2);
 
 impl Engine {
-    /// The value of a counter. What the lane alone knows ([`Counter::EventState`]) is zero here.
+    /// The value of a counter. What the lock alone knows ([`Counter::EventState`]) is zero here.
     pub fn counter(&self, c: Counter) -> u64 {
         let machine = &self.messages.machine;
         match c {

@@ -1,7 +1,7 @@
 //! How a rank sleeps until something comes: in a futex when only shared memory can bring it, in
 //! epoll when sockets can.
 //!
-//! Used without the lane; the state is all atomics and file descriptors. One thread at a time is
+//! Used without the lock; the state is all atomics and file descriptors. One thread at a time is
 //! armed. The event thread sleeps by itself: idle until it is roused, while it polls until
 //! something comes. It does both in one place (a [`WakeSet`] in epoll), so that whoever leaves
 //! polling to it need not wake it for that.
@@ -91,7 +91,7 @@ impl Sleep for Sleeper {
     }
 
     /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last.
-    /// Then, with the lane: `wake_up`.
+    /// Then, with the lock: `wake_up`.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool {
         match (self.mode(nap), &self.bell) {
             (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
@@ -120,7 +120,7 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// What comes is no longer the event thread's. With the lane held.
+    /// What comes is no longer the event thread's. With the lock held.
     fn take_back(&self) {
         self.wake_set.unwatch(&self.epoll_set);
     }
@@ -131,7 +131,7 @@ impl Sleep for Sleeper {
     }
 
     /// Its sleep while it polls, after `arm_for_polling`: until something comes, it is roused, or
-    /// `timeout`; whether it was not the last. Then, with the lane and if it still polls:
+    /// `timeout`; whether it was not the last. Then, with the lock and if it still polls:
     /// `wake_up_polling`.
     fn doze(&self, timeout: Duration) -> bool {
         match self.wake_set.watch(&self.epoll_set) {

@@ -1,14 +1,14 @@
 //! How a thread waits: it polls for everybody, or parks while another one does.
 //!
 //! Who polls does so for a short while, then sleeps. Contract of sleeping: drain, arm, drain again,
-//! sleep. The lane is free meanwhile.
+//! sleep. The lock is free meanwhile.
 
 use crate::collective::Watch;
 use crate::departed::DOUBT;
 use crate::events::{self, Safety};
-use crate::lane::{Guard, Inner, Lane, Role};
 use crate::messages::ReqId;
 use crate::polled::{Nap, Polled, Sleep};
+use crate::progress_lock::{Guard, Inner, ProgressLock, Role};
 use crate::spin::LOOKS_PER_CLOCK;
 use kw_base::counters::Counter;
 use kw_base::sync::atomic::Ordering;
@@ -67,8 +67,8 @@ impl Waiter {
     }
 }
 
-impl<T: Send + 'static, E: Polled> Lane<T, E> {
-    /// Progresses, polling and then sleeping, until `ready` says so. The lane is let go while
+impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
+    /// Progresses, polling and then sleeping, until `ready` says so. The lock is let go while
     /// sleeping.
     #[inline]
     pub fn wait<'a>(
@@ -252,7 +252,7 @@ impl Wait<'_> {
         false
     }
 
-    /// Lets others in that want the lane, doubts a wait that lasts, sleeps when it has polled for
+    /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
     /// long enough. Says whether the wait is over.
     fn read_clock<T: Send + 'static, E: Polled>(
         &mut self,

@@ -4,7 +4,7 @@
 //! [`Members`] are a group that talks; tag and context keep its messages apart from all others.
 //! They are told apart by their ranks in a group that does not change from call to call, so that a
 //! message which runs ahead is never taken for another's. Whoever calls these must have let go of
-//! the lane.
+//! the lock.
 
 mod compare;
 mod route;
@@ -471,7 +471,7 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         from,
         ..WaitOn::default()
     };
-    let mut guard = mpi.lane.wait(mpi.lock(), on, |inner| {
+    let mut guard = mpi.lock.wait(mpi.lock(), on, |inner| {
         inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
     let outcome = guard.engine.as_mut().and_then(|e| e.take(id));

@@ -1,4 +1,4 @@
-//! The state of MPI in one process: a lane with the engine and the tables of objects.
+//! The state of MPI in one process: a lock with the engine and the tables of objects.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::CommH;
@@ -19,7 +19,7 @@ use crate::objects::session::Session;
 use crate::objects::tool::Tool;
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
-use kw_engine::{Engine, Inner, Lane};
+use kw_engine::{Engine, Inner, ProgressLock};
 use kw_sys::mem::Memory;
 use kw_types::comm::ContextPool;
 use std::collections::HashMap;
@@ -27,8 +27,8 @@ use std::collections::HashMap;
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
 #[derive(Debug)]
 pub struct Mpi {
-    /// The lane: engine and tables.
-    pub lane: Lane<Tables>,
+    /// The lock: engine and tables.
+    pub lock: ProgressLock<Tables>,
     /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
     active: AtomicBool,
     /// Whether this process is a child that a process of the job made with fork.
@@ -131,7 +131,7 @@ fn unknown_comm(handle: CommH) -> Box<Fault> {
     Fault::new(Class::Comm, format!("comm is {what}"))
 }
 
-/// Ownership of the lane, with `engine` and `above` (the tables).
+/// Ownership of the lock, with `engine` and `above` (the tables).
 pub type Guard<'a> = kw_engine::Guard<'a, Tables>;
 
 /// What the guard guards.
@@ -141,7 +141,7 @@ impl Mpi {
     /// MPI before initialisation.
     pub fn new() -> Mpi {
         Mpi {
-            lane: Lane::new(Tables::default()),
+            lock: ProgressLock::new(Tables::default()),
             active: AtomicBool::new(false),
             forked: AtomicBool::new(false),
         }
@@ -150,12 +150,12 @@ impl Mpi {
     /// MPI before initialisation, which will take this engine (tests: over the simulated network).
     pub fn over(engine: Engine) -> Mpi {
         let mpi = Mpi::new();
-        mpi.lane.look().above.life.ready = Some(engine);
+        mpi.lock.look().above.life.ready = Some(engine);
         mpi
     }
 
     /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the
-    /// lane.
+    /// lock.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Acquire)
@@ -183,13 +183,13 @@ impl Mpi {
 
     /// Wakes every thread that waits for something which no message brings (MPI_Grequest_complete).
     pub fn wake_all(&self) {
-        self.lane.wake_all();
+        self.lock.wake_all();
     }
 
-    /// Takes the lane.
+    /// Takes the lock.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_> {
-        self.lane.lock()
+        self.lock.lock()
     }
 }
 

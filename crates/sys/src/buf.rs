@@ -80,7 +80,7 @@ pub struct Block {
 }
 
 // SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of
-// the lane at a time).
+// the lock at a time).
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -327,7 +327,7 @@ impl Buf {
         match &self.shape {
             Shape::Contiguous => {
                 let p = self.base.wrapping_add(from as usize) as *mut u8;
-                // SAFETY: as in `read_raw`, and the protocol gives the lane's owner the only right
+                // SAFETY: as in `read_raw`, and the protocol gives the lock's owner the only right
                 // to write here.
                 unsafe { copy(data, p, n as usize) }
             }

@@ -7,7 +7,7 @@
 //! wrapper's `new` answers `None` for the null pointer and for the ABI's sentinels
 //! (`MPI_COMM_DUP_FN` and its like, below 4096).
 //!
-//! The caller lets go of the lane first: a callback may call MPI. It may also throw an exception of
+//! The caller lets go of the lock first: a callback may call MPI. It may also throw an exception of
 //! another language, which unwinds through the callers here up to the program's own frame
 //! ([`sealed`]: where it cannot).
 

@@ -14,7 +14,7 @@
 //!    [`mem`]); nothing but the file of [`calibration`] has a name in a file system. Every descriptor is closed on exec.
 //! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
 //!    order them. The crate zerocopy cannot name such memory: it wants bytes that nobody else writes.
-//! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lane); what may be used by several says so
+//! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lock); what may be used by several says so
 //!    ([`doorbell`], [`epoll_set`], [`membarrier`]).
 //! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the knobs.
 //! 7. **What the system refuses** comes back as [`std::io::Error`] or an errno; what an older kernel cannot do is left out where the code says so.

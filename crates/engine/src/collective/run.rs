@@ -440,7 +440,7 @@ impl Run {
         self.step_of(self.op(self.progress.at())?)
     }
 
-    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lane
+    /// The call of the user's function that it waits for ([`Drive::User`]). Make it with the lock
     /// released.
     #[cold]
     pub fn user_step(&self) -> Option<UserStep> {

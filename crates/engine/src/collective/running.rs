@@ -98,7 +98,7 @@ impl Running {
         runs.any(|(_, r)| matches!(r.state, State::WantsUser))
     }
 
-    /// A call of a user's function that one waits for. Make it with the lane released, then
+    /// A call of a user's function that one waits for. Make it with the lock released, then
     /// [`super::Collectives::user_step_done`].
     pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
         let mut runs = self.runs.iter_mut();

@@ -26,7 +26,7 @@ pub enum Combining {
 }
 
 impl Combining {
-    /// Combines the first `count` elements of two buffers into the second, without the lane.
+    /// Combines the first `count` elements of two buffers into the second, without the lock.
     pub fn combine(self, left: &Memory, right: &Memory, count: u64) {
         match self {
             Combining::Nothing => {}
@@ -42,7 +42,7 @@ impl Combining {
     }
 }
 
-/// A call of the user's function that a schedule waits for; made with the lane released.
+/// A call of the user's function that a schedule waits for; made with the lock released.
 #[derive(Clone, Debug)]
 pub struct UserStep {
     function: UserFunction,

@@ -1,19 +1,19 @@
-//! The lane, the event thread and the hand-over between them in every interleaving: the code
+//! The lock, the event thread and the hand-over between them in every interleaving: the code
 //! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
 //! locks ([`places`]).
 //!
-//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lane
+//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lock
 //! is let go somebody polls for the threads that are parked
-//! ([`Inner::is_looked_after`](crate::lane::Inner)). A lost wake-up is a deadlock of the model,
+//! ([`Inner::is_looked_after`](crate::progress_lock::Inner)). A lost wake-up is a deadlock of the model,
 //! which loom reports, because no sleep here ends by time. Run with `make loom`.
 
 mod fake;
 mod places;
 
 use crate::async_progress::AsyncState;
-use crate::lane::Lane;
 use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
+use crate::progress_lock::ProgressLock;
 use crate::wait::WaitOn;
 use fake::{Fake, World};
 use kw_base::Key;
@@ -25,18 +25,18 @@ const MEMORY: bool = false;
 /// Sockets can.
 const SOCKETS: bool = true;
 
-/// One rank: its lane, and what the world knows of it.
+/// One rank: its lock, and what the world knows of it.
 struct Rank<const SOCKETS: bool> {
-    lane: Lane<(), Fake<Place<SOCKETS>>>,
+    lock: ProgressLock<(), Fake<Place<SOCKETS>>>,
     world: Arc<World>,
     place: Arc<Place<SOCKETS>>,
 }
 
 impl<const SOCKETS: bool> Clone for Rank<SOCKETS> {
     fn clone(&self) -> Self {
-        let core = self.lane.core.clone();
+        let core = self.lock.core.clone();
         Rank {
-            lane: Lane { core },
+            lock: ProgressLock { core },
             world: self.world.clone(),
             place: self.place.clone(),
         }
@@ -55,9 +55,9 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
     /// With an event thread that has nothing to do yet. `stays_away`: the program is known for
     /// that.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
-        let lane: Lane<(), Fake<Place<SOCKETS>>> = Lane::new(());
+        let lock: ProgressLock<(), Fake<Place<SOCKETS>>> = ProgressLock::new(());
         let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
-        let mut inner = lane.look();
+        let mut inner = lock.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
         inner.async_state = AsyncState::Idle;
@@ -65,7 +65,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
             inner.predictor.trust();
         }
         drop(inner);
-        Rank { lane, world, place }
+        Rank { lock, world, place }
     }
 
     /// A peer's message for request `n`; a timer goes off meanwhile.
@@ -77,7 +77,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
 
     /// A thread of the program starts these, and leaves MPI.
     fn start(&self, requests: impl IntoIterator<Item = usize>) {
-        let mut guard = self.lane.lock();
+        let mut guard = self.lock.lock();
         for n in requests {
             guard.engine.as_mut().unwrap().start(n);
         }
@@ -85,7 +85,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
 
     /// It looks once.
     fn test(&self) {
-        let mut guard = self.lane.lock();
+        let mut guard = self.lock.lock();
         guard.engine.as_mut().unwrap().progress();
     }
 
@@ -96,16 +96,16 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
             ..WaitOn::default()
         };
         let done = |e: &Fake<Place<SOCKETS>>| e.is_done(request(n));
-        let guard = self.lane.lock();
+        let guard = self.lock.lock();
         let guard = self
-            .lane
+            .lock
             .wait(guard, on, |inner| inner.engine.as_ref().is_none_or(done));
         guard.leave();
     }
 
     /// MPI ends; everything must have ended before.
     fn stop(&self) {
-        let mut guard = self.lane.lock();
+        let mut guard = self.lock.lock();
         assert!(!guard.engine.as_ref().unwrap().busy(), "all was handled");
         assert!(guard.waiters.is_empty(), "nobody waits");
         guard.stop_event_thread();

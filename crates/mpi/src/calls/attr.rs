@@ -1,7 +1,7 @@
 //! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the
 //! same.
 //!
-//! The user's copy and delete functions are called with the lane let go.
+//! The user's copy and delete functions are called with the lock let go.
 
 use crate::error::{Class, Fault, Res, Scope, fail};
 use crate::handle::{CommH, TypeH, WinH};

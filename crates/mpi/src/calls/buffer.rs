@@ -46,7 +46,7 @@ fn flush<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, owner: Owner) -> Res<Guard<'a>>
             from: None,
             ..WaitOn::default()
         };
-        guard = mpi.lane.wait(guard, on, |s| {
+        guard = mpi.lock.wait(guard, on, |s| {
             s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
         });
     }

@@ -22,7 +22,7 @@ const THREAD_MULTIPLE: i32 = 4096;
 const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
-/// How long whoever ends the job waits for the lane: its owner may never let it go.
+/// How long whoever ends the job waits for the lock: its owner may never let it go.
 const LANE_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
@@ -215,7 +215,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
 
 /// The process ends, and with it what was kept for sessions to come.
 pub fn end_process(mpi: &Mpi) {
-    // nothing is kept while MPI is up; whoever calls exit then may hold the lane
+    // nothing is kept while MPI is up; whoever calls exit then may hold the lock
     if mpi.is_active() {
         return;
     }
@@ -249,7 +249,7 @@ fn print_counters(engine: &Engine) {
 fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
     let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.messages.pending());
     let mut guard = mpi
-        .lane
+        .lock
         .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()));
     if let Some(engine) = &mut guard.engine {
         engine.messages.leave_job();
@@ -275,7 +275,7 @@ fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
         say(&mut guard, c);
     }
     Ok(mpi
-        .lane
+        .lock
         .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut())))
 }
 
@@ -311,7 +311,7 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
         from: Some(Peer(from)),
         ..WaitOn::default()
     };
-    let mut guard = mpi.lane.wait(guard, on, |s| {
+    let mut guard = mpi.lock.wait(guard, on, |s| {
         s.engine.as_ref().is_none_or(|e| e.messages.is_done(req))
     });
     if let Some(e) = guard.engine.as_mut() {
@@ -382,8 +382,8 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
-    // the lane may be held by the very thread that a signal has interrupted here
-    if let Some(guard) = mpi.lane.lock_within(LANE_WAIT) {
+    // the lock may be held by the very thread that a signal has interrupted here
+    if let Some(guard) = mpi.lock.lock_within(LANE_WAIT) {
         guard.above.comm(comm)?;
     }
     end_job(
@@ -401,7 +401,7 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
 
 /// Has the launcher say why the job ends; says it here when there is none.
 fn tell(mpi: &Mpi, status: i32, sentence: &str) {
-    let mut guard = mpi.lane.lock_within(LANE_WAIT);
+    let mut guard = mpi.lock.lock_within(LANE_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
     let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {

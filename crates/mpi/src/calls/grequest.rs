@@ -1,4 +1,4 @@
-//! Generalized requests (MPI 5.0, 13.2). The user's functions are called with the lane released.
+//! Generalized requests (MPI 5.0, 13.2). The user's functions are called with the lock released.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::RequestH;

@@ -1,6 +1,6 @@
 //! Point-to-point communication (MPI 5.0, 3.2 to 3.7 and 3.10): sends, receives, and both at once.
 //!
-//! A blocking call that can end at once touches the lane once and allocates nothing; [`short`] is
+//! A blocking call that can end at once touches the lock once and allocates nothing; [`short`] is
 //! what it does then.
 
 pub(crate) mod form;

@@ -59,7 +59,7 @@ pub(crate) fn doubt(state: &mut State, handle: RequestH) {
     }
 }
 
-/// Asks the user's functions, with the lane released, for what a generalized request left.
+/// Asks the user's functions, with the lock released, for what a generalized request left.
 pub(crate) fn ask(ended: &mut Ended) {
     let Some(g) = ended.ask.take() else { return };
     let (status, asked) = g.ask();

@@ -209,7 +209,7 @@ impl Harvest {
         }
     }
 
-    /// Asks the user about generalized requests, with the lane released.
+    /// Asks the user about generalized requests, with the lock released.
     fn done(mut self, guard: Guard<'_>) -> Res {
         drop(guard);
         for (at, mut ended) in std::mem::take(&mut self.asks) {

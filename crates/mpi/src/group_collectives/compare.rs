@@ -81,7 +81,7 @@ impl Members<'_> {
             ..WaitOn::default()
         };
         let come = |e: &Engine| ids.iter().position(|&id| e.messages.is_done(id));
-        let guard = self.mpi.lane.wait(self.mpi.lock(), on, |inner| {
+        let guard = self.mpi.lock.wait(self.mpi.lock(), on, |inner| {
             let engine = inner.engine.as_ref();
             engine.is_none_or(|e| come(e).is_some())
         });

@@ -180,7 +180,7 @@ impl Tables {
 
 impl Mpi {
     /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes
-    /// the lane.
+    /// the lock.
     pub fn handler(&self, scope: Scope) -> Handler {
         let guard = self.lock();
         let (errhandler, on) = guard.above.attached(scope);

@@ -1,7 +1,7 @@
 //! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): what is kept to start an operation
 //! again and again.
 //!
-//! All functions here are called by the owner of the lane.
+//! All functions here are called by the owner of the lock.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, RequestH, SessionH};

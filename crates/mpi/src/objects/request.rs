@@ -2,13 +2,13 @@
 //!
 //! A request that ended before its handle was given out needs no entry of its own: two entries at
 //! the head of the table ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of them,
-//! so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lane.
+//! so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lock.
 //!
 //! ```text
 //! inactive --start--> active --ended--> complete --finish--> gone      (persistent: back to inactive)
 //! ```
 //!
-//! All functions here are called by the owner of the lane.
+//! All functions here are called by the owner of the lock.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, RequestH};
@@ -77,7 +77,7 @@ impl Outgoing {
     }
 }
 
-/// A generalized request (MPI 5.0, 13.2). Its functions are called with the lane released.
+/// A generalized request (MPI 5.0, 13.2). Its functions are called with the lock released.
 #[derive(Clone, Copy, Debug)]
 pub struct Generalized {
     /// Fills the status.
@@ -321,7 +321,7 @@ pub struct Ended {
     pub fault: Option<Box<Fault>>,
     /// Whether the handle is dead now (a persistent request's lives on).
     pub gone: bool,
-    /// The user's functions that must be asked for the status, with the lane released.
+    /// The user's functions that must be asked for the status, with the lock released.
     pub ask: Option<Box<Generalized>>,
 }
 

@@ -1,7 +1,7 @@
 //! Non-blocking TCP sockets that send from and receive into message buffers without a copy in
 //! between.
 //!
-//! A [`Sock`] is owned and used by the owner of the lane. Nothing here waits; "nothing now" is a
+//! A [`Sock`] is owned and used by the owner of the lock. Nothing here waits; "nothing now" is a
 //! value, not an error. The system is asked through `rustix`; through `libc` only where that has no
 //! such call: memory that a [`Buf`] names by address, and what Linux alone tells of a connection.
 

@@ -208,7 +208,7 @@ fn keep(
     Ok(())
 }
 
-/// As [`Lane::wait`](kw_engine::Lane::wait), and makes the calls of user functions that collectives
+/// As [`ProgressLock::wait`](kw_engine::ProgressLock::wait), and makes the calls of user functions that collectives
 /// in the background want meanwhile.
 #[inline]
 pub(crate) fn wait_serving<'a>(
@@ -219,7 +219,7 @@ pub(crate) fn wait_serving<'a>(
 ) -> Guard<'a> {
     loop {
         let mut done = false;
-        guard = mpi.lane.wait(guard, on, |s| {
+        guard = mpi.lock.wait(guard, on, |s| {
             done = ready(s);
             done || wants_user(s)
         });
@@ -238,7 +238,7 @@ fn wants_user(state: &State) -> bool {
         .is_some_and(|e| e.collectives.running.wants_user())
 }
 
-/// Takes the lane, and makes the calls of user functions that collectives in the background want.
+/// Takes the lock, and makes the calls of user functions that collectives in the background want.
 #[inline]
 pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
     let guard = mpi.lock();
@@ -252,7 +252,7 @@ fn take_user_step(engine: &mut Engine) -> Option<(ReqId, UserStep)> {
     engine.collectives.running.take_user_step()
 }
 
-/// Makes the calls of user functions that collectives in the background wait for, with the lane
+/// Makes the calls of user functions that collectives in the background wait for, with the lock
 /// released.
 #[cold]
 fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {

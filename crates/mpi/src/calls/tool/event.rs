@@ -280,7 +280,7 @@ pub fn t_event_set_dropped_handler(
 /// The instance of a handle; it names one only while a function of a tool is told of it.
 /// To look at it does not count as entering MPI: the event thread may be the one that asks.
 fn instance(mpi: &Mpi, handle: InstanceH) -> Res<Instance> {
-    opened(mpi.lane.look())?.above.tool.events.instance(handle)
+    opened(mpi.lock.look())?.above.tool.events.instance(handle)
 }
 
 /// MPI_T_event_read

@@ -41,7 +41,7 @@ pub fn t_finalize(mpi: &Mpi) -> Res {
     Ok(())
 }
 
-/// The lane, if the tool interface is initialised.
+/// The lock, if the tool interface is initialised.
 fn open(mpi: &Mpi) -> Res<Guard<'_>> {
     opened(mpi.lock())
 }

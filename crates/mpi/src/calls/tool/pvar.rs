@@ -82,7 +82,7 @@ fn with<R>(
     guard: &mut Guard<'_>,
     f: impl FnOnce(&mut pvar::Pvars, &mut State) -> Res<R>,
 ) -> Res<R> {
-    // Both live behind the lane; the variables step out of it for the while.
+    // Both live behind the lock; the variables step out of it for the while.
     let mut pvars = std::mem::take(&mut guard.above.tool.pvars);
     let done = f(&mut pvars, guard);
     guard.above.tool.pvars = pvars;

@@ -1,7 +1,7 @@
 //! Who wants to hear of events, and telling them (MPI 5.0, 15.3.8).
 //!
-//! Every event comes from one source, in the order in which the owner of the lane noticed it; the
-//! clock counts nanoseconds. The tool's functions are called without the lane, by one thread at a
+//! Every event comes from one source, in the order in which the owner of the lock noticed it; the
+//! clock counts nanoseconds. The tool's functions are called without the lock, by one thread at a
 //! time: a thread of the program that leaves MPI, one that is about to sleep inside MPI, or the
 //! event thread, as far as the functions promise to be safe there (`kw_engine::Safety`).
 
@@ -11,7 +11,7 @@ use crate::handle::{InstanceH, RegistrationH};
 use crate::state::{Guard, Tables};
 use kw_base::events::{ALL, Event, EventRecord, Wanted};
 use kw_base::{Slab, Tick};
-use kw_engine::{Lane, Safety};
+use kw_engine::{ProgressLock, Safety};
 use kw_sys::callback::{ToolEvent, ToolEventDropped, ToolEventFree};
 
 /// The levels of safety, by the value of the ABI (MPI_T_CB_REQUIRE_*).
@@ -224,7 +224,7 @@ impl Events {
 }
 
 impl Farewell {
-    /// Tells the tool. Without the lane.
+    /// Tells the tool. Without the lock.
     pub fn say(self) {
         if let Some(f) = self.call {
             f.call(self.handle.0, LEVELS[0].0, self.data);
@@ -239,12 +239,12 @@ pub fn ask(guard: &mut Guard<'_>) {
     guard.set_tools(wanted, promise, hand_out);
 }
 
-/// Tells the tools of all that was noticed. Without the lane, in one thread at a time.
-fn hand_out(lane: &Lane<Tables>, place: Safety) {
-    lane.look().above.tool.events.telling = true;
-    while tell_next(lane, place) {}
-    tell_dropped(lane, place);
-    let mut guard = lane.look();
+/// Tells the tools of all that was noticed. Without the lock, in one thread at a time.
+fn hand_out(lock: &ProgressLock<Tables>, place: Safety) {
+    lock.look().above.tool.events.telling = true;
+    while tell_next(lock, place) {}
+    tell_dropped(lock, place);
+    let mut guard = lock.look();
     let events = &mut guard.above.tool.events;
     events.telling = false;
     let gone = events.registrations.iter().filter_map(|(_, r)| r.freed);
@@ -255,8 +255,8 @@ fn hand_out(lane: &Lane<Tables>, place: Safety) {
 }
 
 /// The oldest event; `false` when there is none.
-fn tell_next(lane: &Lane<Tables>, place: Safety) -> bool {
-    let mut guard = lane.look();
+fn tell_next(lock: &ProgressLock<Tables>, place: Safety) -> bool {
+    let mut guard = lock.look();
     let Some((at, record)) = guard.event_queue().and_then(|n| n.pop()) else {
         return false;
     };
@@ -265,13 +265,13 @@ fn tell_next(lane: &Lane<Tables>, place: Safety) -> bool {
     let calls = events.calls(record.event, place);
     drop(guard);
     for c in calls {
-        if is_live(lane, &c) {
+        if is_live(lock, &c) {
             let f = c.function;
             f.call
                 .call(instance.0, c.registration.0, required(place), f.data);
         }
     }
-    let mut guard = lane.look();
+    let mut guard = lock.look();
     if let Some(k) = instance.key() {
         guard.above.tool.events.instances.remove(k);
     }
@@ -279,15 +279,15 @@ fn tell_next(lane: &Lane<Tables>, place: Safety) -> bool {
 }
 
 /// A function that was called just before may have freed this registration.
-fn is_live(lane: &Lane<Tables>, call: &Call) -> bool {
-    let mut guard = lane.look();
+fn is_live(lock: &ProgressLock<Tables>, call: &Call) -> bool {
+    let mut guard = lock.look();
     let events = &mut guard.above.tool.events;
     events.check(call.registration).is_ok()
 }
 
-fn tell_dropped(lane: &Lane<Tables>, place: Safety) {
+fn tell_dropped(lock: &ProgressLock<Tables>, place: Safety) {
     for position in 0..ALL.len() {
-        let mut guard = lane.look();
+        let mut guard = lock.look();
         let count = guard.event_queue().map_or(0, |n| n.take_dropped(position));
         if count == 0 {
             continue;

@@ -1,17 +1,17 @@
-//! The lane: whoever owns it may touch the machines.
+//! The lock: whoever owns it may touch the machines.
 //!
 //! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of
 //! threads that wait without polling, and the event thread's [`AsyncState`].
 //!
 //! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps
-//!   on the [`Sleeper`]; the lane is free while it sleeps. Contract of sleeping: drain, arm, drain
+//!   on the [`Sleeper`]; the lock is free while it sleeps. Contract of sleeping: drain, arm, drain
 //!   again, sleep.
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when
 //!   the role falls free.
 //! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event
 //!   thread (see [`crate::async_progress`]).
 //!
-//! Invariant, whenever the lane is free ([`Inner::is_looked_after`]): the role is not free while a
+//! Invariant, whenever the lock is free ([`Inner::is_looked_after`]): the role is not free while a
 //! thread is parked, unless one of those was called to take it and is on its way (it may be long:
 //! there may be more threads than processors). Until then only another thread of the program may
 //! take the role, for it passes the role on when its wait ends. The event thread would not, so it
@@ -31,7 +31,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
 
-/// Rounds of looking whether the threads that want the lane have it.
+/// Rounds of looking whether the threads that want the lock have it.
 const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// Which thread polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub(crate) enum Role {
     Event,
 }
 
-/// What the lane guards: the engine (once started) and what the layer above keeps beside it.
+/// What the lock guards: the engine (once started) and what the layer above keeps beside it.
 #[derive(Debug)]
 pub struct Inner<T, E: Polled = Engine> {
     /// `None` before initialisation and after finalisation.
@@ -86,17 +86,17 @@ pub struct Inner<T, E: Polled = Engine> {
 #[derive(Debug)]
 pub(crate) struct Core<T, E: Polled> {
     inner: Mutex<Inner<T, E>>,
-    /// Threads that want the lane while a polling thread holds it.
+    /// Threads that want the lock while a polling thread holds it.
     pub(crate) wanted: AtomicU32,
 }
 
 /// The lock with a role.
 #[derive(Debug)]
-pub struct Lane<T, E: Polled = Engine> {
+pub struct ProgressLock<T, E: Polled = Engine> {
     pub(crate) core: Arc<Core<T, E>>,
 }
 
-/// Ownership of the lane.
+/// Ownership of the lock.
 pub struct Guard<'a, T: Send + 'static, E: Polled = Engine> {
     pub(crate) core: &'a Arc<Core<T, E>>,
     /// `None` only inside [`Guard::apart`], and at the end.
@@ -115,7 +115,7 @@ impl<T, E: Polled> Core<T, E> {
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        // A poisoned lane means that a panic of ours is about to end the job; what the machines
+        // A poisoned lock means that a panic of ours is about to end the job; what the machines
         // hold is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
         self.wanted.fetch_sub(1, Ordering::Relaxed);
@@ -123,9 +123,9 @@ impl<T, E: Polled> Core<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: Polled> Lane<T, E> {
-    /// A lane with no engine yet.
-    pub fn new(above: T) -> Lane<T, E> {
+impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
+    /// A lock with no engine yet.
+    pub fn new(above: T) -> ProgressLock<T, E> {
         let inner = Inner {
             engine: None,
             above,
@@ -148,7 +148,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
             closing: false,
             tools: Tools::default(),
         };
-        Lane {
+        ProgressLock {
             core: Arc::new(Core {
                 inner: Mutex::new(inner),
                 wanted: AtomicU32::new(0),
@@ -156,7 +156,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Takes the lane.
+    /// Takes the lock.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
@@ -170,7 +170,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Takes the lane to look at something, without counting as a thread that enters MPI.
+    /// Takes the lock to look at something, without counting as a thread that enters MPI.
     pub fn look(&self) -> Guard<'_, T, E> {
         Guard {
             core: &self.core,
@@ -178,7 +178,7 @@ impl<T: Send + 'static, E: Polled> Lane<T, E> {
         }
     }
 
-    /// Takes the lane, unless another thread keeps it for all of `patience` (for the last words of
+    /// Takes the lock, unless another thread keeps it for all of `patience` (for the last words of
     /// a failing process).
     pub fn lock_within(&self, patience: Duration) -> Option<Guard<'_, T, E>> {
         let until = kw_sys::clock::now() + patience;
@@ -354,7 +354,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The invariant of the lane: somebody polls for every thread that is parked, or is on the way
+    /// The invariant of the lock: somebody polls for every thread that is parked, or is on the way
     /// to do so.
     pub(crate) fn is_looked_after(&self) -> bool {
         match self.role {
@@ -364,7 +364,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Before the lane is let go, in tests and in models.
+    /// Before the lock is let go, in tests and in models.
     #[inline(always)]
     pub(crate) fn check(&self) {
         if cfg!(any(debug_assertions, loom)) {
@@ -379,7 +379,7 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Lets go of the lane: as dropping the guard, but in line, for calls that take little more
+    /// Lets go of the lock: as dropping the guard, but in line, for calls that take little more
     /// time than that.
     #[inline(always)]
     pub fn leave(mut self) {
@@ -392,7 +392,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         drop(held);
     }
 
-    /// Does something without the lane.
+    /// Does something without the lock.
     pub(crate) fn apart<R>(&mut self, f: impl FnOnce() -> R) -> R {
         self.check();
         self.held = None;
@@ -401,7 +401,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         r
     }
 
-    /// Lets the threads in that want the lane.
+    /// Lets the threads in that want the lock.
     #[cold]
     pub(crate) fn let_others_in(&mut self) {
         let core = self.core.clone();
@@ -419,7 +419,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         });
     }
 
-    /// Lets go of the lane, and has the tools hear of what happened.
+    /// Lets go of the lock, and has the tools hear of what happened.
     #[cold]
     fn hand_out(&mut self) {
         if self.has_news(Safety::None) {
@@ -434,7 +434,7 @@ impl<T: Send + 'static, E: Polled> Deref for Guard<'_, T, E> {
     #[inline]
     fn deref(&self) -> &Inner<T, E> {
         // `held` is `None` only inside `apart`, which has the guard borrowed.
-        self.held.as_ref().expect("the lane is held")
+        self.held.as_ref().expect("the lock is held")
     }
 }
 
@@ -442,7 +442,7 @@ impl<T: Send + 'static, E: Polled> DerefMut for Guard<'_, T, E> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Inner<T, E> {
         // As above.
-        self.held.as_mut().expect("the lane is held")
+        self.held.as_mut().expect("the lock is held")
     }
 }
 
