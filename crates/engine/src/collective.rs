@@ -21,10 +21,10 @@ mod memory;
 mod pattern;
 mod planner;
 mod plans;
-mod preface;
 mod run;
 mod running;
-mod said;
+mod signature;
+mod signature_check;
 mod user;
 
 pub use desk::{BoardId, Desks, Watch};
@@ -33,9 +33,9 @@ pub use memory::Memory;
 pub use pattern::{Pattern, Patterns};
 pub use planner::Planner;
 pub use plans::{Caller, Named, PlansId};
-pub use preface::{Judge, Preface, cut};
 pub use run::{Circle, Drive, Run};
 pub use running::Running;
+pub use signature_check::{Judge, SignatureCheck, cut};
 pub use user::{Combining, UserFunction, UserStep};
 
 use crate::engine::Engine;

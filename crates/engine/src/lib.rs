@@ -30,8 +30,8 @@ mod wait;
 
 pub use collective::{
     BoardId, Caller, Circle, Collectives, Combining, Desks, Drive, Failure, Judge, Memory,
-    MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Preface, Run, Running,
-    UserFunction, UserStep, Watch, cut,
+    MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Run, Running,
+    SignatureCheck, UserFunction, UserStep, Watch, cut,
 };
 pub use departed::Departed;
 pub use engine::Engine;

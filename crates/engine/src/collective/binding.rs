@@ -3,7 +3,7 @@
 use super::desk::{Berth, BoardId, Desk, Desks, Part, Watch};
 use super::memory::Memory;
 use super::run::Run;
-use super::said::Said;
+use super::signature::Signature;
 use super::user::Combining;
 use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
 use kw_coll::{SHELVES, Shelf, Slice, TEMPS};
@@ -115,7 +115,7 @@ impl Flags for BoardFlags<'_> {
 
     #[inline(always)]
     fn signature(&mut self, member: u32, number: u64) -> u64 {
-        self.board.said(self.places[member as usize], number)
+        self.board.signature(self.places[member as usize], number)
     }
 
     #[inline(always)]
@@ -227,8 +227,8 @@ impl Desk {
     fn contradicted(&self, run: &mut Run) {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
         if let Some((member, theirs)) = run.progress.odd.take() {
-            let mine = Said(run.progress.signature);
-            run.fail(mine.failure(me, self.rank_of(member), Said(theirs)));
+            let mine = Signature(run.progress.signature);
+            run.fail(mine.failure(me, self.rank_of(member), Signature(theirs)));
         }
     }
 

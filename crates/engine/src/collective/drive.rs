@@ -55,7 +55,7 @@ impl Driving<'_> {
 
     /// What comes before the first op; what that waits for.
     fn before_ops(&mut self, run: &mut Run) -> Option<Drive> {
-        if run.preface.is_some()
+        if run.signature_check.is_some()
             && let Some(waits) = self.compare(run)
         {
             return Some(waits);

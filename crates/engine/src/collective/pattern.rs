@@ -6,8 +6,8 @@
 //! taken for the next.
 
 use super::desk::{BoardId, Desks};
-use super::preface::Preface;
 use super::run::{Home, Run};
+use super::signature_check::SignatureCheck;
 use crate::engine::Engine;
 use crate::messages::ReqId;
 use kw_base::slab::{Key, Slab};
@@ -29,7 +29,7 @@ struct Resting {
     /// The plan, while it does not run.
     run: Option<Box<Run>>,
     /// What the ranks compare before each run.
-    preface: Option<Box<Preface>>,
+    signature_check: Option<Box<SignatureCheck>>,
 }
 
 /// All patterns of an engine.
@@ -51,8 +51,11 @@ impl Patterns {
         let unused = board.filter(|_| plan.berth.is_none());
         unused.into_iter().for_each(|b| desks.leave(b));
         let board = board.filter(|_| plan.berth.is_some());
-        let preface = plan.preface.take();
-        let id = PatternId(self.0.insert(Resting { run: None, preface }));
+        let signature_check = plan.signature_check.take();
+        let id = PatternId(self.0.insert(Resting {
+            run: None,
+            signature_check,
+        }));
         plan.home = Home::Pattern(id);
         self.rest(id, plan);
         Pattern { id, board }
@@ -61,11 +64,11 @@ impl Patterns {
     /// Its next run; the one before has ended.
     fn next(&mut self, desks: &mut Desks, pattern: &Pattern) -> Box<Run> {
         let resting = self.0.get_mut(pattern.id.0);
-        let resting = resting.map(|r| (r.run.take(), r.preface.as_ref()));
-        let (run, preface) = resting.unwrap_or_default();
+        let resting = resting.map(|r| (r.run.take(), r.signature_check.as_ref()));
+        let (run, signature_check) = resting.unwrap_or_default();
         // Whoever starts a request that is active is told so before.
         let mut run = run.unwrap_or_default();
-        run.preface = preface.map(|p| Box::new(p.again()));
+        run.signature_check = signature_check.map(|p| Box::new(p.again()));
         desks.enter(&mut run);
         run
     }

@@ -107,7 +107,7 @@ impl Planner {
         run.berth = board.and_then(|(id, unit)| desks.berth(id, &schedule, unit));
         let mut signature = 0;
         if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
-            signature = call.said().0;
+            signature = call.signature().0;
             if let Some(plans) = circle.plans.filter(|_| schedule.steps.len() <= KEPT_STEPS) {
                 run.home = Home::Plans(plans);
                 run.call = Some(Box::new(call));

@@ -8,7 +8,7 @@
 use super::desk::BoardId;
 use super::memory::Memory;
 use super::run::{Circle, Run};
-use super::said::Said;
+use super::signature::Signature;
 use kw_base::ContextId;
 use kw_base::slab::Key;
 use kw_coll::{Ask, Blocks, Coll, Table};
@@ -124,8 +124,8 @@ impl PlanKey {
 
     /// In one word what all ranks say alike.
     #[inline]
-    pub fn said(&self) -> Said {
-        Said::new(self.coll, self.root, self.bytes)
+    pub fn signature(&self) -> Signature {
+        Signature::new(self.coll, self.root, self.bytes)
     }
 
     fn place(&self, counts: &[u64], context: ContextId) -> usize {

@@ -10,7 +10,7 @@ use super::desk::{Berth, BoardId, Desks, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
 use super::plans::{Named, PlanKey, PlansId};
-use super::preface::Preface;
+use super::signature_check::SignatureCheck;
 use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
@@ -129,7 +129,7 @@ pub struct Run {
     /// What the table was asked with.
     pub(super) bytes: u64,
     /// What comes before, when the ranks compare their calls.
-    pub(super) preface: Option<Box<Preface>>,
+    pub(super) signature_check: Option<Box<SignatureCheck>>,
     pub(super) failure: Option<Failure>,
     pub(super) state: State,
     pub(super) circle: Option<Circle>,
@@ -158,7 +158,7 @@ impl Default for Run {
             at_home: HOMELESS,
             home: Home::Nowhere,
             bytes: 0,
-            preface: None,
+            signature_check: None,
             failure: None,
             state: State::Ready,
             circle: None,
@@ -195,14 +195,14 @@ impl Run {
     }
 
     /// The ranks compare what they say before anything else happens.
-    pub fn begin_with(&mut self, preface: Preface) {
-        self.preface = Some(Box::new(preface));
+    pub fn begin_with(&mut self, signature_check: SignatureCheck) {
+        self.signature_check = Some(Box::new(signature_check));
     }
 
     /// What the ranks compare.
     #[inline]
-    pub fn preface(&mut self) -> Option<&mut Preface> {
-        self.preface.as_deref_mut()
+    pub fn signature_check(&mut self) -> Option<&mut SignatureCheck> {
+        self.signature_check.as_deref_mut()
     }
 
     /// Adds one of the caller's buffers; they are numbered in the order in which they are added.
@@ -403,7 +403,7 @@ impl Run {
     /// Whether nothing comes before its first op.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        self.bound == Bound::Yes && self.preface.is_none()
+        self.bound == Bound::Yes && self.signature_check.is_none()
     }
 
     /// Once it is ready: whether all its steps are ops of the executor, on a board.

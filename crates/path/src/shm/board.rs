@@ -42,7 +42,7 @@ pub const SLOTS: u64 = 16;
 /// Bytes of data beside the word.
 pub const LINE: usize = 48;
 /// Where what a rank says of its call begins in its line.
-const SAID: usize = 8 + LINE;
+const SIGNATURE: usize = 8 + LINE;
 /// Bytes of a short area.
 pub const SHORT: usize = 4096;
 /// Bytes of a small area, which stands in for a short one where data is no longer.
@@ -259,12 +259,12 @@ impl Board {
     #[inline]
     fn beside_data(&self, place: u32, number: u64) -> &AtomicU64 {
         // SAFETY: aligned, inside the line, only ever touched as an atomic.
-        unsafe { &*(self.line(place, number).wrapping_add(SAID) as *const AtomicU64) }
+        unsafe { &*(self.line(place, number).wrapping_add(SIGNATURE) as *const AtomicU64) }
     }
 
     /// What a rank has said of its call of collective `number`, whose word has been seen.
     #[inline]
-    pub fn said(&self, place: u32, number: u64) -> u64 {
+    pub fn signature(&self, place: u32, number: u64) -> u64 {
         self.beside_data(place, number).load(Ordering::Relaxed)
     }
 

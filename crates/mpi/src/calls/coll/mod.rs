@@ -161,7 +161,7 @@ fn begin(
 ) -> Res {
     let mut guard = mpi.lock();
     let mut run = plan(&mut guard)?;
-    if let Some(said) = run.preface() {
+    if let Some(said) = run.signature_check() {
         said.record()[check::FORM] = check::LATER;
     }
     let (engine, tables) = running(&mut guard)?;
@@ -192,7 +192,7 @@ fn keep(
             .into_iter()
             .for_each(|b| engine.collectives.desks.leave(b));
     })?;
-    if let Some(said) = run.preface() {
+    if let Some(said) = run.signature_check() {
         said.record()[check::FORM] = check::PERSISTENT;
     }
     let Collectives {

@@ -1,4 +1,4 @@
-//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::Preface`). `record`
+//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::SignatureCheck`). `record`
 //! is what one rank says, `judge` finds two who contradict each other, `say` turns the arguments of
 //! a call into a record.
 //!
@@ -24,7 +24,7 @@ use crate::objects::Group;
 use crate::objects::comm::Comm;
 use crate::state::{Mpi, State, Tables};
 use kw_base::Peer;
-use kw_engine::{Circle, Preface, Run};
+use kw_engine::{Circle, Run, SignatureCheck};
 use kw_sys::buf::Buf;
 use record::{Amount, Record};
 
@@ -64,7 +64,7 @@ fn compare(
     match planned {
         Ok(mut run) => {
             says(&state.above, c, &mut record)?;
-            run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+            run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
             Ok(run)
         }
         Err(fault) => Err(refuse(state, comm, record, fault)),
@@ -181,7 +181,7 @@ pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Pl
     let record = say::head(tables.comm(comm)?, name);
     let mut run = Run::tell(circle(tables.comm_mut(comm)?), word);
     if tables.checking {
-        run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+        run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     }
     Ok(Box::new(run))
 }
@@ -244,7 +244,7 @@ fn listed(groups: &[&Group]) -> String {
 fn alone(state: &mut State, comm: CommH, record: &Record) -> Plan {
     let (_, tables) = running(state)?;
     let mut run = Run::idle(circle(tables.comm_mut(comm)?));
-    run.begin_with(Preface::new(record.to_bytes(), judge::judge));
+    run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     Ok(Box::new(run))
 }
 

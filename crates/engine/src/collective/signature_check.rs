@@ -18,7 +18,7 @@ const VERDICT: usize = 1024;
 
 /// A rank's record, and how far the comparison has come.
 #[derive(Debug)]
-pub struct Preface {
+pub struct SignatureCheck {
     record: Vec<u8>,
     judge: Judge,
     stage: Stage,
@@ -33,10 +33,10 @@ enum Stage {
     Spreads(Box<Run>, Buf),
 }
 
-impl Preface {
+impl SignatureCheck {
     /// A comparison of records of this length.
-    pub fn new(record: Vec<u8>, judge: Judge) -> Preface {
-        Preface {
+    pub fn new(record: Vec<u8>, judge: Judge) -> SignatureCheck {
+        SignatureCheck {
             record,
             judge,
             stage: Stage::Fresh,
@@ -44,8 +44,8 @@ impl Preface {
     }
 
     /// The same, from the beginning.
-    pub fn again(&self) -> Preface {
-        Preface::new(self.record.clone(), self.judge)
+    pub fn again(&self) -> SignatureCheck {
+        SignatureCheck::new(self.record.clone(), self.judge)
     }
 
     /// The record, to change before it is sent.
@@ -162,13 +162,13 @@ impl Driving<'_> {
     /// run's failure.
     #[cold]
     pub(super) fn compare(&mut self, run: &mut Run) -> Option<Drive> {
-        let (mut preface, circle) = (run.preface.take()?, run.circle.clone()?);
+        let (mut signature_check, circle) = (run.signature_check.take()?, run.circle.clone()?);
         loop {
-            if let Some(own) = preface.run() {
+            if let Some(own) = signature_check.run() {
                 match self.drive(own) {
                     Drive::Done => run.failure = own.failure.take(),
                     waits => {
-                        run.preface = Some(preface);
+                        run.signature_check = Some(signature_check);
                         return Some(waits);
                     }
                 }
@@ -176,8 +176,8 @@ impl Driving<'_> {
             if run.failure.is_some() {
                 return None;
             }
-            if !preface.next(&circle) {
-                run.failure = preface.verdict();
+            if !signature_check.next(&circle) {
+                run.failure = signature_check.verdict();
                 return None;
             }
         }

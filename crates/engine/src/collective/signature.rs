@@ -9,17 +9,17 @@ use kw_coll::table::COLLS;
 /// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing
 /// said.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Said(pub u64);
+pub(super) struct Signature(pub u64);
 
 const BYTES: u32 = 40;
 const ROOT: u32 = 20;
 
-impl Said {
+impl Signature {
     /// Bytes as the table of algorithms counts them, alike at all ranks.
     #[inline]
-    pub fn new(coll: Coll, root: u32, bytes: u64) -> Said {
+    pub fn new(coll: Coll, root: u32, bytes: u64) -> Signature {
         let root = (root as u64).min((1 << ROOT) - 1);
-        Said((coll as u64 + 1) << (BYTES + ROOT) | root << BYTES | bytes.min((1 << BYTES) - 1))
+        Signature((coll as u64 + 1) << (BYTES + ROOT) | root << BYTES | bytes.min((1 << BYTES) - 1))
     }
 
     fn coll(self) -> u64 {
@@ -51,7 +51,7 @@ impl Said {
 
     /// The failure of rank `me`, which said this, when that other one said `theirs`.
     #[cold]
-    pub fn failure(self, me: u32, other: u32, theirs: Said) -> Failure {
+    pub fn failure(self, me: u32, other: u32, theirs: Signature) -> Failure {
         let text = format!(
             "rank {other} takes part in {}, rank {me} in {}",
             theirs.text(),
@@ -77,14 +77,17 @@ mod tests {
     fn what_is_said_comes_back_and_large_numbers_stay_in_their_place() {
         for &(coll, _) in COLLS {
             for (root, bytes) in [(0, 0), (3, 17), (u32::MAX, u64::MAX)] {
-                let said = Said::new(coll, root, bytes);
+                let said = Signature::new(coll, root, bytes);
                 assert_eq!(said.coll(), coll as u64 + 1);
                 assert_eq!(said.root(), (root as u64).min((1 << ROOT) - 1));
                 assert_eq!(said.bytes(), bytes.min((1 << BYTES) - 1));
-                assert_ne!(said, Said::default());
+                assert_ne!(said, Signature::default());
             }
         }
-        let (a, b) = (Said::new(Coll::Bcast, 0, 8), Said::new(Coll::Bcast, 1, 8));
+        let (a, b) = (
+            Signature::new(Coll::Bcast, 0, 8),
+            Signature::new(Coll::Bcast, 1, 8),
+        );
         assert_ne!(a, b);
         assert_eq!(b.text(), "bcast of 8 bytes with root 1");
     }
