@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check check-fast slurm bench flood loom fuzz peer-skips clean
+.PHONY: all help build stage install demo check check-fast slurm bench flood loom fuzz peer-skips petsc clean
 
 all: build
 
@@ -62,6 +62,10 @@ loom: ## model checks of the concurrent parts, whole ('make check' gives each mo
 
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
+
+petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (needs a check's environment; 30 minutes)
+	scripts/install-deps - petsc
+	tests/pytest tests/petsc/petsc.py
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips
