@@ -236,7 +236,7 @@ impl Board {
         self.count(HEAD + place * 4)
     }
 
-    #[inline]
+    #[inline(always)]
     fn line(&self, place: u32, number: u64) -> *mut u8 {
         assert!((place as usize) < self.n, "place {place}");
         let line = (number % LINES) as usize * self.n + place as usize;
