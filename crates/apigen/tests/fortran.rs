@@ -220,8 +220,8 @@ fn modules_are_standard_free_form() {
     }
 }
 
-/// gfortran forgets the interface of a procedure that is declared to be like another one once it was
-/// called: the second call then passes an address, not a descriptor.
+/// gfortran forgets the interface of a procedure that is declared to be like another one once it
+/// was called: the second call then passes an address, not a descriptor.
 #[test]
 fn procedures_with_descriptors_have_interfaces_of_their_own() {
     for name in ["mpi.f90", "mpi_f08.f90"] {

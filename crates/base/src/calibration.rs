@@ -1,8 +1,10 @@
-//! What was measured of a host: the figures that choices are priced with, and the two texts that carry them, the file of a
-//! host (`kw_sys::calibration`) and the word that the ranks of a job agree on (`kw_start`).
+//! What was measured of a host: the figures that choices are priced with, and the two texts that
+//! carry them, the file of a host (`kw_sys::calibration`) and the word that the ranks of a job
+//! agree on (`kw_start`).
 //!
-//! Each figure is one row of a table: its name, its unit, the value that holds where nothing was measured, and the values
-//! that are believed. What a choice makes of a figure stands with the choice (`kw_proto::p2p::prices`).
+//! Each figure is one row of a table: its name, its unit, the value that holds where nothing was
+//! measured, and the values that are believed. What a choice makes of a figure stands with the
+//! choice (`kw_proto::p2p::prices`).
 
 use std::ops::RangeInclusive;
 
@@ -138,7 +140,8 @@ impl Calibration {
         measured: false,
     };
 
-    /// Figures that were measured. What is larger than what is believed was not measured well: its starting value holds.
+    /// Figures that were measured. What is larger than what is believed was not measured well: its
+    /// starting value holds.
     pub fn measured(value: impl Fn(Figure) -> u64) -> Calibration {
         let mut values = [0; FIGURES];
         for ((figure, row), slot) in ALL.iter().zip(&mut values) {

@@ -1,8 +1,10 @@
-//! Every knob of the library, declared once: the environment, MPI_T, `kwinfo` and the documentation read this table.
+//! Every knob of the library, declared once: the environment, MPI_T, `kwinfo` and the documentation
+//! read this table.
 //!
-//! Values are read from a lookup function (the process environment in production, a map in tests) exactly once, when a
-//! rank or the launcher starts. Nobody else reads the environment; `kw_sys::environment` does it for all, and drops there
-//! what a program with more rights than its caller must not believe ([`Kind::File`]).
+//! Values are read from a lookup function (the process environment in production, a map in tests)
+//! exactly once, when a rank or the launcher starts. Nobody else reads the environment;
+//! `kw_sys::environment` does it for all, and drops there what a program with more rights than its
+//! caller must not believe ([`Kind::File`]).
 
 use crate::rooms::Room;
 
@@ -11,8 +13,8 @@ use crate::rooms::Room;
 pub enum Kind {
     /// Any text.
     Text,
-    /// Text that names a file, a library or a command, or may: it does not count in a program that runs with more rights
-    /// than whoever started it (set-user-id).
+    /// Text that names a file, a library or a command, or may: it does not count in a program that
+    /// runs with more rights than whoever started it (set-user-id).
     File,
     /// Text that nobody else may read: never shown.
     Secret,
@@ -197,7 +199,8 @@ impl std::fmt::Display for BadKnob {
 impl std::error::Error for BadKnob {}
 
 impl Knobs {
-    /// Reads every knob through `lookup`; what is not set keeps its default. The first unreadable one is an error.
+    /// Reads every knob through `lookup`; what is not set keeps its default. The first unreadable
+    /// one is an error.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Knobs, BadKnob> {
         let mut values = Vec::with_capacity(ALL.len());
         for k in ALL {
@@ -295,7 +298,8 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
     }
 }
 
-/// A sentence about a variable that looks like one of ours and is none: a misspelt knob has no effect.
+/// A sentence about a variable that looks like one of ours and is none: a misspelt knob has no
+/// effect.
 pub fn misspelt(name: &str) -> Option<String> {
     let known = || ALL.iter().map(|k| k.name);
     if !name.starts_with("KW_") || known().any(|k| k == name) {

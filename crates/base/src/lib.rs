@@ -1,8 +1,8 @@
-//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs, counters and events, and the
-//! figures of a host.
+//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs,
+//! counters and events, and the figures of a host.
 //!
-//! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere else, so that
-//! loom can stand in for them.
+//! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere
+//! else, so that loom can stand in for them.
 #![forbid(unsafe_code)]
 
 pub mod calibration;

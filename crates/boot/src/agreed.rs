@@ -1,9 +1,10 @@
-//! What the ranks of a job agreed on when they met: one value, the same on all ranks, that never changes.
+//! What the ranks of a job agreed on when they met: one value, the same on all ranks, that never
+//! changes.
 //!
-//! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between them), so whatever chooses takes an
-//! [`Agreed`] or what was made of it, and reads neither this process's affinity nor its knobs, its clock or its environment. Each
-//! rank says what it may run on and which knobs it was given ([`record`]); rank 0 judges, and all hear the same
-//! (`kw_start`).
+//! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between
+//! them), so whatever chooses takes an [`Agreed`] or what was made of it, and reads neither this
+//! process's affinity nor its knobs, its clock or its environment. Each rank says what it may run
+//! on and which knobs it was given ([`record`]); rank 0 judges, and all hear the same (`kw_start`).
 
 use std::collections::HashSet;
 
@@ -28,7 +29,8 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: those that are read here are the same on all.
+    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: those that are read
+    /// here are the same on all.
     pub fn new(hosts: Vec<u32>, load: Load, knobs: &Knobs) -> Result<Agreed, BootError> {
         let shm = Allowed::read(knobs)?.shm;
         Ok(Agreed {
@@ -64,7 +66,8 @@ impl Agreed {
         &self.hosts
     }
 
-    /// Whether the host of this rank has more ranks than processors for them: there spinning takes time from others.
+    /// Whether the host of this rank has more ranks than processors for them: there spinning takes
+    /// time from others.
     pub fn is_crowded(&self, rank: Peer) -> bool {
         self.load.is_crowded(rank.0)
     }

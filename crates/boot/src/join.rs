@@ -29,11 +29,12 @@ pub enum Memory {
 
 /// Learns the whole job. Collective over all ranks (it fences).
 ///
-/// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's `KW_HOST` is set or when the launcher does not
-/// map ranks; our own launchers always do.
+/// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's
+/// `KW_HOST` is set or when the launcher does not map ranks; our own launchers always do.
 ///
-/// Where the launcher says who is where, `lead` is called with this rank and everybody's hosts. It makes the memory of this host, if this
-/// rank is the first of several here, and returns where the others find it.
+/// Where the launcher says who is where, `lead` is called with this rank and everybody's hosts. It
+/// makes the memory of this host, if this rank is the first of several here, and returns where the
+/// others find it.
 pub fn join(
     launcher: &mut dyn Launcher,
     knobs: &Knobs,

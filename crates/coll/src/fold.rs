@@ -4,8 +4,9 @@ use super::{Schedule, Slice};
 
 /// What has been combined so far, and where it lies.
 ///
-/// The accumulator starts as the rank's own input (which may be the user's constant send buffer) and moves between the
-/// place where the result shall end (`home`) and temporaries, so that a commutative operation never copies.
+/// The accumulator starts as the rank's own input (which may be the user's constant send buffer)
+/// and moves between the place where the result shall end (`home`) and temporaries, so that a
+/// commutative operation never copies.
 #[derive(Debug)]
 pub struct Fold {
     acc: Slice,
@@ -54,7 +55,8 @@ impl Fold {
         )
     }
 
-    /// Combines with a contribution that has arrived in `fresh`, from ranks below (`lower`) or above all combined so far.
+    /// Combines with a contribution that has arrived in `fresh`, from ranks below (`lower`) or
+    /// above all combined so far.
     pub fn take(&mut self, s: &mut Schedule, fresh: Slice, lower: bool) {
         let stay = self.ours && (lower || self.commutative);
         if stay && !(self.commutative && fresh == self.home) {

@@ -1,5 +1,6 @@
-//! Recursive halving and its way back, for any number of ranks: a power of two of them, the *core*, works; each of the
-//! others has a twin in the core that takes its data over before and hands the result back after.
+//! Recursive halving and its way back, for any number of ranks: a power of two of them, the *core*,
+//! works; each of the others has a twin in the core that takes its data over before and hands the
+//! result back after.
 
 use super::fold::Fold;
 use super::{Schedule, Slice};
@@ -48,7 +49,8 @@ impl Core {
     }
 }
 
-/// A seat in the core, and how data is cut: `cut(all, i, j)` is what of `all` belongs to the core's ranks `i..j`.
+/// A seat in the core, and how data is cut: `cut(all, i, j)` is what of `all` belongs to the core's
+/// ranks `i..j`.
 pub struct Seat<'a> {
     /// Number in the core.
     pub v: u32,
@@ -61,8 +63,8 @@ pub struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Reduce-scatter by recursive halving: leaves cut `v` of the result at its place in `home`. The operation commutes;
-    /// `fold` holds this rank's contribution.
+    /// Reduce-scatter by recursive halving: leaves cut `v` of the result at its place in `home`.
+    /// The operation commutes; `fold` holds this rank's contribution.
     pub fn halve(&self, fold: Fold, s: &mut Schedule, home: Slice) {
         if self.size == 1 {
             return fold.finish(s);

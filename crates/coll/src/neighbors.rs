@@ -1,4 +1,5 @@
-//! The neighbours of a rank in a virtual topology, in the order in which their messages match (MPI 5.0, 8.6).
+//! The neighbours of a rank in a virtual topology, in the order in which their messages match (MPI
+//! 5.0, 8.6).
 
 /// One edge of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,8 +10,9 @@ pub struct Edge {
     pub block: u32,
 }
 
-/// The edges of one rank. Where two ranks share several edges of one direction, the sender's list and the receiver's name
-/// them in the same order. An edge from a rank to itself is in both of its lists.
+/// The edges of one rank. Where two ranks share several edges of one direction, the sender's list
+/// and the receiver's name them in the same order. An edge from a rank to itself is in both of its
+/// lists.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Neighbors {
     /// Edges that go out.
@@ -20,8 +22,9 @@ pub struct Neighbors {
 }
 
 impl Neighbors {
-    /// Of a grid, from what MPI_Cart_shift says of each dimension: the neighbours in negative and in positive direction.
-    /// What is sent one way comes in from the other way, also when both neighbours are the same rank.
+    /// Of a grid, from what MPI_Cart_shift says of each dimension: the neighbours in negative and
+    /// in positive direction. What is sent one way comes in from the other way, also when both
+    /// neighbours are the same rank.
     pub fn of_grid(shifts: impl Iterator<Item = (Option<u32>, Option<u32>)>) -> Neighbors {
         let mut all = Neighbors::default();
         for (dim, (down, up)) in shifts.enumerate() {
@@ -62,7 +65,8 @@ mod tests {
     /// Symbols in a block.
     const EACH: usize = 3;
 
-    /// Runs every algorithm of `coll` with these edges; yields the receive buffers. Each rank has `degree(r)` blocks.
+    /// Runs every algorithm of `coll` with these edges; yields the receive buffers. Each rank has
+    /// `degree(r)` blocks.
     fn results(
         coll: Coll,
         all: &[Neighbors],

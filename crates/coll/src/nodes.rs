@@ -1,4 +1,5 @@
-//! Which ranks of a communicator share a machine. The ranks on one machine are a *node*; its lowest rank is its *leader*.
+//! Which ranks of a communicator share a machine. The ranks on one machine are a *node*; its lowest
+//! rank is its *leader*.
 
 /// The nodes of a communicator, numbered by their lowest ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// From any numbering of the hosts, one for each rank; `None` when there is only one host (nothing to remember then).
+    /// From any numbering of the hosts, one for each rank; `None` when there is only one host
+    /// (nothing to remember then).
     pub fn of_hosts(hosts: impl Iterator<Item = u32>) -> Option<Nodes> {
         let mut seen: Vec<u32> = Vec::new();
         let of: Box<[u32]> = hosts
@@ -66,7 +68,8 @@ impl Nodes {
         self.starts[node as usize]
     }
 
-    /// Whether the ranks of every node follow one another, so that data in the order of nodes is in the order of ranks.
+    /// Whether the ranks of every node follow one another, so that data in the order of nodes is in
+    /// the order of ranks.
     pub fn are_in_order(&self) -> bool {
         self.ranks.is_sorted()
     }

@@ -1,5 +1,6 @@
-//! Trees over ranks in a row: of every `fan` ranks the first leads, of every `fan` leaders the first leads, and so on. What a
-//! rank leads is a run of ranks from itself on, so operations that do not commute keep their order.
+//! Trees over ranks in a row: of every `fan` ranks the first leads, of every `fan` leaders the
+//! first leads, and so on. What a rank leads is a run of ranks from itself on, so operations that
+//! do not commute keep their order.
 
 /// A tree of `size` ranks; rank 0 is its root.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
 //!
-//! The owner of the lock notices ([`EventQueue`]); whoever lets go of the lock, or the event thread,
-//! hands out. The layer above knows the tools and calls them: it gave us a function for that, which
-//! runs without the lock, in one thread at a time. What the place allows the tool to do is its
-//! [`Safety`]; where the tools need more freedom than a place gives, the events wait for a better
-//! one.
+//! The owner of the lock notices ([`EventQueue`]); whoever lets go of the lock, or the event
+//! thread, hands out. The layer above knows the tools and calls them: it gave us a function for
+//! that, which runs without the lock, in one thread at a time. What the place allows the tool to do
+//! is its [`Safety`]; where the tools need more freedom than a place gives, the events wait for a
+//! better one.
 
 use crate::engine::Engine;
 use crate::polled::Polled;

@@ -1,5 +1,6 @@
-//! What a job that starts here would choose for its messages, and why: `kwinfo --choices`. The same functions choose in a
-//! rank; there `KW_LOG=debug` says for each peer what was chosen with the round trip and the rate of its connection.
+//! What a job that starts here would choose for its messages, and why: `kwinfo --choices`. The same
+//! functions choose in a rank; there `KW_LOG=debug` says for each peer what was chosen with the
+//! round trip and the rate of its connection.
 
 use crate::listing::Listing;
 use kw_base::Calibration;

@@ -1,7 +1,9 @@
-//! The figures of this host, for `kwinfo --calibrate` and `--choices`, and when mpiexec measures them.
+//! The figures of this host, for `kwinfo --calibrate` and `--choices`, and when mpiexec measures
+//! them.
 //!
-//! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host that has no file of figures that counts: all
-//! processors are idle then as far as the job goes, no short job pays for it, and a long one at most 2 % of its time, once.
+//! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host that has no
+//! file of figures that counts: all processors are idle then as far as the job goes, no short job
+//! pays for it, and a long one at most 2 % of its time, once.
 
 use crate::choices::messages;
 use crate::listing::Listing;

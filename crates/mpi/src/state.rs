@@ -35,8 +35,8 @@ pub struct Mpi {
     forked: AtomicBool,
 }
 
-/// Tables of objects that handles name. A table that needs no other is a type of its own, beside its
-/// object (`objects/*.rs`); look-ups that need several are methods here, written there as well.
+/// Tables of objects that handles name. A table that needs no other is a type of its own, beside
+/// its object (`objects/*.rs`); look-ups that need several are methods here, written there as well.
 #[derive(Debug, Default)]
 pub struct Tables {
     /// Datatypes.

@@ -109,9 +109,9 @@ pub trait Inbound {
     }
 }
 
-/// What a path can do, and what it costs one way: by the figures of the host (`kw_proto::p2p::prices`),
-/// corrected while the path runs by what it sees itself ([`Inbound::on_repriced`]). It has a line
-/// for [`Path::get`] when the path can do that.
+/// What a path can do, and what it costs one way: by the figures of the host
+/// (`kw_proto::p2p::prices`), corrected while the path runs by what it sees itself
+/// ([`Inbound::on_repriced`]). It has a line for [`Path::get`] when the path can do that.
 pub use kw_proto::p2p::table::Lines;
 
 /// A way for frames between this rank and others.

@@ -1,9 +1,11 @@
-//! How the ranks agree on what they must know alike: the key, who is on which host, which hosts are crowded, and that the knobs which
-//! must be the same are. In `O(log n)` questions a rank: records up a tree of ranks through the launcher, and one verdict down.
+//! How the ranks agree on what they must know alike: the key, who is on which host, which hosts are
+//! crowded, and that the knobs which must be the same are. In `O(log n)` questions a rank: records
+//! up a tree of ranks through the launcher, and one verdict down.
 //!
-//! The lists of level 0 are the ranks' own records. At level `l` a rank that is a multiple of `RADIX^l` reads the lists of up to
-//! `RADIX - 1` others of the level before, joins them, and stores the longer list; then all fence. Rank 0 has the records of all in the
-//! end, judges them (`verdict`), and stores what it says, which all read. So all know the same, and all fail alike.
+//! The lists of level 0 are the ranks' own records. At level `l` a rank that is a multiple of
+//! `RADIX^l` reads the lists of up to `RADIX - 1` others of the level before, joins them, and
+//! stores the longer list; then all fence. Rank 0 has the records of all in the end, judges them
+//! (`verdict`), and stores what it says, which all read. So all know the same, and all fail alike.
 
 use std::collections::VecDeque;
 
@@ -11,7 +13,8 @@ use super::record::{List, Record};
 use super::verdict::{Agreed, Word, read, write};
 use super::{Ask, Heard, Misfit, Talk, Turn, memory_key};
 
-/// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for 262,144.
+/// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for
+/// 262,144.
 pub const RADIX: u32 = 64;
 /// Key of the verdict.
 const VERDICT: &str = "kw_agreed";
@@ -57,7 +60,8 @@ pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Misfit> {
 }
 
 impl Agree {
-    /// `word`: at rank 0. `memory`: where the memory of this rank's host is, if it is the first there by what the launcher says.
+    /// `word`: at rank 0. `memory`: where the memory of this rank's host is, if it is the first
+    /// there by what the launcher says.
     pub fn new(
         (rank, size): (u32, u32),
         record: &Record,

@@ -3,7 +3,8 @@
 /// Why a conversation ends without what it was for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Misfit {
-    /// Settings that must be the same are not: misuse, in the words of rank 0, which has seen all records.
+    /// Settings that must be the same are not: misuse, in the words of rank 0, which has seen all
+    /// records.
     #[error("{0}")]
     Disagreement(String),
     /// What is stored as a list of ranks is none; how it begins.

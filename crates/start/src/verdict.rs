@@ -1,4 +1,5 @@
-//! What rank 0 makes of the records of all ranks, and tells them: that they agree, and on what; or a sentence that says who differs.
+//! What rank 0 makes of the records of all ranks, and tells them: that they agree, and on what; or
+//! a sentence that says who differs.
 //!
 //! ```text
 //! ok KEY HOSTS LOAD FIGURES
@@ -27,7 +28,8 @@ pub struct Word {
     pub told: Option<Vec<u32>>,
     /// Hosts are told apart by name all the same.
     pub named: bool,
-    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other hosts.
+    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other
+    /// hosts.
     pub here: bool,
     /// The figures that choices are priced with.
     pub calibration: Calibration,

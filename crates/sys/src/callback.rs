@@ -189,8 +189,8 @@ impl ErrorHandler {
 }
 
 impl UserOp {
-    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`. An `int` says how
-    /// many: the function is called more than once if need be.
+    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`. An `int` says
+    /// how many: the function is called more than once if need be.
     ///
     /// # Panics
     /// When one has more than the other (a fault of our own).

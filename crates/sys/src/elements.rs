@@ -40,7 +40,8 @@ impl Elements {
         }
     }
 
-    /// Elements of `size` bytes without gaps, as many as a buffer has whose bytes lie in a row and stay as long as these.
+    /// Elements of `size` bytes without gaps, as many as a buffer has whose bytes lie in a row and
+    /// stay as long as these.
     ///
     /// # Panics
     /// When the buffer lies in pieces (a fault of our own).

@@ -2,22 +2,28 @@
 //!
 //! What callers can rely on:
 //!
-//! 1. **Nothing waits** unless its name says so ([`futex`], [`poller::Poller::wait`], [`unix`], [`neighbours`], [`host`]): "nothing now" and "no
-//!    room" are values, not errors. A signal that interrupts a call is no error either.
-//! 2. **Memory of a caller of MPI is promised; all other memory is checked.** [`buf::Addr::new`] is unsafe and carries the
-//!    promise. An address by itself can only be compared and moved. It is redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`],
-//!    [`region::Region::lent`] and [`elements::Elements::lent`], which say how much of it is meant. There is no way from memory of
-//!    the library's own to an address: its [`buf::Buf`]s keep it alive, a [`region::Region`] does not outlive it, and parts of
-//!    both, of whatever origin, lie inside or are a panic. So no safe function reads or writes what is neither checked nor promised
-//!    by an unsafe constructor.
-//! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the value that has them ([`fd`], [`memfd`],
-//!    [`mem`]); nothing but the file of [`calibration`] has a name in a file system. Every descriptor is closed on exec.
-//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC` comments name the pairs that
-//!    order them. The crate zerocopy cannot name such memory: it wants bytes that nobody else writes.
-//! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lock); what may be used by several says so
-//!    ([`doorbell`], [`epoll_set`], [`membarrier`]).
-//! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the knobs.
-//! 7. **What the system refuses** comes back as [`std::io::Error`] or an errno; what an older kernel cannot do is left out where the code says so.
+//! 1. **Nothing waits** unless its name says so ([`futex`], [`poller::Poller::wait`], [`unix`],
+//!    [`neighbours`], [`host`]): "nothing now" and "no room" are values, not errors. A signal that
+//!    interrupts a call is no error either.
+//! 2. **Memory of a caller of MPI is promised; all other memory is checked.** [`buf::Addr::new`] is
+//!    unsafe and carries the promise. An address by itself can only be compared and moved. It is
+//!    redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`], [`region::Region::lent`] and
+//!    [`elements::Elements::lent`], which say how much of it is meant. There is no way from memory
+//!    of the library's own to an address: its [`buf::Buf`]s keep it alive, a [`region::Region`]
+//!    does not outlive it, and parts of both, of whatever origin, lie inside or are a panic. So no
+//!    safe function reads or writes what is neither checked nor promised by an unsafe constructor.
+//! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the
+//!    value that has them ([`fd`], [`memfd`], [`mem`]); nothing but the file of [`calibration`] has
+//!    a name in a file system. Every descriptor is closed on exec.
+//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC`
+//!    comments name the pairs that order them. The crate zerocopy cannot name such memory: it wants
+//!    bytes that nobody else writes.
+//! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lock); what may
+//!    be used by several says so ([`doorbell`], [`epoll_set`], [`membarrier`]).
+//! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the
+//!    knobs.
+//! 7. **What the system refuses** comes back as [`std::io::Error`] or an errno; what an older
+//!    kernel cannot do is left out where the code says so.
 
 pub mod args;
 pub mod buf;

@@ -1,5 +1,5 @@
-//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR`: writes what follows from `api/`. Runs from the
-//! root of the repository.
+//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR`:
+//! writes what follows from `api/`. Runs from the root of the repository.
 #![forbid(unsafe_code)]
 
 use kw_apigen::{

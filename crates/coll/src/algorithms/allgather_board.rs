@@ -1,5 +1,6 @@
-//! Allgather on a board: everybody shows its block, and copies what the others show. Long blocks go through the long shelf in
-//! pieces, two or more at a time: whoever shows the next piece has read everybody's last one.
+//! Allgather on a board: everybody shows its block, and copies what the others show. Long blocks go
+//! through the long shelf in pieces, two or more at a time: whoever shows the next piece has read
+//! everybody's last one.
 
 use crate::cut::Cut;
 use crate::{Ask, Schedule};

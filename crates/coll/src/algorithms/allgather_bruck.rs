@@ -1,4 +1,5 @@
-//! Allgather after Bruck: `ceil(log2 n)` rounds for any `n`, through packed memory; for short blocks.
+//! Allgather after Bruck: `ceil(log2 n)` rounds for any `n`, through packed memory; for short
+//! blocks.
 
 use crate::{Ask, Schedule};
 

@@ -1,4 +1,5 @@
-//! Allgather by recursive doubling, straight into place; for short and middling blocks and `n` a power of two.
+//! Allgather by recursive doubling, straight into place; for short and middling blocks and `n` a
+//! power of two.
 
 use crate::{Ask, Schedule};
 

@@ -1,5 +1,6 @@
-//! Allgather by neighbour exchange: `n/2` rounds in which each rank talks by turns to its two neighbours, two blocks at a
-//! time, straight into place; for an even number of processes and long blocks, equal or not.
+//! Allgather by neighbour exchange: `n/2` rounds in which each rank talks by turns to its two
+//! neighbours, two blocks at a time, straight into place; for an even number of processes and long
+//! blocks, equal or not.
 
 use crate::{Ask, Schedule, Slice};
 
@@ -19,7 +20,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         },
     );
     for round in 1..pairs {
-        // From outside come the pairs on that side, from the rank of our own pair those on the other side.
+        // From outside come the pairs on that side, from the rank of our own pair those on the
+        // other side.
         let far = round.div_ceil(2);
         let upwards = (rank % 2 == 0) == (round % 2 == 0);
         let coming = (rank / 2 + if upwards { far } else { pairs - far }) % pairs;

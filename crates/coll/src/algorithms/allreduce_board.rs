@@ -1,6 +1,7 @@
-//! Allreduce on a board: everybody shows its input, and combines what all show in the order of ranks (so all have the same
-//! bits). Each rank waits once a piece; for short messages and not too many ranks. Long data goes through the long shelf in
-//! pieces, two or more at a time: whoever shows the next piece has read everybody's last one.
+//! Allreduce on a board: everybody shows its input, and combines what all show in the order of
+//! ranks (so all have the same bits). Each rank waits once a piece; for short messages and not too
+//! many ranks. Long data goes through the long shelf in pieces, two or more at a time: whoever
+//! shows the next piece has read everybody's last one.
 
 use super::reduce_board;
 use crate::cut::Cut;

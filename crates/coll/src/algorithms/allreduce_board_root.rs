@@ -1,5 +1,6 @@
-//! Allreduce on a board by one rank: everybody shows its input, the last rank combines in the order of ranks and shows the result, which all
-//! read. Two waits a piece, but the work of combining is done once, not by every rank: for middle sizes where ranks share cores.
+//! Allreduce on a board by one rank: everybody shows its input, the last rank combines in the order
+//! of ranks and shows the result, which all read. Two waits a piece, but the work of combining is
+//! done once, not by every rank: for middle sizes where ranks share cores.
 
 use super::reduce_board;
 use crate::cut::Cut;

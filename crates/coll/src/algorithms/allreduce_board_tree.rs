@@ -1,5 +1,6 @@
-//! Allreduce on a board by a tree of given fan-out: a rank combines what those show whom it leads and shows the result; all
-//! read it from the root. For short messages and many ranks, where combining everything everywhere is too much work.
+//! Allreduce on a board by a tree of given fan-out: a rank combines what those show whom it leads
+//! and shows the result; all read it from the root. For short messages and many ranks, where
+//! combining everything everywhere is too much work.
 
 use super::{allreduce_board_parts, reduce_board_tree};
 use crate::{Ask, Schedule};

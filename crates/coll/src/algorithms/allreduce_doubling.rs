@@ -1,5 +1,5 @@
-//! Allreduce by recursive doubling: `ceil(log2 n)` exchanges of the whole data, in the order of ranks; for short messages.
-//! With `n` no power of two, the first ranks pair up before and after.
+//! Allreduce by recursive doubling: `ceil(log2 n)` exchanges of the whole data, in the order of
+//! ranks; for short messages. With `n` no power of two, the first ranks pair up before and after.
 
 use crate::fold::Fold;
 use crate::halving::Core;

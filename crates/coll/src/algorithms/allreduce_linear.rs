@@ -1,5 +1,5 @@
-//! Allreduce through rank 0, which receives from all, combines in the order of ranks and sends to all: every other rank
-//! wakes once; for few processes that share cores.
+//! Allreduce through rank 0, which receives from all, combines in the order of ranks and sends to
+//! all: every other rank wakes once; for few processes that share cores.
 
 use super::reduce_linear;
 use crate::{Ask, Schedule};

@@ -1,5 +1,5 @@
-//! Allreduce as reduce to rank 0 and broadcast, both by a binomial tree: few wake-ups, in the order of ranks; for short
-//! messages when ranks share cores.
+//! Allreduce as reduce to rank 0 and broadcast, both by a binomial tree: few wake-ups, in the order
+//! of ranks; for short messages when ranks share cores.
 
 use super::{bcast_binomial, reduce_binomial};
 use crate::{Ask, Schedule};

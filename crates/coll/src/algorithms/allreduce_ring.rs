@@ -1,5 +1,5 @@
-//! Allreduce as ring reduce-scatter and ring allgather: every rank sends `2(n-1)/n` of the data whatever `n` is; for long
-//! messages and commutative operations.
+//! Allreduce as ring reduce-scatter and ring allgather: every rank sends `2(n-1)/n` of the data
+//! whatever `n` is; for long messages and commutative operations.
 
 use crate::ask::part_of;
 use crate::{Ask, Schedule};

@@ -1,5 +1,6 @@
-//! Alltoall on a board: everybody shows the others' blocks on its shelf, and copies its own from everybody's. Long blocks go
-//! through the long shelf in pieces, two or more at a time. In place, a piece is shown before anything overwrites it.
+//! Alltoall on a board: everybody shows the others' blocks on its shelf, and copies its own from
+//! everybody's. Long blocks go through the long shelf in pieces, two or more at a time. In place, a
+//! piece is shown before anything overwrites it.
 
 use crate::cut::Cut;
 use crate::{Ask, Schedule};

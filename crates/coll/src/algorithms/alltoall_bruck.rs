@@ -1,5 +1,5 @@
-//! Alltoall after Bruck: `ceil(log2 n)` rounds, each moving half of all blocks through packed memory; for short blocks and
-//! many processes.
+//! Alltoall after Bruck: `ceil(log2 n)` rounds, each moving half of all blocks through packed
+//! memory; for short blocks and many processes.
 
 use crate::{Ask, Schedule, Slice};
 

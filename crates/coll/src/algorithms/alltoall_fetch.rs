@@ -1,5 +1,5 @@
-//! Alltoall in which each rank fetches its blocks from the others' memory, where it may: one copy, whatever cache the cores share.
-//! Otherwise it is `spread`; for any blocks.
+//! Alltoall in which each rank fetches its blocks from the others' memory, where it may: one copy,
+//! whatever cache the cores share. Otherwise it is `spread`; for any blocks.
 
 use super::alltoall_spread;
 use crate::{Ask, Schedule};

@@ -1,5 +1,5 @@
-//! Alltoall with MPI_IN_PLACE (and its v and w forms): pairs exchange one after another, each rank setting the block it
-//! sends aside first.
+//! Alltoall with MPI_IN_PLACE (and its v and w forms): pairs exchange one after another, each rank
+//! setting the block it sends aside first.
 
 use crate::{Ask, Schedule};
 

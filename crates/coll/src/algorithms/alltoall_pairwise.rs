@@ -1,4 +1,5 @@
-//! Alltoall in `n-1` rounds of one message out and one in, so that nobody is flooded; for long blocks.
+//! Alltoall in `n-1` rounds of one message out and one in, so that nobody is flooded; for long
+//! blocks.
 
 use crate::{Ask, Schedule};
 

@@ -1,5 +1,5 @@
-//! Alltoall in which everything is started at once, each rank beginning with its successor; for any blocks (v and w forms
-//! too).
+//! Alltoall in which everything is started at once, each rank beginning with its successor; for any
+//! blocks (v and w forms too).
 
 use crate::{Ask, Schedule};
 

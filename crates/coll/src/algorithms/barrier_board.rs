@@ -1,5 +1,5 @@
-//! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank moves; when ranks share
-//! cores, each needs its core once.
+//! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank
+//! moves; when ranks share cores, each needs its core once.
 
 use crate::{Ask, Schedule};
 

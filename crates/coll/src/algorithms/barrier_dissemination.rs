@@ -1,5 +1,5 @@
-//! Barrier by dissemination: in round `k` everybody tells the rank `2^k` further round the ring. `ceil(log2 n)` rounds
-//! for everybody; best when every rank has a core.
+//! Barrier by dissemination: in round `k` everybody tells the rank `2^k` further round the ring.
+//! `ceil(log2 n)` rounds for everybody; best when every rank has a core.
 
 use crate::{Ask, Schedule, Slice};
 

@@ -1,4 +1,5 @@
-//! Broadcast in which the root starts a send to everybody: every other rank wakes once; for few processes (seeds/004).
+//! Broadcast in which the root starts a send to everybody: every other rank wakes once; for few
+//! processes (seeds/004).
 
 use crate::{Ask, Schedule};
 

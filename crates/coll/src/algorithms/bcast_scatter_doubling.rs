@@ -1,5 +1,6 @@
-//! Broadcast as scatter (binomial) and allgather (recursive doubling): `2 log2 n` steps; for middling messages. With `n` no
-//! power of two, each rank of the power of two below it passes what it gets on to one of the others.
+//! Broadcast as scatter (binomial) and allgather (recursive doubling): `2 log2 n` steps; for
+//! middling messages. With `n` no power of two, each rank of the power of two below it passes what
+//! it gets on to one of the others.
 
 use super::bcast_scatter_ring::scatter;
 use super::gather_binomial::span;

@@ -1,4 +1,5 @@
-//! Broadcast as scatter (binomial) and allgather (ring): every byte crosses each rank about twice; for long messages.
+//! Broadcast as scatter (binomial) and allgather (ring): every byte crosses each rank about twice;
+//! for long messages.
 
 use crate::ask::{part_of, parts_of};
 use crate::{Ask, Schedule};
@@ -22,8 +23,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// Scatters `m` parts of the data to the first `m` ranks, counted from the root, by a binomial tree; this rank is one of
-/// them. A rank gets the parts of its whole subtree.
+/// Scatters `m` parts of the data to the first `m` ranks, counted from the root, by a binomial
+/// tree; this rank is one of them. A rank gets the parts of its whole subtree.
 pub(super) fn scatter(ask: &Ask, m: u32, s: &mut Schedule) {
     let (v, data) = (ask.relative(), ask.output());
     let mut mask = 1;

@@ -1,4 +1,5 @@
-//! Gather in which the root receives from everybody at once, straight into place; also for unequal blocks.
+//! Gather in which the root receives from everybody at once, straight into place; also for unequal
+//! blocks.
 
 use crate::{Ask, Schedule};
 

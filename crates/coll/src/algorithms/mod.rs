@@ -83,7 +83,8 @@ pub enum Need {
     EvenApart,
     /// Not MPI_IN_PLACE.
     Apart,
-    /// One node, and its ranks have a board whose long shelves hold the data in not too many pieces.
+    /// One node, and its ranks have a board whose long shelves hold the data in not too many
+    /// pieces.
     Board,
     /// A board, as for `Board`, and equal blocks.
     EvenBoard,
@@ -122,8 +123,8 @@ impl Need {
     }
 }
 
-/// Whether board algorithms can do the call: long shelves must have some units for every rank, and the number of pieces
-/// must fit into the stages.
+/// Whether board algorithms can do the call: long shelves must have some units for every rank, and
+/// the number of pieces must fit into the stages.
 fn on_board(ask: &Ask) -> bool {
     if ask.board.is_none() || ask.nodes.is_some() {
         return false;

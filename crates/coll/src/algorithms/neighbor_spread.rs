@@ -1,5 +1,5 @@
-//! Neighbourhood allgather and alltoall: all transfers along the edges are started at once; edges from a rank to itself are
-//! copies. For any blocks (v and w forms too).
+//! Neighbourhood allgather and alltoall: all transfers along the edges are started at once; edges
+//! from a rank to itself are copies. For any blocks (v and w forms too).
 
 use crate::{Ask, Schedule, Slice};
 

@@ -1,5 +1,5 @@
-//! Reduce by a binomial tree; keeps the order of ranks when the operation does not commute (then the tree's root is rank 0,
-//! which passes the result on).
+//! Reduce by a binomial tree; keeps the order of ranks when the operation does not commute (then
+//! the tree's root is rank 0, which passes the result on).
 
 use crate::fold::Fold;
 use crate::{Ask, Schedule, Slice};
@@ -24,8 +24,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// Folds everybody's `input` up to `top`, where the result ends in `home` (a temporary if none is given). Returns where
-/// this rank's share of the result lies. `top` is 0 unless the operation commutes.
+/// Folds everybody's `input` up to `top`, where the result ends in `home` (a temporary if none is
+/// given). Returns where this rank's share of the result lies. `top` is 0 unless the operation
+/// commutes.
 pub fn fold_up(ask: &Ask, top: u32, input: Slice, home: Option<Slice>, s: &mut Schedule) -> Slice {
     let n = ask.size;
     let v = (ask.rank + n - top) % n;

@@ -1,6 +1,7 @@
-//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Long data goes through the long shelf
-//! in pieces: while the root combines what lies in one half of the shelf, the others fill the other. For short messages and not
-//! too many ranks, and for long ones with two, where the root of one call shows the pieces of the next while it is not needed.
+//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Long data
+//! goes through the long shelf in pieces: while the root combines what lies in one half of the
+//! shelf, the others fill the other. For short messages and not too many ranks, and for long ones
+//! with two, where the root of one call shows the pieces of the next while it is not needed.
 
 use crate::cut::Cut;
 use crate::{Ask, Schedule, Slice};
@@ -44,8 +45,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If `mine` lies there already, it is
-/// the first operand.
+/// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If
+/// `mine` lies there already, it is the first operand.
 pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
     let operand = |r: u32, s: &mut Schedule| {
         if r == ask.rank {

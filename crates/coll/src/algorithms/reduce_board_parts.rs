@@ -1,9 +1,11 @@
-//! Reduce on a board for long messages. The data goes through the long shelves in pieces, and each rank combines its part of
-//! every piece, so that all cores share the work; the root collects the parts. The order of ranks is kept.
+//! Reduce on a board for long messages. The data goes through the long shelves in pieces, and each
+//! rank combines its part of every piece, so that all cores share the work; the root collects the
+//! parts. The order of ranks is kept.
 //!
-//! All work on three pieces at a time: in step `i` a rank shows piece `i`, combines its part of piece `i-1`, and collects
-//! piece `i-2`; then it raises. So there is one wait a piece, and three slots are enough. A rank combines in memory of its
-//! own and shows the sum: nobody writes lines that another core has.
+//! All work on three pieces at a time: in step `i` a rank shows piece `i`, combines its part of
+//! piece `i-1`, and collects piece `i-2`; then it raises. So there is one wait a piece, and three
+//! slots are enough. A rank combines in memory of its own and shows the sum: nobody writes lines
+//! that another core has.
 
 use crate::ask::{part_of, parts_of};
 use crate::cut::Cut;

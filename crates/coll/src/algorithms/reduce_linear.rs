@@ -1,5 +1,5 @@
-//! Reduce in which the root receives from everybody at once and combines from the highest rank down: keeps the order of
-//! ranks, wakes nobody else; for few processes and short messages.
+//! Reduce in which the root receives from everybody at once and combines from the highest rank
+//! down: keeps the order of ranks, wakes nobody else; for few processes and short messages.
 
 use crate::{Ask, Schedule, Slice};
 

@@ -1,6 +1,6 @@
-//! Reduce after Rabenseifner: reduce-scatter by recursive halving, binomial gather to the root. Every rank moves about
-//! twice the data, whatever `n` is; for long messages and commutative operations. With `n` no power of two, the first
-//! ranks (counted from the root) pair up before.
+//! Reduce after Rabenseifner: reduce-scatter by recursive halving, binomial gather to the root.
+//! Every rank moves about twice the data, whatever `n` is; for long messages and commutative
+//! operations. With `n` no power of two, the first ranks (counted from the root) pair up before.
 
 use crate::ask::parts_of;
 use crate::fold::Fold;

@@ -1,6 +1,6 @@
-//! Reduce-scatter (and its block form) on a board: everybody shows the others' blocks, and combines its own from all shelves in
-//! the order of ranks. Long data goes through the long shelf in pieces, each of which has its share of every block, two or more
-//! at a time.
+//! Reduce-scatter (and its block form) on a board: everybody shows the others' blocks, and combines
+//! its own from all shelves in the order of ranks. Long data goes through the long shelf in pieces,
+//! each of which has its share of every block, two or more at a time.
 
 use crate::ask::part_of;
 use crate::cut::Cut;

@@ -1,5 +1,6 @@
-//! Reduce-scatter (and its block form) by recursive halving: `log2 n` exchanges, each of half of what is left; for
-//! commutative operations and blocks that are not long. With `n` no power of two, the first ranks pair up before and after.
+//! Reduce-scatter (and its block form) by recursive halving: `log2 n` exchanges, each of half of
+//! what is left; for commutative operations and blocks that are not long. With `n` no power of two,
+//! the first ranks pair up before and after.
 
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};

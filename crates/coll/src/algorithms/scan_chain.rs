@@ -1,4 +1,5 @@
-//! Scan and exscan along the chain of ranks: one message a rank; fewest messages, and fewest wake-ups when ranks share cores.
+//! Scan and exscan along the chain of ranks: one message a rank; fewest messages, and fewest
+//! wake-ups when ranks share cores.
 
 use crate::{Ask, Schedule};
 

@@ -1,5 +1,5 @@
-//! Scan by doubling distances: after round `k` a rank has combined the `2^(k+1)` ranks up to itself. In the order of ranks,
-//! for any `n`.
+//! Scan by doubling distances: after round `k` a rank has combined the `2^(k+1)` ranks up to
+//! itself. In the order of ranks, for any `n`.
 
 use crate::{Ask, Schedule, Slice};
 

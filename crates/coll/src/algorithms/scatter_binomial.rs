@@ -1,4 +1,5 @@
-//! Scatter by a binomial tree: inner ranks get their subtree packed and pass it on; for short equal blocks.
+//! Scatter by a binomial tree: inner ranks get their subtree packed and pass it on; for short equal
+//! blocks.
 
 use super::gather_binomial::{children, span};
 use crate::{Ask, Schedule};

@@ -1,4 +1,5 @@
-//! Scatter in which the root sends to everybody at once, straight from place; also for unequal blocks.
+//! Scatter in which the root sends to everybody at once, straight from place; also for unequal
+//! blocks.
 
 use crate::{Ask, Schedule};
 

@@ -1,4 +1,5 @@
-//! Vector clocks: which steps of the other ranks a rank's step comes after, whatever the interleaving.
+//! Vector clocks: which steps of the other ranks a rank's step comes after, whatever the
+//! interleaving.
 
 /// Most ranks the checker knows.
 pub const RANKS: usize = 64;

@@ -1,12 +1,13 @@
-//! What the executor acts on in the checker: symbols in place of bytes, and flags that tell a rank no more than they must.
+//! What the executor acts on in the checker: symbols in place of bytes, and flags that tell a rank
+//! no more than they must.
 
 use super::rank::Rank;
 use super::{Region, World};
 use crate::executor::{self, Flags, LAST_STAGE, Places, STAGE_BITS, Spot};
 use crate::{Slice, is_shelf};
 
-/// Where the slices of a rank lie: the area is the buffer, and a symbol is a byte. Memory of longer units does not lie in a
-/// row, so that the executor leaves it to whoever runs it.
+/// Where the slices of a rank lie: the area is the buffer, and a symbol is a byte. Memory of longer
+/// units does not lie in a row, so that the executor leaves it to whoever runs it.
 pub struct Rows<'a>(pub &'a Rank);
 
 impl Places for Rows<'_> {
@@ -60,7 +61,8 @@ impl<'a> Ground<'a> {
 }
 
 impl Flags for Ground<'_> {
-    /// The marks of a member that this rank knows of came before; of the others in that line it sees the next one, or the newest.
+    /// The marks of a member that this rank knows of came before; of the others in that line it
+    /// sees the next one, or the newest.
     fn word(&mut self, member: u32, number: u64) -> u64 {
         let World { ranks, reuse, .. } = &mut *self.world;
         let lines = reuse.lines as u64;

@@ -1,17 +1,21 @@
-//! The symbolic checker: runs the schedules of all ranks together, without communication, on symbols instead of data.
+//! The symbolic checker: runs the schedules of all ranks together, without communication, on
+//! symbols instead of data.
 //!
-//! A [`Symbol`] says which contributions have gone into one unit of memory. Sends are synchronous (they end only when the
-//! receive is posted), the strictest reading. The checker faults on deadlock, on lengths that differ between the two
-//! ends, on touching memory in flight, on overlapping copies, on writing to a constant buffer, on combining out of order
-//! or twice, and on messages left over.
+//! A [`Symbol`] says which contributions have gone into one unit of memory. Sends are synchronous
+//! (they end only when the receive is posted), the strictest reading. The checker faults on
+//! deadlock, on lengths that differ between the two ends, on touching memory in flight, on
+//! overlapping copies, on writing to a constant buffer, on combining out of order or twice, and on
+//! messages left over.
 //!
-//! It runs the library's own executor ([`crate::executor`]): ops, progress and flow control are those of the engine, on memory
-//! and flags that are made up here (`ground.rs`). Every raise publishes what its rank knows, every look at a flag takes in what
-//! it has seen, and messages carry it; two accesses of a shelf that this does not order are a fault (`shelves.rs`). Stages must
-//! go up, slices stay within the shelf, and the ranks of a node agree on its kind. Several collectives in a row run on one
-//! board with as many lines and slots as [`Reuse`] says.
+//! It runs the library's own executor ([`crate::executor`]): ops, progress and flow control are
+//! those of the engine, on memory and flags that are made up here (`ground.rs`). Every raise
+//! publishes what its rank knows, every look at a flag takes in what it has seen, and messages
+//! carry it; two accesses of a shelf that this does not order are a fault (`shelves.rs`). Stages
+//! must go up, slices stay within the shelf, and the ranks of a node agree on its kind. Several
+//! collectives in a row run on one board with as many lines and slots as [`Reuse`] says.
 //!
-//! Schedules know no data, so whether they end does not depend on the interleaving: one run is enough.
+//! Schedules know no data, so whether they end does not depend on the interleaving: one run is
+//! enough.
 
 mod clock;
 mod ground;
@@ -72,7 +76,8 @@ pub struct Reuse {
     pub lines: usize,
     /// By how many collectives memory is touched too early, to see that the rule is needed.
     pub early: usize,
-    /// Whoever looks at a flag sees the newest word; otherwise the oldest that it may see, which tells it least.
+    /// Whoever looks at a flag sees the newest word; otherwise the oldest that it may see, which
+    /// tells it least.
     pub newest: bool,
 }
 
@@ -403,7 +408,8 @@ impl World {
         }
     }
 
-    /// In which area of its owner a part of a shelf lies in the present collective, and where there.
+    /// In which area of its owner a part of a shelf lies in the present collective, and where
+    /// there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
         let front = front(self.board.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];

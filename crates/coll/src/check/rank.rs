@@ -1,4 +1,5 @@
-//! One rank in the checker: its programs, its private memory, its transfers in flight, and what it has announced.
+//! One rank in the checker: its programs, its private memory, its transfers in flight, and what it
+//! has announced.
 
 use super::clock::Clock;
 use super::symbol::Symbol;

@@ -1,5 +1,6 @@
-//! The shelves of the checker's boards. Two accesses of one place, of which one writes, must be ordered by announcements
-//! (vector clocks), else the checker faults: so a schedule that passes is right under every interleaving.
+//! The shelves of the checker's boards. Two accesses of one place, of which one writes, must be
+//! ordered by announcements (vector clocks), else the checker faults: so a schedule that passes is
+//! right under every interleaving.
 
 use super::Region;
 use super::clock::{Clock, Moment};

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// What one unit of memory holds: the contributions of a set of ranks to one place, combined. A word, so that comparing
-/// and combining cost nothing: an order of ranks needs no list, because an operation that does not commute must find its
-/// operands side by side.
+/// What one unit of memory holds: the contributions of a set of ranks to one place, combined. A
+/// word, so that comparing and combining cost nothing: an order of ranks needs no list, because an
+/// operation that does not commute must find its operands side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Symbol {
     place: u32,

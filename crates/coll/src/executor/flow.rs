@@ -1,11 +1,13 @@
 //! Flow control of the memory that the ranks of a node share: who may touch what, and when.
 //!
-//! Collectives are numbered in the order in which they are called; at each rank they take turns. Collective `k` has line
-//! `k % lines`, which `k - lines` had before. A rank *marks* `k` when it stores a word of that number: with its first raise, or at
-//! its end at the latest. So a mark of `k` says that the rank has ended `k - 1` and all before it, and the line is free once
-//! all ranks have marked `k - lines + 1`. Who also touches slots, its own or others', waits likewise for `k - slots + 1`; a part
-//! of the rings that `u` had before ([`Ring`]) is free once all have marked `u + 1`. What is known of the others' marks is
-//! kept, so that ranks that watch each other anyway seldom look twice.
+//! Collectives are numbered in the order in which they are called; at each rank they take turns.
+//! Collective `k` has line `k % lines`, which `k - lines` had before. A rank *marks* `k` when it
+//! stores a word of that number: with its first raise, or at its end at the latest. So a mark of
+//! `k` says that the rank has ended `k - 1` and all before it, and the line is free once all ranks
+//! have marked `k - lines + 1`. Who also touches slots, its own or others', waits likewise for `k -
+//! slots + 1`; a part of the rings that `u` had before ([`Ring`]) is free once all have marked `u +
+//! 1`. What is known of the others' marks is kept, so that ranks that watch each other anyway
+//! seldom look twice.
 
 use super::ring::Ring;
 use super::{Flags, STAGE_BITS};
@@ -197,8 +199,8 @@ impl FlowControl {
         None
     }
 
-    /// Some member that has not marked `needs`, as far as can be seen. A look that must be taken is taken at a later
-    /// collective first, so that it is not needed again soon.
+    /// Some member that has not marked `needs`, as far as can be seen. A look that must be taken is
+    /// taken at a later collective first, so that it is not needed again soon.
     #[inline(never)]
     fn unmarked(&mut self, now: u64, needs: u64, flags: &mut impl Flags) -> Option<u32> {
         let later = (needs + now) / 2;

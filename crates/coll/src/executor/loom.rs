@@ -1,6 +1,6 @@
-//! The rule of flow control in every interleaving: ranks are threads, flags are loom's atomics, and the shared memory is cells
-//! in which loom finds any two accesses that nothing orders. Each rank runs a row of collectives by [`Progress::go_on`].
-//! Run with `make loom`.
+//! The rule of flow control in every interleaving: ranks are threads, flags are loom's atomics, and
+//! the shared memory is cells in which loom finds any two accesses that nothing orders. Each rank
+//! runs a row of collectives by [`Progress::go_on`]. Run with `make loom`.
 
 use super::{Capacity, Flags, FlowControl, Ground, Need, Next, Op, Progress, STAGE_BITS, Spot};
 use kw_base::sync::atomic::{AtomicU64, Ordering};
@@ -67,8 +67,8 @@ impl Ground for Side {
     fn combine(&mut self, _: Spot, _: Spot, _: Spot, _: u32) {}
 }
 
-/// Rank 0 tells something and waits for nobody; rank 1 raises before it reads, so that what it has announced in one collective
-/// says nothing of that one's end.
+/// Rank 0 tells something and waits for nobody; rank 1 raises before it reads, so that what it has
+/// announced in one collective says nothing of that one's end.
 fn ops(me: u32) -> Vec<Op> {
     let spot = |area| Spot { area, by: 0 };
     let copy = |from, to| Op::Copy {

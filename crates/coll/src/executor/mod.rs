@@ -2,17 +2,20 @@
 //!
 //! # The seams
 //!
-//! - A [`Schedule`](crate::Schedule) names memory in units. A *plan* is a schedule with its [`Op`]s: [`bind`] works out to the
-//!   byte each copy, reduction, and wait whose memory lies in a row ([`Spot`]: area, first byte; the lengths are in the op).
-//!   What cannot be worked out stays a [`Step`](crate::Step) of the schedule ([`Op::Step`]).
-//! - [`Progress`] is one run of a plan. [`Progress::go_on`] is the interpreter, the only one: it runs ops until one has to wait,
-//!   or is a step that only the owner can do (messages, typed memory, functions of the user), and says so with [`Next`]. It
-//!   calls nothing but a [`Ground`]: the bytes of the areas, and the flags of the ranks.
-//! - [`FlowControl`] is one rank's side of the memory that the ranks of a node share: whose turn it is, which line, slot and
-//!   part of the ring a collective has ([`Reservation`]), and when it may touch them. It reads and writes nothing but [`Flags`].
+//! - A [`Schedule`](crate::Schedule) names memory in units. A *plan* is a schedule with its
+//!   [`Op`]s: [`bind`] works out to the byte each copy, reduction, and wait whose memory lies in a
+//!   row ([`Spot`]: area, first byte; the lengths are in the op). What cannot be worked out stays a
+//!   [`Step`](crate::Step) of the schedule ([`Op::Step`]).
+//! - [`Progress`] is one run of a plan. [`Progress::go_on`] is the interpreter, the only one: it
+//!   runs ops until one has to wait, or is a step that only the owner can do (messages, typed
+//!   memory, functions of the user), and says so with [`Next`]. It calls nothing but a [`Ground`]:
+//!   the bytes of the areas, and the flags of the ranks.
+//! - [`FlowControl`] is one rank's side of the memory that the ranks of a node share: whose turn it
+//!   is, which line, slot and part of the ring a collective has ([`Reservation`]), and when it may
+//!   touch them. It reads and writes nothing but [`Flags`].
 //!
-//! The engine's ground is the segment of the host. The symbolic checker's is a set of vector clocks, the loom model's are
-//! loom's own atomics and cells: both run this code.
+//! The engine's ground is the segment of the host. The symbolic checker's is a set of vector
+//! clocks, the loom model's are loom's own atomics and cells: both run this code.
 
 mod flow;
 #[cfg(all(test, loom))]
@@ -30,10 +33,12 @@ pub const STAGE_BITS: u32 = 20;
 /// No schedule has a later stage.
 pub const LAST_STAGE: u32 = (1 << STAGE_BITS) - 1;
 
-/// The flags of the ranks that share memory, as one of them sees them. A flag is a word and a signature beside it; a word only
-/// grows: `number << STAGE_BITS | stage` says that its rank has come to that stage of collective `number`.
+/// The flags of the ranks that share memory, as one of them sees them. A flag is a word and a
+/// signature beside it; a word only grows: `number << STAGE_BITS | stage` says that its rank has
+/// come to that stage of collective `number`.
 pub trait Flags {
-    /// The word of a member in the line of that collective. Whoever sees it sees what its rank wrote before it raised it.
+    /// The word of a member in the line of that collective. Whoever sees it sees what its rank
+    /// wrote before it raised it.
     fn word(&mut self, member: u32, number: u64) -> u64;
 
     /// What the member says of its call of that collective, whose word has been seen; 0: nothing.

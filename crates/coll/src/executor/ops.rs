@@ -74,8 +74,8 @@ pub trait Ground: Flags {
 
 /// What binding asks: where slices lie.
 pub trait Places {
-    /// The slice's first byte and its bytes, if it lies in a row as it is, and always will for this plan. Never asked for an
-    /// empty slice.
+    /// The slice's first byte and its bytes, if it lies in a row as it is, and always will for this
+    /// plan. Never asked for an empty slice.
     fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
 
     /// Whether elements are combined by a loop of ours, so that reductions can be ops.
@@ -88,8 +88,8 @@ pub trait Places {
     fn member(&self, rank: u32) -> Option<u32>;
 }
 
-/// The ops of a schedule that uses shared memory. Of another one all steps are left to the owner, which needs no ops for that
-/// ([`Progress::next_step`]).
+/// The ops of a schedule that uses shared memory. Of another one all steps are left to the owner,
+/// which needs no ops for that ([`Progress::next_step`]).
 pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
     ops.clear();
     ops.reserve(schedule.steps.len());
@@ -211,7 +211,8 @@ impl Progress {
         self.pc
     }
 
-    /// What the owner does next, for a plan of so many steps that uses no shared memory: all is left to the owner, step by step.
+    /// What the owner does next, for a plan of so many steps that uses no shared memory: all is
+    /// left to the owner, step by step.
     #[inline]
     pub fn next_step(&self, steps: u32) -> Next {
         match self.pc < steps {
@@ -226,8 +227,8 @@ impl Progress {
         self.pc += 1;
     }
 
-    /// Goes on as far as it can without waiting. `only_here`: no messages are exchanged, so nobody but who watches this rank
-    /// waits for it.
+    /// Goes on as far as it can without waiting. `only_here`: no messages are exchanged, so nobody
+    /// but who watches this rank waits for it.
     #[inline(always)]
     pub fn go_on<G: Ground>(
         &mut self,
@@ -327,8 +328,8 @@ impl Progress {
         }
     }
 
-    /// Does without the member that is in another call; the others of an op that watches all are waited for as ever. Says
-    /// whether that ends the op.
+    /// Does without the member that is in another call; the others of an op that watches all are
+    /// waited for as ever. Says whether that ends the op.
     #[cold]
     #[inline(never)]
     fn skips(&mut self, op: &Op, members: u32) -> bool {
@@ -337,7 +338,8 @@ impl Progress {
         !more
     }
 
-    /// The run has ended, well or not: marks it, and lets the next collective begin. Says whether there is one.
+    /// The run has ended, well or not: marks it, and lets the next collective begin. Says whether
+    /// there is one.
     #[inline(always)]
     pub fn end<F: Flags>(&mut self, flow: &mut FlowControl, flags: &mut F) -> bool {
         if !self.raised {

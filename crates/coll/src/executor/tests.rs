@@ -143,7 +143,8 @@ fn memory_is_waited_for_until_all_have_marked_the_collective_after_its_last_use(
             word: at(number, 0),
         })
     };
-    // The second collective has the other slot, and the first one's is free once all have marked the second.
+    // The second collective has the other slot, and the first one's is free once all have marked
+    // the second.
     bench.others = vec![(at(1, 0), 0); 3];
     assert_eq!(end(&mut flow, &mut bench, Need::Slots), Next::End);
     assert_eq!(end(&mut flow, &mut bench, Need::Slots), waits(1, 2));

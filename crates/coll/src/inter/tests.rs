@@ -1,4 +1,5 @@
-//! Every collective between groups of 1 to 9 ranks, every root, with every algorithm that may run its parts, on symbols.
+//! Every collective between groups of 1 to 9 ranks, every root, with every algorithm that may run
+//! its parts, on symbols.
 
 use super::*;
 use crate::algorithms::ALL;
@@ -48,7 +49,8 @@ fn ask(rank: u32, sizes: [u32; 2]) -> InterAsk<'static> {
     }
 }
 
-/// Runs a call in which every rank sends symbols of its own and has `room(rank)` places to receive; returns these.
+/// Runs a call in which every rank sends symbols of its own and has `room(rank)` places to receive;
+/// returns these.
 fn run<'a>(
     emit: Emit,
     turn: usize,

@@ -1,5 +1,6 @@
-//! Every algorithm under the symbolic checker: for every process count from 1 to 64, every root, with and without
-//! MPI_IN_PLACE, with boards that hold the data in one piece and boards that need many.
+//! Every algorithm under the symbolic checker: for every process count from 1 to 64, every root,
+//! with and without MPI_IN_PLACE, with boards that hold the data in one piece and boards that need
+//! many.
 
 mod boards;
 mod combining;
@@ -58,8 +59,8 @@ fn sites(need: Need, n: u32) -> Vec<Site> {
     }
 }
 
-/// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by turns with and without
-/// boards, and with tables that choose different algorithms for the parts.
+/// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by
+/// turns with and without boards, and with tables that choose different algorithms for the parts.
 fn nodes(n: u32) -> Vec<Site> {
     let placements: [&dyn Fn(u32) -> u32; 5] = [
         &|r| r / 4,

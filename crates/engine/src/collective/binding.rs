@@ -1,4 +1,5 @@
-//! What plans do on a board: where their slices lie to the byte, and the bytes and flags that the executor acts on.
+//! What plans do on a board: where their slices lie to the byte, and the bytes and flags that the
+//! executor acts on.
 
 use super::desk::{Berth, BoardId, Desk, Desks, Part, Watch};
 use super::memory::Memory;
@@ -187,7 +188,8 @@ impl Desks {
         desk.go_on(run)
     }
 
-    /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits for.
+    /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits
+    /// for.
     #[inline(always)]
     pub(super) fn run(&mut self, run: &mut Run) -> Option<Watch> {
         let id = run.berth.as_ref()?.desk;
@@ -211,7 +213,8 @@ impl Desks {
         self.ended(id, ended);
     }
 
-    /// A run has ended. `more`: another one waits for its turn. `leaving`: its communicator is gone.
+    /// A run has ended. `more`: another one waits for its turn. `leaving`: its communicator is
+    /// gone.
     #[inline(always)]
     fn ended(&mut self, id: BoardId, (more, leaving): (bool, bool)) {
         self.turned |= more;

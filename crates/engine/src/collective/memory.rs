@@ -16,7 +16,8 @@ const SMALLEST: u64 = 4096;
 /// Alignment of temporaries.
 const ALIGN: u64 = 64;
 
-/// A buffer in units. The first two lie in the caller's memory, which is there by the promise of the [`Addr`].
+/// A buffer in units. The first two lie in the caller's memory, which is there by the promise of
+/// the [`Addr`].
 #[derive(Clone, Debug)]
 pub enum Memory {
     /// The unit is an element of `size` bytes without gaps.
@@ -93,7 +94,8 @@ impl Memory {
         }
     }
 
-    /// First byte, and bytes of a unit, where units lie in a row as they are in memory of the caller's.
+    /// First byte, and bytes of a unit, where units lie in a row as they are in memory of the
+    /// caller's.
     #[inline]
     pub(super) fn plain(&self) -> Option<(Addr, u64)> {
         match *self {
@@ -114,8 +116,8 @@ impl Memory {
         }
     }
 
-    /// Elements `at..at+len` with the gaps between them, as loops of ours combine them: an element begins at its
-    /// displacement 0.
+    /// Elements `at..at+len` with the gaps between them, as loops of ours combine them: an element
+    /// begins at its displacement 0.
     #[inline]
     pub(super) fn stretch(&self, at: i64, len: u64) -> Option<Region<'_>> {
         let bytes = u64::try_from(self.extent()).ok()? * len;
@@ -167,7 +169,8 @@ impl Memory {
         }
     }
 
-    /// Bytes that `len` elements span, with the gap after the last, and where displacement 0 of the first lies in them.
+    /// Bytes that `len` elements span, with the gap after the last, and where displacement 0 of the
+    /// first lies in them.
     fn span(&self, len: u64) -> (u64, i64) {
         match self {
             Memory::Typed { layout, .. } | Memory::Own { layout, .. } if len > 0 => {

@@ -1,9 +1,12 @@
-//! Plans that are kept: programs call the same collective again and again, and only its buffers differ.
+//! Plans that are kept: programs call the same collective again and again, and only its buffers
+//! differ.
 //!
-//! A run that has ended goes to the plans with its ops, and with its schedule if it has steps for the engine. A call that asks for
-//! the same takes it from there, and gives it its own buffers, tag and place on the board; while it runs, the plans do not have
-//! it. A plan is found in one of two ways: by what the schedule was asked for ([`PlanKey`]), once the arguments have been looked
-//! at; or, if it has ops alone and all objects of the call are predefined, by the caller's own words ([`Named`]), before that.
+//! A run that has ended goes to the plans with its ops, and with its schedule if it has steps for
+//! the engine. A call that asks for the same takes it from there, and gives it its own buffers, tag
+//! and place on the board; while it runs, the plans do not have it. A plan is found in one of two
+//! ways: by what the schedule was asked for ([`PlanKey`]), once the arguments have been looked at;
+//! or, if it has ops alone and all objects of the call are predefined, by the caller's own words
+//! ([`Named`]), before that.
 
 use super::desk::BoardId;
 use super::memory::Memory;
@@ -57,7 +60,8 @@ impl Caller<'_> {
         }
     }
 
-    /// Compares the very objects, which a plan holds, so nothing has to be forgotten when one is freed or changed.
+    /// Compares the very objects, which a plan holds, so nothing has to be forgotten when one is
+    /// freed or changed.
     #[inline]
     fn is(&self, circle: &Circle) -> bool {
         self.context == circle.context
@@ -85,7 +89,8 @@ pub(super) struct PlanKey {
 }
 
 impl PlanKey {
-    /// The call, and the counts of its blocks where they are not equal. `None` for calls with other lists.
+    /// The call, and the counts of its blocks where they are not equal. `None` for calls with other
+    /// lists.
     #[inline]
     pub fn of<'a>(
         coll: Coll,
@@ -140,9 +145,9 @@ impl PlanKey {
     }
 }
 
-/// A blocking call in its caller's words, all but the communicator, the buffers and a list of counts: what is called, elements as
-/// the caller counts them, and the handles of datatype and operation. Only predefined ones may stand in it, which always mean
-/// the same.
+/// A blocking call in its caller's words, all but the communicator, the buffers and a list of
+/// counts: what is called, elements as the caller counts them, and the handles of datatype and
+/// operation. Only predefined ones may stand in it, which always mean the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Named([u64; 4]);
 
@@ -191,7 +196,8 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// The plan of a call like this one, by its caller's words. `counts` says whether a list of counts is the caller's.
+    /// The plan of a call like this one, by its caller's words. `counts` says whether a list of
+    /// counts is the caller's.
     #[inline(always)]
     pub fn named(&mut self, named: Named, counts: impl Fn(&[u64]) -> bool) -> Option<Box<Run>> {
         let (first, mask) = (named.place(), self.places.len().wrapping_sub(1));
@@ -225,7 +231,8 @@ impl Plans {
         None
     }
 
-    /// Keeps a plan: where it was before, or else in one of its places; where all are taken, another one goes.
+    /// Keeps a plan: where it was before, or else in one of its places; where all are taken,
+    /// another one goes.
     #[inline(always)]
     pub fn keep(&mut self, run: Box<Run>) {
         let at = (run.at_home as usize).wrapping_sub(self.places.len());
@@ -284,8 +291,9 @@ fn place_of(run: &Run) -> usize {
     }
 }
 
-/// Whether two lists are the same. Most are empty, and an empty list points nowhere: glibc's `memcmp` for AVX-512 reads there under an empty
-/// mask, which the processor takes 80 ns for (a third of a barrier of 2 ranks).
+/// Whether two lists are the same. Most are empty, and an empty list points nowhere: glibc's
+/// `memcmp` for AVX-512 reads there under an empty mask, which the processor takes 80 ns for (a
+/// third of a barrier of 2 ranks).
 #[inline]
 fn same(a: &[u64], b: &[u64]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)

@@ -4,8 +4,8 @@
 //!
 //! What is checked: every thread ends, every message is handled, by whomever, and whenever the lock
 //! is let go somebody polls for the threads that are parked
-//! ([`Inner::is_looked_after`](crate::progress_lock::Inner)). A lost wake-up is a deadlock of the model,
-//! which loom reports, because no sleep here ends by time. Run with `make loom`.
+//! ([`Inner::is_looked_after`](crate::progress_lock::Inner)). A lost wake-up is a deadlock of the
+//! model, which loom reports, because no sleep here ends by time. Run with `make loom`.
 
 mod fake;
 mod places;

@@ -49,8 +49,9 @@ pub fn intercomm_create(
     parent.give(parent.heir(made), newintercomm)
 }
 
-/// The leader finds a way to the other one, and tells the other processes of its group whether there is
-/// one, and which group is the first; `what`: the argument that is wrong otherwise, beside its own.
+/// The leader finds a way to the other one, and tells the other processes of its group whether
+/// there is one, and which group is the first; `what`: the argument that is wrong otherwise, beside
+/// its own.
 fn meet<'a>(
     local: Members<'a>,
     purpose: Purpose,

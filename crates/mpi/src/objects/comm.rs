@@ -1,7 +1,7 @@
 //! Communicators: what one keeps, how it is made and how it goes.
 //!
-//! An operation that is under way names contexts and peers, never a [`Comm`]; so MPI_Comm_free takes the object away at
-//! once, and what is pending completes (MPI 5.0, 7.4.3).
+//! An operation that is under way names contexts and peers, never a [`Comm`]; so MPI_Comm_free
+//! takes the object away at once, and what is pending completes (MPI 5.0, 7.4.3).
 
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
@@ -26,7 +26,8 @@ pub const UNDEFINED: i32 = -32766;
 pub struct Comm {
     /// Its handle (for error scopes).
     pub handle: CommH,
-    /// Context id, a multiple of four: its collectives use the odd one above, and the next two make communicators from it.
+    /// Context id, a multiple of four: its collectives use the odd one above, and the next two make
+    /// communicators from it.
     pub context: ContextId,
     /// The group this process is in.
     pub local: Arc<Group>,
@@ -178,8 +179,8 @@ fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
 }
 
 impl Tables {
-    /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators need. Called once, by
-    /// initialisation.
+    /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators
+    /// need. Called once, by initialisation.
     pub fn open_world(&mut self, me: Peer, size: u32) {
         self.open_contexts(me, size);
         let world = Arc::new(Group::range(Peer(0), size));
@@ -219,7 +220,8 @@ impl Tables {
         handle
     }
 
-    /// Forgets a communicator that the user made, and lets its context id be used again. Returns it.
+    /// Forgets a communicator that the user made, and lets its context id be used again. Returns
+    /// it.
     pub fn remove_comm(&mut self, handle: CommH) -> Res<Comm> {
         self.comm(handle)?;
         let gone = handle.key().and_then(|k| self.comms.remove(k));

@@ -1,15 +1,17 @@
 //! A simulated network for tests: many ranks in one process, virtual time, one seed.
 //!
-//! [`SimNet::new`] makes `n` [`SimPath`]s that share one [`SimNet`]. Frames between two ranks keep their order, as the
-//! contract of [`Path`] says; everything else is decided by dice: how long a frame travels, whether a send is
-//! [`Sent::Queued`] (its payload is then read from the sender's buffer only when it leaves, so memory reused too early
-//! shows), whether a payload comes whole or as `on_head` and, several polls later, `on_landed`, and whether the heads of
-//! later frames come before an earlier payload has landed.
+//! [`SimNet::new`] makes `n` [`SimPath`]s that share one [`SimNet`]. Frames between two ranks keep
+//! their order, as the contract of [`Path`] says; everything else is decided by dice: how long a
+//! frame travels, whether a send is [`Sent::Queued`] (its payload is then read from the sender's
+//! buffer only when it leaves, so memory reused too early shows), whether a payload comes whole or
+//! as `on_head` and, several polls later, `on_landed`, and whether the heads of later frames come
+//! before an earlier payload has landed.
 //!
-//! Time is the net's own: every poll of any path moves it on by [`SimOptions::step`], and [`SimNet::advance`] by as much
-//! as a test likes; the `now` that the caller of `poll` gives is not looked at. The same seed and the same order of calls
-//! give the same run. Ranks that block need threads: [`SimPath::take_turns`] lets a test decide whose poll is next, so that
-//! those run one at a time, in an order that the test throws dice for.
+//! Time is the net's own: every poll of any path moves it on by [`SimOptions::step`], and
+//! [`SimNet::advance`] by as much as a test likes; the `now` that the caller of `poll` gives is not
+//! looked at. The same seed and the same order of calls give the same run. Ranks that block need
+//! threads: [`SimPath::take_turns`] lets a test decide whose poll is next, so that those run one at
+//! a time, in an order that the test throws dice for.
 //!
 //! ```
 //! use kw_path::sim::{SimNet, SimOptions};
@@ -114,7 +116,8 @@ impl SimNet {
         (SimNet { net }, paths)
     }
 
-    /// Cuts the connection of two ranks: what is on its way is lost, both sides see `on_down` with `clean` false.
+    /// Cuts the connection of two ranks: what is on its way is lost, both sides see `on_down` with
+    /// `clean` false.
     pub fn cut(&self, a: Peer, b: Peer) {
         self.lock().cut(a, b);
     }
@@ -267,7 +270,8 @@ impl Path for SimPath {
 
 /// Memory of another rank of the simulated job, which is memory of this process.
 fn memory(address: u64, len: u64) -> Buf {
-    // SAFETY: the other rank announced the address for this transfer, and keeps the memory until it is told the end.
+    // SAFETY: the other rank announced the address for this transfer, and keeps the memory until it
+    // is told the end.
     let addr = unsafe { Addr::new(address as usize as *const std::ffi::c_void) };
     Buf::bytes(addr, len)
 }

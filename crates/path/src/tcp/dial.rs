@@ -5,8 +5,8 @@
 //! ourselves and are left out.
 //!
 //! An attempt that fails is noted with its reason. When all have failed, they are made again after
-//! a pause that doubles, until [`UNREACHABLE_AFTER`] is over; an address that has taken our hello may take
-//! its time, since its rank may be computing.
+//! a pause that doubles, until [`UNREACHABLE_AFTER`] is over; an address that has taken our hello
+//! may take its time, since its rank may be computing.
 
 use super::attempt::{Attempt, Pair, Step, Why};
 use super::stream::Broken;

@@ -1,11 +1,11 @@
 //! Links that have gone silent, where there is another one.
 //!
 //! The kernel ends a connection that is not answered for `Tuning::silence`. Where both hosts have
-//! another link that is a long time to wait: every [`ASK_EVERY`] kernels are asked, and a connection
-//! whose bytes the other side's kernel has left without any answer for [`SILENT`], although they
-//! were sent again twice, is left. A slow link is not silent: its round trips are what the kernel's
-//! patience before it sends again is made of. Nor is a rank that is stopped or computes: its kernel
-//! answers that there is no room.
+//! another link that is a long time to wait: every [`ASK_EVERY`] kernels are asked, and a
+//! connection whose bytes the other side's kernel has left without any answer for [`SILENT`],
+//! although they were sent again twice, is left. A slow link is not silent: its round trips are
+//! what the kernel's patience before it sends again is made of. Nor is a rank that is stopped or
+//! computes: its kernel answers that there is no room.
 //!
 //! | what is silent | what is done |
 //! | --- | --- |

@@ -15,8 +15,8 @@
 //! | port unreachable, for the other port | the host is there, the rank is busy or stopped: wait |
 //! | host unreachable, or nothing at all, for [`GONE_AFTER`] | the host has vanished |
 //!
-//! A firewall that swallows all of these makes a rank that is silent for [`GONE_AFTER`] look like one
-//! that has vanished.
+//! A firewall that swallows all of these makes a rank that is silent for [`GONE_AFTER`] look like
+//! one that has vanished.
 
 use kw_base::Tick;
 use std::time::Duration;

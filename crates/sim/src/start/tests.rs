@@ -1,4 +1,5 @@
-//! The machines against a plain store, and whole starts in virtual time, for every number of ranks from 1 to 64 and some beyond.
+//! The machines against a plain store, and whole starts in virtual time, for every number of ranks
+//! from 1 to 64 and some beyond.
 
 use super::{self as sim, Knows, Setting, Shape};
 use kw_start::{
@@ -34,7 +35,8 @@ fn a_rank_asks_so_much_and_no_more() {
             let levels = (1..).find(|l| 64u64.pow(*l) >= n.into()).unwrap_or(0) as u64;
             // at most 63 lists a level, the verdict and the memory
             let gets = 2 + 63 * levels;
-            // one fence for the records, one for each level, and one for where ranks listen, unless that is said: on one host
+            // one fence for the records, one for each level, and one for where ranks listen, unless
+            // that is said: on one host
             let known = knows != Knows::Ranks && n <= 4;
             let fences = if n > 1 {
                 1 + levels + u64::from(!known)
@@ -87,7 +89,8 @@ fn on(host: &str) -> Record {
     }
 }
 
-/// Ranks that talk one after the other to a plain store, round by round: what each hears in the end.
+/// Ranks that talk one after the other to a plain store, round by round: what each hears in the
+/// end.
 fn store_of(records: &[Record], word: Word) -> (Vec<Result<Agreed, String>>, u32) {
     let n = records.len() as u32;
     let rank = |r: u32| {

@@ -1,8 +1,9 @@
-//! Measuring a host: copies, and what passes between two of its processors at each distance that there is.
+//! Measuring a host: copies, and what passes between two of its processors at each distance that
+//! there is.
 //!
-//! Each figure has a share of the time, is measured in short batches, and is the best of them (of sleeps the lower quartile):
-//! what disturbs a batch makes it longer. Where other programs had the processors all that time, a figure is absurd, and its
-//! starting value holds.
+//! Each figure has a share of the time, is measured in short batches, and is the best of them (of
+//! sleeps the lower quartile): what disturbs a batch makes it longer. Where other programs had the
+//! processors all that time, a figure is absurd, and its starting value holds.
 
 use crate::buf::Buf;
 use crate::region::Region;
@@ -19,12 +20,13 @@ const SHARE: Duration = Duration::from_millis(8);
 const STACK: usize = 256 << 10;
 /// Bytes of a copy within the caches of a core.
 const NEAR: usize = 64 << 10;
-/// Bytes of the memory that long messages are copied to: more than the caches of most cores; where a core reaches more, a
-/// message that is kept looks cheaper than it is.
+/// Bytes of the memory that long messages are copied to: more than the caches of most cores; where
+/// a core reaches more, a message that is kept looks cheaper than it is.
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
-/// Bytes of the area that two processors share, and of a slot of it: as in the path over shared memory.
+/// Bytes of the area that two processors share, and of a slot of it: as in the path over shared
+/// memory.
 const AREA: usize = 2 << 20;
 /// See above.
 const SLOT: u64 = 16 << 10;
@@ -42,7 +44,8 @@ struct Between {
     stream: u64,
 }
 
-/// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two processors.
+/// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two
+/// processors.
 pub fn measure() -> Calibration {
     let apart = threads::spawn("kw-calibrate", STACK, measure_here);
     let figures = apart.ok().and_then(|thread| thread.join().ok());
@@ -82,7 +85,8 @@ fn measure_here() -> Calibration {
     })
 }
 
-/// The first processor that this process may use, and another one on the same core, on the same package, on another one.
+/// The first processor that this process may use, and another one on the same core, on the same
+/// package, on another one.
 fn pairs() -> [Option<(usize, usize)>; 3] {
     let allowed = cpus::allowed();
     let tree = topology::Tree::read();
@@ -148,7 +152,8 @@ fn copy_near() -> u64 {
     per_kb(picos, NEAR as u64)
 }
 
-/// Memory for messages is asked for and given back, and copied to a memory whose pieces are in no cache when their turn comes.
+/// Memory for messages is asked for and given back, and copied to a memory whose pieces are in no
+/// cache when their turn comes.
 fn keep() -> u64 {
     let all = touched(FAR);
     let Some(all) = all.as_ref().and_then(Buf::region) else {
@@ -209,7 +214,8 @@ struct Shared {
 /// The word that ends the other thread.
 const OVER: u32 = u32::MAX;
 
-/// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`: there is no such thread.
+/// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`:
+/// there is no such thread.
 fn beside<T>(
     cpu: usize,
     other: impl FnOnce(&Shared) + Send + 'static,
@@ -314,7 +320,8 @@ fn fetch() -> Option<(u64, u64)> {
     process_vm::fetch(pid, address, &to, 0, SHORT).ok()?;
     let time = |len| {
         best(|| {
-            // It was allowed a moment ago; where it is refused now, the figure is brought into its range.
+            // It was allowed a moment ago; where it is refused now, the figure is brought into its
+            // range.
             let _ = process_vm::fetch(pid, address, &to, 0, len);
             1
         })

@@ -1,9 +1,10 @@
 //! The figures of this host: measuring them, and the file that keeps them.
 //!
-//! The file is the one thing of ours that has a name in a file system: `calibration-HOST` in `kittiwake/` in
-//! `$XDG_CACHE_HOME`, or in `~/.cache`. It is replaced as a whole by a rename, so readers see all of it or the one before;
-//! one that is torn, foreign, of another version or another machine is not believed. A program that runs with more rights
-//! than whoever started it neither reads nor writes it.
+//! The file is the one thing of ours that has a name in a file system: `calibration-HOST` in
+//! `kittiwake/` in `$XDG_CACHE_HOME`, or in `~/.cache`. It is replaced as a whole by a rename, so
+//! readers see all of it or the one before; one that is torn, foreign, of another version or
+//! another machine is not believed. A program that runs with more rights than whoever started it
+//! neither reads nor writes it.
 
 mod file;
 mod measure;

@@ -112,7 +112,8 @@ fn leave_unpaced(fd: &OwnedFd) {
 pub struct Measured {
     /// The shortest time until something was acknowledged.
     pub round_trip: Duration,
-    /// Bytes a second that were acknowledged last, where the network and not the sender was what limited them.
+    /// Bytes a second that were acknowledged last, where the network and not the sender was what
+    /// limited them.
     pub rate: Option<u64>,
 }
 

@@ -66,7 +66,8 @@ impl Data {
         })
     }
 
-    /// Likewise, `blocks` times as much; `memory` and `count` in bytes of packed data, `count` and `bytes` of one block.
+    /// Likewise, `blocks` times as much; `memory` and `count` in bytes of packed data, `count` and
+    /// `bytes` of one block.
     #[inline]
     pub fn packed(
         tables: &Tables,
@@ -136,7 +137,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// What [`bad_count`] calls the argument until somebody knows its name; unknown datatypes are called "datatype".
+/// What [`bad_count`] calls the argument until somebody knows its name; unknown datatypes are
+/// called "datatype".
 const COUNT: &str = "count";
 
 /// The same fault, with the argument's own name in front.
@@ -213,8 +215,8 @@ pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u3
     Ok(())
 }
 
-/// Likewise of two buffers of blocks. Disjoint blocks may be counted from the same address; but that block `i` of both is the same
-/// elements is certainly wrong.
+/// Likewise of two buffers of blocks. Disjoint blocks may be counted from the same address; but
+/// that block `i` of both is the same elements is certainly wrong.
 pub(crate) fn refuse_same_blocks(s: ListArgs, r: ListArgs, n: u32) -> Res {
     let types = |t: TypeH| move |_| t;
     refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
@@ -247,7 +249,8 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Reads `n` counts and displacements of a buffer that is significant here and may not be MPI_IN_PLACE.
+    /// Reads `n` counts and displacements of a buffer that is significant here and may not be
+    /// MPI_IN_PLACE.
     pub fn read(
         tables: &Tables,
         names: (&str, &str, &str),
@@ -274,7 +277,8 @@ impl Lists {
         Ok((units.memory(addr), lists))
     }
 
-    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists that were.
+    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists
+    /// that were.
     pub fn in_a_row(mut self, size: u64, counts: Ints, n: u32) -> Res<Lists> {
         not_null(|| "recvcounts".into(), counts.is_null(), n)?;
         self.counts.clear();

@@ -208,8 +208,8 @@ fn keep(
     Ok(())
 }
 
-/// As [`ProgressLock::wait`](kw_engine::ProgressLock::wait), and makes the calls of user functions that collectives
-/// in the background want meanwhile.
+/// As [`ProgressLock::wait`](kw_engine::ProgressLock::wait), and makes the calls of user functions
+/// that collectives in the background want meanwhile.
 #[inline]
 pub(crate) fn wait_serving<'a>(
     mpi: &'a Mpi,

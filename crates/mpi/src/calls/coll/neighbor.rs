@@ -81,7 +81,8 @@ fn ask<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<Ask<'a
     })
 }
 
-/// A buffer of equal blocks; without blocks it is not looked at, but a negative count is still wrong.
+/// A buffer of equal blocks; without blocks it is not looked at, but a negative count is still
+/// wrong.
 fn blocks(tables: &Tables, name: &str, (addr, count, datatype): Args, blocks: u32) -> Res<Data> {
     let count = if blocks == 0 { count.min(0) } else { count };
     Data::of(tables, name, addr, count, datatype)

@@ -1,5 +1,6 @@
-//! What the system has measured of the network under a connection: the round trip when it is made, the rate when it has
-//! carried enough for one. Asking costs a system call, so that is done when the bytes sent have doubled.
+//! What the system has measured of the network under a connection: the round trip when it is made,
+//! the rate when it has carried enough for one. Asking costs a system call, so that is done when
+//! the bytes sent have doubled.
 
 use kw_proto::p2p::prices::Network;
 use kw_sys::tcp::Measured;

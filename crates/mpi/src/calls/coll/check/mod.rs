@@ -1,6 +1,6 @@
-//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::SignatureCheck`). `record`
-//! is what one rank says, `judge` finds two who contradict each other, `say` turns the arguments of
-//! a call into a record.
+//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::SignatureCheck`).
+//! `record` is what one rank says, `judge` finds two who contradict each other, `say` turns the
+//! arguments of a call into a record.
 //!
 //! Every collective call on a communicator is compared, those too that make, change or free one;
 //! persistent ones when they are started. In calls of a group without a communicator of its own

@@ -48,7 +48,8 @@ impl Amount {
         self != Amount::UNSAID
     }
 
-    /// What goes along several edges between two ranks, in order. Without an edge it is not the same as an edge for nothing.
+    /// What goes along several edges between two ranks, in order. Without an edge it is not the
+    /// same as an edge for nothing.
     pub fn in_row(edges: impl Iterator<Item = Amount>) -> Amount {
         let none = Amount { bytes: 0, hash: 1 };
         edges.fold(none, |all, one| Amount {
@@ -71,7 +72,8 @@ impl Amount {
     /// The hash of [`Amount::edges`].
     pub const EDGES: u64 = u64::MAX;
 
-    /// Rather than data, the group in which two ranks are to be together: `members` is a hash of it, 0: in none.
+    /// Rather than data, the group in which two ranks are to be together: `members` is a hash of
+    /// it, 0: in none.
     pub fn together(members: u64) -> Amount {
         Amount {
             bytes: members,
@@ -110,8 +112,8 @@ pub(super) struct Record {
     pub same: Amount,
     /// Hash of a list of counts that must be the same everywhere; 0: nothing said.
     pub list: u64,
-    /// Hash of other arguments that must be the same everywhere, or in the first group of an intercommunicator, or in its
-    /// second; 0: nothing said.
+    /// Hash of other arguments that must be the same everywhere, or in the first group of an
+    /// intercommunicator, or in its second; 0: nothing said.
     pub args: [u64; 3],
     /// The call in lower case, without form and prefix.
     pub name: String,
