@@ -1,0 +1,83 @@
+! native.f90: Fortran's view of native.c: messages of one host's ranks below MPI.
+module native
+  use, intrinsic :: iso_c_binding
+  use mpi_f08
+  implicit none
+  private
+  public :: make_native, native_send, native_receive, native_wait, world_rank
+
+  interface
+    integer(c_int) function native_open(name, ranks, rank, makes) bind(C)
+      import
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: ranks, rank, makes
+    end function
+    subroutine native_unlink(name) bind(C)
+      import
+      character(kind=c_char), intent(in) :: name(*)
+    end subroutine
+    integer(c_int64_t) function native_send(to, from, length) bind(C)
+      import
+      integer(c_int), value :: to
+      type(c_ptr), value :: from
+      integer(c_size_t), value :: length
+    end function
+    integer(c_int64_t) function native_receive(from, into, length) bind(C)
+      import
+      integer(c_int), value :: from
+      type(c_ptr), value :: into
+      integer(c_size_t), value :: length
+    end function
+    subroutine native_wait(ticket) bind(C)
+      import
+      integer(c_int64_t), value :: ticket
+    end subroutine
+    integer(c_int) function getpid() bind(C)
+      import
+    end function
+  end interface
+
+contains
+
+  ! Makes the rings of all ranks. `problem` is a sentence if that is not possible, else empty.
+  subroutine make_native(problem)
+    character(len=:), allocatable, intent(out) :: problem
+    type(MPI_Comm) :: host
+    character(len=40) :: name
+    integer :: rank, ranks, here, status
+    problem = ''
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+    call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host)
+    call MPI_Comm_size(host, here)
+    call MPI_Comm_free(host)
+    call MPI_Allreduce(MPI_IN_PLACE, here, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
+    if (here < ranks) then
+      problem = 'protocol=native needs all ranks on one host'
+      return
+    end if
+    write (name, '("/pstswm.", i0, a)') getpid(), c_null_char
+    call MPI_Bcast(name, len(name), MPI_CHARACTER, 0, MPI_COMM_WORLD)
+    status = 0
+    if (rank == 0) status = native_open(name, ranks, rank, 1)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    if (rank /= 0) status = native_open(name, ranks, rank, 0)
+    call MPI_Allreduce(MPI_IN_PLACE, status, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
+    if (rank == 0) call native_unlink(name)
+    if (status /= 0) problem = 'protocol=native has found no shared memory for its rings'
+  end subroutine
+
+  ! What a rank of a communicator is called in MPI_COMM_WORLD.
+  integer function world_rank(comm, rank)
+    type(MPI_Comm), intent(in) :: comm
+    integer, intent(in) :: rank
+    type(MPI_Group) :: some, all
+    integer :: found(1)
+    call MPI_Comm_group(comm, some)
+    call MPI_Comm_group(MPI_COMM_WORLD, all)
+    call MPI_Group_translate_ranks(some, 1, [rank], all, found)
+    call MPI_Group_free(some)
+    call MPI_Group_free(all)
+    world_rank = found(1)
+  end function
+end module
