@@ -336,9 +336,12 @@ int main(int argc, char **argv)
     if (!cells)
         give_up("no memory for the times of", "all cells");
     int cell_count = list_cells(cells, ops, op_count, sizes, size_count);
-    for (int turn = 0; turn < turns; turn++)
+    for (int turn = 0; turn < turns; turn++) {
         for (int c = 0; c < cell_count; c++)
             visit(&cells[c], turn, turns, budget_ms * 1e3, apart);
+        if (turn + 1 < turns)
+            tell_turn(rank, turn, turns);
+    }
     free(cells);
     MPI_Finalize();
     return 0;

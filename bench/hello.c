@@ -1,7 +1,10 @@
 /* Start and end: one JSON line with the largest resident set of a rank, and what of it is no part of
  * any file; how long it took, whoever started it knows. Pages of libraries count in the resident set
- * of each rank, but are in memory once a host. */
+ * of each rank, but are in memory once a host. "cpus_least" and "cpus_most" are on how many
+ * processors a rank may run: how the launcher has bound them. */
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -19,10 +22,17 @@ static long anonymous(void)
     return kb;
 }
 
+/* On how many processors this rank may run. */
+static int processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? -1 : CPU_COUNT(&set);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size;
-    long mine[2], largest[2];
+    long mine[3], largest[3], least;
     struct rusage u;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -31,10 +41,12 @@ int main(int argc, char **argv)
     getrusage(RUSAGE_SELF, &u);
     mine[0] = u.ru_maxrss;
     mine[1] = anonymous();
-    MPI_Reduce(mine, largest, 2, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    mine[2] = processors();
+    MPI_Reduce(mine, largest, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&mine[2], &least, 1, MPI_LONG, MPI_MIN, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("{\"bench\": \"hello\", \"ranks\": %d, \"resident_kb\": %ld, \"anonymous_kb\": %ld}\n", size,
-               largest[0], largest[1]);
+        printf("{\"bench\": \"hello\", \"ranks\": %d, \"resident_kb\": %ld, \"anonymous_kb\": %ld, \"cpus_least\": %ld, \"cpus_most\": %ld}\n", size,
+               largest[0], largest[1], least, largest[2]);
     MPI_Finalize();
     return 0;
 }

@@ -40,7 +40,29 @@ __attribute__((unused)) static void slowest(struct batches *b, MPI_Comm comm)
         b->us[i] = all[i];
 }
 
-static void print_times(const char *name, const struct batches *b)
+/* That a turn of many has passed, in a line that is no measurement: whoever waits for the last turn
+ * sees that this program goes on. */
+__attribute__((unused)) static void tell_turn(int rank, int turn, int turns)
+{
+    if (rank == 0) {
+        printf("# turn %d of %d\n", turn + 1, turns);
+        fflush(stdout);
+    }
+}
+
+/* Whether so many iterations make a batch; else they are doubled. Two batches in a row must have been
+ * long enough: one may have lost its core. `telling` begins at 0. */
+__attribute__((unused)) static int are_enough(int *iterations, double took, double wanted, int *telling)
+{
+    *telling = took >= wanted ? *telling + 1 : 0;
+    if (*telling == 2 || *iterations >= 1 << 20)
+        return 1;
+    if (*telling == 0)
+        *iterations *= 2;
+    return 0;
+}
+
+__attribute__((unused)) static void print_times(const char *name, const struct batches *b)
 {
     struct batches sorted = *b;
     int start = interval_start(b->count);

@@ -4,7 +4,8 @@
  *
  * Kinds (default: pingpong):
  *     pingpong    half a round trip; ranks above 1 hold a connection to both and wait ("latency with k other peers connected")
- *     stream      rank 0 sends, rank 1 receives into posted buffers (expected), 64 messages in flight, then one short answer
+ *     stream      rank 0 sends, rank 1 receives into posted buffers (expected), 64 messages in flight (of more than 1 MB
+ *                 fewer, 64 MB in all), then one short answer; each message is received into memory of its own
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
  *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
@@ -27,6 +28,8 @@
 #define WINDOW 64
 #define LIST 64
 #define LARGEST (64 << 20)
+#define ROOM (64 << 20) /* bytes in flight, if that is more than one message */
+#define LINE 64         /* bytes: where the memory of a message begins */
 
 enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, RAW_PINGPONG, RAW_STREAM, KINDS };
 enum mode { SEND, SSEND, BSEND, RSEND, ISEND, PERSISTENT, MODES };
@@ -64,10 +67,20 @@ static void receive_one(int bytes, int from) { MPI_Recv(got, bytes, MPI_CHAR, fr
 static void short_send(int to) { MPI_Send(&token, 1, MPI_CHAR, to, 2, all); }
 static void short_receive(int from) { MPI_Recv(&token, 1, MPI_CHAR, from, 2, all, MPI_STATUS_IGNORE); }
 
+/* Messages of this size that are in flight. */
+static int in_flight(int bytes)
+{
+    return bytes <= ROOM / WINDOW ? WINDOW : bytes < ROOM ? ROOM / bytes : 1;
+}
+
+/* Where the first `i` messages of those in flight end, in what is received; there the next one is. */
+static size_t offset(int i, int bytes) { return (size_t)i * ((bytes + LINE - 1) / LINE * LINE); }
+static char *place(int i, int bytes) { return got + offset(i, bytes); }
+
 static void post(int bytes, int from, MPI_Request *requests)
 {
-    for (int i = 0; i < WINDOW; i++)
-        MPI_Irecv(got, bytes, MPI_CHAR, from, 1, all, &requests[i]);
+    for (int i = 0; i < in_flight(bytes); i++)
+        MPI_Irecv(place(i, bytes), bytes, MPI_CHAR, from, 1, all, &requests[i]);
 }
 
 /* One iteration; the messages in it are counted by messages(). */
@@ -82,9 +95,10 @@ static void pingpong(enum mode mode, int bytes)
 static void window_of_sends(enum mode mode, int bytes, int to)
 {
     MPI_Request requests[WINDOW];
-    for (int i = 0; i < WINDOW; i++)
+    int count = in_flight(bytes);
+    for (int i = 0; i < count; i++)
         start_send(mode, bytes, to, &requests[i]);
-    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 }
 
 static void stream(enum mode mode, int bytes)
@@ -97,7 +111,7 @@ static void stream(enum mode mode, int bytes)
     } else {
         post(bytes, 0, requests);
         short_send(0);
-        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        MPI_Waitall(in_flight(bytes), requests, MPI_STATUSES_IGNORE);
         short_send(0);
     }
 }
@@ -109,14 +123,14 @@ static void unexpected(enum mode mode, int bytes)
     MPI_Request requests[WINDOW];
     (void)mode;
     if (rank == 0) {
-        for (int i = 0; i < WINDOW; i++)
+        for (int i = 0; i < in_flight(bytes); i++)
             MPI_Isend(given, bytes, MPI_CHAR, 1, 1, all, &requests[i]);
         short_send(1); /* comes after the others: all are there, or announced */
     } else {
         short_receive(0);
         post(bytes, 0, requests);
     }
-    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(in_flight(bytes), requests, MPI_STATUSES_IGNORE);
     rank == 0 ? short_receive(1) : short_send(0);
 }
 
@@ -149,13 +163,13 @@ static void raw_stream(enum mode mode, int bytes)
     (void)mode;
     if (rank == 0) {
         raw_receive(raw, &token, 1);
-        for (int i = 0; i < WINDOW; i++)
+        for (int i = 0; i < in_flight(bytes); i++)
             raw_send(raw, given, bytes, MSG_DONTWAIT);
         raw_receive(raw, &token, 1);
     } else {
         raw_send(raw, &token, 1, MSG_DONTWAIT);
-        for (int i = 0; i < WINDOW; i++)
-            raw_receive(raw, got, bytes);
+        for (int i = 0; i < in_flight(bytes); i++)
+            raw_receive(raw, place(i, bytes), bytes);
         raw_send(raw, &token, 1, MSG_DONTWAIT);
     }
 }
@@ -163,9 +177,9 @@ static void raw_stream(enum mode mode, int bytes)
 static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, raw_pingpong, raw_stream};
 static int is_raw(enum kind kind) { return kind == RAW_PINGPONG || kind == RAW_STREAM; }
 
-static int messages(enum kind kind)
+static int messages(enum kind kind, int bytes)
 {
-    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE ? 1 : WINDOW;
+    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE ? 1 : in_flight(bytes);
 }
 
 static double processor_time(void)
@@ -185,8 +199,8 @@ static double batch(enum kind kind, enum mode mode, int bytes, int iterations, d
     start = MPI_Wtime(), before = processor_time();
     for (int i = 0; i < iterations; i++)
         kinds[kind](mode, bytes);
-    took = (MPI_Wtime() - start) * 1e6 / iterations / messages(kind);
-    *cpu = (processor_time() - before) / iterations / messages(kind);
+    took = (MPI_Wtime() - start) * 1e6 / iterations / messages(kind, bytes);
+    *cpu = (processor_time() - before) / iterations / messages(kind, bytes);
     return took;
 }
 
@@ -198,7 +212,7 @@ static int calibrate(enum kind kind, enum mode mode, int bytes, double budget_us
     double cpu, mine, took = 0, wanted = budget_us / BATCHES;
     int n = 1, telling = 0;
     for (;; n = n < 1 << 20 ? n * 2 : n) {
-        mine = batch(kind, mode, bytes, n, &cpu) * n * messages(kind);
+        mine = batch(kind, mode, bytes, n, &cpu) * n * messages(kind, bytes);
         MPI_Allreduce(&mine, &took, 1, MPI_DOUBLE, MPI_MAX, all);
         telling = took >= budget_us ? 2 : took * 2 >= wanted || n >= 1 << 20 ? telling + 1 : 0;
         if (telling == 2)
@@ -277,6 +291,8 @@ static void measure(struct cell *cells, int count, int turns, double budget_us)
             visit(&cells[i], turn, turns, budget_us);
             if (turn + 1 == turns)
                 print_cell(&cells[i]);
+            else if (i + 1 == count)
+                tell_turn(rank, turn, turns);
         }
 }
 
@@ -300,11 +316,11 @@ static int is_measured(enum kind kind, enum mode mode, int which)
     return is_raw(kind) ? which == 0 : mode != RSEND || kind == STREAM || kind == EXCHANGE;
 }
 
-static void prepare(int largest)
+static void prepare(int largest, size_t room)
 {
     int attached = 2 * (largest < LARGEST / WINDOW ? largest * WINDOW : LARGEST); /* twice what is in flight: libraries leave gaps */
     given = calloc(1, largest + 1);
-    got = calloc(1, largest + 1);
+    got = calloc(1, room + 1);
     attached += 2 * WINDOW * MPI_BSEND_OVERHEAD + largest;
     void *space = malloc(attached);
     if (!given || !got || !space)
@@ -325,6 +341,7 @@ int main(int argc, char **argv)
 {
     int found_kinds[LIST] = {PINGPONG}, found_modes[LIST] = {SEND}, kind_count = 1, mode_count = 1;
     int sizes[LIST] = {0, 8, 1024, 8192, 65536, 524288, 4194304}, size_count = 7, turns = 1, largest = 0;
+    size_t room = 0;
     double budget_ms = 130;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(all, &rank);
@@ -347,9 +364,12 @@ int main(int argc, char **argv)
     }
     if (argc % 2 == 0)
         give_up("an option without a value:", argv[argc - 1]);
-    for (int s = 0; s < size_count; s++)
+    for (int s = 0; s < size_count; s++) {
+        size_t all_of_them = offset(in_flight(sizes[s]), sizes[s]);
         largest = sizes[s] > largest ? sizes[s] : largest;
-    prepare(largest);
+        room = all_of_them > room ? all_of_them : room;
+    }
+    prepare(largest, room);
     connect_others();
     struct cell *cells = calloc((size_t)kind_count * mode_count * size_count, sizeof *cells);
     if (!cells)

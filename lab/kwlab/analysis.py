@@ -1,12 +1,12 @@
 """Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models.
 No drawing, no text."""
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 import pandas
 
-from . import models, substitute
+from . import models, substitute, trust
 from .libraries import OURS
 from .plan import RANDOM
 
@@ -20,11 +20,34 @@ def called(row):
 
 def medians(data, bench, metric="us"):
     """One row a cell of each library: the median over rounds of the runs' medians, with the lowest
-    and highest run."""
+    and highest run; `measured` is all that (`trust.Measured`), `grey` whether it counts for
+    nothing. `data` is settled."""
     some = data[(data.bench == bench) & (data.metric == metric)].copy()
     some["who"] = pandas.Series([called(row) for row in some.itertuples()], index=some.index, dtype=str)
-    grouped = some.groupby(["who", *KEY], sort=False)["median"]
-    return grouped.agg(value="median", low="min", high="max", rounds="count").reset_index()
+    some["when"] = list(zip(some.plan, some["round"]))
+    grouped = some.groupby(["who", *KEY], sort=False)
+    table = grouped.agg(value=("median", "median"), low=("median", "min"), high=("median", "max"), rounds=("median", "count"), grey=("disturbed", "all")).reset_index()
+    table["measured"] = pandas.Series([trust.Measured(numpy.median(one["median"]), zip(one.when, one["median"]), bool(one.disturbed.all())) for _, one in grouped],
+                                      index=table.index, dtype=object)
+    return table
+
+
+WALL = ("machine", "library", "variant", "args", "ranks", "network")  # what a run's start and end are compared by
+
+
+def walls(runs, program):
+    """ranks -> {library: seconds from its start to its end} of a program's runs without knobs."""
+    some = trust.settled(runs[(runs.program == program) & (runs.status == "ok") & (runs.variant == "")], WALL)
+    found = {}
+    for (ranks, library), one in some.groupby(["ranks", "library"]):
+        rounds = zip(zip(one.plan, one["round"]), one.wall_s)
+        found.setdefault(ranks, {})[library] = trust.Measured(one.wall_s.median(), rounds, bool(one.disturbed.all()))
+    return found
+
+
+def of(cell):
+    """{library: figure} of a table of medians, or a part of it."""
+    return dict(zip(cell.who, cell.measured))
 
 
 def names(table):
@@ -34,8 +57,9 @@ def names(table):
 
 
 def ratios(table, key=KEY):
-    """Cells with our time, the best peer's, whose it is, and the ratio ours : best peer; below 1 we
-    are ahead."""
+    """Cells with our time, the best peer's, whose it is, and the ratio ours : best peer
+    (`trust.Against`); below 1 we are ahead. A best peer whose figure counts for nothing makes the
+    ratio count for nothing: the next best would flatter us."""
     rows = []
     for cell, some in table.groupby(list(key), sort=False):
         ours = some[some.who == OURS]
@@ -43,9 +67,17 @@ def ratios(table, key=KEY):
         if ours.empty or peers.empty or ours.value.iloc[0] <= 0:
             continue
         best = peers.loc[peers.value.idxmin()]
-        value = ours.value.iloc[0]
-        rows.append(dict(zip(key, cell)) | {"ours": value, "best": best.value, "peer": best.who, "ratio": value / best.value})
+        found = trust.against(ours.measured.iloc[0], best.measured)
+        rows.append(dict(zip(key, cell)) | {"ours": ours.value.iloc[0], "best": best.value, "peer": best.who, "ratio": found.ratio, "against": found})
     return rows
+
+
+def mean_of(some):
+    """One ratio for many cells (`trust.Against`): the geometric mean of those that count, and of
+    their first rounds, their second rounds and so on; None where none counts."""
+    counting = [one for one in some if not one.grey]
+    rounds = zip(*(one.rounds for one in counting)) if counting else ()
+    return trust.Against(geometric_mean(one.ratio for one in counting), tuple(geometric_mean(each) for each in rounds)) if counting else None
 
 
 BEHIND = 1.10  # times the best peer's: below, it may be noise
@@ -73,6 +105,8 @@ def behind(data, bench):
     some = data[(data.bench == bench) & (data.metric == "us") & (data.variant == "") & ~data.bytes.isin(RANDOM)]
     found = []
     for cell, one in some.groupby(list(KEY), sort=False):
+        if one.groupby("library").disturbed.all().any():
+            continue
         rounds = {who: dict(zip(runs["round"], runs["median"])) for who, runs in one.groupby("library")}
         medians = {who: float(numpy.median([*times.values()])) for who, times in rounds.items()}
         peers = [who for who in medians if who != OURS]
@@ -86,22 +120,25 @@ def behind(data, bench):
 
 
 def by_cell(table):
-    """(cell, {library: value}) of a table of medians, without knobs and random sizes."""
+    """(cell, {library: figure}) of a table of medians, without knobs and random sizes."""
     some = table[~table.who.str.contains("(", regex=False) & ~table.bytes.isin(RANDOM)]
-    return [(cell, dict(zip(one.who, one.value))) for cell, one in some.groupby(list(KEY), sort=False)]
+    return [(cell, of(one)) for cell, one in some.groupby(list(KEY), sort=False)]
 
 
 def beside_best(of):
-    """{library: time} as {library: time over the least}, and ours over the best peer's (None
-    without one)."""
-    least = min(of.values())
+    """{library: time} as {library: time over the least}, nothing where something counts for nothing;
+    and ours over the best peer's (`trust.Against`; None without one)."""
     peers = [us for who, us in of.items() if who != OURS]
-    return {who: us / least for who, us in of.items()}, of[OURS] / min(peers) if OURS in of and peers else None
+    ours = trust.against(of[OURS], min(peers)) if OURS in of and peers else None
+    if not of or trust.grey(ours) or any(map(trust.grey, of.values())):
+        return {}, ours
+    least = min(of.values())
+    return {who: us / least for who, us in of.items()}, ours
 
 
 def means(cells):
     """Of cells {library: time}: each library's geometric mean of its time over the quickest
-    library's, and of ours over the best peer's. A library without a figure in a cell counts in the
+    library's, and of ours over the best peer's (`mean_of`). A library without a figure in a cell counts in the
     others."""
     found, ours = {}, []
     for of in cells:
@@ -109,7 +146,7 @@ def means(cells):
         for who, share in shares.items():
             found.setdefault(who, []).append(share)
         ours += [ratio] if ratio else []
-    return {who: geometric_mean(shares) for who, shares in found.items()}, geometric_mean(ours) if ours else None
+    return {who: geometric_mean(shares) for who, shares in found.items()}, mean_of(ours)
 
 
 def geometric_mean(values):
@@ -129,12 +166,14 @@ class Judged:
     models can be judged, and held against each other, only where sizes and primitives were measured
     under the same conditions. No model and no random size has a say in which round is taken.
     `errors` are those on the random sizes, None where none were measured; `noise` is the round's,
-    and `every` has the three-parameter model's errors in all rounds."""
+    and `every` has the three-parameter model's errors in all rounds. `upper`: the upper quartile of
+    the batches of each size."""
     curve: dict
     models: dict
     errors: dict
     noise: float
     every: tuple
+    upper: dict = field(default_factory=dict)
 
     @property
     def three(self):
@@ -147,9 +186,10 @@ class Round:
     the batches, which is what the operation costs when nothing else goes on: a quarter of them is
     no accident, and a slow minute in the other half of the run does not change it. `noise`: how far
     apart the batches of a size lie, as the distance between their quartiles by the lower one, in
-    the mean over all sizes."""
+    the mean over all sizes. `uppers`: op -> {bytes: upper quartile}."""
     curves: dict
     noise: float = 0.0
+    uppers: dict = field(default_factory=dict)
 
 
 def as_message(cell, curve):
@@ -162,13 +202,13 @@ def as_message(cell, curve):
 
 def by_round(data, bench, mode):
     """(who, network, ranks) -> {(plan, round): Round}; libraries without knobs only."""
-    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0)].copy()
+    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0) & ~data.disturbed].copy()
     quartiles = [numpy.quantile(json.loads(batches), (0.25, 0.75)) for batches in some.batches]
-    some["us"], some["apart"] = [q[0] for q in quartiles], [q[1] / q[0] - 1 for q in quartiles]
+    some["us"], some["upper"], some["apart"] = [q[0] for q in quartiles], [q[1] for q in quartiles], [q[1] / q[0] - 1 for q in quartiles]
     found = {}
     for (who, network, ranks, *when), run in some.groupby(["library", "network", "ranks", "plan", "round"], sort=False):
-        curves = {op: dict(zip(one.bytes, one.us)) for op, one in run.groupby("op", sort=False)}
-        found.setdefault((who, network, ranks), {})[tuple(when)] = Round(curves, float(run.apart.mean()))
+        curves, uppers = ({op: dict(zip(one.bytes, one[which])) for op, one in run.groupby("op", sort=False)} for which in ("us", "upper"))
+        found.setdefault((who, network, ranks), {})[tuple(when)] = Round(curves, float(run.apart.mean()), uppers)
     return found
 
 
@@ -179,21 +219,27 @@ class Fit:
     model: models.ThreeParameters
     fitting: dict
     judging: dict
+    upper: dict
 
     def error(self, model=None):
         """Of this or another model on the random sizes; None where there are too few."""
         return models.error(model or self.model, [*self.judging], [*self.judging.values()]) if len(self.judging) > 1 else None
 
 
-def fit(cell, curve):
+def fit(cell, curve, upper):
+    """A model is judged between the sizes it was fitted to only: beyond them it knows nothing, and a
+    curve that was measured as far as 512 bytes says nothing of what a byte of a megabyte costs."""
     fitting, judging = as_message(cell, curve)
-    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging) if len(fitting) >= FEWEST else None
+    if len(fitting) < FEWEST:
+        return None
+    judging = {n: us for n, us in judging.items() if min(fitting) <= n <= max(fitting)}
+    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging, {n: us for part in as_message(cell, upper) for n, us in part.items()})
 
 
 def judged(place, rounds):
     """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it
     at most sizes, a round when it has all ops."""
-    tried = [({op: one for op, curve in round.curves.items() if (one := fit((*place, op), curve))}, round.noise) for round in rounds.values()]
+    tried = [({op: one for op, curve in round.curves.items() if (one := fit((*place, op), curve, round.uppers.get(op, {})))}, round.noise) for round in rounds.values()]
     most = {}
     for op, one in (pair for ops, _ in tried for pair in ops.items()):
         most[op] = max(most.get(op, 0), len(one.fitting))
@@ -208,7 +254,7 @@ def judge(op, rounds):
     quiet = ops[op]
     by_name = {name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()}
     every = [one for ops, _ in rounds if (one := ops[op].error()) is not None]
-    return Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, noise, tuple(every))
+    return Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, noise, tuple(every), quiet.upper)
 
 
 def fits(places):
@@ -230,7 +276,7 @@ def findings(coll_fits):
     """(who, network) -> substitutions that pay, by the models of `fits`."""
     by_place = {}
     for (who, network, ranks, op), one in coll_fits.items():
-        by_place.setdefault((who, network), {})[op, ranks] = one.three
+        by_place.setdefault((who, network), {})[op, ranks] = substitute.Known(one.three, min(one.curve), max(one.curve))
     return {(who, network): substitute.findings(who, known, sorted({p for _, p in known})) for (who, network), known in by_place.items()}
 
 
@@ -255,8 +301,8 @@ def errors(found):
 
 def availability(data):
     """(variant, network, mode) -> share of the bytes that were written straight into announced
-    receives, and the bytes."""
-    some = data[data.bench == "counters"]
+    receives, and the bytes; of messages between two ranks."""
+    some = data[(data.bench == "counters") & (data.op == "p2p")]
     totals = some.groupby(["variant", "network", "mode", "metric"])["median"].sum()
     found = {}
     for place in {key[:3] for key in totals.index}:

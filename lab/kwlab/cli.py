@@ -12,8 +12,10 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from . import analysis, attack, compare, fitted, html, libraries, page, plots, report, substitute, tune
+from . import analysis, attack, compare, fitted, html, libraries, page, papers, plots, programs, report, substitute, trust, tune
+from . import export as exports
 from . import plan as plans
 from .runner import WIDTH, Runner
 from .store import Store
@@ -27,7 +29,7 @@ console = Console(width=WIDTH)
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
 Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]
 Peers = Annotated[Path, typer.Option("--peers", help="Where the peers are installed.")]
-DATA, DIST, PEERS = libraries.ROOT / "build/lab/results.sqlite", libraries.ROOT / "dist", libraries.ROOT / "build/peers"
+DATA, DIST, PEERS = libraries.MADE / "lab/results.sqlite", libraries.PREFIX, libraries.MADE / "peers"
 
 
 def plan_names(incomplete: str):
@@ -79,18 +81,21 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         network: Annotated[Optional[list[str]], typer.Option(help="Only this network; may be given several times.", autocompletion=network_names)] = None,
         seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
         args: Annotated[str, typer.Option(help="Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'.")] = "",
+        hosts: Annotated[str, typer.Option(help="Real hosts, a,b, or 'slurm' in an allocation: what the plan does over a network goes over theirs.")] = "",
         install: Annotated[bool, typer.Option("--install", help="Install missing peers first, as `kwlab peers install` does.")] = False,
         again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     found = plans.load(plan)
     found = replace(found, rounds=rounds or found.rounds, work=tuple(replace(work, args=(*work.args, *args.split())) for work in found.work))
+    if hosts:
+        found = plans.on_cluster(found)
     for option, values, among in (("--library", library, found.libraries), ("--network", network, plans.NETWORKS)):
         for value in values or ():
             plans.known("run", option, value, among)
     if install:
         libraries.install(peers)
-    runner = Runner(found, Store(data), libraries.known(dist, peers), lambda cell: all(
-        not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))))
+    runner = Runner(found, Store(data), libraries.known(dist, peers, hosts), lambda cell: all(
+        not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))), hosts)
     if not runner.cells:
         raise plans.PlanError(f"{plan}: the plan has no run like this; `kwlab plans` lists plans")
     if again:
@@ -182,8 +187,15 @@ def show(title, head, body):
     if body:
         table = Table(*head, title=title, title_justify="left", box=SIMPLE, pad_edge=False)
         for row in body:
-            table.add_row(*(html.figure(value).strip() for value in row))
+            table.add_row(*map(shown, row))
         console.print(table)
+
+
+def shown(value):
+    """A figure, or a ratio with its range over the rounds; faint when it counts for nothing."""
+    words = f"{value.ratio:.2f}" + (f" ({min(value.rounds):.2f} to {max(value.rounds):.2f})" if len(value.rounds) > 1 else "") \
+        if isinstance(value, html.Ratio) else html.figure(value).strip()
+    return Text(words, style="dim italic" if trust.grey(value) else "")
 
 
 def table_rows(found):
@@ -192,7 +204,7 @@ def table_rows(found):
 
 
 @app.command("report")
-def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.ROOT / "build/lab/report"):
+def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.MADE / "lab/report"):
     """Writes one HTML page that opens without a network, and its pictures beside it."""
     console.print(f"{report.write(existing(data), out)}", soft_wrap=True)
 
@@ -209,7 +221,11 @@ def show_plan(plan: PlanName, data: Data = DATA):
     """Shows a plan's figures: medians over the rounds, ratios, where a peer is ahead, what went
     wrong."""
     book = report.Book(existing(data), Path(plan).stem)
-    for bench in dict.fromkeys(book.data.bench):
+    if found := programs.cells(book, Path(plan).stem):
+        show("Whole programs: seconds", *programs.seconds_table(found))
+        show("Whole programs: rates", *programs.rate_table(found))
+        show("Whole programs: geometric means", *programs.mean_table(found))
+    for bench in dict.fromkeys(bench for bench in book.data.bench if bench != "application"):
         show(bench, *figure_rows(book, bench))
         show(f"{bench}: more than a tenth behind the best peer", *behind_rows(analysis.behind(book.data, bench)))
         show(f"{bench}: geometric means of our time over the best peer's", *mean_rows(book.medians(bench)))
@@ -226,9 +242,8 @@ def figure_rows(book, bench):
     rows = []
     for metric, table in tables.items():
         for (net, ranks, op, mode, n), cell in table.groupby(list(analysis.KEY), sort=False):
-            of = dict(zip(cell.who, cell.value))
-            peers = [value for name, value in of.items() if not name.startswith(libraries.OURS)]
-            ratio = of[libraries.OURS] / min(peers) if metric == "us" and libraries.OURS in of and peers and min(peers) > 0 else None
+            of = analysis.of(cell)
+            ratio = papers.ours_to_best(of) if metric.endswith("us") else None
             rows.append((f"{op} {mode}".strip(), plots.size_label(n), net, ranks, metric, *(of.get(name) for name in who), ratio))
     return ["What", "Bytes", "Network", "Ranks", "Metric", *who, "Ours : best peer"], rows
 
@@ -245,9 +260,17 @@ def mean_rows(table):
     ratios = analysis.ratios(table)
     nets = list(dict.fromkeys(r["network"] for r in ratios))
     ops = [*dict.fromkeys(r["op"] for r in ratios), ""]
-    of = lambda op, net: [r["ratio"] for r in ratios if r["op"] in (op or ops) and r["network"] in ((net,) if net else nets)]
-    mean = lambda values: analysis.geometric_mean(values) if values else None
-    return ["Operation", *nets, "all"], [(op or "all", *(mean(of(op, net)) for net in (*nets, None))) for op in ops] if ratios else []
+    of = lambda op, net: [r["against"] for r in ratios if r["op"] in (op or ops) and r["network"] in ((net,) if net else nets)]
+    return ["Operation", *nets, "all"], [(op or "all", *(html.Ratio.of(analysis.mean_of(of(op, net))) for net in (*nets, None))) for op in ops] if ratios else []
+
+
+@app.command()
+def export(out: Annotated[Path, typer.Argument(help="The file, .csv or .json.")], data: Data = DATA,
+           plan: Annotated[Optional[str], typer.Option(help="Only this plan.", autocompletion=plan_names)] = None):
+    """Writes every run and figure as CSV or JSON, for other programs."""
+    plans.known("export", "the name's end", out.suffix.removeprefix("."), exports.FORMATS)
+    out.write_text(exports.FORMATS[out.suffix.removeprefix(".")](existing(data), plan and Path(plan).stem))
+    console.print(f"{out}", soft_wrap=True)
 
 
 @app.command("tune")
@@ -260,8 +283,7 @@ def tune_table(data: Data = DATA, dist: Dist = DIST,
                limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
                seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
                again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False,
-               out: Annotated[Path, typer.Option(help="Where rows.txt and measured.tsv go.")] = libraries.ROOT / "build/lab",
-               keep: Annotated[bool, typer.Option("--keep", help="Make the result the library's own table, and its models.")] = False,
+               out: Annotated[Path, typer.Option(help="Where rows.txt and measured.tsv go.")] = libraries.MADE / "lab",
                keep_models: Annotated[bool, typer.Option("--keep-models", help="Make the models of what was measured the library's own.")] = False):
     """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the
     selection table."""
@@ -275,8 +297,8 @@ def tune_table(data: Data = DATA, dist: Dist = DIST,
         runner.store.forget(plan.name, runner.machine, runner.cells)
     if runner.left():
         carry_out(runner, data, seconds)
-    found = tune.results(runner.store.measurements(plan.name), runner.machine, plan)
-    for line in tune.write(found, out, f"kwlab tune --ops {ops} --ranks {ranks} --network {network} --ms {ms} --rounds {rounds}", keep, keep_models):
+    found = tune.results(trust.settled(runner.store.measurements(plan.name)), runner.machine, plan)
+    for line in tune.write(found, out, f"kwlab tune --ops {ops} --ranks {ranks} --network {network} --ms {ms} --rounds {rounds}", keep_models):
         print(line)
 
 

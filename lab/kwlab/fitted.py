@@ -17,6 +17,26 @@ def messages(book):
     return "".join(parts)
 
 
+def two_models(book):
+    """The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, in the paper
+    and of ours today, of a message and of a broadcast."""
+    panels = {}
+    for library, op in (("MPICH-GM, Myrinet", "send"), ("ScaMPI, SCI single", "bcast")):
+        entry = next(one for one in papers.seed("002")["model"] if one["library"] == library)
+        law = models.Collective(op, *(models.OfProcesses(*(scale * part for part in entry[op][name][:2]), entry[op][name][2])
+                                      for name, scale in (("t0", 1), ("ti", 1), ("tb", 1e-3)))).at(entry["processes"][-1])
+        panels[f"the paper: {op}, {library}"] = ({}, law, models.Hockney(law.t0, law.tb))
+    today = {f"today: a message, {NETWORK[net]}": one for (who, net, _, _), one in book.message_fits().items() if who == OURS}
+    ranks = {net: plain_ranks(book, {p for _, n, p, _ in book.collective_fits() if n == net}) for net in {cell[1] for cell in book.collective_fits()}}
+    today |= {f"today: bcast on {p}, {NETWORK[net]}": one for (who, net, p, op), one in book.collective_fits().items() if (who, op, p) == (OURS, "bcast", ranks[net])}
+    if not today:
+        return ""
+    panels |= {name: (one.curve, one.three, one.models["Hockney"]) for name, one in today.items()}
+    return paragraph("The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, drawn from the parameters of its tables; and of Kittiwake today, with what "
+                     "was measured. (The paper's Hockney has the t0 and tb of the other model; today's is fitted by itself.)") + \
+        book.picture("two-models", plots.two_models(panels, "Hockney's model and three parameters"), "Bandwidth by size of both models, the paper's and today's")
+
+
 def ordered(by_library):
     """Ours first."""
     return {who: by_library[who] for who in sorted(by_library, key=lambda w: (w != OURS, w))}
@@ -132,9 +152,9 @@ def models_section(book):
                      "of a library that spins, o is at most this. L is what is left of t0.", note=True) + table(head, rows))
     laws = analysis.collectives(coll)
     if laws:
-        parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Table 1 and 2 follow.", note=True))
+        parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Tables 1 to 4 follow.", note=True))
         parts.append(folded("today", table(*law_rows(laws))) + folded("the paper", papers_models()))
-    return "".join(parts) + substitutions(coll) + detours({**send, **coll})
+    return "".join(parts) + two_models(book) + substitutions(coll) + detours({**send, **coll})
 
 
 def detours(found):
@@ -150,7 +170,7 @@ def detour_rows(found):
 
 
 def papers_models():
-    """Tables 1 and 2 as the paper has them."""
+    """The native libraries' rows of Tables 1 to 4."""
     rows = []
     for entry in papers.seed("002")["model"]:
         for op, fit in entry.items():
@@ -167,11 +187,13 @@ def substitutions(coll_fits):
     rows = [(f.coll, who, net, f"{f.first} + {f.second}", f.processes, f"{size(f.low)} to {size(f.high)}", size(f.example), per_cent(f.reduction))
             for (who, net), found in analysis.findings(coll_fits).items() for f in found]
     words = "Where two collectives in a row take less time than one, by the fitted models, by more than a tenth (the paper's Table 5). "
+    paper = folded("the paper's Table 5", table(["Collective", "Library", "Network", "Instead", "When, message and processes", "Example", "Less time"], [
+        (entry["coll"], who, net, entry["instead"], when, f" {example}", f"{share} %") for entry in papers.seed("002")["substitution"] for who, net, when, example, share in entry["rows"]]))
     if not rows:
-        return "<h3>Substitutions</h3>" + paragraph(words + "There are none.")
+        return "<h3>Substitutions</h3>" + paragraph(words + "There are none.") + paper
     head = ["Collective", "Library", "Network", "Instead", "Processes", "Message", "Example", "Less time"]
     parts = ["<h3>Substitutions</h3>", paragraph(words + "For Kittiwake, `kwlab model --rows FILE` writes rows that `KW_COLL=@FILE` takes.")]
     for who in sorted({row[1] for row in rows}, key=lambda who: (who != OURS, who)):
         of = [row for row in rows if row[1] == who]
         parts.append(folded(f"{who} ({len(of)})", table(head, of)))
-    return "".join(parts)
+    return "".join(parts) + paper

@@ -4,6 +4,8 @@ import html
 import io
 import re
 
+from .trust import grey
+
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
@@ -11,7 +13,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bott
 img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
-td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 5rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; }
+td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 5rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; } td.grey { color: #9a9a9a; } td small { color: #777; }
 p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
 @media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
   table { font-size: .7rem; } body { max-width: none; padding: 0; } }
@@ -34,9 +36,12 @@ def items(words):
 
 
 def cell(value, left):
-    """A cell of a table, on the left of its column or on the right; a Ratio is coloured."""
+    """A cell of a table, on the left of its column or on the right; a Ratio is coloured, what counts
+    for nothing is grey."""
     if isinstance(value, Ratio):
-        return f'<td class="{value.side()}">{value.ratio:.2f}</td>'
+        return f'<td class="{value.side()}">{value.ratio:.2f}{value.range()}</td>'
+    if grey(value):
+        return f'<td class="{"text " if left else ""}grey">{text(figure(value))}</td>'
     return f'<td class="text">{text(figure(value))}</td>' if left else f"<td>{text(figure(value))}</td>"
 
 
@@ -54,14 +59,30 @@ def figure(value):
     return str(value)
 
 
-class Ratio:
-    """Our time over another's."""
+class Faint(str):
+    """Words that count for nothing."""
+    grey = True
 
-    def __init__(self, ratio):
-        self.ratio = ratio
+
+class Ratio:
+    """Our time over another's, in all and in the rounds; grey when it counts for nothing."""
+
+    def __init__(self, ratio, rounds=(), grey=False):
+        self.ratio, self.rounds, self.grey = ratio, rounds, grey
+
+    @classmethod
+    def of(cls, found):
+        """Of a `trust.Against`; None of none."""
+        return found and cls(found.ratio, found.rounds, found.grey)
+
+    def range(self):
+        """From the least to the greatest round."""
+        return f" <small>{min(self.rounds):.2f} to {max(self.rounds):.2f}</small>" if len(self.rounds) > 1 else ""
 
     def side(self):
         """Which of the two is ahead, when it is worth a colour."""
+        if self.grey:
+            return "grey"
         return "ahead" if self.ratio < 0.95 else "behind" if self.ratio > 1.05 else ""
 
 

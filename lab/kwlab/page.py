@@ -3,7 +3,7 @@ Markdown."""
 import textwrap
 import time
 
-from . import analysis, facts, html, plan, plots, report
+from . import analysis, facts, html, plan, plots, report, trust
 from .libraries import OURS
 from .words import NETWORK, networks
 
@@ -21,23 +21,22 @@ run of that plan:
 {facts}
 Every figure is the median of {rounds} rounds in which the libraries take turns. Compare within a row:
 figures move from machine to machine and from hour to hour. The last column is below 1 where we are
-ahead. A dash: the library has no figure there ("What went wrong", below). The programs are
-`bench/*.c`; [lab.md](lab.md) says how they measure, [measurements/](measurements/README.md) has the
-experiments that decided something.
+ahead, and has the range over the rounds behind it. A dash: the library has no figure there ("What
+went wrong", below). What *slants* counts for nothing: it was measured while others used the
+machine, in every round, or the ratios of its rounds are further apart than {disagree:g} : 1. The
+programs are `bench/*.c`; [lab.md](lab.md) says how they measure,
+[measurements/](measurements/README.md) has the experiments that decided something.
 """
 
 
 def book_of(store):
     """What the page tells: runs of the plan as it is now, not of cells that it had before."""
-    book = report.Book(store, PLAN)
-    cells = {cell.key() for cell in plan.cells(plan.load(PLAN))}
-    book.runs, book.data = book.runs[book.runs.cell.isin(cells)], book.data[book.data.cell.isin(cells)]
-    return book
+    return report.Book(store, PLAN, {cell.key() for cell in plan.cells(plan.load(PLAN))})
 
 
 def write(book, page, note=""):
     """Writes the page, with a note on how it was made if there is one. Raises ValueError where the runs have no figures of ours."""
-    parts = [HEAD.format(facts=provenance(book) + (item(note) if note else ""), rounds=book.runs["round"].nunique())]
+    parts = [HEAD.format(facts=provenance(book) + (item(note) if note else ""), rounds=book.runs["round"].nunique(), disagree=trust.DISAGREE)]
     parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
     if len(parts) < 3:
         raise ValueError(f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong")
@@ -54,7 +53,7 @@ def beside(book):
     """What the picture shows: of each network, by kind of message and collective, a library's time over the quickest's."""
     panels, one_way, whole = {}, book.medians("p2p"), book.medians("coll")
     for (net, _, _, _, n), of in analysis.by_cell(one_way[one_way.op == "pingpong"]):
-        panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = {who: us / min(of.values()) for who, us in of.items()}
+        panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = analysis.beside_best(of)[0]
     groups = {}
     for (net, _, op, _, _), of in analysis.by_cell(whole):
         groups.setdefault((net, op), []).append(of)
@@ -87,13 +86,25 @@ def table(what, who, rows, last="ours : best peer"):
     head = [what, *who, *([last] if last else [])]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for name, of, ratio in rows:
-        lines.append([name, *(figure(of.get(w)) for w in who), *([f"{ratio:.2f}" if ratio else "–"] if last else [])])
+        lines.append([name, *(figure(of.get(w)) for w in who), *([with_range(ratio)] if last else [])])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def with_range(found):
+    """A ratio (`trust.Against`), and its range over the rounds where that is worth a word."""
+    if not found:
+        return "–"
+    low, high = (f"{one:.2f}" for one in (min(found.rounds, default=found.ratio), max(found.rounds, default=found.ratio)))
+    words = f"{found.ratio:.2f}" + (f" ({low} to {high})" if low != high else "")
+    return f"*{words}*" if found.grey else words
+
+
 def figure(value):
-    """Three digits."""
-    return "–" if value is None else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    """Three digits; slanting when it counts for nothing."""
+    if value is None:
+        return "–"
+    digits = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"*{digits}*" if trust.grey(value) else digits
 
 
 def less_is_better(of):
@@ -104,7 +115,7 @@ def less_is_better(of):
 def more_is_better(of):
     """The best peer's over ours."""
     peers = [value for who, value in of.items() if who != OURS]
-    return max(peers) / of[OURS] if peers and of.get(OURS) else None
+    return trust.against(max(peers), of[OURS]) if peers and of.get(OURS) else None
 
 
 def messages(book, op, what, value, ratio, last="ours : best peer"):
@@ -113,7 +124,7 @@ def messages(book, op, what, value, ratio, last="ours : best peer"):
     found = book.medians("p2p")
     rows = []
     for (net, _, _, _, n), of in analysis.by_cell(found[found.op == op]):
-        figures = {who: value(n, us) for who, us in of.items()}
+        figures = {who: us.map(lambda one, n=n: value(n, one)) for who, us in of.items()}
         rows.append((f"{NETWORK[net]}, {plots.size_label(n)}", figures, ratio(figures)))
     return rows and table(what, analysis.names(found), rows, last)
 
@@ -128,7 +139,7 @@ def bandwidth(book):
 
 def overlap(book):
     found = book.medians("overlap", "overlap")
-    rows = [(f"{op}, {plots.size_label(n)}", {who: 100 * share for who, share in of.items()}, None)
+    rows = [(f"{op}, {plots.size_label(n)}", {who: share.map(lambda one: 100 * one) for who, share in of.items()}, None)
             for (_, _, op, _, n), of in analysis.by_cell(found)]
     text = "100 % when a transfer costs nothing beside computation, 0 when it does not begin before the wait; two ranks on " \
            "hosts joined by 1 Gb/s, a processor each. The copies of TCP itself run on the processor that computes."
@@ -174,8 +185,7 @@ def by_ranks(what, values):
 
 
 def start(book):
-    hello = book.runs[(book.runs.program == "hello") & (book.runs.status == "ok")]
-    return by_ranks("seconds from mpiexec to its end", {n: runs.groupby("library").wall_s.median().to_dict() for n, runs in hello.groupby("ranks")})
+    return by_ranks("seconds from mpiexec to its end", analysis.walls(book.runs, "hello"))
 
 
 def memory(book):
@@ -188,7 +198,7 @@ def memory(book):
 def megabytes(book, metric):
     """ranks -> {library: MB}, of those whose system says it."""
     cells = analysis.by_cell(book.medians("hello", metric))
-    found = {ranks: {who: kb / 1024 for who, kb in of.items() if kb >= 0} for (_, ranks, _, _, _), of in cells}
+    found = {ranks: {who: kb.map(lambda one: one / 1024) for who, kb in of.items() if kb >= 0} for (_, ranks, _, _, _), of in cells}
     return {ranks: of for ranks, of in found.items() if of}
 
 
@@ -199,7 +209,8 @@ def waiting(book):
 
 def failed(book):
     rows = merged(analysis.failures(book.runs))
-    text = "A run that takes longer than the plan allows is ended (hung) and not tried again; what it had measured counts."
+    text = "A run that takes longer than the plan allows is ended: slow if it was still printing, hung if it had stopped, late if it had printed nothing. " \
+           "What it had measured counts."
     return rows and paragraph(text) + "".join(item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs") for who, how, program, net, ranks, runs in rows)
 
 

@@ -4,8 +4,8 @@ then times. Each section takes the book and gives HTML, or nothing where nothing
 import tomllib
 from pathlib import Path
 
-from . import analysis, plots
-from .html import Ratio, folded, paragraph, table
+from . import analysis, plots, trust
+from .html import Faint, Ratio, folded, paragraph, table
 from .libraries import OURS
 from .words import NETWORK, change, networks, per_cent, size
 
@@ -22,7 +22,7 @@ def ours_to_best(values):
     """The ratio of our value to the best peer's, of {who: time}; None where one of them is
     missing."""
     peers = [value for who, value in values.items() if not who.startswith(OURS) and value > 0]
-    return Ratio(values[OURS] / min(peers)) if OURS in values and peers else None
+    return Ratio.of(trust.against(values[OURS], min(peers))) if OURS in values and peers else None
 
 
 def waiting(book):
@@ -32,7 +32,7 @@ def waiting(book):
         for metric, what in (("wait_us", "Wait time"), ("total_us", "Total receive time")):
             found, panels = times[metric], {}
             for row in found[found.network == net].sort_values("bytes").itertuples():
-                panels.setdefault(increments(row.mode), {}).setdefault(row.who, {})[row.bytes] = max(row.value, 0.01)
+                panels.setdefault(increments(row.mode), {}).setdefault(row.who, {})[row.bytes] = row.measured.map(lambda us: max(us, 0.01))
             parts.append(book.picture(f"wait-{net}-{metric}", plots.lines(panels, f"{what.lower()}, us", f"{what} after computing, {NETWORK[net]}"),
                                       f"{what} by size and computation, {NETWORK[net]}"))
         parts.append(improvement(book, net, times))
@@ -50,7 +50,7 @@ def improvement(book, net, times):
     panels = {}
     for metric, what in (("wait_us", "wait time"), ("total_us", "total receive time")):
         found = times[metric][times[metric].network == net]
-        of = {(row.who, row.mode, row.bytes): row.value for row in found.itertuples()}
+        of = {(row.who, row.mode, row.bytes): row.value for row in found[~found.grey].itertuples()}
         for (who, mode, n), value in sorted(of.items(), key=lambda cell: cell[0][2]):
             if who == OURS and of.get((WITHOUT, mode, n), 0) > 0 and mode != "0M":
                 panels.setdefault(f"{what}, {mode.removesuffix('M')} million", {}).setdefault(OURS, {})[n] = 100 * (1 - value / of[WITHOUT, mode, n])
@@ -77,12 +77,12 @@ def receives(book):
         load = {f"{name}, {side}": {} for name in panels for side in ("sender", "receiver")}
         for row in some.itertuples():
             name = "expected" if row.op == "stream" else "unexpected"
-            panels[name].setdefault(row.who, {})[row.bytes] = row.bytes / row.value
+            panels[name].setdefault(row.who, {})[row.bytes] = row.measured.map(lambda us, n=row.bytes: n / us)
             shares = [None if (spent := use[side].get(cell(row))) is None else spent / row.value for side in use]
             for side, share in zip(("sender", "receiver"), shares):
                 if share is not None:
                     load[f"{name}, {side}"].setdefault(row.who, {})[row.bytes] = 100 * share
-            rows.append((f"{name} {size(row.bytes)}", row.who, row.bytes / row.value, 1e6 / row.value, *(per_cent(share, 0) for share in shares)))
+            rows.append((f"{name} {size(row.bytes)}", row.who, panels[name][row.who][row.bytes], 1e6 / row.value, *(per_cent(share, 0) for share in shares)))
         parts.append(book.picture(f"receives-{net}", plots.lines(panels, "bandwidth, MB/s", f"Messages in one direction, {NETWORK[net]}"),
                                   f"Bandwidth of expected and unexpected receives, {NETWORK[net]}"))
         parts.append(book.picture(f"load-{net}", plots.lines(load, "processor, %", f"Processor time of both sides, {NETWORK[net]}", zero=True),
@@ -98,7 +98,7 @@ def cell(row):
 
 def lookup(table):
     """Values by cell."""
-    return {cell(row): row.value for row in table.itertuples()}
+    return {cell(row): row.measured for row in table.itertuples()}
 
 
 def events(book):
@@ -108,7 +108,7 @@ def events(book):
     if not rows:
         return ""
     return (paragraph(f"{paper['source']}. How latency and bandwidth change with the thread; today's is Kittiwake with its thread against Kittiwake without.") +
-            table(["What", "Figure", "Network", "The thesis", "Today"], rows) + late_receives(paper["unexpected"], times))
+            table(["What", "Figure", "Network", "The thesis", "Today"], rows) + curves(book, paper["row"], times, OURS, WITHOUT, "events") + late_receives(paper["unexpected"], times))
 
 
 def udp(book):
@@ -117,10 +117,10 @@ def udp(book):
     rows = changes(paper["udp"], times, UDP, OURS)
     if not rows:
         return ""
-    every = [(f"{'latency' if op == 'pingpong' else 'bandwidth one way'}, {size(n)}", NETWORK[net], Ratio(value / tcp), value, tcp)
+    every = [(f"{'latency' if op == 'pingpong' else 'bandwidth one way'}, {size(n)}", NETWORK[net], Ratio.of(trust.against(value, tcp)), value, tcp)
              for (who, net, _, op, _, n), value in times.items() if who == UDP and (tcp := times.get((OURS, net, 2, op, "isend", n)))]
     return (paragraph(f"{paper['udp_source']}. How latency and bandwidth change when the same library uses UDP and is reliable by itself; today's is Kittiwake over UDP against "
-                      "Kittiwake over TCP.") + table(["What", "Figure", "Network", "The thesis", "Today"], rows) +
+                      "Kittiwake over TCP.") + table(["What", "Figure", "Network", "The thesis", "Today"], rows) + curves(book, paper["udp"], times, UDP, OURS, "udp") +
             folded(f"all {len(every)} cells", table(["What", "Network", "UDP : TCP, of times", "UDP, us", "TCP, us"], every)))
 
 
@@ -132,9 +132,25 @@ def changes(paper, times, one, other):
         for row in paper:
             both = [times.get((who, net, 2, row["op"], "isend", row["bytes"])) for who in (one, other)]
             if None not in both:
-                ratio = both[0] / both[1]
-                rows.append((row["what"], row["figure"], NETWORK[net], change(1 + row["change"]), change(1 / ratio if row["op"] == "stream" else ratio)))
+                found = trust.against(*(both[::-1] if row["op"] == "stream" else both))
+                rows.append((row["what"], row["figure"], NETWORK[net], change(1 + row["change"]), change(found)))
     return rows
+
+
+def curves(book, paper, times, one, other, name):
+    """The thesis' curves as changes by size: today's, and what its text says of single sizes."""
+    parts = []
+    for net in networks(net for who, net, *_ in times if who in (one, other) and who != OURS):
+        panels = {}
+        for op, what in (("pingpong", "latency"), ("stream", "bandwidth one way")):
+            both = {n: (value, times[other, net, 2, op, mode, n]) for (who, at, ranks, o, mode, n), value in times.items()
+                    if (who, at, ranks, o, mode) == (one, net, 2, op, "isend") and n and (other, net, 2, op, mode, n) in times}
+            found = {n: trust.against(*(pair[::-1] if op == "stream" else pair)) for n, pair in sorted(both.items())}
+            if found:
+                panels[what] = {n: ratio for n, ratio in found.items() if not ratio.grey}, {row["bytes"]: row["change"] for row in paper if row["op"] == op}
+        if any(today for today, _ in panels.values()):
+            parts.append(book.picture(f"{name}-{net}", plots.changes(panels, f"How latency and bandwidth change, {NETWORK[net]}"), f"Changes by size, today's and the thesis', {NETWORK[net]}"))
+    return "".join(parts)
 
 
 def late_receives(paper, times):
@@ -142,7 +158,7 @@ def late_receives(paper, times):
     losses = {}
     for (who, net, ranks, op, mode, n), late in times.items():
         early = times.get((who, net, ranks, "stream", mode, n))
-        if op == "unexpected" and early:
+        if op == "unexpected" and early and not trust.against(early, late).grey:
             losses.setdefault((who, net), []).append((early / late, n))
     if not losses:
         return ""
@@ -160,7 +176,7 @@ def mbcf(book):
         return ""
     who, rows = analysis.names(trips), []
     for net in networks(trips.network):
-        trip = {row.who: 2 * row.value for row in trips[trips.network == net].itertuples()}
+        trip = {row.who: row.measured.map(lambda us: 2 * us) for row in trips[trips.network == net].itertuples()}
         rows.append(("round-trip time of a 0-byte message, us", NETWORK[net], ours_to_best(trip), *(trip.get(w) for w in who)))
         for n, some in streams[streams.network == net].groupby("bytes"):
             least = dict(zip(some.who, some.low))
@@ -201,16 +217,28 @@ def given(book, here, name, what, paper):
     in its Figures 4, 5, 7 and 8."""
     counts, sizes, ways = sorted(set(here.ranks)), sorted(set(here.bytes)), list(dict.fromkeys(here["mode"]))
     head = [f"{p} ranks" for p in counts]
-    of = {(row.mode, row.bytes, row.ranks, row.who): row.value for row in here.itertuples()}
+    of = {(row.mode, row.bytes, row.ranks, row.who): row.measured for row in here.itertuples()}
     at = lambda way, n, p: {who: value for (w, b, r, who), value in of.items() if (w, b, r) == (way, n, p)}
     ratios = [(f"{way} {n / 1000:g} KB", *(ours_to_best(at(way, n, p)) for p in counts)) for way in ways for n in sizes]
     then = paper_rows(paper, counts) if "product" in name else []
     today = [(who, f"{n / 1000:g} KB", *(winner({way: of[way, n, p, who] for way in ways if (way, n, p, who) in of}) for p in counts))
              for who in analysis.names(here) for n in sizes]
-    panels = {f"{who}, {n / 1000:g} KB": {way: {p: of[way, n, p, who] / 1000 for p in counts if (way, n, p, who) in of} for way in ways}
+    panels = {f"{who}, {n / 1000:g} KB": {way: {p: of[way, n, p, who].map(lambda us: us / 1000) for p in counts if (way, n, p, who) in of} for way in ways}
               for n in dict.fromkeys((sizes[0], sizes[-1])) for who in analysis.names(here)}
     return (paragraph("Our time over the best peer's, of each way:", note=True) + table(["Way", *head], ratios) + paragraph("The quicker way:", note=True) +
-            table(["Library", "Block", *head], then + today) + book.picture(name, plots.by_ranks(panels, "time, ms", what.capitalize()), f"{what}: time by ranks of broadcast and loops"))
+            table(["Library", "Block", *head], then + today) + book.picture(name, plots.by_ranks(panels, "time, ms", what.capitalize()), f"{what}: time by ranks of broadcast and loops") +
+            (by_size(book, here, of, name) if "product" in name else ""))
+
+
+def by_size(book, here, of, name):
+    """The paper's Figures 9 and 10: completion by size of the block, on 5 and 10 ranks (or on the
+    fewest and the most that were measured)."""
+    counts = sorted(set(here.ranks))
+    shown = [p for p in (5, 10) if p in counts] or [*dict.fromkeys((counts[0], counts[-1]))]
+    panels = {f"{who}, {p} ranks": {way: {n / 1000: of[way, n, p, who].map(lambda us: us / 1000) for n in sorted(set(here.bytes)) if (way, n, p, who) in of}
+                                    for way in dict.fromkeys(here["mode"])} for p in shown for who in analysis.names(here)}
+    return paragraph("Completion by the size of the matrix, as in the paper's Figures 9 (5 processes) and 10 (10 processes):", note=True) + \
+        book.picture(f"{name}-sizes", plots.by_ranks(panels, "time, ms", "The matrix product", "KB"), "The matrix product: time by size of broadcast and loops")
 
 
 def paper_rows(paper, counts):
@@ -225,5 +253,6 @@ def winner(times):
     if not {"bcast", "isend"} <= set(times):
         return None
     best, other = sorted(("bcast", "isend"), key=times.get)
-    gain = 1 - times[best] / times[other]
-    return f"{best} {per_cent(gain, 0)}" if gain > 0.02 else "same"
+    found = trust.against(times[best], times[other])
+    words = f"{best} {per_cent(1 - found.ratio, 0)}" if found.ratio < 0.98 else "same"
+    return Faint(words) if found.grey else words

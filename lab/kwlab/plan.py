@@ -10,21 +10,25 @@
     args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all (RANDOM); the list is then in order
     ranks = [2]                      # a run for each ...
     network = ["shm", "tcp"]         # ... and each: shm, tcp, or a host of the host lab for each rank: gigabit (1 Gb/s
-                                     # between them), links (two links of 1 Gb/s), hosts (no limit)
+                                     # between them), links (two links of 1 Gb/s), hosts (no limit);
+                                     # cluster: the real hosts of `kwlab run --hosts`
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
 
+Whole programs stand in tables [[application]]: see `applications`.
+
 A field that is unknown, missing or of the wrong kind is refused with its name."""
 import random
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .libraries import OURS, PACKAGES, RATES, ROOT
+from . import applications
+from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT
 
 SHIPPED = Path(__file__).parent / "plans"
-NETWORKS = ("shm", "tcp", *RATES)
+NETWORKS = ("shm", "tcp", *RATES, CLUSTER)
 KNOWN = (OURS, *PACKAGES)
 MOST_RANKS = 1024
 MOST_HOSTS = 250
@@ -54,6 +58,11 @@ class Work:
     network: tuple = ("shm",)
     variants: dict = field(default_factory=dict)
     only: tuple = ()
+    application: applications.Application = None
+
+    def on(self, library):
+        """Does it run on this library?"""
+        return (not self.only or library in self.only) and (not self.application or self.application.on(library))
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Cell:
     network: str
     variant: str = ""
     knobs: tuple = ()
+    application: applications.Application = field(default=None, compare=False)
 
     def key(self):
         """The cell as text."""
@@ -94,10 +104,13 @@ class Cell:
 # field -> (kind, its name for people, of what if it is a list)
 PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
                "limit": ((int, float), "seconds", None), "libraries": (list, "a list of libraries", str),
-               "work": (list, "tables [[work]]", dict)}
+               "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
+               "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
 WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
                "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
                "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str)}
+APPLICATION_FIELDS = {"name": (str, "a name", None), "build": (str, "a directory of apps/", None), "run": PLAN_FIELDS["run"], "read": PLAN_FIELDS["read"],
+                      **{name: how for name, how in WORK_FIELDS.items() if name != "program"}}
 
 
 def checked(where, table, fields, needed):
@@ -117,18 +130,21 @@ def checked(where, table, fields, needed):
     return found
 
 
-def parse(text, name):
-    """A plan from its text."""
+def parse(text, name, place=Path()):
+    """A plan from its text; `place` is where its programs are looked for."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{name}: {error}") from None
-    top = checked(name, table, PLAN_FIELDS, ["title", "work"])
+    top = checked(name, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"])
+    defaults = {field: top.pop(field, {}) for field in ("run", "read")}
     for library in top.get("libraries", ()):
         known(name, "libraries", library, KNOWN)
     within(name, "rounds", top.get("rounds", 1), 1, 1000)
     within(name, "limit", top.get("limit", 1), 1, 86400)
-    top["work"] = tuple(parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top["work"]))
+    works = [parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top.get("work", ()))]
+    works += [parse_application(f"{name}: application {i + 1}", one, defaults, place) for i, one in enumerate(top.pop("application", ()))]
+    top["work"] = tuple(works)
     return Plan(name=name, **top)
 
 
@@ -136,6 +152,46 @@ def parse_work(where, table):
     """One table [[work]]."""
     fields = checked(where, table, WORK_FIELDS, ["program"])
     known(where, "program", fields["program"], programs())
+    check_cells(where, fields)
+    return Work(**fields)
+
+
+def parse_application(where, table, defaults, place):
+    """One table [[application]]; `defaults` is what the plan says for all that are not built."""
+    fields = checked(where, table if "build" in table else {**defaults, **table}, APPLICATION_FIELDS, ["name"])
+    name, build, run, read = (fields.pop(field, "") for field in ("name", "build", "run", "read"))
+    check_cells(where, fields)
+    if build:
+        known(where, "build", build, applications.built())
+        known(where, "name", name, applications.kernels(build))
+        reading, run = parse_reading(where, read) if read else applications.OURS_READ, {}
+    else:
+        if not run:
+            raise PlanError(f"{where}: the field 'run' is missing")
+        run = {library: said(where, f"run.{library}", applications.command, words) for library, words in run.items()}
+        reading = parse_reading(where, read or {})
+    for library in run:
+        known(where, "run", library, KNOWN)
+    return Work(program=name, application=applications.Application(name, reading, run, build, place), **fields)
+
+
+def parse_reading(where, table):
+    """The table `read`."""
+    fields = checked(f"{where}: read", table, {name: (str, "a regular expression", None) for name in ("seconds", "rate", "verified")}, ["seconds"])
+    return applications.Reading(**{name: said(where, f"read.{name}", lambda text: applications.pattern(text, name != "verified"), text)
+                                   for name, text in fields.items()})
+
+
+def said(where, name, make, value):
+    """What is made of a field's value."""
+    try:
+        return make(value)
+    except ValueError as why:
+        raise PlanError(f"{where}: '{name}' is {value!r}, but it {why}") from None
+
+
+def check_cells(where, fields):
+    """What [[work]] and [[application]] have in common."""
     for network in fields.get("network", ()):
         known(where, "network", network, NETWORKS)
     for library in fields.get("only", ()):
@@ -146,7 +202,6 @@ def parse_work(where, table):
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
     fields["args"] = tuple(with_random(where, word) for word in fields.get("args", ()))
-    return Work(**fields)
 
 
 def with_random(where, word):
@@ -185,7 +240,7 @@ def load(name):
         raise PlanError(f"{name}: neither a plan that comes with the lab ({', '.join(names())}) nor a file ({error.strerror})") from None
     except UnicodeDecodeError:
         raise PlanError(f"{name}: no text in UTF-8") from None
-    return parse(text, path.stem)
+    return parse(text, path.stem, path.parent.resolve())
 
 
 def names():
@@ -193,16 +248,21 @@ def names():
     return sorted(p.stem for p in SHIPPED.glob("*.toml"))
 
 
+def on_cluster(plan):
+    """The same plan on real hosts: what it does over a network goes over theirs."""
+    return replace(plan, work=tuple(replace(work, network=tuple(dict.fromkeys(net if net == "shm" else CLUSTER for net in work.network))) for work in plan.work))
+
+
 def cells(plan):
     """All cells of a plan; libraries change fastest, so that neighbours in time can be compared."""
     found = {}
     for work in plan.work:
-        libraries = [l for l in plan.libraries if not work.only or l in work.only]
+        libraries = [library for library in plan.libraries if work.on(library)]
         variants = work.variants.items() if OURS in libraries else ()
         for network in work.network:
             for ranks in work.ranks:
                 place = (work.program, work.args, ranks, network)
-                some = [Cell(library, *place) for library in libraries]
-                some += [Cell(OURS, *place, name, tuple(sorted(knobs.items()))) for name, knobs in variants]
+                some = [Cell(library, *place, application=work.application) for library in libraries]
+                some += [Cell(OURS, *place, name, tuple(sorted(knobs.items())), work.application) for name, knobs in variants]
                 found.update((cell.key(), cell) for cell in some)
     return list(found.values())

@@ -8,6 +8,7 @@ import numpy
 from matplotlib.colors import TwoSlopeNorm
 
 from .libraries import OURS
+from .trust import grey
 
 COLOURS = {OURS: "#0b6e99", "mpich": "#c2571a", "openmpi": "#6a8f2f", "impi": "#8a4f9e"}
 GREY = "#777777"
@@ -74,9 +75,21 @@ def measured_and_modelled(axis, found, of):
         times = numpy.array([one.curve[n] for n in sizes])
         fine = numpy.geomspace(sizes[0], sizes[-1], 200)
         axis.plot(sizes, of(sizes, times), linestyle="none", **mark(who))
+        whiskers(axis, sizes, of(sizes, times), of(sizes, numpy.array([one.upper.get(n, one.curve[n]) for n in sorted(one.curve)])), colour(who))
         axis.plot(fine, of(fine, one.three.time(fine)), label=who, **style(who))
     axis.set_yscale("log")
     sizes_axis(axis, every)
+
+
+def whiskers(axis, at, one, other, color):
+    """Bars between two values at each mark."""
+    axis.vlines(at, numpy.minimum(one, other), numpy.maximum(one, other), color=color, linewidth=1, alpha=0.6)
+
+
+def spans(axis, at, values, color):
+    """Bars from the least to the greatest round of figures (`trust.Measured`)."""
+    low, high = zip(*(getattr(value, "span", (value, value)) for value in values))
+    whiskers(axis, at, numpy.array(low), numpy.array(high), color)
 
 
 def bandwidths(panels, title):
@@ -86,6 +99,23 @@ def bandwidths(panels, title):
     for axis, (name, found) in zip(axes, panels.items()):
         measured_and_modelled(axis, found, lambda n, t: n / t)
         axis.set_title(name, fontsize=10)
+    legend_below(figure, axes[:len(panels)])
+    figure.supylabel("bandwidth, MB/s", fontsize=10)
+    return figure
+
+
+def two_models(panels, title):
+    """Bandwidth by size, by two models and measured: {panel: (curve, three parameters, Hockney)}."""
+    figure, axes = grid(panels, 2, title, width=4.2)
+    for axis, (name, (curve, three, hockney)) in zip(axes, panels.items()):
+        sizes = sorted(curve) or [8, 1 << 20]
+        fine = numpy.geomspace(sizes[0], sizes[-1], 200)
+        if curve:
+            axis.plot(sizes, [n / curve[n] for n in sizes], linestyle="none", label="measured", **mark(OURS))
+        axis.plot(fine, fine / three.time(fine), label="three parameters", color=COLOURS[OURS], linewidth=2)
+        axis.plot(fine, fine / hockney.time(fine), label="Hockney", color=GREY, linestyle="--")
+        axis.set_title(name, fontsize=10)
+        sizes_axis(axis, sizes)
     legend_below(figure, axes[:len(panels)])
     figure.supylabel("bandwidth, MB/s", fontsize=10)
     return figure
@@ -106,17 +136,18 @@ def grid(panels, columns, title, width=3.2, height=2.9, sharey=False):
 WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
 
 
-def by_ranks(panels, unit, title):
-    """Times by number of ranks: {panel: {way of sending: {ranks: value}}}, as many panels a row as
-    there are libraries; a row shares its axis of times."""
+def by_ranks(panels, unit, title, along="ranks"):
+    """Times by number of ranks, or `along` something else: {panel: {way of sending: {ranks: value}}},
+    as many panels a row as there are libraries; a row shares its axis of times."""
     columns = len({name.split(",")[0] for name in panels})
     figure, axes = grid(panels, columns, title, sharey="row")
     for number, (axis, (name, curves)) in enumerate(zip(axes, panels.items())):
         for way, curve in curves.items():
             axis.plot(list(curve), list(curve.values()), label=way, color=WAYS[way], marker="o", markersize=3.5)
+            spans(axis, list(curve), curve.values(), WAYS[way])
         axis.set_title(name, fontsize=10)
         axis.set_xticks(sorted({p for curve in curves.values() for p in curve}))
-        axis.set_xlabel("ranks", fontsize=9)
+        axis.set_xlabel(along, fontsize=9)
         if number % columns == 0:
             axis.set_ylabel(unit, fontsize=9)
         plain(axis)
@@ -149,7 +180,12 @@ def heat_panel(axis, ratios, ops):
     sizes = sorted({r["bytes"] for r in ratios})
     grid = numpy.full((len(ops), len(sizes)), numpy.nan)
     for r in ratios:
-        grid[ops.index(r["op"]), sizes.index(r["bytes"])] = r["ratio"]
+        if r["against"].grey:
+            at = sizes.index(r["bytes"]), ops.index(r["op"])
+            axis.add_patch(plt.Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, color="#e4e4e4", zorder=0))
+            axis.text(*at, f"{r['ratio']:.2f}", ha="center", va="center", fontsize=8, color="#9a9a9a")
+        else:
+            grid[ops.index(r["op"]), sizes.index(r["bytes"])] = r["ratio"]
     shade = axis.imshow(numpy.log2(grid), cmap="RdBu_r", norm=TwoSlopeNorm(0, -2, 2), aspect="auto")
     for (i, j), value in numpy.ndenumerate(grid):
         if not numpy.isnan(value):
@@ -166,6 +202,7 @@ def lines(panels, unit, title, zero=False):
     for axis, (name, curves) in zip(axes, panels.items()):
         for who, curve in curves.items():
             axis.plot(list(curve), list(curve.values()), label=who, **style(who), **{k: v for k, v in mark(who).items() if k != "color"})
+            spans(axis, list(curve), curve.values(), colour(who))
         sizes_axis(axis, [n for curve in curves.values() for n in curve])
         axis.set_title(name, fontsize=10)
         if zero:
@@ -174,6 +211,24 @@ def lines(panels, unit, title, zero=False):
             axis.set_yscale("log")
     figure.supylabel(unit, fontsize=10)
     legend_below(figure, axes[:len(panels)])
+    return figure
+
+
+def changes(panels, title):
+    """By how much something grows, per cent, by size: {panel: ({bytes: trust.Against} of today, {bytes:
+    change} of a paper)}."""
+    figure, axes = grid(panels, 2, title, width=4.2)
+    for axis, (name, (today, paper)) in zip(axes, panels.items()):
+        sizes = [*today]
+        axis.plot(sizes, [100 * (today[n].ratio - 1) for n in sizes], label="today", color=COLOURS[OURS], marker="o", markersize=4)
+        low, high = ([100 * (which(today[n].rounds or (today[n].ratio,)) - 1) for n in sizes] for which in (min, max))
+        whiskers(axis, sizes, numpy.array(low), numpy.array(high), COLOURS[OURS])
+        axis.plot([*paper], [100 * change for change in paper.values()], linestyle="none", label="the thesis, as its text says", color="#222222", marker="*", markersize=9)
+        axis.axhline(0, color="#444444", linewidth=0.8)
+        sizes_axis(axis, [*sizes, *paper])
+        axis.set_title(name, fontsize=10)
+    legend_below(figure, axes[:len(panels)])
+    figure.supylabel("change, %", fontsize=10)
     return figure
 
 
@@ -194,8 +249,11 @@ def bars(groups, unit, title, low=None, high=None):
     width = 0.8 / max(len(who), 1)
     for k, name in enumerate(who):
         heights = [values.get(name, numpy.nan) for values in groups.values()]
-        axis.bar(numpy.arange(len(groups)) + (k - (len(who) - 1) / 2) * width, heights, width, color=colour(name), label=name,
-                 hatch="//" if "(" in name else None, edgecolor="white")
+        at = numpy.arange(len(groups)) + (k - (len(who) - 1) / 2) * width
+        drawn = axis.bar(at, heights, width, color=colour(name), label=name, hatch="//" if "(" in name else None, edgecolor="white")
+        for bar, height in zip(drawn, heights):
+            bar.set_alpha(0.3 if grey(height) else 1)
+        spans(axis, at, heights, "#222222")
     axis.axhline(0, color="#444444", linewidth=0.8)
     axis.set_xticks(range(len(groups)), groups, fontsize=8)
     axis.set_ylabel(unit)

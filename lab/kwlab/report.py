@@ -4,21 +4,21 @@ import time
 from functools import cache
 from pathlib import Path
 
-from . import analysis, html, plots
+from . import analysis, html, plots, trust
 from .sections import SECTIONS
 
 
 class Book:
-    """A dataset, or one plan of it, that is being reported: one machine's runs, and the pictures
-    made so far."""
+    """A dataset, or one plan of it, or some cells of that (by their keys), that is being reported: one
+    machine's runs, and the pictures made so far."""
 
-    def __init__(self, store, plan=None):
-        runs, data = store.runs(plan), store.measurements(plan)
+    def __init__(self, store, plan=None, cells=None):
+        runs, data = (table if cells is None else table[table.cell.isin(cells)] for table in (store.runs(plan), store.measurements(plan)))
         if runs.empty:
             raise ValueError(f"the dataset has no run of {plan}; `kwlab run {plan}` makes some" if plan
                              else "the dataset is empty; `kwlab run quick` fills it")
         self.machine = int(runs.machine.iloc[-1])
-        self.runs, self.data = runs[runs.machine == self.machine], data[data.machine == self.machine]
+        self.runs, self.data = runs[runs.machine == self.machine], trust.settled(data[data.machine == self.machine])
         self.facts = store.facts()[self.machine]
         self.pictures = {}
 

@@ -6,21 +6,25 @@ import json
 import math
 import re
 import shutil
-import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import facts
-from .libraries import Failed, Unavailable
+from . import applications, facts
+from .libraries import Failed, Late, Unavailable, cluster
 from .plan import cells
 from .store import measurements
+from .trust import Watch
 
-# A library that hung in a cell, or is not there, is not tried again in later rounds: it would cost
-# its limit each time.
-HOPELESS = ("hung", "missing")
+SETTLED = ("ok", "slow")  # how a run ends that is not tried again
+# A library that came to no end in a cell, and was not just slow, or is not there, is not tried again
+# in later rounds: it would cost its limit each time.
+ENDLESS = ("hung", "late")
+HOPELESS = (*ENDLESS, "missing")
+PAUSE = 0.2  # of its limit a program may be silent before it is taken to hang,
+PAUSES = 4  # or so many times as long as it was before, between two lines
 WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
 # What KW_STATS=yes prints for each rank at the end.
 COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
@@ -33,9 +37,27 @@ class Outcome:
     message: str = ""
     wall: float = 0.0
     lines: tuple = ()
+    others: float = None
+    command: str = ""
 
 
-HUNG_BEFORE = Outcome("hung", "not run: it hung in another round")
+def not_again(status):
+    """Of a cell that came to no end before."""
+    return Outcome(status, "not run: in another round it " + ("hung" if status == "hung" else "did not end"))
+
+
+def ended(late):
+    """How a run ended that was ended after its limit (`libraries.Late`). A program that prints lines
+    until the end is slow, one that has stopped hangs, and of one that has printed none nobody can
+    tell."""
+    lines = tuple(whole(late.output))
+    had = f"with {len(lines)} measurements"
+    if not late.pauses:
+        return Outcome("late", f"ended after {late.timeout:g} s: too slow, or it hangs; it had printed nothing", late.timeout, lines)
+    *before, last = late.pauses
+    if last <= max(PAUSE * late.timeout, PAUSES * max(before[1:], default=0)):
+        return Outcome("slow", f"ended after {late.timeout:g} s, {had}; it was still printing", late.timeout, lines)
+    return Outcome("hung", f"ended after {late.timeout:g} s, {had}; it had printed nothing for {last:.0f} s", late.timeout, lines)
 
 
 def parse(text):
@@ -89,24 +111,25 @@ def counters(cell, text):
 
 
 class Runner:
-    """One plan on one machine; of its cells those that `wanted` says."""
+    """One plan on one machine, or on a cluster of it and others (`hosts`); of its cells those that
+    `wanted` says."""
 
-    def __init__(self, plan, store, known, wanted=lambda cell: True):
+    def __init__(self, plan, store, known, wanted=lambda cell: True, hosts=""):
         self.plan, self.store = plan, store
         self.libraries = {lib.name: lib for lib in known}
-        self.machine = store.machine(facts.machine())
+        self.machine = store.machine(facts.machine() | ({"hosts": cluster(hosts)} if hosts else {}))
         self.cells = [cell for cell in cells(plan) if wanted(cell)]
         self.programs = {}
         self.hopeless = {}
         self.tried = store.tried(plan.name, self.machine)
-        self.hung = {cell for (cell, _), status in self.tried.items() if status == "hung"}  # by an earlier command, as keys
+        self.endless = {cell: status for (cell, _), status in self.tried.items() if status in ENDLESS}  # by an earlier command, as keys
         self.said = set()
 
     def left(self):
         """(round, cell) still to be run, in order; those that went wrong before come last, so that
         a plan of many short turns gets on."""
         self.tried = self.store.tried(self.plan.name, self.machine)
-        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) != "ok"]
+        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) not in SETTLED]
         return sorted(every, key=lambda one: (one[1].key(), one[0]) in self.tried)
 
     def program(self, library, name):
@@ -116,17 +139,28 @@ class Runner:
         return self.programs[library.name, name]
 
     def once(self, cell):
-        """Runs a cell."""
+        """Runs a cell, and watches what others use of the processors meanwhile."""
         library = self.libraries[cell.library]
         if not library.there():
             return Outcome("missing", "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake")
         try:
-            program = self.program(library, cell.program)
-            out, err, wall = library.run_whole(program, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            words = self.words(library, cell) if cell.application else [self.program(library, cell.program)]
+            command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs))
+        except (Failed, Unavailable, OSError) as why:
+            return Outcome("missing" if isinstance(why, Unavailable) else "failed", str(why))
+        watch = Watch()
+        outcome = self.started(library, cell, words)
+        return replace(outcome, others=watch.foreign(), command=command)
+
+    def started(self, library, cell, words):
+        """How a run ended."""
+        try:
+            if cell.application:
+                return self.whole_program(library, cell, words)
+            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
             return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err)))
-        except subprocess.TimeoutExpired as late:
-            lines = tuple(whole(late.output))
-            return Outcome("hung", f"ended after {self.plan.limit:g} s, with {len(lines)} measurements", self.plan.limit, lines)
+        except Late as late:
+            return ended(late)
         except Failed as error:
             return Outcome("failed", str(error), lines=tuple(whole(error.output)))
         except Unavailable as why:
@@ -136,17 +170,43 @@ class Runner:
         except OSError as error:
             return Outcome("failed", f"cannot be started: {error}")
 
+    def whole_program(self, library, cell, words):
+        """Runs an application."""
+        try:
+            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            return Outcome("ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err)))
+        except applications.Unverified as why:
+            return Outcome("unverified", str(why))
+        except Failed as error:  # some end with a status when their result is wrong
+            try:
+                cell.application.reading.figures(error.output)
+            except applications.Unverified as why:
+                return Outcome("unverified", str(why))
+            except ValueError:
+                pass
+            raise
+
+    def words(self, library, cell):
+        """What an application is started with; what has to be built is, for a library once."""
+        application = cell.application
+        if not application.build:
+            return application.words(library, cell.ranks)
+        key = (library.name, application.build, application.name)
+        if key not in self.programs:
+            self.programs[key] = application.words(library, cell.ranks)
+        return self.programs[key]
+
     def settle(self, round, cell):
-        """Runs a cell unless it is known to be hopeless, and keeps the result. What hung under an
-        earlier command is hopeless in further rounds; the round in which it hung is tried again."""
-        if cell.key() in self.hung and (cell.key(), round) not in self.tried:
-            outcome = HUNG_BEFORE
+        """Runs a cell unless it is known to be hopeless, and keeps the result. What came to no end
+        under an earlier command is hopeless in further rounds; the round of then is tried again."""
+        if cell.key() in self.endless and (cell.key(), round) not in self.tried:
+            outcome = not_again(self.endless[cell.key()])
         else:
             outcome = self.hopeless.get(cell) or self.once(cell)
             if outcome.status in HOPELESS:
-                self.hopeless[cell] = HUNG_BEFORE if outcome.status == "hung" else outcome
+                self.hopeless[cell] = not_again(outcome.status) if outcome.status in ENDLESS else outcome
         version = self.libraries[cell.library].version()
-        self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines)
+        self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines, outcome.others, outcome.command)
         return outcome
 
     def run(self, seconds=math.inf):

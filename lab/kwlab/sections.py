@@ -3,11 +3,11 @@ pictures by size, the papers' tables beside today's, absolute times, and what we
 section takes the book and gives HTML, or nothing where nothing was measured."""
 import time
 
-from . import analysis, facts, fitted, papers, plots
+from . import analysis, facts, fitted, nas, papers, plots, programs, trust
 from .html import Ratio, folded, items, paragraph, table
 from .libraries import OURS, RATES
 from .plan import RANDOM
-from .words import NETWORK, networks, size
+from .words import NETWORK, networks, per_cent, size
 
 
 def name(bench, mode, n):
@@ -21,10 +21,24 @@ def machine(book):
     versions = runs[runs.version != ""].drop_duplicates("library")
     rows = [("machine", facts.sentence(book.facts)), ("measured", f"{when[0]} to {when[1]}"), ("plans", ", ".join(sorted(set(runs.plan)))),
             ("runs", f"{len(runs)}, of which {int((runs.status != 'ok').sum())} went wrong"),
-            ("load of the machine", f"{runs.load.median():.1f} runnable in the middle, {runs.load.max():.1f} at most, on {book.facts['cores']} cores")]
+            ("load of the machine", f"{runs.load.median():.1f} runnable in the middle, {runs.load.max():.1f} at most, on {book.facts['cores']} cores"),
+            ("disturbed", disturbed(runs))]
     rows += [(row.library, row.version) for row in versions.itertuples()]
-    rows += [(name.replace("_", " "), value) for name, value in book.facts.items() if name in ("governor", "ptrace_scope", "virtual") and value != "unknown"]
-    return table(["What", "Value"], rows)
+    rows += [(name.replace("_", " "), value) for name, value in book.facts.items() if name in ("hosts", "governor", "ptrace_scope", "virtual") and value != "unknown"]
+    return table(["What", "Value"], rows) + started(book)
+
+
+def disturbed(runs):
+    """In how many runs others used the machine."""
+    watched = runs[runs.others.notna()]
+    return f"{int((watched.others > trust.DISTURBED).sum())} of {len(watched)} runs, during which others used more than {per_cent(trust.DISTURBED, 0)} of the processors"
+
+
+def started(book):
+    """How each library was started: the first command on each network."""
+    runs = book.runs[book.runs.command != ""].drop_duplicates(["library", "variant", "network"])
+    rows = [(analysis.called(run), NETWORK[run.network], run.ranks, f"`{run.command}`") for run in runs.itertuples()]
+    return rows and folded(f"how the libraries were started ({len(rows)} commands)", table(["Library", "Network", "Ranks", "Command"], rows)) or ""
 
 
 def reading(book):
@@ -35,9 +49,12 @@ def reading(book):
         "mean after a barrier: a mean hides what the slowest did, and a barrier lets ranks go at different times.",
         "In every round the libraries take turns on each cell, so that a machine whose speed drifts treats them alike. "
         "All programs are compiled from the same source with the same flags.",
-        "Where the load above is more than the cores, others used the machine too: differences of a few per cent mean nothing then; "
+        f"Behind a ratio stands its range over the rounds that both libraries have. A round during which others used more than {per_cent(trust.DISTURBED, 0)} of the "
+        "processors counts only where a cell has no other.",
+        f"Grey counts for nothing, in no mean and in no list: the cell was disturbed in every round, or the ratios of its rounds lie further apart than {trust.DISAGREE:g} : 1. "
         "`kwlab compare A B` says with its confidence whether a difference is one.",
-        "Marks in a picture are measured, lines are fitted models. Dashed lines and hatched bars are Kittiwake with a knob set."])
+        "Marks in a picture are measured, bars at them go from the least to the greatest round (of a model's marks, which are of one round: over the middle half of its batches), "
+        "lines are fitted models. Dashed lines and hatched bars are Kittiwake with a knob set."])
 
 
 def ratio_tables(book):
@@ -50,12 +67,13 @@ def ratio_tables(book):
         shown = networks(r["network"] for r in rows)
         means = []
         for op in dict.fromkeys(r["op"] for r in rows):
-            of = {net: [r["ratio"] for r in rows if r["op"] == op and r["network"] == net] for net in shown}
-            means.append((op, *(Ratio(analysis.geometric_mean(v)) if v else None for v in of.values())))
+            of = {net: [r["against"] for r in rows if r["op"] == op and r["network"] == net] for net in shown}
+            means.append((op, *(Ratio.of(analysis.mean_of(some)) for some in of.values())))
         parts.append(f"<h3>{what.capitalize()}: geometric mean of our time over the best peer's</h3>" + table(["Operation", *map(NETWORK.get, shown)], means))
-        cells = [(f"{r['op']} {name(bench, r['mode'], r['bytes'])}", NETWORK[r["network"]], r["ranks"], Ratio(r["ratio"]), r["peer"],
+        cells = [(f"{r['op']} {name(bench, r['mode'], r['bytes'])}", NETWORK[r["network"]], r["ranks"], Ratio.of(r["against"]), r["peer"],
                   r["ours"], r["best"]) for r in rows]
-        parts.append(folded(f"all {len(cells)} cells", table(["Cell", "Network", "Ranks", "Ratio", "Best peer", "Ours, us", "Best peer's, us"], cells)))
+        ignored = sum(r["against"].grey for r in rows)
+        parts.append(folded(f"all {len(cells)} cells" + (f", of which {ignored} are grey and count for nothing" if ignored else ""), table(["Cell", "Network", "Ranks", "Ratio", "Best peer", "Ours, us", "Best peer's, us"], cells)))
     return "".join(parts)
 
 
@@ -83,7 +101,7 @@ def streams(book):
         folded(f"all {len(rows)} cells", table(["Message", "Network", *who], rows))
 
 
-SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters")  # by the other sections
+SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters", "application", "tails", "rate", "layouts")  # by the other sections
 
 
 def others(book):
@@ -94,7 +112,7 @@ def others(book):
             continue
         tables = {metric: book.medians(bench, metric) for metric in dict.fromkeys(book.data[book.data.bench == bench].metric)}
         who = list(dict.fromkeys(name for one in tables.values() for name in analysis.names(one)))
-        rows = [(f"{op} {mode} {size(n)}", NETWORK[net], ranks, metric.replace("_", " "), *(dict(zip(cell.who, cell.value)).get(name) for name in who))
+        rows = [(f"{op} {mode} {size(n)}", NETWORK[net], ranks, metric.replace("_", " "), *(analysis.of(cell).get(name) for name in who))
                 for metric, one in tables.items() for (net, ranks, op, mode, n), cell in one.groupby(list(analysis.KEY), sort=False)]
         parts.append(folded(f"{bench} ({len(rows)} figures)", table(["What", "Network", "Ranks", "Figure", *who], rows)))
     return parts and paragraph("What the figures of a program mean is said at the top of its source in bench/.") + "".join(parts)
@@ -110,7 +128,7 @@ def heat_maps(book):
 def which(book):
     """The quickest library for each collective and size, where more than one was measured."""
     data = book.medians("coll")
-    data = data[~data.who.str.contains("(", regex=False) & ~data.bytes.isin(RANDOM)]
+    data = data[~data.who.str.contains("(", regex=False) & ~data.bytes.isin(RANDOM) & ~data.grey]
     data = data[data.groupby(list(analysis.KEY)).who.transform("nunique") > 1]
     parts = []
     for net in networks(data.network):
@@ -137,7 +155,7 @@ def overlap(book):
             some = found[(found.network == net) & (found.ranks == ranks)]
             groups = {}
             for row in some.itertuples():
-                groups.setdefault(f"{row.op}\n{size(row.bytes)}", {})[row.who] = 100 * row.value
+                groups.setdefault(f"{row.op}\n{size(row.bytes)}", {})[row.who] = row.measured.map(lambda share: 100 * share)
             for part, chunk in enumerate(chunks(groups, 6)):
                 parts.append(book.picture(f"overlap-{net}-{ranks}-{part}", plots.bars(chunk, "overlap, %", f"Overlap with computation, {ranks} ranks, {NETWORK[net]}", -50, 110),
                                           f"Overlap by operation and size, {NETWORK[net]}"))
@@ -167,10 +185,51 @@ def form_means(tables):
 
 def form_cells(tables):
     """Every cell of each library: the blocking time, and the others over it."""
-    of = {name: {(r.network, r.ranks, r.op, r.bytes, r.who): r.value for r in one.itertuples()} for name, one in tables.items()}
-    rows = [(f"{op} {size(n)}", NETWORK[net], ranks, who, us, *(Ratio(value / us) if (value := of[name].get((net, ranks, op, n, who))) else None for name in list(FORMS.values())[1:]))
+    of = {name: {(r.network, r.ranks, r.op, r.bytes, r.who): r.measured for r in one.itertuples()} for name, one in tables.items()}
+    rows = [(f"{op} {size(n)}", NETWORK[net], ranks, who, us, *(Ratio.of(trust.against(value, us)) if (value := of[name].get((net, ranks, op, n, who))) else None for name in list(FORMS.values())[1:]))
             for (net, ranks, op, n, who), us in of["blocking"].items()]
     return folded(f"all {len(rows)} cells", table(["Cell", "Network", "Ranks", "Library", "blocking, us", "non-blocking : blocking", "persistent : blocking"], rows))
+
+
+SHARES = {"p50_us": "half", "p99_us": "99 %", "p999_us": "99.9 %", "most_us": "all"}
+
+
+def tails(book):
+    """The times that so many of the operations do not exceed."""
+    parts = [beside(book, "tails", metric, f"{share} of them") for metric, share in SHARES.items()]
+    return "".join(parts) and paragraph("Every operation timed by itself: microseconds that a share of them does not exceed. What the machine takes from a rank is in them, so a "
+                                        "difference counts only when rounds agree.") + "".join(parts)
+
+
+def rates(book):
+    """Several pairs and threads at once."""
+    part = beside(book, "rate", "per_second", "all cells")
+    return part and paragraph("Messages a second of all pairs of ranks and all their threads together, 64 in flight for each. Ratios are of the times of a message: below 1 more of "
+                              "ours pass.") + beside(book, "rate", "us", "ratios of times") + part
+
+
+def beside(book, bench, metric, title):
+    """A folded table of one figure of a program: each library's, and of times ours over the best
+    peer's."""
+    found, rows = book.medians(bench, metric), []
+    timed = metric.endswith("us")
+    for (net, ranks, op, mode, n), cell in found.groupby(list(analysis.KEY), sort=False):
+        of = analysis.of(cell)
+        rows.append((f"{op} {mode} {size(n)}".replace("  ", " ").strip(), NETWORK[net], ranks, *([papers.ours_to_best(of)] if timed else []),
+                     *(of.get(who) for who in analysis.names(found))))
+    head = ["Cell", "Network", "Ranks", *(["Ours : best peer"] if timed else []), *analysis.names(found)]
+    return folded(f"{title} ({len(rows)} cells)", table(head, rows)) if rows else ""
+
+
+def layouts(book):
+    """Datatypes beside copying by hand."""
+    found = book.medians("layouts")
+    who, of = analysis.names(found), {(row.network, row.op, row.bytes, row.mode, row.who): row.measured for row in found.itertuples()}
+    rows = [(f"{op} {size(n)}", NETWORK[net], *(Ratio.of(trust.against(of[net, op, n, "type", one], of[net, op, n, "hand", one]))
+                                              if (net, op, n, "type", one) in of and (net, op, n, "hand", one) in of else None for one in who))
+            for net, op, n in dict.fromkeys((net, op, n) for net, op, n, mode, _ in of if mode == "hand")]
+    return rows and paragraph("A message that does not lie in one piece, by its datatype, over the same message copied into one piece by the program: above 1 who writes loops gains.") + \
+        table(["Layout", "Network", *who], rows) + beside(book, "layouts", "us", "microseconds")
 
 
 def chunks(groups, most):
@@ -180,20 +239,26 @@ def chunks(groups, most):
 
 def start(book):
     """Start-up, memory, waiting."""
-    hello = book.runs[(book.runs.program == "hello") & (book.runs.status == "ok")]
+    walls = analysis.walls(book.runs, "hello")
     idle = book.medians("idle", "cpu_percent")
-    if hello.empty and idle.empty:
+    if not walls and idle.empty:
         return ""
-    who = sorted(set(hello.library) | set(idle.who), key=lambda w: (w != OURS, w))
-    lines = []
-    for p, some in hello.groupby("ranks"):
-        lines.append((f"start and end of {number(p)}, s", some.groupby("library").wall_s.median().to_dict()))
+    who = sorted({name for of in walls.values() for name in of} | set(idle.who), key=lambda w: (w != OURS, w))
+    lines = [(f"start and end of {number(p)}, s", of) for p, of in sorted(walls.items())]
     for metric, what in (("resident_kb", "largest resident set of a rank"), ("anonymous_kb", "of it no file's")):
         for p, some in book.medians("hello", metric).groupby("ranks"):
-            lines.append((f"{what}, {number(p)}, MB", {r.who: r.value / 1024 for r in some.itertuples() if r.value >= 0}))
+            lines.append((f"{what}, {number(p)}, MB", {r.who: r.measured.map(lambda kb: kb / 1024) for r in some.itertuples() if r.value >= 0}))
+    bound = [(number(p), {who: bounds(book, who, p) for who in sorted(set(some.who))}) for p, some in book.medians("hello", "cpus_most").groupby("ranks")]
     if not idle.empty:
-        lines.append(("processor used by a rank that waits in MPI_Recv, %", dict(zip(idle.who, idle.value))))
-    return table(["What", "Ours : best peer", *who], [(what, papers.ours_to_best(of), *(of.get(w) for w in who)) for what, of in lines])
+        lines.append(("processor used by a rank that waits in MPI_Recv, %", analysis.of(idle)))
+    return table(["What", "Ours : best peer", *who], [(what, papers.ours_to_best(of), *(of.get(w) for w in who)) for what, of in lines] +
+                 [(f"processors that a rank may run on, {ranks}", None, *(of.get(w) for w in who)) for ranks, of in bound])
+
+
+def bounds(book, who, ranks):
+    """On how many processors a rank of a library may run: one, or from the fewest to the most."""
+    least, most = (next(float(row.value) for row in book.medians("hello", metric).itertuples() if (row.who, row.ranks) == (who, ranks)) for metric in ("cpus_least", "cpus_most"))
+    return f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
 
 
 def number(p):
@@ -209,7 +274,7 @@ def connections(book):
     some = data[data.bytes.isin(data[data.ranks > 2].bytes)]
     rows = []
     for (who, net, n), cell in some.groupby(["who", "network", "bytes"], sort=False):
-        of = dict(zip(cell.ranks, cell.value))
+        of = dict(zip(cell.ranks, cell.measured))
         if len(of) < 2:
             continue
         rows.append((who, NETWORK[net], size(n), *(of.get(p) for p in counts)))
@@ -227,7 +292,7 @@ def modes(book):
     for net in networks(data.network):
         rows, who = [], analysis.names(data)
         for (op, mode, n), cell in data[data.network == net].groupby(["op", "mode", "bytes"], sort=False):
-            of = dict(zip(cell.who, cell.value))
+            of = analysis.of(cell)
             rows.append((f"{op} {mode} {plots.size_label(n)}", papers.ours_to_best(of), *(of.get(w) for w in who)))
         parts.append(folded(f"{NETWORK[net]} ({len(rows)} cells)", table(["Cell", "Ours : best peer", *(f"{w}, us" for w in who)], rows)))
     means = [(mode, *(mean_ratio(data[(data["mode"] == mode) & (data.network == net)]) for net in networks(data.network))) for mode in dict.fromkeys(data["mode"])]
@@ -235,9 +300,8 @@ def modes(book):
 
 
 def mean_ratio(data):
-    """Over the cells of both."""
-    found = [r["ratio"] for r in analysis.ratios(data)]
-    return Ratio(analysis.geometric_mean(found)) if found else None
+    """Over the cells of both that count."""
+    return Ratio.of(analysis.mean_of([r["against"] for r in analysis.ratios(data)]))
 
 
 def absolute(book):
@@ -250,7 +314,7 @@ def absolute(book):
             continue
         who, rows = analysis.names(data), []
         for (net, ranks, op, mode, n), cell in data.groupby(["network", "ranks", "op", "mode", "bytes"], sort=False):
-            of = dict(zip(cell.who, cell.value))
+            of = analysis.of(cell)
             rows.append((f"{op} {name(bench, mode, n)}", NETWORK[net], ranks, *(of.get(w) for w in who)))
         parts.append(folded(f"{'messages' if bench == 'p2p' else 'collectives'}, us ({len(rows)} cells)", table(["Cell", "Network", "Ranks", *who], rows)))
     return "".join(parts)
@@ -263,10 +327,12 @@ def failed(book):
     return table(["Library", "How it ended", "Program", "Network", "Ranks", "What was said", "Runs"], [(*row[:3], NETWORK[row[3]], *row[4:]) for row in rows])
 
 
-SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps),
+SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("applications", "Whole programs", programs.section), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
-            ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
+            ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("tails", "How long the slow ones take", tails), ("rates", "Several pairs and threads at once", rates), ("layouts", "Datatypes", layouts),
+            ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
             ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
-            ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
+            ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("npb", "MPI/MBCF, Tables 2 to 9: NAS kernels", nas.mbcf),
+            ("nas", "NAS kernels with and without an event thread", nas.thesis), ("give", "Broadcast or a loop of sends", papers.giving), ("modes", "Send modes", modes),
             ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections), ("streams", "Between hosts", streams), ("others", "Other programs", others),
             ("absolute", "Absolute times", absolute), ("failed", "What went wrong", failed)]

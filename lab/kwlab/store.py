@@ -1,8 +1,11 @@
 """The dataset: one SQLite file with the machines, every run, and every measurement of every run.
 
 A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not
-installed), `failed` (it ended with an error), `hung` (it was ended after its limit) or `nonsense`
-(its output could not be read), and `message` says the rest."""
+installed), `failed` (it ended with an error), `slow` (it was ended after its limit and was still
+printing), `hung` (likewise, but it had stopped), `late` (likewise, and it had printed nothing by
+which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result is
+wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
+processors that others used meanwhile (null: nobody has looked), `command` what started it."""
 import json
 import math
 import os
@@ -11,7 +14,7 @@ import time
 
 import pandas
 
-VERSION = 1  # of the tables below
+VERSION = 2  # of the tables below
 
 SCHEMA = """
 create table if not exists machine (id integer primary key, facts text unique not null);
@@ -19,15 +22,23 @@ create table if not exists run (
     id integer primary key, plan text not null, cell text not null, round integer not null, machine integer not null references machine,
     library text not null, version text not null, program text not null, args text not null, ranks integer not null,
     network text not null, variant text not null, status text not null, message text not null, wall_s real not null, load real not null, at real not null,
+    others real, command text not null default '',
     unique (plan, cell, round, machine));
 create table if not exists measurement (
     run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
     mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
 create index if not exists measurement_of_run on measurement (run);
 """
+# Of applications version 1 had what others used among their measurements.
+FROM_1 = """
+alter table run add column others real;
+alter table run add column command text not null default '';
+update run set others = (select median from measurement where run = run.id and metric = 'foreign');
+delete from measurement where metric = 'foreign';
+"""
 # What a JSON line says of itself; everything else that is a table of order statistics, or a number,
 # is a metric.
-NAMES = ("bench", "op", "bytes", "mode", "ranks")
+NAMES = ("bench", "op", "bytes", "mode", "ranks", "iterations")
 
 
 class Store:
@@ -41,9 +52,9 @@ class Store:
             version = self.db.execute("pragma user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{path} is no dataset of the laboratory ({error}); name another file with --data") from None
-        if version not in (0, VERSION):
+        if version not in (0, *range(1, VERSION + 1)):
             raise ValueError(f"{path} was written by another version of the laboratory; name another file with --data")
-        self.db.executescript(SCHEMA + f"pragma user_version = {VERSION};")
+        self.db.executescript(f"begin immediate; {FROM_1 if version == 1 else SCHEMA} pragma user_version = {VERSION}; commit;")
 
     def machine(self, facts):
         """The number of the machine with these facts."""
@@ -62,18 +73,26 @@ class Store:
         with self.db:
             self.db.executemany("delete from run where plan = ? and machine = ? and cell = ?", [(plan, machine, cell.key()) for cell in cells])
 
-    def add(self, plan, cell, round, machine, version, status, message, wall, lines):
-        """Keeps a run with its measurements, in place of an earlier try."""
+    def add(self, plan, cell, round, machine, version, status, message, wall, lines, others=None, command=""):
+        """Keeps a run with its measurements, in place of an earlier try, unless that went wrong too
+        and has measured more."""
+        rows = [row for line in lines for row in measurements(None, line)]
+        if status != "ok" and len(rows) < self.measured(plan, cell, round, machine):
+            return
         with self.db:
             self.db.execute("delete from run where plan = ? and cell = ? and round = ? and machine = ?",
                             [plan, cell.key(), round, machine])
             run = self.db.execute(
                 "insert into run (plan, cell, round, machine, library, version, program, args, ranks, network, variant, status, message,"
-                " wall_s, load, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " wall_s, load, at, others, command) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [plan, cell.key(), round, machine, cell.library, version, cell.program, " ".join(cell.args), cell.ranks, cell.network,
-                 cell.variant, status, message, wall, os.getloadavg()[0], time.time()]).lastrowid
-            rows = [row for line in lines for row in measurements(run, line)]
-            self.db.executemany("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                 cell.variant, status, message, wall, os.getloadavg()[0], time.time(), others, command]).lastrowid
+            self.db.executemany("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [[run, *row[1:]] for row in rows])
+
+    def measured(self, plan, cell, round, machine):
+        """How many figures an earlier try has."""
+        return self.db.execute("select count(*) from measurement join run on run = run.id where plan = ? and cell = ? and round = ? and machine = ?",
+                               [plan, cell.key(), round, machine]).fetchone()[0]
 
     def runs(self, plan=None):
         """All runs, of one plan or of all, as a data frame."""
@@ -84,7 +103,7 @@ class Store:
         """All measurements with their runs, as a data frame."""
         where, values = ("where plan = ?", [plan]) if plan else ("", [])
         return pandas.read_sql_query(
-            "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, bench, op, bytes, mode, metric,"
+            "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, others, bench, op, bytes, mode, metric,"
             f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
             self.db, params=values)
 

@@ -4,6 +4,7 @@ Message-Passing Libraries on High-Speed Clusters*, judged by fitted models, for 
 A library that beats itself has a badly chosen algorithm. For Kittiwake the finding can be acted
 upon: `rows` gives the rows for its selection table (KW_COLL takes a file of them; the columns are
 explained in coll/table.txt)."""
+import math
 from dataclasses import dataclass
 
 import numpy
@@ -27,6 +28,17 @@ ALGORITHM = {("bcast", "scatter"): "scatter_ring", ("allgather", "gather"): "gat
 
 
 @dataclass(frozen=True)
+class Known:
+    """A model of a collective, and between which sizes it was measured."""
+    model: object
+    least: float = 0
+    most: float = math.inf
+
+    def time(self, n):
+        return self.model.time(n)
+
+
+@dataclass(frozen=True)
 class Finding:
     """Sizes at which a pair beats the collective by more than a tenth."""
     library: str
@@ -46,18 +58,20 @@ class Finding:
 
 
 def findings(library, models, processes):
-    """All cases; `models` gives for (collective, processes) something with time(n), or nothing."""
+    """All cases; `models` gives for (collective, processes) what is known (`Known`), or nothing.
+    Sizes that one of the three was not measured at are left out: a model knows nothing beyond."""
     found = []
     for coll, ways in SUBSTITUTES.items():
         for first, second in ways:
             for p in processes:
                 whole, one, two = (models.get((c, p)) for c in (coll, first, second))
                 if whole and one and two:
-                    found += spans(library, coll, first, second, p, whole.time(SIZES), one.time(SIZES) + two.time(SIZES))
+                    sizes = [n for n in SIZES if all(part.least <= n <= part.most for part in (whole, one, two))]
+                    found += spans(library, coll, first, second, p, sizes, whole.time(sizes), one.time(sizes) + two.time(sizes))
     return found
 
 
-def spans(library, coll, first, second, p, now, then):
+def spans(library, coll, first, second, p, sizes, now, then):
     """Runs of neighbouring sizes at which the pair wins."""
     wins, found, start = now > then * MARGIN, [], None
     for i, win in enumerate([*wins, False]):
@@ -65,7 +79,7 @@ def spans(library, coll, first, second, p, now, then):
             start = i
         elif not win and start is not None:
             best = start + int(numpy.argmax(now[start:i] / then[start:i]))
-            found.append(Finding(library, coll, first, second, p, SIZES[start], SIZES[i - 1], SIZES[best], float(1 - then[best] / now[best])))
+            found.append(Finding(library, coll, first, second, p, sizes[start], sizes[i - 1], sizes[best], float(1 - then[best] / now[best])))
             start = None
     return found
 

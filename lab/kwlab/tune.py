@@ -12,7 +12,7 @@ size at which their models cross.
     kwlab tune                                    rows on the terminal; build/lab/rows.txt and build/lab/measured.tsv
     KW_COLL=@build/lab/rows.txt mpiexec ...       uses them
     kwsim consistency --measured build/lab/measured.tsv       judges the table in force by them
-    kwlab tune --keep                             makes them the library's own
+    kwlab tune --keep-models                      makes the models the library's own: `kwsim regret` judges its table by them
 """
 import datetime
 import math
@@ -25,7 +25,7 @@ from . import facts, models
 from .libraries import OURS, ROOT
 from .plan import Plan, Work
 
-TABLE, MODELS = ROOT / "crates/coll/src/table.txt", ROOT / "crates/sim/src/measured.tsv"
+MODELS = ROOT / "crates/sim/src/measured.tsv"
 SIZES = [8, 128, 1024, 8192, 65536, 262144, 1048576]
 OPS = ["barrier", "bcast", "gather", "scatter", "allgather", "alltoall", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"]
 # Algorithms that look at the number behind the slash of their row, and the numbers that are tried
@@ -34,7 +34,6 @@ FANS = {"tree": [8, 16, 32], "gather_bcast": [32], "reduce_scatterv": [32], "cha
         "board": [8, 16, 32, 64, 128, 256, 512], "board_parts": [128, 512], "board_root": [256]}
 # Those of that name that have no number.
 WITHOUT = {("scan", "chain"), ("exscan", "chain"), ("barrier", "board")}
-BEGIN, END = "# Measured rows: begin", "# Measured rows: end"
 COLUMNS = "# coll\talgorithm\tpath\tload\tprocs\tfrom_bytes\tt0_us\tti_us\ttb_ns_per_byte\terror"
 HALF_PERCENT, CLOSE = 0.005, 0.12
 FEWEST = 4, 3  # sizes of the model and of the line that takes over from it
@@ -216,15 +215,7 @@ def keep_models(found, origin, file=MODELS):
     file.write_text(measured_text({**lines, **model_lines(found)}, [*above[1:-1], origin]))
 
 
-def keep_rows(rows, origin, file=TABLE):
-    """Puts the rows between the markers of the file."""
-    before, rest = file.read_text().split(BEGIN)
-    mark, rest = rest.split("\n", 1)
-    _, after = rest.split(END)
-    file.write_text(f"{before}{BEGIN}{mark}\n{origin}\n" + "\n".join(rows) + f"\n{END}{after}")
-
-
-def write(found, out, command, keep=False, keep_the_models=False):
+def write(found, out, command, keep=False):
     """Writes rows.txt and measured.tsv into `out` and, if asked for, into the library; gives the
     rows."""
     origin = f"# Made by `{command}` on {datetime.date.today().isoformat()} ({facts.sentence(facts.machine())})."
@@ -232,8 +223,6 @@ def write(found, out, command, keep=False, keep_the_models=False):
     out.mkdir(parents=True, exist_ok=True)
     (out / "measured.tsv").write_text(measured_text(model_lines(found), [origin]))
     (out / "rows.txt").write_text("".join(f"{row}\n" for row in rows))
-    if keep or keep_the_models:
-        keep_models(found, origin)
     if keep:
-        keep_rows(rows, origin)
+        keep_models(found, origin)
     return rows

@@ -1,5 +1,6 @@
 """Whatever a library does is a row that says so, and the plan goes on; an interrupted plan goes on
 where it stopped."""
+import json
 import os
 import signal
 import subprocess
@@ -9,14 +10,15 @@ import time
 import pytest
 from conftest import BEHAVIOUR, COMPILER, LINE, script
 
-from kwlab import libraries, plan
+from kwlab import libraries, plan, runner, trust
 from kwlab.runner import Runner, counters
 from kwlab.store import Store
 
 PLAN = 'title = "t"\nrounds = 2\nlimit = 30\n[[work]]\nprogram = "p2p"\n'
 IMPATIENT = PLAN.replace("limit = 30", "limit = 3")  # for libraries that hang
 EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"), "breaks off": ("failed", "no word why"),
-            "hangs": ("hung", "with 0 measurements"), "hangs late": ("hung", "with 1 measurements"), "nonsense": ("nonsense", "no measurement"),
+            "hangs": ("late", "it had printed nothing"), "hangs later": ("hung", "with 1 measurements; it had printed nothing for"),
+            "is slow": ("slow", "measurements; it was still printing"), "tells its turns": ("slow", "with 0 measurements"), "nonsense": ("nonsense", "no measurement"),
             "broken line": ("nonsense", "line 1 is no measurement"), "not a number": ("nonsense", "line 1"), "silent": ("nonsense", "no measurement"),
             "endless": ("nonsense", "more than 4 MB")}
 
@@ -24,7 +26,7 @@ EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashe
 def run(tmp_path, behaviours, fake):
     """The runs of a small plan in which each library behaves as told."""
     store = Store(tmp_path / "d.sqlite")
-    text = IMPATIENT if any("hangs" in how for how in behaviours) else PLAN
+    text = IMPATIENT if any(EXPECTED[how][0] in ("late", "hung", "slow") for how in behaviours) else PLAN
     Runner(plan.parse(text, "small"), store, [fake(name, how) for name, how in zip(plan.KNOWN, behaviours)]).run()
     return store
 
@@ -37,9 +39,10 @@ def test_a_peer_that_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, fake, beh
     status, words = EXPECTED[behaviour]
     wrong = runs[runs.library == "mpich"]
     assert set(wrong.status) == {status} and words in wrong.message.iloc[0], list(wrong.message)
-    assert ("another round" if status == "hung" else words) in wrong.message.iloc[1]
+    assert ("in another round it" if status in ("hung", "late") else words) in wrong.message.iloc[1]
     assert set(runs[runs.library != "mpich"].status) == {"ok"}
-    assert len(store.measurements()) == 6 + (behaviour == "hangs late")
+    measured = len(store.measurements()) - 6
+    assert measured > 4 if behaviour == "is slow" else measured == (behaviour == "hangs later")
     assert len(str(wrong.message.iloc[0])) < 500
 
 
@@ -53,8 +56,57 @@ def test_what_hung_under_an_earlier_command_is_tried_again_once_and_last(tmp_pat
     Runner(plan.parse(IMPATIENT.replace("rounds = 2", "rounds = 1"), "small"), store, [fake("kittiwake", "hangs"), *others]).run()
     Runner(plan.parse(PLAN, "small"), store, [fake("kittiwake", "fine"), *others]).run()
     ours = store.runs().query("library == 'kittiwake'")
-    assert dict(zip(ours["round"], ours.status)) == {0: "ok", 1: "hung"} and "another round" in ours[ours.status == "hung"].message.iloc[0]
+    assert dict(zip(ours["round"], ours.status)) == {0: "ok", 1: "late"} and "another round" in ours[ours.status == "late"].message.iloc[0]
     assert set(store.runs().query("library != 'kittiwake'").status) == {"ok"} and len(store.runs()) == 8
+
+
+@pytest.mark.parametrize("pauses, status", [
+    ([], "late"), ([0.1, 9.9], "hung"), ([9.5, 0.5], "slow"), ([1, 1, 1, 7], "hung"), ([0.5, 2, 2, 5.5], "slow"), ([7.9, 2.1], "hung")])
+def test_slow_is_who_was_not_silent_for_much_longer_than_before(pauses, status):
+    """The pause before the first line is the start's, not a measurement's."""
+    late = libraries.Late(["p2p"], 10, LINE, "")
+    late.pauses = pauses
+    assert runner.ended(late).status == status
+
+
+def test_what_is_slow_is_measured_in_every_round_and_done_with_then(tmp_path, fake):
+    store = run(tmp_path, ["is slow", "fine", "fine", "fine"], fake)
+    assert list(store.runs().query("library == 'kittiwake'").status) == ["slow", "slow"] and store.measurements().query("library == 'kittiwake'")["round"].nunique() == 2
+    assert Runner(plan.parse(IMPATIENT, "small"), store, []).left() == []
+
+
+def test_a_later_try_that_measures_less_does_not_take_what_was_measured(tmp_path):
+    store, cell = Store(tmp_path / "d.sqlite"), plan.Cell("mpich", "p2p", (), 2, "shm")
+    machine = store.machine({"processor": "p"})
+    for status, lines in (("hung", 3), ("failed", 1), ("hung", 0)):
+        store.add("p", cell, 0, machine, "1", status, status, 1, [json.loads(LINE)] * lines)
+        assert list(store.runs().status) == ["hung"] and len(store.measurements()) == 3
+    store.add("p", cell, 0, machine, "1", "ok", "", 1, [json.loads(LINE)])
+    assert list(store.runs().status) == ["ok"] and len(store.measurements()) == 1
+
+
+def test_how_a_run_was_started_and_what_others_used_is_kept(tmp_path, fake, monkeypatch):
+    monkeypatch.setattr(trust.Watch, "foreign", lambda self: 0.25)
+    known = [fake(name, "fine") for name in plan.KNOWN]
+    known[0].args["shm"], known[1].env = ["KW_PATHS=self,shm"], {"SOME": "a b"}
+    store = Store(tmp_path / "d.sqlite")
+    Runner(plan.parse(PLAN + 'variants = { v = { KW_SPIN = "0" } }\n', "small"), store, known).run()
+    runs = store.runs()
+    assert set(runs.others) == {0.25} and set(store.measurements().others) == {0.25}
+    said = {(run.library, run.variant): run.command for run in runs.itertuples()}
+    assert said["kittiwake", ""].startswith(f"env KW_PATHS=self,shm {tmp_path}/kittiwake/bin/mpiexec -n 2 ")
+    assert said["kittiwake", "v"].startswith("env KW_PATHS=self,shm KW_SPIN=0 ") and said["mpich", ""].startswith("env 'SOME=a b' ")
+
+
+def test_a_dataset_of_the_first_version_is_read(tmp_path):
+    store, cell = Store(tmp_path / "d.sqlite"), plan.Cell("mpich", "cg", (), 2, "shm")
+    machine = store.machine({"processor": "p"})
+    line = {"bench": "application", "op": "cg", "seconds": 1.0, "foreign": 0.5}
+    store.add("p", cell, 0, machine, "1", "ok", "", 1, [line])
+    store.db.executescript("alter table run drop column others; alter table run drop column command; pragma user_version = 1;")
+    store.db.close()
+    again = Store(tmp_path / "d.sqlite")
+    assert list(again.runs().others) == [0.5] and list(again.measurements().metric) == ["seconds"]
 
 
 def test_what_hung_leaves_no_process(tmp_path, fake, monkeypatch):
@@ -151,7 +203,7 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
     (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
     (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
-    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
+    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["export", "figures.xls"], "'xls'"), (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"), (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
 def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
     (tmp_path / "good.toml").write_text(PLAN)

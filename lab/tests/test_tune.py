@@ -40,13 +40,6 @@ def test_a_place_is_measured_anew_and_the_others_stand(tmp_path):
     assert lines[4:] == [old[4], "bcast\tchain\tshm\tfree\t2\t0\t5\t0\t0\t0.200"]
 
 
-def test_rows_are_kept_between_the_marks(tmp_path):
-    file = tmp_path / "table.txt"
-    file.write_text("above\n# Measured rows: begin, whoever wrote them\nold\n# Measured rows: end\nbelow\n")
-    tune.keep_rows(["new"], "# made now", file)
-    assert file.read_text() == "above\n# Measured rows: begin, whoever wrote them\n# made now\nnew\n# Measured rows: end\nbelow\n"
-
-
 def test_needs_say_where_an_algorithm_runs():
     assert tune.usable("Board", 4, "shm") and not tune.usable("Board", 4, "tcp")
     assert tune.usable("PowerOfTwo", 8, "tcp") and not tune.usable("PowerOfTwo", 6, "tcp") and not tune.usable("Nodes", 4, "tcp")

@@ -1,0 +1,128 @@
+"""The papers' tables of the NAS benchmarks beside today's kernels of apps/nas: MPI/MBCF's Tables 2
+to 9 (plan seed000-npb), the thesis' Figure 4.12 and Table 3.1 (plan seed001-nas)."""
+from . import programs, trust
+from .html import Ratio, paragraph, table
+from .libraries import OURS
+from .papers import UDP, WITHOUT, seed
+from .words import NETWORK, change, networks, per_cent
+
+WRITE, NO_WRITE, SHORT = (f"{OURS} ({variant})" for variant in ("write", "no write", "short eager"))
+PROTOCOLS = ("eager", "rndv", "get", "write")
+
+
+def mbcf(book):
+    """Tables 2 to 9 of MPI/MBCF."""
+    found = programs.cells(book, "seed000-npb")
+    if not found:
+        return ""
+    paper = seed("000")["npb"]
+    return (paragraph(f"{paper['source']}. Today: the kernels of apps/nas, not NASA's programs; their class W is the paper's problem. SR is with remote write (`KW_WRITE=yes`), "
+                      "NSR without. Today most messages of a program are short enough to be sent eagerly, straight into a receive that is posted already, and nothing is announced; `short eager` "
+                      "is SR with that limit at 1 KB. The paper's MG and LU ask for messages from any source, which forbids remote write; ours name the source. FT, which it could not compile, has rows of today only.") +
+            "<h3>Table 2: what the programs do</h3>" + characteristics(book, found, paper) + "<h3>Tables 3 to 9: seconds, and the speed-up over one process</h3>" + times(found, paper))
+
+
+def times(found, paper):
+    """A row a program, network and library."""
+    counts = sorted({p for one in paper["program"] for p in one["processes"]} | {ranks for *_, ranks in found})
+    rows = []
+    for name in programs_of(found, paper):
+        for one in paper["program"]:
+            if one["name"] == name:
+                rows += [(name, f"the paper, Table {one['table']}", who, *with_speed_up({p: programs.Figure({0: s}, {}) for p, s in zip(one["processes"], seconds)}, counts))
+                         for who, seconds in zip(paper["columns"], one["seconds"])]
+        for net in networks(net for _, _, net, _ in found):
+            here = {ranks: of for (op, _, at, ranks), of in found.items() if op.upper() == name and at == net}
+            rows += [(name, f"today, {NETWORK[net]}", who, *with_speed_up({ranks: of[who] for ranks, of in here.items() if who in of}, counts))
+                     for who in programs.who(here)]
+    return table(["Program", "When and where", "Library", *(f"{p} processes" if p > 1 else "1 process" for p in counts)], rows)
+
+
+def programs_of(found, paper):
+    """The names in the paper's order, then ours that it has not."""
+    return list(dict.fromkeys([*(one["name"] for one in paper["program"]), *(op.upper() for op, *_ in found)]))
+
+
+def with_speed_up(figures, counts):
+    """A cell for each number of processes."""
+    alone = figures.get(1)
+    return [None if p not in figures else speed_up(figures[p], alone) for p in counts]
+
+
+def speed_up(figure, alone):
+    """Seconds, and the speed-up where both count."""
+    if not figure.counts:
+        return figure.words(figure.seconds)
+    return programs.digits(figure.measured) + (f" [{alone.measured / figure.measured:.2f}]" if alone and alone.counts else "")
+
+
+def characteristics(book, found, paper):
+    """Table 2: the paper's, and today's at the most ranks."""
+    head = ["Program", "When and where", "Processes", "MB/s sent", "Messages a second", "Availability of remote write", "with short eager", "MPICH : ours, of times", "NSR : SR, of times"]
+    rows = []
+    for name in programs_of(found, paper):
+        rows += [(name, "the paper, Table 2", 16, one["megabytes"], float(one["messages"]), per_cent(one["written"] / 100, 2), None, one["beside_mpich"], one["beside_nsr"])
+                 for one in paper["program"] if one["name"] == name]
+        for net in networks(net for _, _, net, _ in found):
+            most = max((ranks for op, _, at, ranks in found if op.upper() == name and at == net), default=0)
+            rows += [(name, f"today, {NETWORK[net]}", ranks, *sent(book, (op, net, ranks), of), over(of, "mpich", OURS), over(of, NO_WRITE, WRITE))
+                     for (op, _, at, ranks), of in found.items() if op.upper() == name and at == net and ranks == most]
+    return table(head, rows)
+
+
+def over(of, one, other):
+    """The ratio of two libraries' times, where both count."""
+    return of[one].measured / of[other].measured if one in of and other in of and of[one].counts and of[other].counts else None
+
+
+def sent(book, cell, of):
+    """MB and messages a second, and the shares of the bytes that were written into announced
+    receives, as it is and with short eager."""
+    total, short = counted(book, cell, "write"), counted(book, cell, "short eager")
+    many, much = (sum(total.get(f"{how}_{what}", 0) for how in PROTOCOLS) for what in ("sent", "bytes"))
+    seconds = of[WRITE].measured if WRITE in of and of[WRITE].counts else None
+    return much / 1e6 / seconds if seconds else None, many / seconds if seconds else None, written(total), written(short)
+
+
+def counted(book, cell, variant):
+    """The counters of a variant, medians over the rounds."""
+    data = book.data[(book.data.plan == "seed000-npb") & (book.data.bench == "counters") & (book.data.variant == variant)]
+    data = data[(data.op == cell[0]) & (data.network == cell[1]) & (data.ranks == cell[2])]
+    return data.groupby("metric")["median"].median().to_dict()
+
+
+def written(total):
+    """The share of the bytes."""
+    much = sum(total.get(f"{how}_bytes", 0) for how in PROTOCOLS)
+    return per_cent(total.get("write_bytes", 0) / much, 2) if much else None
+
+
+def thesis(book):
+    """Figure 4.12 and Table 3.1 of the thesis."""
+    found, paper = programs.cells(book, "seed001-nas"), seed("001")["nas"]
+    gains = [(title(cell), NETWORK[cell[2]], cell[3], of[OURS], of[WITHOUT]) for cell, of in found.items() if OURS in of and WITHOUT in of]
+    both = [(title(cell), NETWORK[cell[2]], cell[3], of[OURS], of[UDP]) for cell, of in found.items() if OURS in of and UDP in of]
+    if not gains and not both:
+        return ""
+    parts = [paragraph(f"{paper['source']}. {paper['words']}"), compared(["with, s", "without, s", "with : without"], gains)]
+    udp = paper["udp"]
+    parts.append("<h3>Over UDP and over TCP</h3>" + paragraph(udp["source"] + ".") +
+                 table(["Program", *(f"{who}, s" for who in udp["columns"]), "TCP : UDP"], [(name, udp_s, tcp_s, tcp_s / udp_s) for name, udp_s, tcp_s in udp["rows"]]) +
+                 compared(["TCP, s", "UDP, s", "TCP : UDP"], both))
+    return "".join(parts)
+
+
+def title(cell):
+    """As the papers call it."""
+    return f"{cell[0].upper()} class {cell[1]}"
+
+
+def compared(head, pairs):
+    """A row a pair of figures, with the ratio of what counts, and the mean of the changes."""
+    rows, ratios = [], []
+    for name, net, ranks, one, other in pairs:
+        ratio = trust.against(one.measured, other.measured) if one.counts and other.counts else None
+        rows.append((name, net, ranks, one.words(one.seconds), other.words(other.seconds), Ratio(ratio.ratio, grey=ratio.grey) if ratio else None, programs.span(ratio)))
+        ratios += [ratio.ratio] if ratio and not ratio.grey else []
+    mean = f"Mean of {len(ratios)}: {change(sum(ratios) / len(ratios))}." if ratios else "No pair counts."
+    return table(["Program", "Network", "Ranks", *head, "in the rounds"], rows) + paragraph(mean, note=True)

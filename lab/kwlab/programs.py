@@ -1,0 +1,140 @@
+"""What applications took: a cell of each library as a median with its spread, ours over the best
+peer's, and marks on what counts for nothing: results that were not verified, runs that others
+disturbed."""
+from dataclasses import dataclass
+
+import numpy
+
+from . import analysis, trust
+from .html import Faint, Ratio, folded, paragraph, table, text
+from .libraries import OURS
+from .trust import DISTURBED
+from .words import NETWORK, networks
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A library's runs of a cell. `seconds` and `rates`: round -> value, of the undisturbed rounds,
+    or of all when there is no other."""
+    seconds: dict
+    rates: dict
+    disturbed: bool = False
+    unverified: bool = False
+
+    @property
+    def counts(self):
+        """Is it a figure that may be compared?"""
+        return bool(self.seconds) and not self.disturbed and not self.unverified
+
+    @property
+    def measured(self):
+        """The median of the rounds."""
+        return trust.Measured(numpy.median([*self.seconds.values()]), self.seconds, self.disturbed)
+
+    def words(self, values):
+        """The median and the range of the rounds, or why there is none."""
+        if self.unverified:
+            return Faint("NOT VERIFIED")
+        if not values:
+            return None
+        middle, low, high = (digits(one) for one in (float(numpy.median([*values.values()])), min(values.values()), max(values.values())))
+        said = middle if len(values) == 1 else f"{middle} ({low} to {high})"
+        return Faint(f"{said} disturbed") if self.disturbed else said
+
+
+def digits(value):
+    """Three digits."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def plans(book):
+    """The plans that have applications."""
+    return list(dict.fromkeys(book.data[book.data.bench == "application"].plan))
+
+
+def cells(book, plan):
+    """(program, arguments, network, ranks) -> {who: Figure} of a plan, in the order of the runs."""
+    found = {}
+    data = book.data[(book.data.bench == "application") & (book.data.plan == plan)]
+    for (op, mode, net, ranks), some in data.groupby(["op", "mode", "network", "ranks"], sort=False):
+        found[op, mode, net, ranks] = {analysis.called(next(one.itertuples())): figure(one) for _, one in some.groupby(["library", "variant"], sort=False)}
+    for run in book.runs[(book.runs.status == "unverified") & (book.runs.plan == plan)].itertuples():
+        of = found.setdefault((run.program, run.args, run.network, run.ranks), {})
+        of[analysis.called(run)] = Figure({}, {}, unverified=True)
+    return found
+
+
+def figure(data):
+    """Of the measurements of one library in one cell."""
+    seconds, rates = (dict(zip(some["round"], some["median"])) for some in (data[data.metric == metric] for metric in ("seconds", "rate")))
+    return Figure(seconds, rates, disturbed=bool(data.disturbed.all()))
+
+
+def best_peer(of):
+    """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is. None
+    and None where one is missing or was not verified."""
+    found = {who: one.measured for who, one in of.items() if one.seconds and (who == OURS or not who.startswith(OURS))}
+    ours = found.pop(OURS, None)
+    if ours is None or not found:
+        return None, None
+    who = min(found, key=found.get)
+    return trust.against(ours, found[who]), who
+
+
+def span(found):
+    """The range of a ratio over the rounds."""
+    return f"{min(found.rounds):.2f} to {max(found.rounds):.2f}" if found and found.rounds else None
+
+
+def who(found):
+    """All libraries, ours first."""
+    every = list(dict.fromkeys(name for of in found.values() for name in of))
+    return [name for name in every if name.startswith(OURS)] + [name for name in every if not name.startswith(OURS)]
+
+
+def seconds_table(found):
+    """Head and rows: ratios, then times."""
+    names, rows = who(found), []
+    for (op, mode, net, ranks), of in found.items():
+        best, peer = best_peer(of)
+        rows.append((f"{op} {mode}".strip(), NETWORK[net], ranks, best and Ratio(best.ratio, grey=best.grey), span(best), peer,
+                     *(of[name].words(of[name].seconds) if name in of else None for name in names)))
+    return ["Program", "Network", "Ranks", "Ours : best peer", "in the rounds", "Best peer", *(f"{name}, s" for name in names)], rows
+
+
+def rate_table(found):
+    """Head and rows: rates as the programs print them."""
+    names = who(found)
+    rows = [(f"{op} {mode}".strip(), NETWORK[net], ranks, *(of[name].words(of[name].rates) if name in of else None for name in names))
+            for (op, mode, net, ranks), of in found.items() if any(one.rates for one in of.values())]
+    return ["Program", "Network", "Ranks", *names], rows
+
+
+def mean_table(found):
+    """Head and rows: geometric means of the cells that count, by network and ranks."""
+    ratios = {}
+    for (_, _, net, ranks), of in found.items():
+        best, _ = best_peer(of)
+        if best and not best.grey:
+            ratios.setdefault((net, ranks), []).append(best.ratio)
+    rows = [(NETWORK[net], ranks, Ratio(analysis.geometric_mean(some)), max(some), len(some)) for (net, ranks), some in ratios.items()]
+    return ["Network", "Ranks", "Ours : best peer", "The worst", "Programs"], rows
+
+
+def section(book):
+    """The report's section."""
+    if not (some := plans(book)):
+        return ""
+    return paragraph(f"Seconds as the programs tell them: the median over the rounds, and the range. A run during which others used more than "
+                     f"{DISTURBED:.0%} of the processors counts only when there is no other; a cell that has no other is marked `disturbed`, one whose "
+                     "result was wrong in any round `NOT VERIFIED`, and both count for nothing, nor does a grey ratio, whose rounds disagree.".replace("%", " %")) + "".join(of_plan(book, plan) for plan in some)
+
+
+def of_plan(book, plan):
+    """A plan's tables."""
+    found, parts = cells(book, plan), []
+    for net in networks(net for _, _, net, _ in found):
+        here = {cell: of for cell, of in found.items() if cell[2] == net}
+        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here)))
+    head, rows = rate_table(found)
+    return "".join(parts) + (folded(f"rates in millions of operations a second, or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else "")

@@ -1,0 +1,210 @@
+"""Applications: commands of a plan are started as it says, read as it says, and compared when they
+count: a result that is not verified and a run that others disturbed do not."""
+import subprocess
+import sys
+
+import pytest
+from conftest import script
+
+from kwlab import analysis, applications, libraries, nas, plan, programs, report, sections, trust
+from kwlab.applications import Reading, Unverified, pattern
+from kwlab.runner import Runner
+from kwlab.store import Store
+from kwlab.trust import Watch
+
+PLAN = """title = "t"
+rounds = 3
+limit = 20
+libraries = ["kittiwake", "mpich"]
+[run]
+kittiwake = "./{name} ours {ranks}"
+mpich = ["./{name}", "theirs"]
+[read]
+seconds = '^Time = *(\\S+)'
+rate = '^Rate = *(\\S+)'
+verified = '^Result: OK$'
+[[application]]
+name = "solver"
+args = ["big"]
+"""
+# Prints what a solver prints; theirs takes twice the time.
+SOLVER = """#!/bin/sh
+[ "$1" = ours ] && { [ "$#" = 3 ] && [ "$2$3" = 2big ] || exit 3; s=2; } || s=4
+echo "solving"; echo "Time = $s.0"; echo "Rate = 10"; echo "Result: OK"
+"""
+
+
+def measured(tmp_path, fake, text=PLAN, solver=SOLVER):
+    """The store after a plan with a solver has run."""
+    script(tmp_path / "solver", solver)
+    store = Store(tmp_path / "d.sqlite")
+    Runner(plan.parse(text, "small", tmp_path), store, [fake(name, "fine") for name in ("kittiwake", "mpich")]).run()
+    return store
+
+
+def quiet(monkeypatch):
+    monkeypatch.setattr(trust.Watch, "foreign", lambda self: 0.0)
+
+
+def test_a_program_is_started_read_and_compared(tmp_path, fake, monkeypatch):
+    quiet(monkeypatch)
+    book = report.Book(measured(tmp_path, fake), "small")
+    assert set(book.runs.status) == {"ok"}, list(book.runs.message)
+    (cell, of), = programs.cells(book, "small").items()
+    assert cell == ("solver", "big", "shm", 2)
+    assert of["kittiwake"].measured == 2 and of["mpich"].measured == 4 and len(of["kittiwake"].seconds) == 3
+    best, who = programs.best_peer(of)
+    assert best.ratio == 0.5 and who == "mpich" and best.rounds == (0.5, 0.5, 0.5)
+    page = programs.section(book)
+    assert "0.50" in page and "2 (2 to 2)" in page and "10 (10 to 10)" in page
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_result_that_is_not_verified_counts_for_nothing(tmp_path, fake, monkeypatch, status):
+    quiet(monkeypatch)
+    store = measured(tmp_path, fake, solver=SOLVER.replace('echo "Result: OK"', '[ $s = 4 ] && echo "Result: OK" || { echo "Result: wrong"; exit STATUS; }'.replace("STATUS", str(status))))
+    book = report.Book(store, "small")
+    wrong = book.runs[book.runs.status != "ok"]
+    assert set(wrong.library) == {"kittiwake"} and set(wrong.status) == {"unverified"} and "Result: wrong" in wrong.message.iloc[0]
+    (_, of), = programs.cells(book, "small").items()
+    assert of["kittiwake"].unverified and programs.best_peer(of) == (None, None)
+    assert "NOT VERIFIED" in programs.section(book) and "unverified" in sections.failed(book)
+
+
+def test_a_run_that_others_disturbed_counts_when_there_is_no_other(tmp_path, fake, monkeypatch):
+    shares = iter([0.5, 0.0, 0.0, 0.0, 0.5, 0.5])  # in the order of the runs: kittiwake's are 1, 4 and 5
+    monkeypatch.setattr(trust.Watch, "foreign", lambda self: next(shares))
+    (_, of), = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
+    assert not of["kittiwake"].disturbed and len(of["kittiwake"].seconds) == 1
+    monkeypatch.setattr(trust.Watch, "foreign", lambda self: 0.5)
+    (tmp_path / "d.sqlite").unlink()
+    (_, of), = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
+    assert of["kittiwake"].disturbed and programs.best_peer(of)[0].grey and not programs.mean_table({("solver", "", "shm", 2): of})[1] and of["kittiwake"].words(of["kittiwake"].seconds).endswith("disturbed")
+
+
+@pytest.mark.parametrize("broken, status, words", [
+    ("echo hello", "nonsense", "no time"), ('echo "Time = quick"', "nonsense", "no time"), ('echo "Time = -1"', "nonsense", "its time is -1"),
+    ('echo "Time = 1"; echo "Result: OK"', "nonsense", "no rate"), ("echo oh >&2; exit 4", "failed", "status 4: oh"), ("sleep 60", "late", "ended after 1 s")])
+def test_a_program_that_goes_wrong_is_a_row(tmp_path, fake, broken, status, words):
+    runs = measured(tmp_path, fake, PLAN.replace("rounds = 3", "rounds = 1").replace("limit = 20", "limit = 1"), f"#!/bin/sh\n{broken}\n").runs()
+    assert set(runs.status) == {status} and words in runs.message.iloc[0], list(runs.message)
+
+
+def test_a_program_that_is_not_there_is_a_row(tmp_path, fake):
+    runs = measured(tmp_path, fake, PLAN.replace('"./{name}", "theirs"', '"./absent"')).runs()
+    assert set(runs[runs.library == "mpich"].status) == {"missing"} and "there is no program" in runs[runs.library == "mpich"].message.iloc[0]
+
+
+def test_a_library_without_a_command_is_left_out():
+    found = plan.parse(PLAN.replace('mpich = ["./{name}", "theirs"]', ""), "p")
+    assert [cell.library for cell in plan.cells(found)] == ["kittiwake"]
+
+
+def test_the_plan_of_the_documents_can_be_read():
+    text = (libraries.ROOT / "docs/apps.md").read_text().split("```toml\n")[1].split("```")[0]
+    found = plan.parse(text, "npb")
+    assert {cell.program for cell in plan.cells(found)} == {"cg.W", "hpl"} and {cell.library for cell in plan.cells(found)} == {"kittiwake", "openmpi"}
+
+
+def test_each_application_is_started_by_its_own_command(tmp_path, fake):
+    script(tmp_path / "other", SOLVER)
+    text = PLAN.replace("rounds = 3", "rounds = 1") + '[[application]]\nname = "solver"\nargs = ["small"]\nrun = { mpich = "./other theirs", kittiwake = "./absent" }\n'
+    runs = measured(tmp_path, fake, text).runs()
+    assert dict(zip(zip(runs.library, runs.args), runs.status)) == {
+        ("kittiwake", "big"): "ok", ("mpich", "big"): "ok", ("kittiwake", "small"): "missing", ("mpich", "small"): "ok"}, list(runs.message)
+
+
+def test_parts_of_programs_are_no_programs():
+    assert applications.built() == ["nas", "pstswm"] and applications.kernels("pstswm") == ["pstswm"]
+    assert applications.kernels("nas") == ["bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"]
+
+
+@pytest.mark.parametrize("old, new, field", [
+    ('name = "solver"', "", "name"), ("[run]\n", "[walk]\n", "walk"), ("[read]", "[unread]", "unread"), ("seconds = '^Time = *(\\S+)'", "", "seconds"),
+    ("(\\S+)'\nrate", "\\S+'\nrate", "read.seconds"), ("'^Result: OK$'", "'^Result: (OK)$'", "read.verified"), ("'^Result: OK$'", "'('", "read.verified"),
+    ('"./{name} ours {ranks}"', "3", "run.kittiwake"), ('"./{name} ours {ranks}"', '""', "run.kittiwake"), ("kittiwake = ", "lam = ", "run"),
+    ('args = ["big"]', 'build = "hpl"', "build"), ('args = ["big"]', 'build = "nas"', "name"), ('args = ["big"]', 'network = ["air"]', "network"),
+    ('args = ["big"]', 'program = "p2p"', "program"), ("verified", "right", "right")])
+def test_a_wrong_field_is_refused_with_its_name(old, new, field):
+    assert PLAN.count(old) == 1
+    with pytest.raises(plan.PlanError, match=f"'{field}'"):
+        plan.parse(PLAN.replace(old, new), "p")
+
+
+def test_programs_whose_rounds_disagree_are_in_no_mean():
+    cell = ("solver", "", "shm", 2)
+    of = lambda *seconds: {"kittiwake": programs.Figure(dict(enumerate(seconds)), {}), "mpich": programs.Figure(dict.fromkeys(range(len(seconds)), 2.0), {})}
+    assert programs.mean_table({cell: of(1.0, 1.4)})[1] and not programs.mean_table({cell: of(1.0, 1.6)})[1]
+    (_, _, _, ratio, *_), = programs.seconds_table({cell: of(1.0, 1.6)})[1]
+    # the quickest peer was disturbed: that a slower one was not makes it no best peer
+    best, who = programs.best_peer({**of(1.0), "openmpi": programs.Figure({0: 0.5}, {}, disturbed=True)})
+    assert who == "openmpi" and best.ratio == 2 and best.grey
+    assert ratio.grey and ratio.side() == "grey"
+
+
+def test_the_last_figure_counts():
+    reading = Reading(pattern("t=(.*)", 1))
+    assert reading.figures("t=1\nt=2\n") == {"seconds": 2.0}
+    with pytest.raises(ValueError):
+        reading.figures("t=nan")
+    with pytest.raises(Unverified):
+        Reading(pattern("t=(.*)", 1), verified=pattern("right", 0)).figures("t=1\n")
+
+
+@pytest.mark.parametrize("busy, own, share", [(1.0, 1.0, 0.0), (1.0, 0.5, 0.25), (1.0, 1.1, 0.0), (0.54, 0.5, 0.0)])
+def test_what_others_use_of_the_processors_is_what_was_not_ours(monkeypatch, busy, own, share):
+    for name, before, after in (("busy", 7.0, 7.0 + busy), ("own", 3.0, 3.0 + own)):
+        values = iter([before, after])
+        monkeypatch.setattr(trust, name, lambda values=values: next(values))
+    monkeypatch.setattr(trust.os, "cpu_count", lambda: 2)
+    clock = iter([100.0, 101.0])
+    monkeypatch.setattr(trust.time, "monotonic", lambda: next(clock))
+    assert Watch().foreign() == pytest.approx(share)
+
+
+def test_work_of_a_child_is_counted():
+    busy, own = trust.busy(), trust.own()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+    assert trust.own() - own >= 0.5 and trust.busy() - busy >= 0.3  # which counts in ticks
+
+
+def kept(store, plan_name, cell, round, machine, seconds, counters=()):
+    lines = [{"bench": "application", "op": cell.program, "mode": " ".join(cell.args), "seconds": seconds, "rate": 1 / seconds}, *counters]
+    store.add(plan_name, cell, round, machine, "1", "ok", "", seconds, lines, 0.0)
+
+
+@pytest.fixture
+def papers_store(tmp_path):
+    """Both seeds' plans, of made-up measurements."""
+    store = Store(tmp_path / "d.sqlite")
+    machine = store.machine({"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    factor = {"": 1.0, "write": 1.0, "no write": 1.25, "short eager": 1.0, "no event thread": 1.1, "udp": 1.5}
+    for name in ("seed000-npb", "seed001-nas"):
+        for cell in plan.cells(plan.load(name)):
+            written = {"write": 10, "short eager": 60}.get(cell.variant, 0)
+            counters = [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), "eager_sent": 5, "write_sent": 5, "eager_bytes": 100 - written,
+                         "write_bytes": written}] if cell.variant in factor and name == "seed000-npb" and cell.variant else []
+            for round in range(2):
+                kept(store, name, cell, round, machine, factor[cell.variant] * (2 if cell.library != "kittiwake" else 1) * 8 / cell.ranks, counters)
+    return store
+
+
+def test_the_tables_of_mpi_mbcf_stand_beside_todays(papers_store):
+    page = nas.mbcf(report.Book(papers_store))
+    assert "7.74 [8.99]" in page and "97.15 %" in page  # the paper's: CG on 16, the availability of IS
+    assert "2 [4.00]" in page and "10.00 %" in page and "60.00 %" in page and "1.25" in page  # ours on 4, availability, NSR : SR
+
+
+def test_the_thesis_stands_beside_today(papers_store):
+    page = nas.thesis(report.Book(papers_store))
+    assert "9.2 %" in page and "8.73" in page  # the thesis'
+    assert "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page  # ours: with : without, TCP : UDP
+
+
+def test_the_report_has_the_sections(papers_store, tmp_path):
+    text = report.write(papers_store, tmp_path / "out").read_text()
+    assert all(f'id="{name}"' in text for name in ("applications", "npb", "nas"))
+
+
+def test_counters_of_applications_are_no_messages_of_table_1(papers_store):
+    assert analysis.availability(report.Book(papers_store).data) == {}
