@@ -3,6 +3,7 @@
  * rank that had ever sent made it 13 KB. */
 #include "check.h"
 #include <malloc.h>
+#include <stdint.h>
 
 #define MANY 12
 
@@ -37,10 +38,15 @@ static size_t held(int n) {
 }
 
 int main(int argc, char **argv) {
-    size_t bytes;
+    size_t least = SIZE_MAX;
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     for (int i = 0; i < 4; i++) held(MANY); /* what comes once: connections, pools, schedules that are kept for the next call */
-    bytes = held(MANY);
-    if (STRICT && bytes > MANY * 4096) FAILED("%d communicators hold %zu bytes", MANY, bytes);
+    /* Messages of ranks that are ahead lie in the heap, too, now and then 150 KB where cores are few: what communicators
+     * hold is there in every round. */
+    for (int i = 0; i < 8; i++) {
+        size_t bytes = held(MANY);
+        if (bytes < least) least = bytes;
+    }
+    if (STRICT && least > MANY * 4096) FAILED("%d communicators hold %zu bytes", MANY, least);
     return check_end();
 }
