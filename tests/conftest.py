@@ -11,7 +11,7 @@ import pytest
 
 from jobs import DIST, ROOT, SKIPPED, descendants
 
-LIMIT = 600  # seconds after which a test is ended; each wait in it has a limit of its own (WATCHDOG)
+LIMIT = 600  # seconds after which a test is ended, unless it is marked with `limit`; each wait in it has a limit of its own (WATCHDOG)
 BEFORE = pytest.StashKey()  # the processes that a test found
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -33,15 +33,17 @@ def end_all_but(known):
                 pass
 
 
-def too_long(_number, _frame):
-    pytest.fail(f"the test has not ended within {LIMIT} s")
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds): when the test is ended")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     item.stash[BEFORE] = descendants()
-    signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(LIMIT)
+    mark = item.get_closest_marker("limit")
+    limit = mark.args[0] if mark else LIMIT
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"the test has not ended within {limit} s"))
+    signal.alarm(limit)
     try:
         return (yield)
     finally:

@@ -1,11 +1,7 @@
-//! Generates the shells from `api/`.
+//! Generates the shells, and what differs by ABI, from `api/`.
 
-use kw_apigen::{Fortran, api_dir, build_script, fortran_shells};
+use kw_apigen::{Face, build_script, fortran_layer};
 
 fn main() {
-    build_script(|api, _, _| {
-        let dir = api_dir(env!("CARGO_MANIFEST_DIR").as_ref());
-        let fortran = Fortran::read(&dir, api)?;
-        Ok(vec![("shells.rs", fortran_shells(api, &fortran)?)])
-    });
+    build_script(|api, _, _| fortran_layer(&Face::standard(api)));
 }

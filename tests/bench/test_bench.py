@@ -3,6 +3,7 @@ print what they should, and nonsense is refused. Nothing here depends on how fas
 in lab/tests.)"""
 
 import json
+import re
 
 import pytest
 
@@ -23,6 +24,10 @@ OTHERS = [
     ("memory", 3, ["--rounds", "2"], 1, [["--size", "0"], ["--rounds"], ["--speed", "3"]]),
     ("forms", 3, ["--ms", "1", "--sizes", "8,4096"], 11 + 10, [["--sizes", "7"], ["--speed", "3"]]),
     ("give", 3, ["--sizes", "4000,80000", "--rounds", "3"], 12, [["--speed", "3"], ["--rounds", "0"], ["--sizes", "80x"], ["--product"]]),
+    ("rate", 4, ["--ms", "2", "--sizes", "0,8,4096"], 3, [["--sizes", "-8"], ["--threads", "0"], ["--speed", "3"], ["--ms"]]),
+    ("rate", 2, ["--ms", "2", "--threads", "3", "--sizes", "8"], 1, []),
+    ("tails", 3, ["--count", "100"], 5, [["--count", "9"], ["--ops", "barrier,scan"], ["--speed", "3"], ["--sizes"]]),
+    ("layouts", 2, ["--ms", "2", "--sizes", "1024,65536"], 22, [["--sizes", "1000"], ["--speed", "3"], ["--ms"]]),
     ("idle", 2, ["1"], 1, [["0"], ["long"]]),
     ("comm", 3, ["4", "3"], 9, []),
     ("behind", 2, ["--every", "5", "--questions", "3"], 1, [["--questions", "0"], ["--speed", "3"]]),
@@ -34,7 +39,15 @@ OTHERS = [
 @pytest.fixture
 def measure(program):
     """measure(NAME, RANKS, ARGUMENT...): a program of bench/ that has run."""
-    return lambda name, ranks, *args: run(MPIEXEC, "-n", ranks, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args)
+    def measured(name, ranks, *args, preload=None):
+        under = ["env", f"LD_PRELOAD={preload}"] if preload else []
+        return run(MPIEXEC, "-n", ranks, *under, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args)
+    return measured
+
+
+def measurements(p):
+    """The lines of a program that are measurements; others begin with '#'."""
+    return [json.loads(line) for line in p.stdout.splitlines() if not line.startswith("#")]
 
 
 def in_order(times):
@@ -44,7 +57,7 @@ def in_order(times):
 @pytest.mark.parametrize("ranks, mode", [(1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))])
 def test_collective_operations(ranks, mode, measure):
     p = measure("coll", ranks, "--ms", "1", "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
-    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    lines = measurements(p)
     expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
     assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), told(p)
     for us in [one["us"] for one in lines] + [one["barrier_us"] for one in lines if "--apart" in mode]:
@@ -61,7 +74,7 @@ def test_collective_operations_refuse(wrong, measure):
 @pytest.mark.parametrize("name, ranks, args, wanted", [row[:4] for row in OTHERS])
 def test_a_program(name, ranks, args, wanted, measure):
     p = measure(name, ranks, *args)
-    lines = [json.loads(line) for line in p.stdout.splitlines()]
+    lines = measurements(p)
     assert len(lines) == wanted and not p.returncode, told(p)
     for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
         in_order(times)
@@ -71,3 +84,25 @@ def test_a_program(name, ranks, args, wanted, measure):
 def test_a_program_refuses(name, ranks, wrong, measure):
     p = measure(name, ranks, *wrong)
     assert p.returncode != 0 and f"{name}: " in p.stderr, told(p)
+
+
+def test_tails_are_in_order(measure):
+    for line in measurements(measure("tails", 2, "--count", "1000")):
+        assert 0 < line["p50_us"] <= line["p90_us"] <= line["p99_us"] <= line["p999_us"] <= line["most_us"], line
+
+
+def test_turns_are_told_so_that_a_long_run_is_not_silent(measure):
+    for name, more in (("p2p", ["--sizes", "8"]), ("coll", ["--ops", "bcast", "--sizes", "8"])):
+        lines = measure(name, 2, "--ms", "1", "--turns", "3", *more).stdout.splitlines()
+        assert lines[:2] == ["# turn 1 of 3", "# turn 2 of 3"] and len(lines) == 3, lines
+
+
+@pytest.mark.parametrize("name, args", [
+    ("p2p", ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange", "--sizes", "0,8,65536,3000000"]), ("behind", ["--every", "5", "--questions", "3"]),
+    ("overlap", ["--ms", "2", "exchange:4096"]), ("sweep", ["--points", "1000", "--halo", "100", "--steps", "2"]), ("memory", ["--rounds", "2"]), ("wait", ["--rounds", "3"]),
+    ("rate", ["--ms", "2", "--sizes", "0,8,4096"])])
+def test_no_two_receives_share_memory(name, args, measure, program):
+    """MPI forbids it (MPI 5.0, 3.7.2): the results would be whatever came last."""
+    watch = program("tests/bench/receives.c", "-shared", "-fPIC", "-O2", "-Wall")
+    p = measure(name, 2, *args, preload=watch)
+    assert not p.returncode and re.search(r"^[1-9]\d* receives were watched$", p.stderr, re.MULTILINE), told(p)

@@ -14,7 +14,11 @@ static void versions(void) {
     CHECK(strchr(text, '\n') == NULL || !STRICT);
     // 20.2: the version of the ABI, and what it says of integer sizes.
     OK(MPI_Abi_get_version(&major, &minor));
+#ifdef MPI_ABI_VERSION
     CHECK(major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
+#else
+    CHECK(major == -1 && minor == -1);
+#endif
     MPI_Info info;
     char value[MPI_MAX_INFO_VAL + 1];
     int flag;

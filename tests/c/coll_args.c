@@ -131,7 +131,7 @@ static void no_types(Args *a) { a->rts = NULL; }
 static void no_sendbuf(Args *a) { a->s = NULL; }
 static void no_recvbuf(Args *a) { a->r = NULL; }
 static void root_behind(Args *a) { a->root = 1; }
-static void root_before(Args *a) { a->root = -1; }
+static void root_before(Args *a) { a->root = -9; }
 static void root_root(Args *a) { a->root = MPI_ROOT; }
 static void no_op(Args *a) { a->op = MPI_OP_NULL; }
 static void replace(Args *a) { a->op = MPI_REPLACE; }
@@ -177,7 +177,7 @@ static const struct {
     {"recvbuf NULL", 0, RECV | RECVS | OP, 0, no_recvbuf, MPI_ERR_BUFFER, "recvbuf is"},
     {"buffer NULL", ONE, 0, 0, no_recvbuf, MPI_ERR_BUFFER, "buffer is"},
     {"root = size", ROOT, 0, 0, root_behind, MPI_ERR_ROOT, "root is 1"},
-    {"root = -1", ROOT, 0, 0, root_before, MPI_ERR_ROOT, "root is -1"},
+    {"root = -9", ROOT, 0, 0, root_before, MPI_ERR_ROOT, "root is -9"},
     {"MPI_ROOT", ROOT, 0, 0, root_root, MPI_ERR_ROOT, "root is"},
     {"MPI_OP_NULL", OP, 0, 0, no_op, MPI_ERR_OP, "op is MPI_OP_NULL"},
     {"freed op", OP, 0, 0, old_op, MPI_ERR_OP, "op is"},

@@ -11,7 +11,8 @@ static void hears(int code, int class, const char *one, const char *other, int l
     int len;
     if (check_class(code) != class) FAILED("line %d: class %d, not %d", line, check_class(code), class);
     MPI_Error_string(code, text, &len);
-    if (!strstr(text, one) || !strstr(text, other)) FAILED("line %d: '%s' lacks '%s' or '%s'", line, text, one, other);
+    int cut = len == MPI_MAX_ERROR_STRING - 1; // in another ABI
+    if (!cut && (!strstr(text, one) || !strstr(text, other))) FAILED("line %d: '%s' lacks '%s' or '%s'", line, text, one, other);
 }
 #define HEARS(call, class, one, other) hears(call, class, one, other, __LINE__)
 
@@ -148,7 +149,7 @@ static void makers(MPI_Comm comm) {
     HEARS(MPI_Comm_split(comm, last ? -5 : 1, 0, &c), MPI_ERR_ARG, "MPI_Comm_split: ", "color is -5");
     HEARS(MPI_Comm_create(comm, last ? MPI_GROUP_NULL : group, &c), MPI_ERR_GROUP, "MPI_Comm_create: ", "");
     HEARS(MPI_Comm_set_info(comm, last ? MPI_INFO_NULL : info), MPI_ERR_INFO, "MPI_Comm_set_info: ", "");
-    HEARS(MPI_Intercomm_create(comm, 0, comm, 1, last ? -1 : 5, &c), MPI_ERR_TAG, "MPI_Intercomm_create: ", "tag is -1");
+    HEARS(MPI_Intercomm_create(comm, 0, comm, 1, last ? -9 : 5, &c), MPI_ERR_TAG, "MPI_Intercomm_create: ", "tag is -9");
     works(comm);
     OK(MPI_Comm_dup(comm, &kept));
     HEARS(last ? MPI_Comm_free(&kept) : MPI_Barrier(kept), MPI_ERR_OTHER, "MPI_Comm_free", "MPI_Barrier");

@@ -219,7 +219,7 @@ static void wrong(void) {
     int a[MOST] = {0}, b[MOST] = {0};
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
     CHECK_FAILS(MPI_Bcast(a, 1, MPI_INT, theirs, inter), MPI_ERR_ROOT);
-    CHECK_FAILS(MPI_Bcast(a, 1, MPI_INT, -2, inter), MPI_ERR_ROOT);
+    CHECK_FAILS(MPI_Bcast(a, 1, MPI_INT, -77, inter), MPI_ERR_ROOT);
     CHECK_FAILS(MPI_Allreduce(MPI_IN_PLACE, b, 1, MPI_INT, MPI_SUM, inter), MPI_ERR_BUFFER);
     CHECK_FAILS(MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, b, 1, MPI_INT, inter), MPI_ERR_BUFFER);
     CHECK_FAILS(MPI_Scan(a, b, 1, MPI_INT, MPI_SUM, inter), MPI_ERR_COMM);

@@ -80,6 +80,8 @@ static void codes(void) {
     OK(MPI_Remove_error_string(class));
     OK(MPI_Remove_error_class(class));
     for (c = 0; c <= MPI_ERR_ABI; c++) {
+        if (MPI_ERR_RMA_RANGE == 55 && c == 54) continue; // MPICH has no such class
+        if (MPI_ERR_RMA_RANGE == 68 && c >= 75 && c <= 77) continue; // Open MPI's own
         OK(MPI_Error_string(c, text, &len));
         CHECK(len > 0);
         OK(MPI_Error_class(c, &code));

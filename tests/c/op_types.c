@@ -193,7 +193,10 @@ static void types(void) {
 #if STRICT /* Not every library has these. */
     TYPE(MPI_INTEGER16, FINT, i128, __int128) TYPE(MPI_REAL2, FLOATS, f16, _Float16) TYPE(MPI_REAL16, FLOATS, f128, _Float128)
     TYPE(MPI_LOGICAL1, LOGICAL, l8, int8_t) TYPE(MPI_LOGICAL2, LOGICAL, l16, int16_t) TYPE(MPI_LOGICAL4, LOGICAL, l32, int32_t)
-    TYPE(MPI_LOGICAL8, LOGICAL, l64, int64_t) TYPE(MPI_LOGICAL16, LOGICAL, l128, __int128)
+    TYPE(MPI_LOGICAL8, LOGICAL, l64, int64_t)
+#ifdef MPI_LOGICAL16 // Open MPI has none
+    TYPE(MPI_LOGICAL16, LOGICAL, l128, __int128)
+#endif
     TYPE(MPI_COMPLEX4, COMPLEX, c16, _Complex _Float16) TYPE(MPI_COMPLEX32, COMPLEX, c128, _Complex _Float128)
 #endif
 }

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, WATCHDOG, start
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, lab, start
 
 LONG = "10"  # seconds from which on a job is long
 
@@ -135,3 +135,36 @@ def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
     assert the_file(cache["known"]).stat().st_ino == before
     for name in "long", "older", "both":
         assert "measured, from" in kwinfo("--choices", cache=cache[name])
+
+
+def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path):
+    on = ROOT / "tests/hosts/mpiexec"
+    env = {"MPIEXEC": MPIEXEC, "XDG_CACHE_HOME": str(tmp_path), "KW_LOG": "debug"}
+
+    def job(size, **more):
+        return "".join(lab("--hosts 2 --rate 1gbit", f"{on} -n 2 {exchange} {size}", **env, **more))
+
+    def used(text):
+        """What the ranks of a job price collectives with."""
+        found = re.findall(r"collectives are priced with (\S+ us, \S+ ns/B)", text)
+        assert len(found) == 2 and found[0] == found[1], text
+        return found[0]
+
+    start = used(job(40_000_000, KW_CALIBRATE="no"))
+    assert files(tmp_path) == []
+    assert used(job(40_000_000)) == start
+    (name,) = files(tmp_path)
+    assert name.startswith("kittiwake/network-"), name
+    for _ in range(5):  # until the system has seen a rate: where nothing but the network held the sender up
+        trip, rate = [int(n) for n in re.findall(r"^net-\S+ (\d+) ", (tmp_path / name).read_text(), re.M)]
+        if rate:
+            break
+        job(40_000_000)
+    assert trip, "that is known when a connection is made"
+    byte = f"{rate / 1024e3:.4f} ns/B" if rate else start.split(", ")[1]
+    assert used(job(4)) == f"{trip / 1e6:.3f} us, {byte}" != start
+    told = kwinfo("--choices", cache=tmp_path)
+    assert f"Figures of its network: measured, from {tmp_path / name}" in told, told
+    assert re.search(r"latency +\S+ +measured: net-round-trip", told) and re.search(r"send +\S+ +starting value ", told), told
+    link = "measured: net-rate" if rate else "starting value of net-rate"
+    assert re.search(rf"link-byte +\S+ +{link} ", told), told

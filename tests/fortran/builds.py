@@ -10,7 +10,7 @@ from jobs import DIST, run, told
 HERE = pathlib.Path(__file__).resolve().parent
 INTERFACES = {"mpi_f08": "-DKW_F08", "mpi": "-DKW_MPI", "mpif.h": "-DKW_MPIF"}
 CHAPTERS = ["point", "complete", "datatypes", "numbers", "collectives", "forms", "communicators", "attributes", "topologies", "environment",
-            "callbacks", "plain", "sections", "modern", "large"]
+            "callbacks", "plain", "rest", "sections", "modern", "large"]
 SOURCES = ["checks.F90", *(f"{chapter}.F90" for chapter in CHAPTERS), "suite.F90", "crossing.o"]
 NOT_IN = {"mpif.h": ["sections", "modern", "large"], "mpi": ["modern", "large"], "mpi_f08": []}
 COMPILERS = ["gfortran", "flang"]

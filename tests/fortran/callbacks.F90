@@ -30,6 +30,19 @@ contains
     b(2, :) = a(2, :) * 2 + b(2, :)
   end subroutine
 
+#if defined(KW_F08)
+  subroutine combine_large(invec, inoutvec, len, datatype)
+    type(c_ptr), value :: invec, inoutvec
+    integer(MPI_COUNT_KIND) :: len
+    type(MPI_Datatype) :: datatype
+    integer, pointer :: a(:), b(:)
+    call c_f_pointer(invec, a, [len])
+    call c_f_pointer(inoutvec, b, [len])
+    call check(datatype == MPI_INTEGER, 'the datatype that an operator with large counts is given')
+    b = 10 * a + b
+  end subroutine
+#endif
+
   subroutine handle_comm(comm, code)
     HANDLE(MPI_Comm) :: comm
     integer :: code
@@ -43,6 +56,34 @@ contains
     integer :: code
     handled = handled + 100
     seen_code = code
+  end subroutine
+
+  subroutine handle_file(file, code)
+    HANDLE(MPI_File) :: file
+    integer :: code
+    handled = handled + 1
+  end subroutine
+
+  subroutine handle_win(win, code)
+    HANDLE(MPI_Win) :: win
+    integer :: code
+    handled = handled + 1
+  end subroutine
+
+  subroutine copy_win(win, keyval, extra, value_in, value_out, flag, ierror)
+    HANDLE(MPI_Win) :: win
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: extra, value_in, value_out
+    logical :: flag
+    flag = .false.
+    ierror = MPI_SUCCESS
+  end subroutine
+
+  subroutine delete_win(win, keyval, value, extra, ierror)
+    HANDLE(MPI_Win) :: win
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: value, extra
+    ierror = MPI_SUCCESS
   end subroutine
 
   subroutine query(extra, status, ierror)

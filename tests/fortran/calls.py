@@ -3,7 +3,8 @@ that the interface has these types, that it links that the library has the names
 the generator of the modules, by the standard's rules (MPI 5.0, 19.1): so both would have to be wrong in the same way.
 
 Every call is made with handles that are null and counts of 0. Those that would end the program, or for which that is no fault but a
-crash, are compiled and not called.
+crash, are compiled and not called. Messages, collectives and constructors of datatypes are called with fitting arguments, too
+(`fitting`); of all others the chapters (*.F90) do so.
 """
 
 import collections
@@ -31,6 +32,8 @@ CALLBACKS = {
     "MPI_Datarep_extent_function": "extent_of", "MPI_Datarep_conversion_function": "convert",
     "MPI_Datarep_conversion_function_c": "convert_c",
 }
+
+FITS = 10000
 
 Function = collections.namedtuple("Function", "name code chapter twin_of params")
 Param = collections.namedtuple("Param", "name c_type kind direction")
@@ -84,6 +87,18 @@ def signature(f):
     return [re.sub(r"\(MPI_\w+_KIND\)", "(8)", str(fortran_type(p))) for p in f.params]
 
 
+def linker_names(f, interface):
+    """The names that a linker sees of a function in an interface, if it has it."""
+    choice = any(p.kind == "BUFFER" for p in f.params)
+    if interface == "mpi_f08":
+        return [] if f.name in NOT_IN_F08 else [f"{f.name.lower()}_f08{'ts' if choice else ''}_"]
+    if f.twin_of:
+        return []
+    pointer = any(p.kind == "C_BUFFER" for p in f.params)
+    return [f"{f.name.lower()}_fts_" if choice and interface == "mpi" else f"{f.name.lower()}_",
+            *([f"{f.name.lower()}_cptr_"] if pointer and interface == "mpi" else [])]
+
+
 def fails_without_handles(f):
     """Whether a null handle among its arguments is a fault whatever the others are."""
     if re.fullmatch(r"MPI_\w+_get_name|MPI_File_\w+_errhandler", f.name):
@@ -92,8 +107,8 @@ def fails_without_handles(f):
     return any(p.kind in needed and p.direction != "out" and "[" not in p.c_type for p in f.params)
 
 
-def call(f, name, declared):
-    """The lines that call a function. `declared` collects the variables: name by type and number."""
+def names(f, declared):
+    """The arguments of a call. `declared` collects the variables: name by type and number."""
     used, words = collections.Counter(), []
     for p in f.params:
         kind, shape = fortran_type(p)
@@ -101,12 +116,60 @@ def call(f, name, declared):
             words.append(shape)
             continue
         used[kind, shape] += 1
-        number = used[kind, shape]
-        key = (kind, shape, number)
-        words.append(declared.setdefault(key, f"v{len(declared) + 1}"))
+        words.append(declared.setdefault((kind, shape, used[kind, shape]), f"v{len(declared) + 1}"))
+    return words
+
+
+def call(f, name, declared):
+    """The lines that call a function."""
+    words = names(f, declared)
     if f.code and f.name != "MPI_Pcontrol":
         words.append("ierr")
     return f"call {name}( &\n      " + ", &\n      ".join(words) + ")" if words else f"call {name}()"
+
+
+# Fitting arguments for one process and one integer: by the end of a parameter's kind or its name.
+FITTING_CHAPTERS = ("collectives", "topologies", "point-to-point", "partitioned", "datatypes", "external")
+FITTING = {
+    "COMMUNICATOR": "MPI_COMM_SELF", "DATATYPE": "MPI_INTEGER", "OPERATION": "MPI_SUM", "INFO": "MPI_INFO_NULL", "TAG": "0", "PARTITION": "1",
+    "MESSAGE": "MPI_MESSAGE_NO_PROC", "root": "0", "RANK": "MPI_PROC_NULL", "RANK_NNI": "0", "ORDER": "MPI_ORDER_FORTRAN",
+    "DISTRIB_ENUM": "MPI_DISTRIBUTE_BLOCK", "DTYPE_DISTRIBUTION": "MPI_DISTRIBUTE_DFLT_DARG", "PROCESS_GRID_SIZE": "1", "COMM_SIZE_PI": "1",
+    "ARRAY_LENGTH_PI": "1", "POLYDTYPE_NUM_ELEM_PI": "1", "array_of_starts": "0", "POLYDTYPE_STRIDE_BYTES": "4", "datarep": "'external32'",
+    "XFER_NUM_ELEM": "1", "XFER_NUM_ELEM_NNI": "1", "DTYPE_NUM_ELEM": "1", "DTYPE_NUM_ELEM_NNI": "1", "insize": "32", "outsize": "32",
+    "LOGICAL": ".true.", "position": "0",
+}
+
+
+def value(p):
+    """What fits a parameter: a constant, "" where its start does, None where nothing is known to."""
+    if p.kind in ("BUFFER", "POLYFUNCTION") or "DISPLACEMENT" in p.kind or p.direction == "out":
+        return ""
+    return next((FITTING[key] for key in (p.name, p.kind, p.kind.removeprefix("POLY")) if key in FITTING), None)
+
+
+def fitting(f, variables):
+    """The lines before and after a call that give it fitting arguments; None for what the chapters must call."""
+    buffers = sum(p.kind == "BUFFER" for p in f.params)
+    constructs = any(p.name == "newtype" for p in f.params) and re.match("MPI_Type_(con|cre|ind|vec)", f.name)
+    if f.chapter not in FITTING_CHAPTERS or not (buffers or constructs or "Pack" in f.name) or "attach" in f.name or "address" in f.name:
+        return None
+    before, after = [], []
+    for p, name in zip(f.params, variables):
+        text = value(p)
+        if text is None:
+            return None
+        if p.kind == "COMMUNICATOR" and "eighbor" in f.name:
+            text = "ring"
+        if text:
+            before.append(f"  {name} = {text}")
+        if p.kind == "REQUEST":
+            after += [f"  call MPI_Start({name}, ierr)"] if "_init" in f.name else []
+            after += [f"  call MPI_Pready(0, {name}, ierr)"] if "Psend" in f.name else []
+            after += [f"  call MPI_Wait({name}, MPI_STATUS_IGNORE, ierr)"]
+            after += [f"  call MPI_Request_free({name}, ierr)"] if "_init" in f.name else []
+        if p.name == "newtype":
+            after += [f"  call MPI_Type_free({name}, ierr)"]
+    return before, after
 
 
 def declaration(key, name):
@@ -129,7 +192,7 @@ def start(key, name):
 
 
 def program():
-    """The text of the program, and for each number of a call that it makes the function and whether that must fail."""
+    """The text of the program, and for each number of a call the function; those from FITS on have fitting arguments."""
     functions = {f.name: f for f in read()}
     declared, parts, numbers = {}, [], {}
     for f in functions.values():
@@ -149,6 +212,10 @@ def program():
         lines += ["  ierr = -1", f"  {text}"]
         if f.name != "MPI_Pcontrol":
             lines += [f"  call told({number}, ierr)"]
+        if fits := fitting(f, names(f, variables)):
+            before, after = fits
+            lines += [*before, "  ierr = -1", f"  {text}", f"  call told({number + FITS}, ierr)", *after]
+            numbers[number + FITS] = f
         lines += ["end subroutine"]
         condition = "defined(KW_F08)" if f.twin_of else "!defined(KW_F08)" if f.name in NOT_IN_F08 else "1"
         parts.append((condition, lines, f.name in NOT_CALLED, number))
@@ -162,7 +229,8 @@ def body(parts):
         yield from [f"#if {condition}", *lines, "#endif"]
     yield from ["end module", "program every_call", "  use calls", "  implicit none", "  integer :: ierr", "  call MPI_Init(ierr)",
                 "  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)",
-                "  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)"]
+                "  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)",
+                "  call MPI_Cart_create(MPI_COMM_SELF, 1, [1], [.true.], .false., ring, ierr)"]
     for condition, _, never, number in parts:
         yield from [f"#if {condition}", f"  if (never) call call_{number}" if never else f"  call call_{number}", "#endif"]
     yield from ["  call MPI_Finalize(ierr)", "end program"]
@@ -182,6 +250,7 @@ module calls
   include 'mpif.h'
 #endif
   logical, volatile :: never = .false.
+  HANDLE(MPI_Comm) :: ring
 contains
   subroutine told(number, code)
     integer, intent(in) :: number, code

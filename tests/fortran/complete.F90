@@ -19,7 +19,7 @@ subroutine test_complete()
   next = mod(rank + 1, ranks)
   previous = mod(rank + ranks - 1, ranks)
   statuses_size = MPI_STATUS_SIZE
-  call same(statuses_size, 8, 'MPI_STATUS_SIZE')
+  call same(statuses_size, KW_STATUS_SIZE, 'MPI_STATUS_SIZE')
 
   do round = 1, 6
     in = -1

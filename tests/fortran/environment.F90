@@ -6,6 +6,7 @@ subroutine test_environment()
   use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer, c_associated
   implicit none
   INCLUDE_MPI
+  integer, parameter :: half = selected_real_kind(3)
   integer :: ierr, version, subversion, length, class, code, level, got
   logical :: flag
   character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: library
@@ -83,6 +84,11 @@ subroutine test_environment()
   call ok(ierr, 'MPI_Abi_get_fortran_info')
   call MPI_Info_get(info, 'mpi_integer_size', 4, short, flag, ierr)
   call check(flag .and. short == '4', 'the size of INTEGER that the library knows is '//short)
+#if !defined(KW_FOREIGN)
+  call told('mpi_integer16_supported', selected_int_kind(38) > 0)
+  call told('mpi_real16_supported', selected_real_kind(33) > 0)
+  call told('mpi_complex4_supported', storage_size(real(0, half)) == 16)
+#endif
   call MPI_Info_free(info, ierr)
 
   ! what the interface promises
@@ -95,5 +101,15 @@ subroutine test_environment()
 #endif
   call same(MPI_SUCCESS, 0, 'MPI_SUCCESS')
   call check(MPI_ADDRESS_KIND > 0 .and. MPI_OFFSET_KIND > 0 .and. MPI_COUNT_KIND > 0 .and. MPI_INTEGER_KIND == kind(1), 'the kinds')
+#if !defined(KW_FOREIGN)
   call check(MPI_MAX_OBJECT_NAME == 127 .and. MPI_MAX_ERROR_STRING == 511, 'lengths of strings are one less than in C')
+#endif
+contains
+  subroutine told(key, there) ! what the library was told of this compiler
+    character(len=*), intent(in) :: key
+    logical, intent(in) :: there
+    character(len=5) :: value
+    call MPI_Info_get(info, key, 5, value, flag, ierr)
+    call check(flag .and. (value == 'true') .eqv. there, 'what the library knows of '//key//' is '//value)
+  end subroutine
 end subroutine

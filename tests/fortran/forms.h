@@ -1,5 +1,9 @@
 ! The three interfaces by one name each: a test is compiled as KW_F08 (use mpi_f08), KW_MPI (use mpi) and KW_MPIF (mpif.h).
 ! LASTING stands where a buffer is declared that is in use after a call returns.
+! KW_FOREIGN: for the library of another ABI, whose statuses have KW_STATUS_SIZE integers.
+#if !defined(KW_STATUS_SIZE)
+#define KW_STATUS_SIZE 8
+#endif
 #if defined(KW_F08)
 #define USE_MPI use mpi_f08
 #define INCLUDE_MPI

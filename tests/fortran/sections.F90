@@ -12,6 +12,7 @@ subroutine test_sections()
   integer, target :: store(3 * n)
   integer, allocatable, asynchronous :: columns(:, :)
   character :: packed(100)
+  character(len=MPI_MAX_ERROR_STRING) :: sentence
   character(len=4), asynchronous :: words(6), words_in(6)
   type inner
     integer :: i
@@ -123,6 +124,20 @@ subroutine test_sections()
   call MPI_Request_free(requests(1), ierr)
   call MPI_Request_free(requests(2), ierr)
 
+  ! partitions of sections: parts of columns, of a row, of a column backwards; the receiver has others than the sender
+  call partitioned(plate(1:n:2, 2:5), 4, 6_MPI_COUNT_KIND, other(3:10, 4:6), 3, 8_MPI_COUNT_KIND, 'columns')
+  call check(all(reshape(other(3:10, 4:6), [24]) == from(reshape(plate(1:n:2, 2:5), [24]))), 'partitions that are columns came wrong')
+  call same(count(other /= -1), 24, 'what partitions that are columns have changed')
+  call partitioned(plate(5:5, :), 4, 3_MPI_COUNT_KIND, other(n:1:-1, 5:5), 6, 2_MPI_COUNT_KIND, 'parts of a row')
+  call check(all(other(n:1:-1, 5) == from(plate(5, :))), 'partitions of a row came wrong')
+  call same(count(other /= -1), n, 'what partitions of a row have changed')
+  call MPI_Psend_init(plate(1:5, :), 3, 4_MPI_COUNT_KIND, MPI_INTEGER, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, requests(1), ierr)
+  call fails(ierr, MPI_ERR_BUFFER, 'partitions that do not lie alike')
+  call MPI_Error_string(ierr, sentence, position, i)
+  call check(index(sentence, 'partitions') > 0, 'no sentence about partitions, but '//sentence)
+  call MPI_Psend_init(plate(1:5, :), 13, 5_MPI_COUNT_KIND, MPI_INTEGER, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, requests(1), ierr)
+  call check(ierr /= MPI_SUCCESS, 'thirteen partitions of a section of twelve')
+
   ! collectives
   call clear()
   other(2, :) = merge(5, -1, rank == 0)
@@ -173,6 +188,31 @@ subroutine test_sections()
 contains
   subroutine clear()
     other = -1
+  end subroutine
+  subroutine partitioned(mine, n_out, of_out, theirs, n_in, of_in, what) ! to the next rank, from the one before
+    integer, asynchronous, intent(inout) :: mine(:, :), theirs(:, :)
+    integer, intent(in) :: n_out, n_in
+    integer(MPI_COUNT_KIND), intent(in) :: of_out, of_in
+    character(len=*), intent(in) :: what
+    logical :: arrived
+    call clear()
+    call MPI_Psend_init(mine, n_out, of_out, MPI_INTEGER, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, requests(2), ierr)
+    call ok(ierr, 'MPI_Psend_init of '//what)
+    call MPI_Precv_init(theirs, n_in, of_in, MPI_INTEGER, previous, 3, MPI_COMM_WORLD, MPI_INFO_NULL, requests(1), ierr)
+    call ok(ierr, 'MPI_Precv_init of '//what)
+    call MPI_Startall(2, requests, ierr)
+    do i = n_out - 1, 0, -1
+      call MPI_Pready(i, requests(2), ierr)
+      call ok(ierr, 'MPI_Pready of '//what)
+    end do
+    arrived = .false.
+    do while (.not. arrived)
+      call MPI_Parrived(requests(1), n_in - 1, arrived, ierr)
+    end do
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+    call ok(ierr, 'MPI_Waitall of '//what)
+    call MPI_Request_free(requests(1), ierr)
+    call MPI_Request_free(requests(2), ierr)
   end subroutine
   function from(mine) result(theirs) ! what the rank before has where this one has `mine`
     integer, intent(in) :: mine(:)

@@ -6,9 +6,14 @@ program suite
   implicit none
   INCLUDE_MPI
   character(len=20) :: chapter
-  integer :: ierr, total
+  integer :: ierr, total, level
   call get_command_argument(1, chapter)
-  call MPI_Init(ierr)
+  if (chapter == 'rest') then
+    call MPI_Init_thread(MPI_THREAD_SINGLE, level, ierr)
+    call check(ierr == MPI_SUCCESS .and. level >= MPI_THREAD_SINGLE, 'MPI_Init_thread')
+  else
+    call MPI_Init(ierr)
+  end if
   call MPI_Comm_rank(MPI_COMM_WORLD, here, ierr)
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
   call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)
@@ -37,6 +42,10 @@ program suite
     call test_plain()
   case ('callbacks')
     call test_callbacks()
+  case ('rest')
+    call test_rest()
+  case ('abort')
+    call MPI_Abort(MPI_COMM_WORLD, 7, ierr)
 #if !defined(KW_MPIF)
   case ('sections')
     call test_sections()

@@ -1,6 +1,7 @@
 """Fortran: the conformance programs with each interface (mpi_f08, mpi, mpif.h) and compiler, every function by a call, what compilers have
 to refuse, tools, the wrapper and the modules that it makes, and the example."""
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -42,8 +43,38 @@ def test_every_function_can_be_called_and_refuses_null_handles(compiler, interfa
     for number, got in classes.items():
         f = builder.numbers[number]
         assert got != -1, f"{f.name} has not set ierror"
-        assert got != 0 or not calls.fails_without_handles(f), f"{f.name} takes null handles"
-        assert f.code, f.name
+        if number > calls.FITS:
+            assert got == 0, f"{f.name} refuses fitting arguments: class {got}"
+        else:
+            assert got != 0 or not calls.fails_without_handles(f), f"{f.name} takes null handles"
+
+
+# what cannot be called with fitting arguments yet: there are no windows
+NO_WINDOWS = {f"MPI_Win_{what}" for what in ("delete_attr", "get_attr", "set_attr", "get_errhandler", "set_errhandler", "call_errhandler")}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_every_built_function_is_called_with_fitting_arguments(interface, built, builder):
+    """By a chapter's program (the linker's names that it wants), or by every_call."""
+    lines = run(DIST / "bin/kwinfo", "--coverage").stdout.splitlines()
+    functions = {f.name: f for f in calls.read()}
+    there = {line.split()[1] for line in lines if re.match(rf"built .*[ ;]{re.escape(interface)}[ )]", line)}
+    wanted = {line.split()[-1].split("@")[0] for line in run("nm", "-u", built("gfortran", interface, "suite")).stdout.splitlines()}
+    called = {name for name in there if set(calls.linker_names(functions[name], interface)) & wanted}
+    told_numbers = map(str.split, mpiexec("-n", 1, built("gfortran", interface, "every_call")).stdout.splitlines())
+    called |= {builder.numbers[int(number)].name for number, _ in told_numbers if int(number) > calls.FITS}
+    # twins that nothing can tell from their bases are called as these
+    called |= {name for name in there if (base := functions[name].twin_of) in called and calls.signature(functions[base]) ==
+               calls.signature(functions[name])}
+    assert len(there) > 300
+    print(f"{interface}: {len(called & there)} of {len(there)} called with fitting arguments")
+    assert there - called <= NO_WINDOWS, sorted(there - called - NO_WINDOWS)
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_an_abort(interface, built):
+    p = mpiexec("-n", 2, built("gfortran", interface, "suite"), "abort", status=7, sentence="MPI_Abort was called with error code 7")
+    assert not p.stdout, told(p)
 
 
 def test_every_function_has_its_names_in_the_library():
@@ -51,12 +82,8 @@ def test_every_function_has_its_names_in_the_library():
     names = {line.split()[-1] for line in p.stdout.splitlines()}
     functions = {f.name: f for f in calls.read()}
     for f in functions.values():
-        choice = any(p.kind == "BUFFER" for p in f.params)
-        small = f.name.lower()
-        wanted = [] if f.twin_of else [f"{small}_", f"{small}_fts_" if choice else f"{small}_"]
         twin_is_the_same = f.twin_of and calls.signature(f) == calls.signature(functions[f.twin_of])
-        if f.name not in calls.NOT_IN_F08 and not twin_is_the_same:
-            wanted.append(f"{small}_f08ts_" if choice else f"{small}_f08_")
+        wanted = [] if twin_is_the_same else [name for interface in INTERFACES for name in calls.linker_names(f, interface)]
         missing = [w for name in wanted for w in (name, f"p{name}") if w not in names]
         assert not missing, missing
 
@@ -115,9 +142,67 @@ def test_the_example(compiler, tmp_path, builder):
         assert "as it must be" in p.stdout, told(p)
 
 
+def test_the_measuring_program_compares_each_pair_of_ways(tmp_path, builder):
+    assert run(DIST / "bin/mpicc", "-O2", "-c", ROOT / "bench/fortran.c", cwd=tmp_path).returncode == 0
+    p = run(MPIFORT, "-O2", "-o", "fortran", ROOT / "bench/fortran.f90", "fortran.o", cwd=tmp_path)
+    assert p.returncode == 0 and not p.stderr, told(p)
+    p = mpiexec("-n", 2, tmp_path / "fortran", 2)
+    assert len(re.findall(r"^ +\S.*(?: +[\d.]+){5}$", p.stdout, re.M)) == 4, told(p)
+
+
 def test_a_compiler_that_is_not_there(tmp_path):
     p = run(MPIFORT, "x.f90", cwd=tmp_path, env={"KW_FC": "no-such-compiler"})
     assert p.returncode == 127 and "no compiler 'no-such-compiler'" in p.stderr and "gfortran" in p.stderr, told(p)
+
+
+def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_path, builder):
+    names = [f"operator_{n}" for n in range(129)]
+    head = "subroutine {}(a, b, n, t)\n use, intrinsic :: iso_c_binding\n use mpi_f08, only: MPI_Datatype\n type(c_ptr), value :: a, b\n" \
+        " integer :: n\n type(MPI_Datatype) :: t\nend subroutine\n"
+    calls = "".join(f" call made({name}, {number})\n" for number, name in enumerate(names, 1))
+    (tmp_path / "many.f90").write_text(
+        "module operators\ncontains\n" + "".join(map(head.format, names)) + "end module\nprogram many\n use mpi_f08\n use operators\n"
+        " integer :: ierr, class, length\n character(MPI_MAX_ERROR_STRING) :: text\n type(MPI_Op) :: op\n call MPI_Init()\n"
+        " call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)\n" + calls + calls.splitlines()[0] + "\n call MPI_Finalize()\n"
+        "contains\n subroutine made(operator, number)\n  procedure(MPI_User_function) :: operator\n  integer :: number\n"
+        "  call MPI_Op_create(operator, .true., op, ierr)\n  if (ierr == MPI_SUCCESS) return\n  call MPI_Error_class(ierr, class)\n"
+        "  call MPI_Error_string(ierr, text, length)\n  print '(i0, 1x, l1, 1x, a)', number, class == MPI_ERR_INTERN, trim(text)\n"
+        " end subroutine\nend program\n")
+    assert run(MPIFORT, "-o", tmp_path / "many", "many.f90", cwd=tmp_path).returncode == 0
+    p = mpiexec("-n", 1, tmp_path / "many")
+    assert p.stdout.startswith("129 T ") and "128 procedures" in p.stdout and len(p.stdout.splitlines()) == 1, told(p)
+
+
+@pytest.mark.parametrize("wrapper, calls", [("mpicc", ["-c x.c"]), ("mpicxx", ["-c x.cc"]), ("mpifort", ["--version", "-c x.f90"])])
+def test_a_wrapper_starts_nothing_but_the_compiler(wrapper, calls, tmp_path, builder):
+    there = tmp_path / "bin"
+    there.mkdir()
+    command = f"echo 'GNU Fortran (no such) {modules_of_gfortran()[0]}.1.0'; echo \"$*\" >>{tmp_path}/calls"
+    for compiler in ("cc", "c++", "gfortran"):
+        (there / compiler).write_text(f"#!/bin/sh\n{command}\n")
+        (there / compiler).chmod(0o755)
+    # nothing else can be found
+    p = run(DIST / "bin" / wrapper, *calls[-1].split(), env={"PATH": str(there)}, cwd=tmp_path)
+    assert p.returncode == 0 and not p.stderr, told(p)
+    lines = (tmp_path / "calls").read_text().splitlines()
+    assert [line[:len(call)] for line, call in zip(lines, calls)] == calls and len(lines) == len(calls), lines
+
+
+def modules_of_gfortran():
+    """The version of the gfortran that modules are installed for, and their directory."""
+    there = next((DIST / "lib/fortran").glob("gfortran-*"), None)
+    if not there:
+        pytest.skip("no modules are installed for gfortran")
+    return there.name.split("-")[1], there
+
+
+@pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+def test_a_module_makes_public_only_what_programs_call(module, builder):
+    text = gzip.decompress((modules_of_gfortran()[1] / f"{module}.mod").read_bytes()).decode()
+    public = re.findall(r"'([^']*)'\s+0\s+\d+", text[text.rindex("\n("):])
+    assert len(public) > 300 and not [name for name in public if re.search("mpi_.*_(f08|f08ts|fts|cptr|eq|ne)$", name)], public
+    # gfortran reads all of it for each file that it compiles
+    assert len(text) < 1_500_000
 
 
 def test_a_compiler_that_cannot_compile_the_modules(tmp_path):

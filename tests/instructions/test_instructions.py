@@ -9,7 +9,7 @@ import pytest
 from jobs import MPIEXEC, WATCHDOG, run
 
 # instructions of one call, with the three or so that hand it its arguments
-BOUNDS = {"send": 500, "recv": 415, "bcast": 660, "allreduce": 830}
+BOUNDS = {"send": 415, "recv": 410, "bcast": 615, "allreduce": 765}
 
 
 def counts(program, call, work):

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,16 @@ static void mine(int number) {
     if (write(2, text, sizeof text - 1) > 0) _exit(3);
 }
 
+// A stack for handlers as small as Python's faulthandler and Rust's runtime make it, above memory that nobody may touch.
+static void give_a_small_stack(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 8192 + getauxval(AT_MINSIGSTKSZ);
+    size_t whole = (size + page - 1) / page * page;
+    char *memory = mmap(NULL, page + whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + page, whole, PROT_READ | PROT_WRITE)) exit(4);
+    stack_t stack = {.ss_sp = memory + page, .ss_size = whole};
+    if (sigaltstack(&stack, NULL)) exit(4);
+}
+
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     if (!strcmp(how, "handler")) signal(SIGSEGV, mine);
@@ -45,6 +57,7 @@ int main(int argc, char **argv) {
     if (rank == size - 1) {
         if (!strcmp(how, "segv") || !strcmp(how, "handler")) inner();
         if (!strcmp(how, "abort")) abort();
+        if (!strcmp(how, "small")) give_a_small_stack(), abort();
         if (!strcmp(how, "divide")) zero = 100 / zero;
         if (!strcmp(how, "deep")) zero = deeper((volatile char *)how);
         if (!strcmp(how, "sent")) raise(SIGSEGV);

@@ -52,6 +52,7 @@ def petsc():
     assert make("all", log="make.log", seconds=5400) == 0, ending("make.log")
 
 
+@pytest.mark.limit(3660)
 @pytest.mark.parametrize("room", ROOMS)
 def test_fortran_examples(room, petsc):
     """PETSc's harness prints a line of TAP for each example: none of them is "not ok", but for those that want files."""

@@ -1,16 +1,18 @@
 """Our library under Slurm: a cluster of emulated nodes on this machine (`cluster`), srun over PMI-2 and PMIx, and our mpiexec inside an
 allocation. Where no cluster can run it is skipped; with NEED_SLURM=1 it fails then."""
 
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, slurm, told, wait_until
+from jobs import DIST, MPIEXEC, WATCHDOG, slurm, told, wait_until
 from jobs import run as command
 
 NODES = 3
@@ -167,6 +169,15 @@ def test_our_mpiexec_uses_the_allocation(rank):
     assert [f[0] for f in found] == [2, 2, 1], found
     text = salloc(2, 2, MPIEXEC, "-v", "-l", rank)
     assert "mpiexec: rank 1 on n2" in text, text
+
+
+def test_the_laboratory_measures_over_the_nodes_of_an_allocation(tmp_path):
+    (tmp_path / "small.toml").write_text('title = "t"\nrounds = 1\nlibraries = ["kittiwake"]\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "5", "--sizes", "8"]\nnetwork = ["tcp"]\n')
+    kwlab = pathlib.Path(sys.executable).parent / "kwlab"
+    text = salloc(2, 2, kwlab, "run", tmp_path / "small.toml", "--hosts", "slurm", "--data", tmp_path / "d.sqlite", "--dist", DIST)
+    call(kwlab, "export", tmp_path / "d.json", "--data", tmp_path / "d.sqlite")
+    found, = json.loads((tmp_path / "d.json").read_text())["runs"]
+    assert (found["status"], found["network"]) == ("ok", "cluster") and found["figures"][0]["median"] > 0, (text, found)
 
 
 def test_our_mpiexec_uses_the_allocation_of_a_batch_script(rank, tmp_path):

@@ -121,6 +121,17 @@ impl Param {
     pub fn is_array(&self) -> bool {
         self.c_type.contains('[')
     }
+
+    /// Its C type without const, stars and brackets.
+    pub fn base_type(&self) -> &str {
+        let rest = self.c_type.strip_prefix("const ").unwrap_or(&self.c_type);
+        rest.split([' ', '[']).next().unwrap_or(rest)
+    }
+
+    /// How many pointers lead to a value of its base type; an array is one.
+    pub fn depth(&self) -> usize {
+        self.c_type.matches('*').count() + usize::from(self.is_array())
+    }
 }
 
 impl Function {
@@ -147,6 +158,20 @@ impl Function {
 }
 
 impl Api {
+    /// The handle types without `MPI_`, but those of the tool interface.
+    pub fn handles(&self) -> impl Iterator<Item = &str> {
+        let handles = self.types.iter().filter(|t| t.form == "handle");
+        handles
+            .map(|t| &t.name["MPI_".len()..])
+            .filter(|name| !name.starts_with("T_"))
+    }
+
+    /// The handle type of a parameter without `MPI_`, if it has one of [`Api::handles`].
+    pub fn handle_of<'a>(&self, p: &'a Param) -> Option<&'a str> {
+        let name = p.base_type().strip_prefix("MPI_")?;
+        self.handles().any(|h| h == name).then_some(name)
+    }
+
     /// Reads the tables of a folder.
     pub fn read(dir: &Path) -> Result<Api, Error> {
         let functions = table::<7>(dir, "functions.tsv")?.into_iter().map(function);
@@ -287,6 +312,14 @@ fn param(row: [String; 7]) -> Result<Param, Error> {
         length,
         null,
     })
+}
+
+/// A number of the tables: decimal, or hexadecimal after `0x`.
+pub(crate) fn number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 pub(crate) fn table<const N: usize>(dir: &Path, file: &str) -> Result<Vec<[String; N]>, Error> {

@@ -33,21 +33,6 @@ const TAIL: &str = "\
 #endif
 ";
 
-/// Handle types by the names that their conversion functions have.
-const HANDLES: [&str; 11] = [
-    "Comm",
-    "Type",
-    "Errhandler",
-    "File",
-    "Group",
-    "Info",
-    "Message",
-    "Op",
-    "Request",
-    "Session",
-    "Win",
-];
-
 /// Conversions of a status: name, from, to.
 const STATUSES: [(&str, &str, &str); 6] = [
     ("c2f", "MPI_Status", "MPI_Fint"),
@@ -86,7 +71,7 @@ pub fn header(api: &Api, words: &Words) -> String {
             );
         }
     }
-    fortran(&mut out);
+    fortran(api, &mut out);
     removed(api, &mut out);
     out.push('\n');
     out.push_str(TAIL);
@@ -181,7 +166,7 @@ fn constant(c: &Constant) -> String {
     }
 }
 
-fn fortran(out: &mut String) {
+fn fortran(api: &Api, out: &mut String) {
     section(
         out,
         "Statuses and handles between C and Fortran, under their names before MPI 5.0",
@@ -194,8 +179,8 @@ fn fortran(out: &mut String) {
                 "int {prefix}MPI_Status_{name}(const {from} *from, {to} *to);"
             );
         }
-        for name in HANDLES {
-            let ty = if name == "Type" { "Datatype" } else { name };
+        for ty in api.handles() {
+            let name = if ty == "Datatype" { "Type" } else { ty };
             let _ = writeln!(out, "MPI_Fint {prefix}MPI_{name}_c2f(MPI_{ty} handle);");
             let _ = writeln!(out, "MPI_{ty} {prefix}MPI_{name}_f2c(MPI_Fint value);");
         }

@@ -51,8 +51,10 @@
 //! [`build_script`], and includes it.
 #![forbid(unsafe_code)]
 
+mod abi;
 mod api;
 mod built;
+mod constants;
 mod coverage;
 mod forms;
 mod fortran;
@@ -63,12 +65,17 @@ mod roff;
 mod shells;
 mod words;
 
+pub use abi::{
+    Abi, abi_aliases, abi_header, abi_layer, abi_shells, constants_trait, functions_table,
+    standard_table,
+};
 pub use api::{Api, Constant, Direction, Function, Null, Param, Removed, Type};
 pub use built::{Built, built_module};
+pub use constants::rust_constants;
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use fortran::{
-    Binding, Fortran, Interface, Symbols, fortran_declaration, fortran_shells, fortran_symbols,
-    include_file, module_files, symbols,
+    Binding, Face, Fortran, Interface, Symbols, foreign_symbols, fortran_declaration,
+    fortran_layer, fortran_shells, fortran_symbols, include_file, module_files, symbols,
 };
 pub use header::{header, prototype};
 pub use man::man_pages;
@@ -103,6 +110,17 @@ pub fn build_script(
         println!("cargo::error={e}");
         std::process::exit(1);
     }
+}
+
+/// The same for a library with another ABI, `api/abi/NAME.tsv`.
+pub fn abi_build_script(
+    name: &str,
+    files: impl FnOnce(&Api, &Abi) -> Result<Vec<(&'static str, String)>, Error>,
+) {
+    build_script(|api, _, _| {
+        let dir = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+        files(api, &Abi::read(&api_dir(dir.as_ref()), name, api)?)
+    });
 }
 
 fn build(

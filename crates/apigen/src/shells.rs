@@ -144,7 +144,7 @@ fn names(f: &Function) -> Vec<String> {
 }
 
 /// A C name as a Rust name that is no keyword.
-fn ident(name: &str) -> String {
+pub(crate) fn ident(name: &str) -> String {
     match name {
         "type" | "ref" | "in" | "fn" | "mpi" => format!("{name}_"),
         _ => name.to_string(),

@@ -1,6 +1,6 @@
-//! What was measured of a host: the figures that choices are priced with, and the two texts that
-//! carry them, the file of a host (`kw_sys::calibration`) and the word that the ranks of a job
-//! agree on (`kw_start`).
+//! What was measured of a host, and of the network to others: the figures that choices are priced
+//! with, and the texts that carry them, the two files of a host (`kw_sys::calibration`) and the word
+//! that the ranks of a job agree on (`kw_start`).
 //!
 //! Each figure is one row of a table: its name, its unit, the value that holds where nothing was
 //! measured, and the values that are believed. What a choice makes of a figure stands with the
@@ -47,7 +47,45 @@ impl Unit {
         match (self, value) {
             (_, 0) => "none".into(),
             (Unit::Picos, _) => format!("{:.3} us", value as f64 / 1e6),
-            (Unit::PicosPerKb, _) => format!("{:.1} GB/s", 1024.0 * 1000.0 / value as f64),
+            (Unit::PicosPerKb, ..1_024_000) => {
+                format!("{:.1} GB/s", 1024.0 * 1000.0 / value as f64)
+            }
+            (Unit::PicosPerKb, _) => format!("{:.1} MB/s", 1024e6 / value as f64),
+        }
+    }
+}
+
+/// What figures are measured of together, and kept together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The host.
+    Host,
+    /// The network to other hosts, as connections of jobs found it.
+    Network,
+}
+
+impl Part {
+    /// Both, in the order of their figures.
+    pub const ALL: [Part; 2] = [Part::Host, Part::Network];
+
+    /// The rows of its figures.
+    pub fn rows(self) -> &'static [(Figure, Row)] {
+        &ALL[self.figures()]
+    }
+
+    /// Their places among all.
+    fn figures(self) -> std::ops::Range<usize> {
+        match self {
+            Part::Host => 0..Figure::NetTrip as usize,
+            Part::Network => Figure::NetTrip as usize..FIGURES,
+        }
+    }
+
+    /// First line of its file.
+    fn title(self) -> &'static str {
+        match self {
+            Part::Host => "kittiwake calibration 1",
+            Part::Network => "kittiwake network 1",
         }
     }
 }
@@ -74,11 +112,18 @@ macro_rules! figures {
         #[allow(missing_docs)]
         pub enum Figure { $($id),* }
 
+        impl Figure {
+            /// Its row.
+            pub fn row(self) -> &'static Row {
+                &ALL[self as usize].1
+            }
+        }
+
         /// How many figures there are.
         const FIGURES: usize = [$(Figure::$id),*].len();
 
         /// The figures, in the order in which they are written.
-        pub const ALL: [(Figure, Row); FIGURES] = [$((Figure::$id, Row {
+        pub static ALL: [(Figure, Row); FIGURES] = [$((Figure::$id, Row {
             name: $name,
             unit: Unit::$unit,
             start: $start,
@@ -100,13 +145,16 @@ figures! {
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
     FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "What each kilobyte adds to it.";
     Wake = "wake", Picos, 15_000_000, 500_000..=1_000_000_000, "From a futex wake until the thread that slept runs, on another core.";
+    NetTrip = "net-round-trip", Picos, 24_000_000, 500_000..=1_000_000_000_000, "From one host to another and back, without the work of both. Assumed where no job has measured it.";
+    NetByte = "net-rate", PicosPerKb, 870_400, 8_000..=1_024_000_000, "What the network carries between two hosts. Assumed (10 Gb/s) where no job has measured it.";
 }
 
 /// The figures of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calibration {
     values: [u64; FIGURES],
-    measured: bool,
+    /// By [`Part`].
+    measured: [bool; 2],
 }
 
 impl Default for Calibration {
@@ -126,9 +174,7 @@ pub struct Subject {
     pub processors: String,
 }
 
-/// First line of a file of figures.
-const TITLE: &str = "kittiwake calibration 1";
-/// Its last one: a file without it is torn.
+/// Last line of a file of figures: one without it is torn.
 const END: &str = "end";
 /// The word of the figures that were not measured.
 const UNMEASURED: &str = "-";
@@ -137,29 +183,67 @@ impl Calibration {
     /// What holds where nothing was measured.
     pub const START: Calibration = Calibration {
         values: starts(),
-        measured: false,
+        measured: [false; 2],
     };
+    /// A cache line, the largest distance first.
+    pub const LINES: [Figure; 3] = [Figure::LineHost, Figure::LinePackage, Figure::LineCore];
+    /// A byte through a shared area likewise.
+    pub const STREAMS: [Figure; 3] = [
+        Figure::StreamHost,
+        Figure::StreamPackage,
+        Figure::StreamCore,
+    ];
 
-    /// Figures that were measured. What is larger than what is believed was not measured well: its
-    /// starting value holds.
+    /// Figures of a host that was measured. What is larger than what is believed was not measured
+    /// well: its starting value holds.
     pub fn measured(value: impl Fn(Figure) -> u64) -> Calibration {
-        let mut values = [0; FIGURES];
-        for ((figure, row), slot) in ALL.iter().zip(&mut values) {
-            *slot = match value(*figure) {
+        Calibration::START.with(Part::Host, value)
+    }
+
+    /// The same with a network: picoseconds of a round trip, and picoseconds for 1024 bytes; zero is
+    /// not known, and its starting value holds.
+    pub fn with_network(self, round_trip: u64, byte: u64) -> Calibration {
+        self.with(Part::Network, |f| match f {
+            Figure::NetTrip => round_trip,
+            _ => byte,
+        })
+    }
+
+    fn with(mut self, part: Part, value: impl Fn(Figure) -> u64) -> Calibration {
+        for (figure, row) in part.rows() {
+            self.values[*figure as usize] = match value(*figure) {
                 0 => 0,
                 v if v > *row.range.end() => row.start,
                 v => v.max(*row.range.start()),
             };
         }
-        Calibration {
-            values,
-            measured: true,
-        }
+        self.measured[part as usize] = true;
+        self
+    }
+
+    /// The same with another's figures of one part.
+    pub fn with_part(mut self, part: Part, of: &Calibration) -> Calibration {
+        self.values[part.figures()].copy_from_slice(&of.values[part.figures()]);
+        self.measured[part as usize] = of.measured[part as usize];
+        self
     }
 
     /// Whether the host was measured.
     pub fn is_measured(&self) -> bool {
-        self.measured
+        self.has(Part::Host)
+    }
+
+    /// Whether that was measured.
+    pub fn has(&self, part: Part) -> bool {
+        self.measured[part as usize]
+    }
+
+    /// Whether this very figure was measured; what the host does not have was not.
+    pub fn has_measured(&self, figure: Figure) -> bool {
+        let part = Part::ALL
+            .into_iter()
+            .find(|p| p.figures().contains(&(figure as usize)));
+        part.is_some_and(|p| self.has(p)) && self.value(figure) != 0
     }
 
     /// A figure in its unit; zero: the host has no such thing.
@@ -168,7 +252,7 @@ impl Calibration {
     }
 
     /// A figure in nanoseconds, or nanoseconds a byte; `None`: the host has no such thing.
-    fn get(&self, figure: Figure) -> Option<f64> {
+    pub fn get(&self, figure: Figure) -> Option<f64> {
         let per = match ALL[figure as usize].1.unit {
             Unit::Picos => 1e3,
             Unit::PicosPerKb => 1024e3,
@@ -191,17 +275,12 @@ impl Calibration {
 
     /// Nanoseconds that a cache line takes over the largest distance on the host: ranks move.
     pub fn line_between(&self) -> f64 {
-        self.first([Figure::LineHost, Figure::LinePackage, Figure::LineCore])
+        self.first(Calibration::LINES)
     }
 
     /// Nanoseconds a byte takes through a shared area over the largest distance on the host.
     pub fn stream_between(&self) -> f64 {
-        let all = [
-            Figure::StreamHost,
-            Figure::StreamPackage,
-            Figure::StreamCore,
-        ];
-        self.first(all)
+        self.first(Calibration::STREAMS)
     }
 
     /// Bytes fetched from another process, where the host allows it.
@@ -212,63 +291,103 @@ impl Calibration {
         })
     }
 
-    /// As one word without white space, commas or slashes, for [`Calibration::from_word`].
+    /// As one word without white space, commas or slashes, for [`Calibration::from_word`]: the
+    /// figures of the host, an underscore, and those of the network.
     pub fn word(&self) -> String {
-        if !self.measured {
-            return UNMEASURED.into();
-        }
-        let values: Vec<String> = self.values.iter().map(u64::to_string).collect();
-        values.join(".")
+        let part = |part: Part| {
+            let values: Vec<String> = self.values[part.figures()]
+                .iter()
+                .map(u64::to_string)
+                .collect();
+            match self.has(part) {
+                true => values.join("."),
+                false => UNMEASURED.into(),
+            }
+        };
+        Part::ALL.map(part).join("_")
     }
 
     /// What [`Calibration::word`] has written; `None` when it is something else.
     pub fn from_word(word: &str) -> Option<Calibration> {
-        if word == UNMEASURED {
-            return Some(Calibration::START);
+        let (host, network) = word.split_once('_')?;
+        let mut all = Calibration::START;
+        for (part, word) in Part::ALL.into_iter().zip([host, network]) {
+            if word != UNMEASURED {
+                let values: Option<Vec<u64>> = word.split('.').map(|v| v.parse().ok()).collect();
+                all = all.believed(part, &values?)?;
+            }
         }
-        let values: Option<Vec<u64>> = word.split('.').map(|v| v.parse().ok()).collect();
-        Calibration::believed(values?.try_into().ok()?)
+        Some(all)
     }
 
-    fn believed(values: [u64; FIGURES]) -> Option<Calibration> {
-        let mut rows = ALL.iter().zip(&values);
-        let good = rows.all(|((_, row), v)| *v == 0 || row.range.contains(v));
-        good.then_some(Calibration {
-            values,
-            measured: true,
-        })
+    /// The same with the figures of a part, if there can be such ones.
+    fn believed(self, part: Part, values: &[u64]) -> Option<Calibration> {
+        let rows = part.rows();
+        let mut both = rows.iter().zip(values);
+        let good = both.all(|((_, row), v)| *v == 0 || row.range.contains(v));
+        let first = part.figures().start;
+        (good && rows.len() == values.len())
+            .then(|| self.with(part, |figure| values[figure as usize - first]))
     }
 
     /// The text of a host's file.
-    pub fn text(&self, subject: &Subject) -> String {
-        let mut text = format!("{TITLE}\n{}", subject.lines());
-        for ((_, row), value) in ALL.iter().zip(&self.values) {
+    pub fn text(&self, part: Part, subject: &Subject) -> String {
+        let mut text = format!("{}\n{}", part.title(), subject.lines());
+        for (figure, row) in part.rows() {
+            let value = self.value(*figure);
             text += &format!("{} {value} {}\n", row.name, row.unit.name());
         }
         text + END + "\n"
     }
 
-    /// Reads the text of a host's file; an error says why it is not believed.
-    pub fn parse(text: &str, subject: &Subject) -> Result<Calibration, String> {
-        let text = text.strip_prefix(TITLE).and_then(|t| t.strip_prefix('\n'));
-        let text = text.ok_or("it is no file of figures of this version")?;
+    /// Reads the text of a host's file: figures of that part, starting values besides.
+    pub fn parse(part: Part, text: &str, subject: &Subject) -> Result<Calibration, Disbelieved> {
+        let text = text.strip_prefix(part.title());
+        let text = text.and_then(|t| t.strip_prefix('\n'));
+        let text = text.ok_or(Disbelieved::Format)?;
         let text = text.strip_suffix(&format!("{END}\n"));
-        let text = text.ok_or("it is not whole")?;
+        let text = text.ok_or(Disbelieved::Torn)?;
         let rows = text.strip_prefix(&subject.lines());
-        let rows = rows.ok_or("it was measured on another host, or by another version")?;
+        let rows = rows.ok_or(Disbelieved::Subject)?;
         let lines: Vec<&str> = rows.lines().collect();
         let row = |((_, row), line): (&(Figure, Row), &&str)| {
             let value = line.strip_prefix(row.name)?.strip_prefix(' ')?;
             let value = value.strip_suffix(row.unit.name())?.strip_suffix(' ')?;
             value.parse().ok()
         };
-        let values: Option<Vec<u64>> = ALL.iter().zip(&lines).map(row).collect();
-        let values = values.filter(|_| lines.len() == FIGURES);
-        let values = values.and_then(|v| v.try_into().ok());
-        let all = values.and_then(Calibration::believed);
-        all.ok_or_else(|| "its figures cannot be".into())
+        let names = part.rows();
+        let values: Option<Vec<u64>> = names.iter().zip(&lines).map(row).collect();
+        let values = values.filter(|_| lines.len() == names.len());
+        let all = values.and_then(|v| Calibration::START.believed(part, &v));
+        all.ok_or(Disbelieved::Figures)
     }
 }
+
+/// Why a file of figures is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disbelieved {
+    /// It is none, or one of another version.
+    Format,
+    /// Its end is missing.
+    Torn,
+    /// It was measured of something else.
+    Subject,
+    /// No host has such figures.
+    Figures,
+}
+
+impl std::fmt::Display for Disbelieved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Disbelieved::Format => "it is no file of figures of this version",
+            Disbelieved::Torn => "it is not whole",
+            Disbelieved::Subject => "it was measured on another host, or by another version",
+            Disbelieved::Figures => "its figures cannot be",
+        })
+    }
+}
+
+impl std::error::Error for Disbelieved {}
 
 impl Subject {
     fn lines(&self) -> String {
@@ -306,12 +425,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let all = some();
-        assert_eq!(
-            Calibration::parse(&all.text(&subject()), &subject()),
-            Ok(all)
-        );
-        for c in [all, Calibration::START] {
+        let all = some().with_network(100_000_000, 8_700_000);
+        for part in Part::ALL {
+            let read = Calibration::parse(part, &all.text(part, &subject()), &subject());
+            assert_eq!(read, Ok(Calibration::START.with_part(part, &all)));
+        }
+        let network = Calibration::START.with_part(Part::Network, &all);
+        for c in [all, some(), network, Calibration::START] {
             assert_eq!(Calibration::from_word(&c.word()), Some(c));
             assert!(!c.word().contains([' ', ',', '/', ':']));
         }
@@ -323,16 +443,18 @@ mod tests {
 
     #[test]
     fn torn_foreign_and_impossible_files_are_not_believed() {
-        let whole = some().text(&subject());
+        let whole = some().text(Part::Host, &subject());
+        let parse = |text: &str, of: &Subject| Calibration::parse(Part::Host, text, of);
+        assert!(Calibration::parse(Part::Network, &whole, &subject()).is_err());
         for end in 0..whole.len() {
-            assert!(Calibration::parse(&whole[..end], &subject()).is_err());
+            assert!(parse(&whole[..end], &subject()).is_err());
         }
         let other = Subject {
             build: "1.1".into(),
             ..subject()
         };
-        let why = Calibration::parse(&whole, &other).unwrap_err();
-        assert!(why.contains("another version"), "{why}");
+        let why = parse(&whole, &other);
+        assert_eq!(why, Err(Disbelieved::Subject));
         for (from, to) in [
             ("copy-near", "copy-far"),
             ("ps\n", "s\n"),
@@ -340,11 +462,14 @@ mod tests {
             ("end", "\nend"),
         ] {
             let text = whole.replacen(from, to, 1);
-            assert!(Calibration::parse(&text, &subject()).is_err(), "{text}");
+            assert!(parse(&text, &subject()).is_err(), "{text}");
         }
         let wild = whole.replacen("copy-near 100000", "copy-near 1", 1);
-        assert!(Calibration::parse(&wild, &subject()).is_err());
-        for word in ["", "--", "1.2.3", "x", &format!("{}.7", some().word())] {
+        assert!(parse(&wild, &subject()).is_err());
+        let more = format!("{}.7", some().word());
+        for word in [
+            "", "-", "--", "1.2.3", "x", "-_1", "-_1.1", "1_-", "-_-_-", &more,
+        ] {
             assert_eq!(Calibration::from_word(word), None, "{word}");
         }
     }
@@ -352,7 +477,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_believed() {
         for wild in [0, 1, u64::MAX] {
-            let c = Calibration::measured(|_| wild);
+            let c = Calibration::measured(|_| wild).with_network(wild, wild);
             assert_eq!(Calibration::from_word(&c.word()), Some(c));
             assert!(c.line_between() > 0.0 && c.stream_between() > 0.0);
         }

@@ -26,6 +26,8 @@ pub enum Kind {
     Bytes,
     /// Microseconds.
     Micros,
+    /// Seconds, with a fraction; 0 is never.
+    Seconds,
     /// A port, or the first and the last of a range.
     Ports,
     /// One of these words.
@@ -161,10 +163,12 @@ knobs! {
     RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds that all processes may take to come to the rendezvous, and after which mpiexec names the ranks that did not call MPI_Init.", "none", Start, Never, Local, User;
     Cc = "KW_CC", File, "cc", "The C compiler that mpicc calls.", "none", Start, Never, Local, User;
     Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
-    Calibrate = "KW_CALIBRATE", Bool, "yes", "Price choices with the figures of the host of rank 0 that were measured (kwinfo --calibrate), and have mpiexec measure its host at the end of a job of 10 s and more where nobody has; off, starting values hold.", "none", Start, BeforeInit, Local, Tuner;
+    Fc = "KW_FC", File, "gfortran", "The Fortran compiler that mpifort calls; its modules are made when it is first used.", "none", Start, Never, Local, User;
+    Calibrate = "KW_CALIBRATE", Bool, "yes", "Price choices with the figures of the host of rank 0 and of its network that were measured (kwinfo --calibrate; rank 0 of jobs on several hosts), and have mpiexec measure its host at the end of a job of 10 s and more where nobody has; off, starting values hold.", "none", Start, BeforeInit, Local, Tuner;
     Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, BeforeInit, Alike, Tuner;
     Check = "KW_CHECK", Bool, "no", "Compare what the ranks say on every collective call.", "none", Collectives, BeforeInit, Alike, User;
     Backtrace = "KW_BACKTRACE", Bool, "yes", "Say where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it has a handler for that signal; mpiexec prints it for the first rank that dies so.", "64 KB, the stack of the handler", Reports, BeforeInit, Local, User;
+    Hang = "KW_HANG", Seconds, "10", "How long a call of MPI may wait until the rank tells mpiexec what it waits for; once all ranks have, mpiexec prints why nothing moves. Under other launchers the rank says so in its log (KW_LOG=info). 0: never.", "none", Reports, Anytime, Local, User;
     Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error, a line each with rank and host: error, what it finds broken; warn, also settings without effect; info, also what the job is made of, networks that were used and ranks that were lost; debug, also the settings, the launcher, and the path and the algorithms that are chosen; trace, also each step of the protocols of messages but short ones that are sent at once.", "none", Reports, Anytime, Local, User;
 }
@@ -261,6 +265,11 @@ impl Knobs {
         parse_ports(self.text(id))
     }
 
+    /// A [`Kind::Seconds`] knob; `None` means never.
+    pub fn seconds(&self, id: Id) -> Option<std::time::Duration> {
+        parse_seconds(self.text(id)).filter(|d| !d.is_zero())
+    }
+
     /// Sets one knob (tests, MPI_T).
     pub fn set(&mut self, id: Id, text: &str) -> Result<(), BadKnob> {
         self.set_at(id as usize, text)
@@ -281,6 +290,10 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
         Kind::Count | Kind::Micros => (
             text.trim().parse::<u64>().is_ok(),
             "a whole number".to_string(),
+        ),
+        Kind::Seconds => (
+            parse_seconds(text).is_some(),
+            "seconds, such as 10 or 0.5".to_string(),
         ),
         Kind::Ports => (
             parse_ports(text).is_some(),
@@ -319,6 +332,13 @@ pub fn parse_bool(text: &str) -> Option<bool> {
         "0" | "no" | "off" | "false" => Some(false),
         _ => None,
     }
+}
+
+/// Seconds, with a fraction; less than a year.
+pub fn parse_seconds(text: &str) -> Option<std::time::Duration> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    let few = (0.0..31_536_000.0).contains(&seconds);
+    few.then(|| std::time::Duration::from_secs_f64(seconds))
 }
 
 /// A port, or the first and the last of a range.

@@ -11,8 +11,10 @@ pub mod events;
 pub mod ids;
 pub mod knobs;
 pub mod near;
+pub mod overheads;
 pub mod rooms;
 pub mod slab;
+pub mod slots;
 pub mod sync;
 pub mod tick;
 

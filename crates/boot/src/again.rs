@@ -73,6 +73,18 @@ impl Launcher for Again {
         self.inner.wire()
     }
 
+    fn tell(&mut self, line: &str) -> bool {
+        self.inner.tell(line)
+    }
+
+    fn listens(&self) -> bool {
+        self.inner.listens()
+    }
+
+    fn asked(&mut self) -> Option<u32> {
+        self.inner.asked()
+    }
+
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
         self.inner.abort(status, message)
     }

@@ -8,9 +8,11 @@
 
 use std::collections::HashSet;
 
+use kw_base::calibration::{Figure, Part};
 use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
 use kw_base::{Calibration, Peer};
 use kw_coll::Table;
+use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_start::{Cpus, Load, Quota, Record};
 
@@ -82,10 +84,24 @@ impl Agreed {
         self.site
     }
 
-    /// The table that collectives choose by.
+    /// The table that collectives choose by, with the prices of rank 0's host and of its network.
     pub fn table(&self) -> Table {
         // rows that cannot be read have stopped the start
-        Table::with(&self.rows).unwrap_or_default()
+        let table = Table::with(&self.rows).unwrap_or_default();
+        let prices = Prices::of(&self.calibration);
+        if self.hosts.iter().all(|h| *h == self.hosts[0]) {
+            return table.priced(prices.on_one_host());
+        }
+        let trip = self.calibration.get_or_start(Figure::NetTrip) / 1e3;
+        let byte = self.calibration.get_or_start(Figure::NetByte);
+        tracing::debug!(
+            "between hosts collectives are priced with {trip:.3} us, {byte:.4} ns/B ({})",
+            match self.calibration.has(Part::Network) {
+                true => "measured",
+                false => "starting values",
+            }
+        );
+        table.priced(prices)
     }
 }
 

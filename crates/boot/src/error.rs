@@ -1,6 +1,6 @@
 //! Why a rank cannot start, by whose fault it is; the sentences are for the user.
 
-use super::rendezvous::{SHORTEST, Unheard};
+use super::rendezvous::{HandshakeError, SHORTEST};
 use super::traces::Launched;
 use kw_coll::table::Unreadable;
 use kw_start::Misfit;
@@ -116,12 +116,12 @@ pub enum LauncherFault {
     #[error("the launcher is gone, or takes no process back that has left its job")]
     NotTakenBack,
     #[error("the launcher cannot be understood: {0}")]
-    Strange(#[from] PmiError),
+    Malformed(#[from] PmiError),
     #[error("the PMIx launcher does not do what it is asked: {0}")]
     Pmix(String),
     #[error(
         "the connection of rank {rank} to rank 0 is broken: {}",
-        Unheard::Forged
+        HandshakeError::Forged
     )]
     Forged { rank: u32 },
     #[error("the launcher takes keys of {longest} bytes, but '{key}' has {}", key.len())]
@@ -178,7 +178,7 @@ pub enum NoMeeting {
     #[error("{0}")]
     Refused(String),
     #[error("rank {rank} was lost as the job formed: {cause}")]
-    Lost { rank: u32, cause: io::Error },
+    Disconnected { rank: u32, cause: io::Error },
     #[error("rank 0 cannot listen on port {port} (KW_RENDEZVOUS is '{at}'): {cause}")]
     NoPort {
         port: u16,

@@ -49,8 +49,23 @@ pub trait Launcher: Send {
     fn key(&self) -> Option<[u8; 32]> {
         None
     }
-    /// The descriptor to the launcher. It says nothing unasked: readable or hung up outside a call
-    /// of this trait means that the launcher is gone, and the rank should end.
+    /// Tells it what this rank waits for, in a line with its end of at most 12 KB, without waiting
+    /// for anything; whether there is somebody who hears that.
+    fn tell(&mut self, line: &str) -> bool {
+        let _ = line;
+        false
+    }
+    /// Whether it hears what ranks tell.
+    fn listens(&self) -> bool {
+        false
+    }
+    /// The number of the last question what this rank waits for, if one has come since the last
+    /// call.
+    fn asked(&mut self) -> Option<u32> {
+        None
+    }
+    /// The descriptor to the launcher. Hung up outside a call of this trait means that the launcher
+    /// is gone, and the rank should end.
     fn wire(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -14,7 +14,8 @@ use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, JobInfo, Launcher, LauncherFault};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{
-    Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, Spawn, mapping, text,
+    Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, PmiError, Spawn, mapping, question,
+    text,
 };
 
 /// An open conversation.
@@ -30,6 +31,8 @@ pub struct Pmi1 {
     job_key: Option<[u8; 32]>,
     /// Of a launcher that may leave us behind.
     watch: Option<Watch>,
+    /// A question of the launcher that has no answer.
+    asked: Option<u32>,
     /// What proves every line, ours and theirs, where strangers may be on the way.
     proofs: Option<(Signer, Verifier)>,
 }
@@ -64,6 +67,7 @@ impl Pmi1 {
             },
             job_key: None,
             watch: None,
+            asked: None,
             proofs,
         };
         pmi.greet()?;
@@ -127,11 +131,24 @@ impl Pmi1 {
     fn read_line(&mut self) -> Result<String, BootError> {
         let mut some = [0u8; 4096];
         loop {
-            if let Some(line) = self.lines.poll_line() {
+            if let Some(line) = self.next_line() {
                 return self.proven(line.map_err(strange)?);
             }
             let heard = hear(&self.stream, &mut some)?;
             self.lines.feed(heard);
+        }
+    }
+}
+
+impl Pmi1 {
+    /// The next line that is an answer. Questions may stand between them.
+    fn next_line(&mut self) -> Option<Result<String, PmiError>> {
+        loop {
+            let line = self.lines.poll_line()?;
+            match line.as_deref().ok().and_then(question) {
+                Some(round) => self.asked = Some(round),
+                None => return Some(line),
+            }
         }
     }
 }
@@ -205,6 +222,28 @@ impl Launcher for Pmi1 {
 
     fn wire(&self) -> Option<BorrowedFd<'_>> {
         Some(self.stream.as_fd())
+    }
+
+    fn tell(&mut self, line: &str) -> bool {
+        self.listens() && kw_sys::fd::send_now(&self.stream, line.as_bytes())
+    }
+
+    /// Ours does, but not where strangers may be on the way.
+    fn listens(&self) -> bool {
+        self.job_key.is_some() && self.proofs.is_none()
+    }
+
+    fn asked(&mut self) -> Option<u32> {
+        let mut some = [0u8; 512];
+        while self.listens() {
+            match kw_sys::fd::recv_now(&self.stream, &mut some) {
+                0 => break,
+                n => self.lines.feed(&some[..n]),
+            }
+        }
+        // Nothing else is said to a rank that asks nothing.
+        while let Some(Ok(_)) = self.next_line() {}
+        self.asked.take()
     }
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {

@@ -56,10 +56,35 @@ fn serve(r: u32, ours: &[UnixStream], server: &Mutex<Server>) {
                 Effect::Send { rank, line } => {
                     (&ours[rank as usize]).write_all(line.as_bytes()).unwrap();
                 }
+                Effect::Waits { rank, .. } => {
+                    let questions = [6, 7].map(kw_start::pmi::ask).concat();
+                    let mut rank = &ours[rank as usize];
+                    rank.write_all(questions.as_bytes()).unwrap();
+                }
                 other => panic!("{other:?}"),
             }
         }
     }
+}
+
+#[test]
+fn questions_stand_between_answers() {
+    let heard = with_ranks(2, |_, l| {
+        assert!(l.listens());
+        let before = l.asked();
+        assert!(l.tell("cmd=kw_waits round=0\n"));
+        // What follows is answered after the questions.
+        l.put("a", "b").unwrap();
+        l.fence().unwrap();
+        let heard = (before, l.asked(), l.asked());
+        l.finalize().unwrap();
+        heard
+    });
+    assert_eq!(
+        heard,
+        [(None, Some(7), None); 2],
+        "only the last one counts"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(super) trait Words {
 
 /// The launcher did not keep to its protocol.
 pub(super) fn strange(e: PmiError) -> BootError {
-    LauncherFault::Strange(e).into()
+    LauncherFault::Malformed(e).into()
 }
 
 /// A descriptor to the launcher of our own.

@@ -124,11 +124,44 @@ pub struct Ask<'a> {
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or
     /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
     pub board: Option<Board>,
+    /// Ranks of a host that make a call like this one at the same time, and share its link.
+    pub sharing: u32,
     /// The edges of this rank, for neighbourhood collectives.
     pub neighbors: Option<&'a Neighbors>,
     /// By what the parts of composed algorithms are chosen; the built-in order of `ALL` when there
     /// is none.
     pub chooser: Option<Chooser<'a>>,
+}
+
+/// Bytes of an element that [`Ask::ordinary`] calls combine.
+pub const ELEMENT: u64 = 8;
+
+impl Ask<'static> {
+    /// A call as programs make it: equal blocks, elements of 8 bytes, an operation that commutes,
+    /// root 0, buffers of one's own; `bytes` as `table.txt` counts them.
+    pub fn ordinary(coll: Coll, rank: u32, size: u32, bytes: u64) -> Ask<'static> {
+        let even = |buf, each| Blocks::Even { buf, each };
+        let mut ask = Ask {
+            bytes,
+            ..Ask::new(rank, size)
+        };
+        match coll {
+            Coll::Barrier => ask.bytes = 0,
+            Coll::Bcast => ask.count = bytes,
+            Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan => {
+                ask.count = bytes / ELEMENT;
+            }
+            Coll::ReduceScatter => {
+                let each = bytes / ELEMENT / u64::from(size);
+                (ask.count, ask.send) = (each * u64::from(size), even(SEND, each));
+            }
+            _ => {
+                ask.block_bytes = bytes;
+                (ask.send, ask.recv) = (even(SEND, bytes), even(RECV, bytes));
+            }
+        }
+        ask
+    }
 }
 
 impl<'a> Ask<'a> {
@@ -148,6 +181,7 @@ impl<'a> Ask<'a> {
             param: 2,
             nodes: None,
             board: None,
+            sharing: 1,
             neighbors: None,
             chooser: None,
         }

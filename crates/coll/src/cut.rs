@@ -134,6 +134,46 @@ impl<'a> Cut<'a> {
     }
 }
 
+/// Into how many pieces data is cut, and bytes of one of them.
+pub type Pieces = (f64, f64);
+
+/// The pieces of a reduction's or a broadcast's data, as [`Cut::new`] makes them.
+pub fn pieces_of(ask: &Ask, least: u64) -> Pieces {
+    let cut = Cut::new(ask, &mut Schedule::default(), ask.count.max(1), least);
+    even(cut.pieces(), ask.bytes)
+}
+
+/// The same as [`Cut::long`] makes them.
+pub fn long_pieces_of(ask: &Ask, least: u64) -> Pieces {
+    let cut = Cut::long(ask, &mut Schedule::default(), ask.count.max(1), least);
+    even(cut.pieces(), ask.bytes)
+}
+
+/// The pieces of a block, as [`Cut::new`] makes them.
+pub fn block_pieces_of(ask: &Ask, least: u64) -> Pieces {
+    let cut = Cut::new(ask, &mut Schedule::default(), ask.bytes.max(1), least);
+    even(cut.pieces(), ask.bytes)
+}
+
+/// The pieces of all blocks of a reduce-scatter, as [`Cut::blocks`] makes them.
+pub fn all_pieces_of(ask: &Ask, least: u64) -> Pieces {
+    let (n, count) = (u64::from(ask.size), ask.count.max(1));
+    let cut = Cut::blocks(ask, &mut Schedule::default(), count, least, n);
+    even(cut.pieces(), ask.bytes)
+}
+
+/// The pieces of each block of an alltoall, as [`Cut::blocks`] makes them.
+pub fn share_pieces_of(ask: &Ask, least: u64) -> Pieces {
+    let (n, b) = (u64::from(ask.size), ask.bytes.max(1));
+    let cut = Cut::blocks(ask, &mut Schedule::default(), b * n, least, n);
+    even(b.div_ceil(cut.share(n).max(1)), ask.bytes)
+}
+
+fn even(pieces: u64, bytes: u64) -> Pieces {
+    let pieces = pieces.max(1) as f64;
+    (pieces, bytes as f64 / pieces)
+}
+
 /// Units of the longest slot: an eighth more than the table's row says, so that data which is a
 /// little longer needs no further piece, but at least `room`.
 fn most(ask: &Ask, least: u64, room: u64) -> u64 {

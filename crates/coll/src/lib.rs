@@ -39,6 +39,7 @@ pub mod algorithms;
 mod ask;
 #[cfg(test)]
 mod check;
+pub mod cost;
 mod cut;
 pub mod executor;
 mod fold;
@@ -52,7 +53,7 @@ pub mod table;
 mod tests;
 mod tree;
 
-pub use ask::{Ask, Blocks, Board};
+pub use ask::{Ask, Blocks, Board, ELEMENT};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use sub_comm::Chooser;

@@ -10,6 +10,10 @@ pub struct Nodes {
     ranks: Box<[u32]>,
     /// Where each node's ranks begin in `ranks`, and one more for the end.
     starts: Box<[u32]>,
+    /// Ranks on the smallest and on the largest node.
+    sizes: (u32, u32),
+    /// Whether the ranks of every node follow one another.
+    in_order: bool,
 }
 
 impl Nodes {
@@ -34,7 +38,10 @@ impl Nodes {
             ranks.extend((0..of.len() as u32).filter(|&r| of[r as usize] == node));
             starts.push(ranks.len() as u32);
         }
+        let sizes = || starts.windows(2).map(|w| w[1] - w[0]);
         Some(Nodes {
+            sizes: (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)),
+            in_order: ranks.is_sorted(),
             of,
             ranks: ranks.into(),
             starts: starts.into(),
@@ -71,13 +78,17 @@ impl Nodes {
     /// Whether the ranks of every node follow one another, so that data in the order of nodes is in
     /// the order of ranks.
     pub fn are_in_order(&self) -> bool {
-        self.ranks.is_sorted()
+        self.in_order
     }
 
     /// Ranks on the smallest node.
     pub fn fewest(&self) -> u32 {
-        let sizes = self.starts.windows(2).map(|w| w[1] - w[0]);
-        sizes.min().unwrap_or(0)
+        self.sizes.0
+    }
+
+    /// Ranks on the largest node.
+    pub fn most(&self) -> u32 {
+        self.sizes.1
     }
 
     /// Lowest rank of a node.

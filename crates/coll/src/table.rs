@@ -3,6 +3,7 @@
 
 use super::Ask;
 use super::algorithms::{ALL, Algorithm};
+use super::cost::{Memo, Prices};
 use std::io;
 
 macro_rules! colls {
@@ -32,6 +33,31 @@ colls! {
     NeighborAlltoall = "neighbor_alltoall";
 }
 
+impl Coll {
+    /// As rows of the table name it.
+    pub fn name(self) -> &'static str {
+        COLLS[self as usize].1
+    }
+
+    /// Whether it combines elements.
+    pub fn combines(self) -> bool {
+        use Coll::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
+        matches!(self, Reduce | Allreduce | ReduceScatter | Scan | Exscan)
+    }
+
+    /// Bytes of one rank's buffers in a call of `size` ranks; `bytes` as the table counts them.
+    pub fn buffers(self, bytes: u64, size: u32) -> u64 {
+        match self {
+            Coll::Allgather | Coll::Alltoall => bytes.saturating_mul(2 * u64::from(size)),
+            Coll::Bcast => bytes,
+            _ => bytes.saturating_mul(2),
+        }
+    }
+}
+
+/// The number of an algorithm where no slash stands behind its name.
+pub const DEFAULT_PARAM: u32 = 4;
+
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("table.txt");
 
@@ -49,14 +75,37 @@ pub struct Site {
 pub struct Row {
     max_bytes: u64,
     max_procs: u32,
-    param: u32,
-    algorithm: &'static Algorithm,
+    pick: Pick,
 }
 
+/// What a row chooses.
+#[derive(Clone, Copy, Debug)]
+enum Pick {
+    /// This algorithm with that number.
+    One(&'static Algorithm, u32),
+    /// Whatever costs least by the closed forms.
+    Cheapest(Coll),
+}
+
+/// The word of rows that choose what costs least.
+const CHEAPEST: &str = "cheapest";
+
 impl Row {
+    /// What it chooses for a call, if it fits.
     #[inline]
-    fn fits(&self, bytes: u64, ask: &Ask) -> bool {
-        bytes <= self.max_bytes && ask.size <= self.max_procs && self.algorithm.need.met(ask)
+    fn pick(
+        &self,
+        bytes: u64,
+        ask: &Ask,
+        (table, site): (&Table, Site),
+    ) -> Option<(&'static Algorithm, u32)> {
+        if bytes > self.max_bytes || ask.size > self.max_procs {
+            return None;
+        }
+        match self.pick {
+            Pick::One(a, param) => a.need.met(ask).then_some((a, param)),
+            Pick::Cheapest(coll) => table.cheapest(coll, &Ask { bytes, ..*ask }, site),
+        }
     }
 }
 
@@ -73,6 +122,8 @@ fn place(many_nodes: bool, network: bool, shared: bool) -> usize {
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<Row>>,
+    prices: Prices,
+    memo: Memo,
 }
 
 /// Rows that cannot be read, of a user (`KW_COLL`) or of a communicator's hint.
@@ -142,7 +193,8 @@ fn expanded(rows: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<Str
             let text = read(file).map_err(|why| Unreadable::File { file: name(), why })?;
             // Read alone first, so that a fault is told by the file's own line.
             match Table::parse(&text) {
-                Ok(_) => Ok(text),
+                // A semicolon in a comment separates nothing.
+                Ok(_) => Ok(lines(&text).collect::<Vec<_>>().join("\n")),
                 Err(why) => Err(Unreadable::InFile {
                     file: name(),
                     why: Box::new(why),
@@ -152,6 +204,12 @@ fn expanded(rows: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<Str
     };
     let rows: Result<Vec<String>, Unreadable> = rows.split(';').map(expand).collect();
     Ok(rows?.join("\n"))
+}
+
+/// The lines of a text without comments: empty ones, too, so that they can be counted.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .map(|line| line.split('#').next().unwrap_or("").trim())
 }
 
 impl Default for Table {
@@ -174,7 +232,7 @@ impl Table {
         read: impl Fn(&str) -> io::Result<String>,
     ) -> Result<String, Unreadable> {
         let rows = expanded(rows, read)?;
-        Table::parse(&rows)?;
+        Table::only(&rows)?;
         Ok(rows)
     }
 
@@ -183,15 +241,13 @@ impl Table {
         rows: &str,
         read: impl Fn(&str) -> io::Result<String>,
     ) -> Result<Table, Unreadable> {
-        let rows = expanded(rows, read)?;
-        Table::parse(&format!("{rows}\n{BUILT_IN}"))
+        Table::with(&expanded(rows, read)?)
     }
 
     /// Reads a table; says line and fault when it cannot.
     pub fn parse(text: &str) -> Result<Table, Unreadable> {
         let mut rows = vec![Vec::new(); COLLS.len() * PLACES];
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
+        for (number, line) in lines(text).enumerate() {
             if line.is_empty() {
                 continue;
             }
@@ -204,7 +260,24 @@ impl Table {
                 rows[coll as usize * PLACES + place].push(row);
             }
         }
-        Ok(Table { rows })
+        Ok(Table {
+            rows,
+            prices: Prices::start(),
+            memo: Memo::default(),
+        })
+    }
+
+    /// The same with other prices.
+    pub fn priced(self, prices: Prices) -> Table {
+        Table {
+            prices,
+            memo: Memo::default(),
+            ..self
+        }
+    }
+
+    fn cheapest(&self, coll: Coll, ask: &Ask, site: Site) -> Option<(&'static Algorithm, u32)> {
+        self.memo.cheapest(coll, ask, &self.prices, site)
     }
 
     /// Rows alone, separated by semicolons, with nothing behind them (a communicator's hint).
@@ -224,12 +297,11 @@ impl Table {
         let many = ask.nodes.is_some();
         let place = place(many, site.network || many, site.shared);
         let rows = &self.rows[coll as usize * PLACES + place];
-        let row = rows.iter().find(|r| r.fits(bytes, ask))?;
-        Some((row.algorithm, row.param))
+        rows.iter().find_map(|r| r.pick(bytes, ask, (self, site)))
     }
 
     /// The algorithm and its parameter for a call; `bytes` as `table.txt` explains. When no row
-    /// fits, the first algorithm that can.
+    /// fits, the last algorithm that can.
     #[inline]
     pub fn choose(
         &self,
@@ -243,12 +315,12 @@ impl Table {
     }
 }
 
-/// An algorithm that can do the call, and a number for it.
+/// The last algorithm that can do the call, and a number for it.
 pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
     let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
     // Every collective has an algorithm without needs, or two whose needs are opposite (a test
     // counts them).
-    (able.expect("some algorithm fits every call"), 4)
+    (able.expect("some algorithm fits every call"), DEFAULT_PARAM)
 }
 
 /// Collective, places and row.
@@ -261,16 +333,10 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
         .iter()
         .find(|c| c.1 == coll)
         .ok_or_else(|| WrongRow::Collective(coll.to_string()))?;
-    let (name, param) = name.split_once('/').unwrap_or((name, "4"));
-    let algorithm = ALL
-        .iter()
-        .find(|a| a.coll == coll && a.name == name)
-        .ok_or_else(|| WrongRow::Algorithm(name.to_string()))?;
     let row = Row {
         max_bytes: limit(bytes, u64::MAX)?,
-        max_procs: limit(procs, u32::MAX as u64)? as u32,
-        param: limit(param, 4)?.max(1) as u32,
-        algorithm,
+        max_procs: at_most(limit(procs, u32::MAX.into())?),
+        pick: pick(coll, name)?,
     };
     let many = either("nodes", nodes, "one", "many")?;
     let network = either("path", path, "shm", "net")?;
@@ -283,6 +349,21 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
         places.extend(shared.iter().map(|&s| place(m, n, s)));
     }
     Ok((coll, places, row))
+}
+
+/// What the last word of a row chooses.
+fn pick(coll: Coll, word: &str) -> Result<Pick, WrongRow> {
+    if word == CHEAPEST {
+        return Ok(Pick::Cheapest(coll));
+    }
+    let (name, param) = match word.split_once('/') {
+        Some((name, param)) => (name, param),
+        None => (word, "-"),
+    };
+    let algorithm = ALL.iter().find(|a| a.coll == coll && a.name == name);
+    let algorithm = algorithm.ok_or_else(|| WrongRow::Algorithm(name.to_string()))?;
+    let param = limit(param, DEFAULT_PARAM.into())?.max(1);
+    Ok(Pick::One(algorithm, at_most(param)))
 }
 
 /// What a word allows: both for `any`, else whether it is the second of the two.
@@ -313,103 +394,10 @@ fn limit(word: &str, none: u64) -> Result<u64, WrongRow> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Blocks, Board, Nodes, SEND};
-
-    #[test]
-    fn the_table_has_an_algorithm_for_every_call() {
-        let table = Table::default();
-        let listed = [
-            (Blocks::Even { buf: SEND, each: 1 }),
-            (Blocks::Listed {
-                buf: SEND,
-                counts: &[],
-                at: &[],
-            }),
-        ];
-        let board = Some(Board {
-            short: 4088,
-            long: 65528,
-            unit: 8,
-        });
-        for &(coll, _) in COLLS {
-            for (n, bytes) in
-                (1..=33).flat_map(|n| [0u64, 8, 1 << 10, 1 << 20, 1 << 40].map(move |b| (n, b)))
-            {
-                let nodes = Nodes::of_hosts((0..n).map(|r| r % 3));
-                for bits in 0..128 {
-                    let (commutative, in_place) = (bits & 1 > 0, bits & 2 > 0);
-                    let send = listed[(bits >> 2) & 1];
-                    let ask = Ask {
-                        commutative,
-                        in_place,
-                        send,
-                        recv: send,
-                        nodes: nodes.as_ref().filter(|_| bits & 16 > 0),
-                        board: board.filter(|_| bits & 32 > 0),
-                        ..Ask::new(0, n)
-                    };
-                    let site = Site {
-                        shared: bits & 8 > 0,
-                        network: bits & 64 > 0,
-                    };
-                    let (a, param) = table.choose(coll, bytes, site, &ask);
-                    assert!(a.coll == coll && a.need.met(&ask) && param > 0);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_among_the_rows_is_read_and_blamed_by_name() {
-        let read = |file: &str| match file {
-            "mine" => Ok("# mine\nbcast - - any any any linear\n".to_string()),
-            "bad" => Ok("# bad\nbcast -\n".to_string()),
-            _ => Err(io::Error::other("no such file")),
-        };
-        let first = |rows| {
-            let table = Table::with_files(rows, read).map_err(|e| e.to_string())?;
-            let ask = Ask::new(0, 9);
-            Ok::<_, String>(
-                table
-                    .choose(Coll::Bcast, 1 << 20, Site::default(), &ask)
-                    .0
-                    .name,
-            )
-        };
-        assert_eq!(first("@mine"), Ok("linear"));
-        assert_eq!(
-            first("bcast - - any any any binomial;@mine"),
-            Ok("binomial")
-        );
-        assert_eq!(
-            first("@bad"),
-            Err("bad: line 2: has 2 words, wants 7: bcast -".into())
-        );
-        assert_eq!(first("@none"), Err("none: no such file".into()));
-    }
-
-    #[test]
-    fn a_wrong_table_is_told_by_line() {
-        assert!(
-            Table::parse("bcast - - any any any nosuch")
-                .unwrap_err()
-                .to_string()
-                .starts_with("line 1: no algorithm")
-        );
-        assert!(
-            Table::parse("# x\nbcast - - any any any")
-                .unwrap_err()
-                .to_string()
-                .starts_with("line 2: has 6 words")
-        );
-        assert!(
-            Table::parse("bcast 1k - any any any linear")
-                .unwrap_err()
-                .to_string()
-                .contains("1k is no number")
-        );
-    }
+/// A limit that nothing reaches stands for one that is too large.
+fn at_most(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

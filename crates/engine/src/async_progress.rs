@@ -130,6 +130,7 @@ impl ComputePredictor {
     pub const TRUST: u8 = 4;
 
     /// Whether to believe that it stays away.
+    #[inline]
     pub fn is_to_leave(&self) -> bool {
         self.trust > 0
     }

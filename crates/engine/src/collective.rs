@@ -7,14 +7,14 @@
 //! they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of
 //! the lock first.
 //!
-//! The parts: [`Planner`] has the plans, [`Desks`] the boards, [`Running`] the runs that nobody
+//! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs that nobody
 //! drives, [`Patterns`] those of persistent requests; `drive` goes on with one run, whose messages
 //! are given with each call. After a failure a run takes back what it can, and ends; transfers that
 //! were begun keep its temporaries until they have ended.
 
 mod binding;
+mod channel;
 mod choosing;
-mod desk;
 mod drive;
 mod failure;
 mod memory;
@@ -26,8 +26,9 @@ mod running;
 mod signature;
 mod signature_check;
 mod user;
+mod view;
 
-pub use desk::{BoardId, Desks, Watch};
+pub use channel::{ChannelId, Channels, Watch};
 pub use failure::{Failure, MessageFailure, Outcome};
 pub use memory::Memory;
 pub use pattern::{Pattern, Patterns};
@@ -37,6 +38,7 @@ pub use run::{Circle, Drive, Run};
 pub use running::Running;
 pub use signature_check::{Judge, SignatureCheck, cut};
 pub use user::{Combining, UserFunction, UserStep};
+pub(crate) use view::RunView;
 
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
@@ -58,7 +60,7 @@ const LOOKS: u32 = 100;
 #[derive(Debug)]
 pub struct Collectives {
     /// This rank's side of the boards.
-    pub desks: Desks,
+    pub channels: Channels,
     /// Its plans.
     pub planner: Planner,
     /// Plans of persistent requests.
@@ -78,7 +80,7 @@ impl Collectives {
     /// `crowded`: more ranks than cores share this host.
     pub(crate) fn new(crowded: bool) -> Collectives {
         Collectives {
-            desks: Desks::default(),
+            channels: Channels::default(),
             planner: Planner::default(),
             patterns: Patterns::default(),
             running: Running::default(),
@@ -89,10 +91,9 @@ impl Collectives {
         }
     }
 
-    #[inline]
     fn driving<'a>(&'a mut self, messages: &'a mut Messages) -> Driving<'a> {
         Driving {
-            desks: &mut self.desks,
+            channels: &mut self.channels,
             store: &mut self.store,
             publisher: &mut self.publisher,
             messages,
@@ -100,28 +101,24 @@ impl Collectives {
     }
 
     /// Goes on with a run as far as it can without waiting.
-    #[inline]
     pub fn drive(&mut self, messages: &mut Messages, run: &mut Run) -> Drive {
-        if !run.is_ready() {
-            return self.begin(messages, run);
-        }
-        if run.is_of_ops() {
-            let waits = self.desks.run(run);
-            return waits.map_or_else(|| ended_on_board(messages, run), Drive::Board);
-        }
-        self.drive_steps(messages, run)
-    }
-
-    // Out of line: their registers are not the business of a run of ops.
-    #[cold]
-    #[inline(never)]
-    fn begin(&mut self, messages: &mut Messages, run: &mut Run) -> Drive {
         self.driving(messages).drive(run)
     }
 
-    #[inline(never)]
-    fn drive_steps(&mut self, messages: &mut Messages, run: &mut Run) -> Drive {
-        self.driving(messages).drive_steps(run)
+    /// Runs one of ops alone to its end, in line, if it comes there without a proper wait. Says
+    /// whether it has; any other run it leaves alone.
+    #[inline(always)]
+    pub fn run_ops(&mut self, messages: &mut Messages, run: &mut Run) -> bool {
+        if !run.is_ready() || !run.is_of_ops() {
+            return false;
+        }
+        while let Some(watch) = self.channels.run(run) {
+            if !self.linger(messages, watch) {
+                return false;
+            }
+        }
+        ended_on_board(messages, run);
+        true
     }
 
     /// Looks at a board for a moment, before the caller makes a proper wait of it: ranks that call
@@ -131,7 +128,7 @@ impl Collectives {
         if self.crowded || watch.is_turn() {
             return false;
         }
-        let came = (0..LOOKS).any(|_| self.desks.reached(watch));
+        let came = (0..LOOKS).any(|_| self.channels.reached(watch));
         if came {
             messages.count(Counter::WaitsSpun, 1);
         }
@@ -143,8 +140,8 @@ impl Collectives {
     fn abandon(&mut self, messages: &mut Messages, run: &mut Run, failure: Failure) {
         run.fail(failure);
         self.driving(messages).give_up(run);
-        if run.berth.is_some() {
-            self.desks.end(run);
+        if run.board_use.is_some() {
+            self.channels.end(run);
         }
     }
 
@@ -162,21 +159,7 @@ impl Collectives {
     }
 
     /// Takes back a run; says what went wrong, if anything did.
-    #[inline(always)]
-    fn put_back(&mut self, messages: &mut Messages, run: Box<Run>) -> Option<Failure> {
-        if run.work.is_some() || run.failure.is_some() {
-            return self.clear_and_put_back(messages, run);
-        }
-        self.rest(run);
-        None
-    }
-
-    #[inline(never)]
-    fn clear_and_put_back(
-        &mut self,
-        messages: &mut Messages,
-        mut run: Box<Run>,
-    ) -> Option<Failure> {
+    fn put_back(&mut self, messages: &mut Messages, mut run: Box<Run>) -> Option<Failure> {
         let failure = run.failure.take();
         if failure.is_some() {
             self.leave(messages, &mut run);
@@ -228,7 +211,7 @@ impl Collectives {
         let mut i = self.running.len();
         while i > 0 {
             i -= 1;
-            if self.running.has_reached(i, &self.desks) {
+            if self.running.has_reached(i, &self.channels) {
                 any = true;
                 self.advance(messages, i);
             }
@@ -242,7 +225,7 @@ impl Collectives {
     /// Goes on with all runs that nobody drives.
     #[cold]
     pub(crate) fn advance_all(&mut self, messages: &mut Messages) {
-        self.desks.turned = false;
+        self.channels.turned = false;
         let mut i = self.running.len();
         while i > 0 {
             i -= 1;
@@ -284,16 +267,32 @@ impl Engine {
     }
 
     /// Takes back a run that has ended; says what went wrong, if anything did.
-    #[inline]
+    #[inline(always)]
     pub fn recycle(&mut self, run: Box<Run>) -> Option<Failure> {
         let (collectives, messages) = (&mut self.collectives, &mut self.messages);
         collectives.spread_now_and_then(messages, run.bytes);
-        let failure = collectives.put_back(messages, run);
-        if collectives.desks.turned {
-            collectives.advance_all(messages);
+        if run.work.is_some() || run.failure.is_some() {
+            return self.put_back(run);
+        }
+        collectives.rest(run);
+        self.go_on_after_collective();
+        None
+    }
+
+    #[inline(never)]
+    fn put_back(&mut self, run: Box<Run>) -> Option<Failure> {
+        let failure = self.collectives.put_back(&mut self.messages, run);
+        self.go_on_after_collective();
+        failure
+    }
+
+    /// The next one's turn on a board may have come.
+    #[inline(always)]
+    fn go_on_after_collective(&mut self) {
+        if self.collectives.channels.turned {
+            self.collectives.advance_all(&mut self.messages);
         }
         self.settle();
-        failure
     }
 
     /// Ends a run that can never come to its end, because of this failure.

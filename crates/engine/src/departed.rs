@@ -49,6 +49,12 @@ impl Departed {
         self.has_threads = has;
     }
 
+    /// Whether other threads of this rank may be in MPI while one is.
+    #[cold]
+    pub(crate) fn has_threads(&self) -> bool {
+        self.has_threads
+    }
+
     /// Says who sends in a context; in others all ranks of the job do.
     pub fn set_senders(&mut self, context: ContextId, senders: Arc<Group>) {
         self.senders.insert(context, senders);
@@ -90,8 +96,8 @@ impl Departed {
             }
             (None, Some(peer)) if on.requests.is_empty() => _ = self.ask_peer(messages, peer),
             (None, None) if on.requests.is_empty() => {
-                if let Some(context) = on.context {
-                    self.ask_all(messages, context);
+                if let Some(want) = on.probe {
+                    self.ask_all(messages, want.context);
                 }
             }
             _ => {
@@ -176,11 +182,11 @@ impl Departed {
         collectives: &Collectives,
         watch: Watch,
     ) -> Option<String> {
-        let place = collectives.desks.place_of(watch)?;
+        let place = collectives.channels.place_of(watch)?;
         let mut all = (0..self.size).map(Peer);
         let peer = all.find(|&p| messages.paths.place(p) == Some(place))?;
         let why = self.ask_peer(messages, peer)?;
-        (!collectives.desks.reached(watch)).then_some(why)
+        (!collectives.channels.reached(watch)).then_some(why)
     }
 
     fn ask_run(

@@ -7,17 +7,17 @@
 //! | [`Collectives`] | schedules that run, plans that are kept, boards | messages |
 //! | [`Partitioned`] | transfers in pieces | messages |
 //! | [`Departed`] | whom waits depend on, and who has left | messages, collectives |
-//! | [`Seats`] | where ranks run | |
+//! | [`Locations`] | where ranks run | |
 //!
 //! No part knows the engine or a part that is not named beside it. What must follow from a change
 //! in one of them in another is done here and in `progress`.
 
 use crate::collective::Collectives;
 use crate::departed::Departed;
+use crate::locations::Locations;
 use crate::messages::Messages;
 use crate::partitioned::Partitioned;
 use crate::paths::{Joined, Paths};
-use crate::seats::Seats;
 use kw_base::counters::Counters;
 use kw_base::knobs::Knobs;
 use kw_boot::{BootError, Job, Launcher};
@@ -37,7 +37,7 @@ pub struct Engine {
     pub(crate) knobs: Knobs,
     /// Counters of the lock (waits, take-overs), beside those of the parts.
     pub(crate) counters: Counters,
-    pub(crate) seats: Seats,
+    pub(crate) locations: Locations,
 }
 
 impl std::fmt::Debug for Engine {
@@ -73,7 +73,7 @@ impl Engine {
             job,
             knobs,
             counters: Counters::default(),
-            seats: Seats::default(),
+            locations: Locations::default(),
         }
     }
 

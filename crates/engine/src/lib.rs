@@ -12,6 +12,8 @@ mod engine;
 mod event_thread;
 mod events;
 mod handover;
+mod hang;
+mod locations;
 mod messages;
 #[cfg(all(test, loom))]
 mod models;
@@ -21,7 +23,6 @@ mod poll_backoff;
 mod polled;
 mod progress;
 mod progress_lock;
-mod seats;
 mod settings;
 pub mod simulated;
 mod sleeper;
@@ -29,13 +30,14 @@ mod spin;
 mod wait;
 
 pub use collective::{
-    BoardId, Caller, Circle, Collectives, Combining, Desks, Drive, Failure, Judge, Memory,
+    Caller, ChannelId, Channels, Circle, Collectives, Combining, Drive, Failure, Judge, Memory,
     MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Run, Running,
     SignatureCheck, UserFunction, UserStep, Watch, cut,
 };
 pub use departed::Departed;
 pub use engine::Engine;
 pub use events::{EventQueue, Safety};
+pub use hang::{Lasting, LongWait};
 pub use kw_proto::p2p::Found;
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 pub use partitioned::{PartId, Partitioned};

@@ -46,7 +46,7 @@ pub struct PartId(Key);
 
 /// What comes from one rank of a communicator: setups, and receives that wait for theirs.
 #[derive(Debug, Default)]
-struct Desk {
+struct Source {
     /// The receive of the next setup, and its buffer.
     next: Option<(ReqId, Buf)>,
     /// Receives without a setup.
@@ -69,8 +69,8 @@ pub struct Partitioned {
     ops: Slab<Op>,
     /// Operations with pieces under way.
     going: Vec<Key>,
-    desks: HashMap<(ContextId, u32), Desk>,
-    /// Desks that wait for a setup.
+    sources: HashMap<(ContextId, u32), Source>,
+    /// Sources with receives that wait for a setup.
     expecting: usize,
     /// Sends with rows of which some pieces are ready.
     begun: Vec<Key>,
@@ -154,13 +154,13 @@ impl Partitioned {
         let (Some((rank, _)), Some(tag)) = (want.source, want.tag) else {
             return PartId(key);
         };
-        let desk = self.desks.entry((want.context, rank)).or_default();
-        let line = desk.lines.entry(tag).or_default();
+        let source = self.sources.entry((want.context, rank)).or_default();
+        let line = source.lines.entry(tag).or_default();
         match line.setups.pop_front() {
             Some(setup) => self.set_up(messages, key, setup),
             None => {
                 line.receives.push_back(key);
-                desk.waiting += 1;
+                source.waiting += 1;
                 self.expect_setup(messages, want);
             }
         }
@@ -176,14 +176,14 @@ impl Partitioned {
             ..want
         };
         while self
-            .desks
+            .sources
             .get(&at)
-            .is_some_and(|d| d.next.is_none() && d.waiting != 0)
+            .is_some_and(|s| s.next.is_none() && s.waiting != 0)
         {
             let word = Buf::alloc(SETUP_LEN);
             let req = messages.recv(any, &word);
-            if let Some(desk) = self.desks.get_mut(&at) {
-                desk.next = Some((req, word));
+            if let Some(source) = self.sources.get_mut(&at) {
+                source.next = Some((req, word));
                 self.expecting += 1;
             }
             if messages.is_done(req) {
@@ -194,10 +194,10 @@ impl Partitioned {
 
     /// A setup has come: whose is it?
     fn take_setup(&mut self, messages: &mut Messages, at: (ContextId, u32)) {
-        let Some(desk) = self.desks.get_mut(&at) else {
+        let Some(source) = self.sources.get_mut(&at) else {
             return;
         };
-        let Some((req, word)) = desk.next.take() else {
+        let Some((req, word)) = source.next.take() else {
             return;
         };
         self.expecting -= 1;
@@ -205,23 +205,23 @@ impl Partitioned {
         let mut bytes = [0; SETUP_LEN];
         word.read(0, &mut bytes);
         let failure = outcome.and_then(|o| o.failure);
-        let desk = self.desks.entry(at).or_default();
+        let source = self.sources.entry(at).or_default();
         let setup = Setup::decode(&bytes);
         let (Some(setup), None) = (setup, &failure) else {
             let nonsense = || Failure::Other("the setup of a partitioned send is nonsense".into());
-            desk.waiting = 0;
+            source.waiting = 0;
             let failure = failure.unwrap_or_else(nonsense);
-            let lines = desk.lines.values_mut();
+            let lines = source.lines.values_mut();
             let lost: Vec<Key> = lines.flat_map(|l| l.receives.drain(..)).collect();
             return lost
                 .into_iter()
                 .for_each(|key| self.fail(messages, key, failure.clone()));
         };
-        let line = desk.lines.entry(setup.tag).or_default();
+        let line = source.lines.entry(setup.tag).or_default();
         match line.receives.pop_front() {
             None => line.setups.push_back(setup),
             Some(key) => {
-                desk.waiting -= 1;
+                source.waiting -= 1;
                 self.set_up(messages, key, setup);
             }
         }
@@ -406,7 +406,7 @@ impl Partitioned {
     /// Something has come: goes on with whatever waited for it. Not while an operation is started.
     pub(crate) fn advance(&mut self, messages: &mut Messages) {
         if self.expecting != 0 {
-            self.look_at_desks(messages);
+            self.look_at_sources(messages);
         }
         let mut i = self.going.len();
         while i > 0 {
@@ -416,14 +416,17 @@ impl Partitioned {
         }
     }
 
-    fn look_at_desks(&mut self, messages: &mut Messages) {
-        let done = |d: &Desk| {
-            d.next
+    fn look_at_sources(&mut self, messages: &mut Messages) {
+        let done = |s: &Source| {
+            s.next
                 .as_ref()
                 .is_some_and(|(req, _)| messages.is_done(*req))
         };
-        let desks = self.desks.iter();
-        let come: Vec<_> = desks.filter(|(_, d)| done(d)).map(|(at, _)| *at).collect();
+        let sources = self.sources.iter();
+        let come: Vec<_> = sources
+            .filter(|(_, s)| done(s))
+            .map(|(at, _)| *at)
+            .collect();
         for at in come {
             let peer = self.source_of(at);
             self.take_setup(messages, at);
@@ -433,9 +436,9 @@ impl Partitioned {
         }
     }
 
-    /// Where a desk's setups come from, as some receive that waits for one says it.
+    /// Where a source's setups come from, as some receive that waits for one says it.
     fn source_of(&self, at: (ContextId, u32)) -> Option<Want> {
-        let lines = self.desks.get(&at)?.lines.values();
+        let lines = self.sources.get(&at)?.lines.values();
         let mut waiting = lines.flat_map(|l| l.receives.iter());
         let op = waiting.find_map(|&key| self.ops.get(key))?;
         match op.side {

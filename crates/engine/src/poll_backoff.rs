@@ -10,14 +10,15 @@
 //! processor a row costs a count; now and then it asks the system whether this thread had to wait
 //! for its processor, and while it does another program runs there, and the row does the same.
 //!
-//! A row that has lasted as long as a wait is doubted ([`crate::departed`]): whom it depends on is
-//! asked whether it has left. Looks in vain that go on for a second are, too, whatever the program
-//! does between them, so that a slow processor, or a program that computes, is no endless loop.
+//! Looks in vain that go on as long as a wait are doubted like one ([`crate::departed`]): whom they
+//! depend on is asked whether it has left. That is so whatever the program does between them: on a
+//! slow processor, or in a program that computes, they must be no endless loop either.
 //!
 //! Called with the lock held, in the thread of the program that looks.
 
 use crate::departed::DOUBT;
 use crate::engine::Engine;
+use crate::hang::Lasting;
 use crate::polled::Sleep;
 use crate::progress_lock::{Guard, Inner, Role};
 use crate::wait::{WaitOn, sleep_once};
@@ -44,13 +45,8 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Another program runs on our processor when this thread waited for it for more than this part of
 /// the time.
 const PART_TAKEN: u32 = 10;
-/// What a pause between two looks takes off the time of looks in vain: the system has paused the
-/// program, or the program computes. It computes if the looks between two pauses are shorter.
-const GAP: Duration = Duration::from_micros(500);
-/// How often a row is doubted that has lasted.
+/// How often looks in vain are doubted that have lasted.
 const DOUBT_EVERY: Duration = Duration::from_millis(10);
-/// Looks in vain that are no row are doubted after so long, and then every [`DOUBT`].
-const DOUBT_ANYWAY: Duration = Duration::from_secs(1);
 
 /// Looks in vain in a row, of all threads of this rank.
 #[derive(Debug)]
@@ -62,10 +58,8 @@ pub(crate) struct PollBackoff {
     /// Of so many looks one is timed.
     step: u32,
     times: Option<Times>,
-    /// How long the program has looked in vain and done nothing else, its gaps deducted.
-    vain: Duration,
-    /// Since when, gaps included; after a doubt, so much later.
-    looking_since: Option<Tick>,
+    /// When looks in vain are doubted, if they go on until then.
+    doubt_at: Option<Tick>,
     rival: Rival,
 }
 
@@ -99,8 +93,7 @@ impl Default for PollBackoff {
             left: ROW_SHARED,
             step: ROW_SHARED,
             times: None,
-            vain: Duration::ZERO,
-            looking_since: None,
+            doubt_at: None,
             rival: Rival::default(),
         }
     }
@@ -122,8 +115,7 @@ impl PollBackoff {
         let next = entries == self.entries + 1 && !moved;
         self.entries = entries;
         if !next {
-            (self.left, self.times) = (self.step, None);
-            (self.vain, self.looking_since) = (Duration::ZERO, None);
+            (self.left, self.times, self.doubt_at) = (self.step, None, None);
             return false;
         }
         self.left -= 1;
@@ -133,20 +125,18 @@ impl PollBackoff {
     /// Times a look that ended in vain at `now`. Whether it belongs to a row.
     fn time(&mut self, now: Tick) -> bool {
         self.left = self.step;
-        self.looking_since.get_or_insert(now);
+        self.doubt_at.get_or_insert(now + DOUBT);
         let away = AWAY * self.step;
         match &mut self.times {
             Some(times) if now.since(times.last) <= away => {
-                self.vain += now.since(times.last);
                 times.last = now;
+                true
             }
             times => {
                 *times = Some(Times::new(now));
-                self.vain = self.vain.saturating_sub(GAP);
-                return false;
+                false
             }
         }
-        true
     }
 
     /// Where processors are shared more looks are timed than where each rank has one.
@@ -170,24 +160,17 @@ impl PollBackoff {
         }
     }
 
-    /// Whether it has lasted so long that whom it depends on is to be asked.
+    /// Whether looks in vain have gone on so long that whom they depend on is to be asked.
     fn is_doubtful(&mut self, now: Tick) -> bool {
-        if self.vain >= DOUBT {
-            self.vain -= DOUBT_EVERY;
-            return true;
+        let is = self.doubt_at.is_some_and(|at| now >= at);
+        if is {
+            self.doubt_at = Some(now + DOUBT_EVERY);
         }
-        match &mut self.looking_since {
-            Some(since) if now.since(*since) >= DOUBT_ANYWAY => {
-                *since = *since + DOUBT;
-                true
-            }
-            _ => false,
-        }
+        is
     }
 
     /// It has let others run from then until now.
     fn gave_way(&mut self, from: Tick, now: Tick, asleep: bool) {
-        self.vain += now.since(from);
         if let Some(times) = &mut self.times {
             (times.yielded, times.last) = (now, now);
             if asleep {
@@ -270,6 +253,12 @@ impl<T: Send + 'static> Guard<'_, T> {
         let in_row = self.polls.time(now);
         if self.polls.is_doubtful(now) {
             doubt(self);
+            self.on_lasting(Lasting {
+                on: WaitOn::default(),
+                since: now,
+                now,
+                polls: true,
+            });
             self.wake_waiters();
             return find(self);
         }
@@ -413,7 +402,7 @@ mod tests {
         assert!((8..=10).contains(&looks.count()));
     }
 
-    /// How often a row is doubted whose looks take so long.
+    /// How often looks in vain are doubted that take so long each.
     fn doubts(look: Duration, looks: u32, shared: bool) -> usize {
         let mut polls = PollBackoff::default();
         polls.set_step(shared);
@@ -430,21 +419,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_lasts_is_doubted() {
-        for shared in [false, true] {
-            assert_eq!(doubts(Duration::from_nanos(100), 900_000, shared), 0);
-            let times = doubts(Duration::from_nanos(100), 2_000_000, shared);
-            assert!((9..=11).contains(&times), "{times}");
-        }
-    }
-
-    #[test]
     fn looks_that_go_on_are_doubted_whatever_is_between_them() {
         for shared in [false, true] {
-            let computing = Duration::from_micros(3);
-            assert_eq!(doubts(computing, 300_000, shared), 0);
-            let times = doubts(computing, 500_000, shared);
-            assert!((5..=6).contains(&times), "{times}");
+            for (look, in_90_ms) in [(100, 900_000), (3000, 30_000)] {
+                let look = Duration::from_nanos(look);
+                assert_eq!(doubts(look, in_90_ms, shared), 0);
+                let times = doubts(look, 2 * in_90_ms + in_90_ms / 5, shared);
+                assert!((8..=11).contains(&times), "{look:?}: {times}");
+            }
         }
     }
 }

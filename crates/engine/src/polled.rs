@@ -160,16 +160,16 @@ impl Polled for Engine {
 
     fn make_ready_to_sleep(&mut self) {
         let collectives = &mut self.collectives;
-        collectives.running.watch(&mut collectives.desks);
+        collectives.running.watch(&mut collectives.channels);
     }
 
     fn sleep_for(&mut self, watch: Watch) {
-        self.collectives.desks.sleep_for(watch);
+        self.collectives.channels.sleep_for(watch);
     }
 
     #[inline]
     fn awake(&mut self) {
-        self.collectives.desks.awake();
+        self.collectives.channels.awake();
     }
 
     fn longest_sleep(&self, longest: Duration) -> Duration {
@@ -211,7 +211,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn reached(&self, watch: Watch) -> bool {
-        self.collectives.desks.reached(watch)
+        self.collectives.channels.reached(watch)
     }
 
     #[inline(always)]

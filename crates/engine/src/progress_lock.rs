@@ -20,11 +20,12 @@
 use crate::async_progress::{AsyncState, Budget, ComputePredictor};
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
+use crate::hang::LongWaits;
 use crate::poll_backoff::PollBackoff;
 use crate::polled::{Polled, Sleep};
 use crate::wait::{WaitOn, Waiter};
 use kw_base::counters::Counter;
-use kw_base::knobs::Id;
+use kw_base::knobs::{BadKnob, Id};
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
 use std::ops::{Deref, DerefMut};
@@ -81,6 +82,8 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) closing: bool,
     /// Who hears of events.
     pub(crate) tools: Tools<T, E>,
+    /// Who hears of waits that last.
+    pub(crate) long_waits: LongWaits<T, E>,
 }
 
 #[derive(Debug)]
@@ -147,6 +150,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             event_thread: None,
             closing: false,
             tools: Tools::default(),
+            long_waits: LongWaits::default(),
         };
         ProgressLock {
             core: Arc::new(Core {
@@ -241,10 +245,10 @@ impl<T> Inner<T, Engine> {
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 
-    /// Sets a knob that may be changed at any time.
-    pub fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
+    /// Sets a knob of the engine, if there is one, that may be changed at any time.
+    pub fn set_knob(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
         let Some(engine) = &mut self.engine else {
-            return Err("there is no engine".into());
+            return Ok(());
         };
         engine.set_knob(position, text)?;
         let wanted = crate::settings::wants_event_thread(engine.knobs());

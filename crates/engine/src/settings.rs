@@ -1,10 +1,11 @@
 //! What tools see of an engine and set in it: counters, knobs, events, what it says; and its end.
 
 use crate::engine::Engine;
+use crate::paths::seen;
 use kw_base::Peer;
 use kw_base::calibration::Figure;
 use kw_base::counters::{self, Class, Counter};
-use kw_base::knobs::{self, Id, Knobs};
+use kw_base::knobs::{self, BadKnob, Id, Knobs};
 use kw_base::rooms::Room;
 use std::time::Duration;
 
@@ -71,9 +72,9 @@ impl Engine {
     }
 
     /// Sets a knob that may be changed at any time; what it decides is decided anew.
-    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), String> {
+    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
         let mut knobs = self.knobs.clone();
-        knobs.set_at(position, text).map_err(|e| e.to_string())?;
+        knobs.set_at(position, text)?;
         self.knobs = knobs;
         let repriced = knobs::ALL[position].room == Room::Protocols;
         self.messages.set_knobs(&self.knobs, repriced);
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     /// Says goodbye to every peer, and stays until all have heard it, but not longer than
-    /// [`LINGER`].
+    /// [`LINGER`]. Rank 0 keeps what its connections have measured.
     pub fn close(&mut self) {
         for line in self.messages.paths.network() {
             tracing::info!("{line}");
@@ -91,6 +92,9 @@ impl Engine {
         while self.messages.paths.pending() && self.messages.clock() < end {
             self.progress();
             std::thread::yield_now();
+        }
+        if self.knobs.flag(Id::Calibrate) {
+            seen::keep(&self.messages.paths, &self.job);
         }
     }
 }

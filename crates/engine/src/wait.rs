@@ -6,14 +6,15 @@
 use crate::collective::Watch;
 use crate::departed::DOUBT;
 use crate::events::{self, Safety};
-use crate::messages::ReqId;
+use crate::hang::Lasting;
+use crate::messages::{ReqId, Want};
 use crate::polled::{Nap, Polled, Sleep};
 use crate::progress_lock::{Guard, Inner, ProgressLock, Role};
 use crate::spin::LOOKS_PER_CLOCK;
 use kw_base::counters::Counter;
 use kw_base::sync::atomic::Ordering;
 use kw_base::sync::{parking, spin_hint, thread};
-use kw_base::{ContextId, Peer, Tick};
+use kw_base::{Peer, Tick};
 use std::time::Duration;
 
 /// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
@@ -39,8 +40,8 @@ pub struct WaitOn<'a> {
     pub from: Option<Peer>,
     /// What a schedule waits for on a board, instead of a request.
     pub board: Option<Watch>,
-    /// The context of a message from anybody, where there is no request for it (MPI_Probe).
-    pub context: Option<ContextId>,
+    /// The message, where there is no request for it (MPI_Probe).
+    pub probe: Option<&'a Want>,
 }
 
 #[derive(Debug)]
@@ -275,10 +276,11 @@ impl Wait<'_> {
             engine.spread(now);
         }
         let tired = self.is_tired(guard, now);
-        let doubtful = now.since(*self.began.get_or_insert(now)) >= DOUBT;
+        let since = *self.began.get_or_insert(now);
+        let doubtful = now.since(since) >= DOUBT;
         if doubtful && (tired || self.doubt_at.is_none_or(|at| now >= at)) {
             self.doubt_at = Some(now + DOUBT);
-            if guard.doubt(self.on, ready) {
+            if guard.doubt((self.on, since, now), ready) {
                 guard.count(Counter::WaitsSlept);
                 return true;
             }
@@ -305,7 +307,11 @@ impl Wait<'_> {
         doubtful: bool,
         ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
-        let most = if doubtful { LONGEST_SLEEP } else { DOUBT };
+        let most = if doubtful {
+            guard.long_waits.nap
+        } else {
+            DOUBT
+        };
         if sleep_once(guard, self.on, most, ready) {
             guard.count(Counter::WaitsSlept);
             return true;
@@ -321,7 +327,11 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks
     /// after the waits of threads that are parked, too.
     #[cold]
-    fn doubt(&mut self, on: WaitOn<'_>, ready: &mut impl FnMut(&mut Inner<T, E>) -> bool) -> bool {
+    fn doubt(
+        &mut self,
+        (on, since, now): (WaitOn<'_>, Tick, Tick),
+        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+    ) -> bool {
         let inner = &mut **self;
         let Some(engine) = &mut inner.engine else {
             return true;
@@ -334,6 +344,12 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
             });
         }
         engine.doubt(on);
+        inner.on_lasting(Lasting {
+            on,
+            since,
+            now,
+            polls: false,
+        });
         inner.wake_waiters();
         ready(self)
     }

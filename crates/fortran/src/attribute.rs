@@ -5,6 +5,7 @@
 //! pointer in C and a value in Fortran. Cells are known by their addresses; the delete function of
 //! a key that Fortran made frees them (those under keys of C stay: C may have copied the pointer).
 
+use crate::constants::*;
 use crate::convert::answer;
 use crate::handle::*;
 use crate::logical::{UNSET, logical, set_logical, truth};
@@ -51,11 +52,22 @@ fn value(at: *mut c_void) -> i64 {
 fn value_of(key: c_int, at: *mut c_void) -> i64 {
     // MPI_WIN_SIZE is an address-sized integer, MPI_WIN_BASE an address, the others are integers
     match key {
-        // SAFETY: MPI's attributes point at their values.
-        501..=507 | 602 | 604 | 605 => i64::from(unsafe { *at.cast::<c_int>() }),
+        MPI_TAG_UB
+        | MPI_IO
+        | MPI_HOST
+        | MPI_WTIME_IS_GLOBAL
+        | MPI_APPNUM
+        | MPI_LASTUSEDCODE
+        | MPI_UNIVERSE_SIZE
+        | MPI_WIN_DISP_UNIT
+        | MPI_WIN_CREATE_FLAVOR
+        | MPI_WIN_MODEL => {
+            // SAFETY: MPI's attributes point at their values.
+            i64::from(unsafe { *at.cast::<c_int>() })
+        }
         // SAFETY: as above.
-        603 => unsafe { *at.cast::<i64>() },
-        601 => at as i64,
+        MPI_WIN_SIZE => unsafe { *at.cast::<i64>() },
+        MPI_WIN_BASE => at as i64,
         _ => value(at),
     }
 }
@@ -181,7 +193,7 @@ macro_rules! keys {
             // SAFETY: the caller's promise.
             unsafe {
                 let made = cell(*val);
-                let code = $set(handle::<$ty>(of), *keyval, made);
+                let code = $set(handle::<$ty>(of), c_keyval(*keyval), made);
                 if code != 0 {
                     free_cell(made);
                 }
@@ -198,7 +210,7 @@ macro_rules! keys {
             // SAFETY: the caller's promise.
             unsafe {
                 let (mut at, mut found) = (std::ptr::null_mut::<c_void>(), UNSET);
-                let code = $get(handle::<$ty>(of), *keyval, (&raw mut at).cast(), &raw mut found);
+                let code = $get(handle::<$ty>(of), c_keyval(*keyval), (&raw mut at).cast(), &raw mut found);
                 if code == 0 && found != 0 && found != UNSET {
                     *val = value_of(*keyval, at);
                 }

@@ -1,53 +1,19 @@
 //! Procedures that `api/fortran.tsv` wants by hand, and those that only Fortran has.
 
-use crate::choice::Descriptor;
+use crate::compiler::initialised;
 use crate::convert::{Status, answer};
+use crate::descriptor::Descriptor;
 use crate::handle::*;
-use crate::logical::{booleans, logical};
+use crate::logical::logical;
 use crate::shells::*;
-use crate::text::Text;
+use crate::text::{Length, Text};
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C-unwind" {
-    fn MPI_Abi_set_fortran_booleans(size: c_int, yes: *mut c_void, no: *mut c_void) -> c_int;
-    fn MPI_Abi_get_fortran_booleans(
-        size: c_int,
-        yes: *mut c_void,
-        no: *mut c_void,
-        is_set: *mut c_int,
-    ) -> c_int;
     fn MPI_Wtime() -> f64;
     fn MPI_Wtick() -> f64;
     fn MPI_Aint_add(base: i64, disp: i64) -> i64;
     fn MPI_Aint_diff(addr1: i64, addr2: i64) -> i64;
-}
-
-/// After MPI's initialisation: sets `ierror`, and tells MPI the compiler's logical values, unless
-/// somebody has. (Not before: MPI may be asked for them at any time, but not every library knows.)
-///
-/// # Safety
-/// As for [`answer`].
-unsafe fn initialised(ierror: *mut c_int, code: c_int) {
-    // SAFETY: the caller's promise.
-    unsafe { answer(ierror, code) };
-    if code != 0 {
-        return;
-    }
-    let [mut yes, mut no] = booleans();
-    let (mut had_yes, mut had_no, mut is_set) = (0, 0, 0);
-    let size = size_of::<c_int>() as c_int;
-    // SAFETY: places of as many bytes as are said.
-    unsafe {
-        let code = MPI_Abi_get_fortran_booleans(
-            size,
-            (&raw mut had_yes).cast(),
-            (&raw mut had_no).cast(),
-            &raw mut is_set,
-        );
-        if code == 0 && is_set == 0 {
-            MPI_Abi_set_fortran_booleans(size, (&raw mut yes).cast(), (&raw mut no).cast());
-        }
-    }
 }
 
 /// MPI_INIT
@@ -166,6 +132,32 @@ pub unsafe extern "C-unwind" fn mpi_sizeof_(
         *size = (*x).element as c_int;
         answer(ierror, 0);
     }
+}
+
+macro_rules! sizes {
+    ($($name:ident $size:literal;)*) => {$(
+        /// MPI_SIZEOF where a module has a procedure for each type.
+        ///
+        /// # Safety
+        /// Arguments of MPI's Fortran interface.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name(_: *mut c_void, size: *mut c_int, ierror: *mut c_int) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                *size = $size;
+                answer(ierror, 0);
+            }
+        }
+    )*};
+}
+
+sizes! {
+    kw_sizeof_1_ 1;
+    kw_sizeof_2_ 2;
+    kw_sizeof_4_ 4;
+    kw_sizeof_8_ 8;
+    kw_sizeof_16_ 16;
+    kw_sizeof_32_ 32;
 }
 
 /// MPI_F_SYNC_REG: the call is all there is to it (MPI 5.0, 19.1.8).
@@ -364,7 +356,7 @@ macro_rules! representations {
         /// # Safety
         /// Arguments of MPI's Fortran interface.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $rust(datarep: *mut c_char, read_fn: usize, write_fn: usize, extent_fn: usize, extra_state: *mut i64, ierror: *mut c_int, datarep_len: usize) {
+        pub unsafe extern "C-unwind" fn $rust(datarep: *mut c_char, read_fn: usize, write_fn: usize, extent_fn: usize, extra_state: *mut i64, ierror: *mut c_int, datarep_len: Length) {
             // SAFETY: the caller's promise.
             unsafe {
                 let name = Text::read(datarep, datarep_len);

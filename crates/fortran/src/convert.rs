@@ -1,28 +1,18 @@
 //! Answers and small conversions that every shell has in scope.
 
-use crate::handle::{Comm, handle};
+use crate::constants::*;
+use crate::handle::{Comm, handle, to_c};
 use crate::shells::{
-    MPI_Cartdim_get, MPI_Comm_call_errhandler, MPI_Comm_rank, MPI_Comm_remote_size, MPI_Comm_size,
-    MPI_Comm_test_inter, MPI_Dist_graph_neighbors_count, MPI_Graph_neighbors_count, MPI_Topo_test,
+    MPI_Add_error_code, MPI_Add_error_string, MPI_Cartdim_get, MPI_Comm_call_errhandler,
+    MPI_Comm_rank, MPI_Comm_remote_size, MPI_Comm_size, MPI_Comm_test_inter,
+    MPI_Dist_graph_neighbors_count, MPI_Graph_neighbors_count, MPI_Topo_test,
 };
-use std::ffi::c_int;
+use kw_base::sync::Mutex;
+use std::ffi::{CStr, c_int};
 
-/// A status: eight INTEGERs in every language.
+/// A status: as many INTEGERs in every language.
 #[repr(C)]
-pub struct Status([c_int; 8]);
-
-/// Error classes that this library finds itself.
-pub const ERR_BUFFER: c_int = 1;
-/// A count that a section does not have.
-pub const ERR_COUNT: c_int = 2;
-/// Something is used up.
-pub const ERR_INTERN: c_int = 17;
-
-const COMM_SELF: Comm = Comm(0x102);
-const UNDEFINED: c_int = -32766;
-const CART: c_int = 211;
-const GRAPH: c_int = 212;
-const DIST_GRAPH: c_int = 213;
+pub struct Status([c_int; MPI_STATUS_SIZE as usize]);
 
 /// Sets `ierror`, unless it is absent.
 ///
@@ -41,12 +31,34 @@ pub unsafe fn answer(ierror: *mut c_int, code: c_int) {
 /// # Safety
 /// As for [`answer`].
 #[cold]
-pub unsafe fn fail(ierror: *mut c_int, class: c_int) {
+pub unsafe fn fail(ierror: *mut c_int, code: c_int) {
     // SAFETY: MPI_COMM_SELF takes errors at any time; for `ierror` the caller's promise.
     unsafe {
-        MPI_Comm_call_errhandler(COMM_SELF, class);
-        answer(ierror, class);
+        MPI_Comm_call_errhandler(to_c::<Comm>(MPI_COMM_SELF), code);
+        answer(ierror, code);
     }
+}
+
+static SENTENCES: Mutex<Vec<(&CStr, c_int)>> = Mutex::new(Vec::new());
+
+/// The error code of a sentence of this library, which MPI_Error_string tells.
+#[cold]
+pub fn fault(class: c_int, sentence: &'static CStr) -> c_int {
+    let mut known = SENTENCES.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some((_, code)) = known.iter().find(|(other, _)| *other == sentence) {
+        return *code;
+    }
+    let mut code = class;
+    // SAFETY: the result has a place, and C reads a text up to its zero.
+    unsafe {
+        if MPI_Add_error_code(class, &raw mut code) != 0
+            || MPI_Add_error_string(code, sentence.as_ptr().cast_mut()) != 0
+        {
+            return class;
+        }
+    }
+    known.push((sentence, code));
+    code
 }
 
 /// The index of a request, from 1 (MPI 5.0, 3.7.5); none stays MPI_UNDEFINED.
@@ -56,7 +68,7 @@ pub unsafe fn fail(ierror: *mut c_int, class: c_int) {
 pub unsafe fn index(index: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe {
-        if *index != UNDEFINED {
+        if *index != MPI_UNDEFINED {
             *index += 1;
         }
     }
@@ -106,12 +118,12 @@ pub unsafe fn neighbors(comm: c_int, outgoing: bool) -> i64 {
             return 0;
         }
         match kind {
-            CART => n = 2 * dimensions(comm) as c_int,
-            GRAPH => {
+            MPI_CART => n = 2 * dimensions(comm) as c_int,
+            MPI_GRAPH => {
                 MPI_Comm_rank(c, &raw mut rank);
                 MPI_Graph_neighbors_count(c, rank, &raw mut n);
             }
-            DIST_GRAPH => {
+            MPI_DIST_GRAPH => {
                 MPI_Dist_graph_neighbors_count(c, &raw mut n, &raw mut out, &raw mut weighted);
                 if outgoing {
                     n = out;

@@ -1,20 +1,27 @@
-//! The Fortran library: `libmpifort_abi.so.1`, on the C functions of any `libmpi_abi.so.1`.
+//! The Fortran layer: MPI's procedures on the C functions of a library. It is compiled once for each
+//! ABI: here for the standard one (`libmpifort_abi.so.1`, on any `libmpi_abi.so.1`), in
+//! `crates/mpich_fortran` for MPICH's (`libmpifort.so.12`, on this library's `libmpi.so.12`), in
+//! `crates/openmpi_fortran` for Open MPI's (`libmpi_mpifh.so.40`, on `libmpi.so.40`).
 //!
-//! Handles are INTEGERs, statuses are C's, `ierror` may be absent (null), a text has its length
-//! behind all arguments, choice buffers are addresses (mpif.h) or C descriptors (both modules). So
-//! most procedures are one under all their names (`kw_apigen::fortran`); `shells` has them,
-//! generated. Conversions are by kind of argument: `handle`, `logical`, `text`,
-//! `special` (constants with an address), `choice`. `section` is the arithmetic of array
-//! sections, `sections` sends and receives them, `pending` copies those of operations that are
-//! under way. `callback` and `attribute` are what crosses between the languages; `by_hand`
-//! are the procedures of `api/fortran.tsv`.
+//! A handle is an INTEGER, `ierror` may be absent (null), a text has its length behind all arguments,
+//! choice buffers are addresses (mpif.h) or C descriptors (both modules). So most procedures are one
+//! under all their names (`kw_apigen::fortran`); `shells` has them, generated. Conversions are by
+//! kind of argument: `handle`, `logical`, `text`, `sentinels` (constants with an address), `choice`
+//! (buffers, by `descriptor`). `section` is the arithmetic of array sections, `sections` sends and receives them, `pending` copies those of operations that are
+//! under way. `callback` and `attribute` are what crosses between the languages;
+//! `compiler` is what MPI hears of the program's compiler; `by_hand` are the procedures of
+//! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
+//!
+//! What differs by ABI is generated (`kw_apigen::Face`): `constants`, the common blocks of
+//! `sentinels`, the kinds of `handle`, which `descriptor`. Nothing else here knows which ABI it stands on, nor a
+//! compiler's run time, nor this C library.
 //!
 //! The unit tests are those of what calls no C function: there is no C library to link with.
-//! Nothing here knows a compiler's run time, nor this C library: only the standard ABI.
 
+pub mod constants;
 pub mod logical;
 pub mod section;
-pub mod special;
+pub mod sentinels;
 pub mod text;
 
 #[cfg(not(test))]
@@ -26,11 +33,17 @@ mod callback;
 #[cfg(not(test))]
 mod choice;
 #[cfg(not(test))]
+mod compiler;
+#[cfg(not(test))]
 mod convert;
+#[cfg(not(test))]
+mod descriptor;
 #[cfg(not(test))]
 mod handle;
 #[cfg(not(test))]
 mod pending;
+#[cfg(not(test))]
+mod removed;
 #[cfg(not(test))]
 mod sections;
 #[cfg(not(test))]

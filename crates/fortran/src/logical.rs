@@ -1,16 +1,15 @@
 //! LOGICALs: in, an odd number is true; out, the values of the compiler.
 
-use crate::special::kw_fortran_booleans_;
+use crate::sentinels::kw_fortran_compiler_;
 use std::ffi::c_int;
 
 /// A logical that C has not set.
 pub const UNSET: c_int = c_int::MIN;
 
-/// `.true.` and `.false.` of the compiler: the wrapper links a common block of this name into
-/// programs, made by their compiler.
+/// `.true.` and `.false.` of the compiler.
 pub fn booleans() -> [c_int; 2] {
     // SAFETY: nobody writes it.
-    unsafe { kw_fortran_booleans_ }
+    unsafe { [kw_fortran_compiler_[0], kw_fortran_compiler_[1]] }
 }
 
 /// C's truth of a LOGICAL.

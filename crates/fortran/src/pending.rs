@@ -3,7 +3,8 @@
 //! A request that is completed from C, and not by a procedure of this library, leaves its copy
 //! where it is: C's functions know nothing of it.
 
-use crate::handle::{REQUEST_NULL, Request};
+use crate::constants::{MPI_REQUEST_NULL, MPI_STATUS_IGNORE};
+use crate::handle::{Datatype, Request, to_fortran};
 use crate::sections::Copied;
 use crate::shells::MPI_Request_get_status;
 use kw_base::sync::Mutex;
@@ -13,17 +14,17 @@ use std::collections::HashMap;
 struct Entry {
     copies: Vec<Copied>,
     /// Arrays that C may use.
-    _arrays: Vec<Vec<usize>>,
+    _arrays: Vec<Vec<Datatype>>,
     persistent: bool,
     /// A persistent request was started, and is not known to be complete.
     started: bool,
 }
 
-static ENTRIES: Mutex<Option<HashMap<usize, Entry>>> = Mutex::new(None);
+static ENTRIES: Mutex<Option<HashMap<Request, Entry>>> = Mutex::new(None);
 /// How many there are: most programs have none, and their waits look no further.
 static HOW_MANY: AtomicUsize = AtomicUsize::new(0);
 
-fn with<R>(work: impl FnOnce(&mut HashMap<usize, Entry>) -> R) -> R {
+fn with<R>(work: impl FnOnce(&mut HashMap<Request, Entry>) -> R) -> R {
     let mut entries = ENTRIES.lock().unwrap_or_else(|e| e.into_inner());
     let entries = entries.get_or_insert_default();
     let result = work(entries);
@@ -36,14 +37,14 @@ fn is_empty() -> bool {
 }
 
 /// A request whose operation uses copies.
-pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<usize>>, persistent: bool) {
+pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, persistent: bool) {
     let entry = Entry {
         copies,
         _arrays: arrays,
         persistent,
         started: false,
     };
-    with(|entries| entries.insert(request.0, entry));
+    with(|entries| entries.insert(request, entry));
 }
 
 /// Requests as they were, if it matters.
@@ -68,7 +69,7 @@ pub fn start(requests: &[Request]) {
 fn start_some(requests: &[Request]) {
     with(|entries| {
         for request in requests {
-            if let Some(entry) = entries.get_mut(&request.0) {
+            if let Some(entry) = entries.get_mut(request) {
                 entry.started = true;
                 entry.copies.iter_mut().for_each(Copied::gather);
             }
@@ -88,7 +89,7 @@ pub fn settle(was: &[Request], is: &[Request]) {
 fn settle_some(was: &[Request], is: &[Request]) {
     with(|entries| {
         for (was, is) in was.iter().zip(is) {
-            let Some(entry) = entries.get_mut(&was.0) else {
+            let Some(entry) = entries.get_mut(was) else {
                 continue;
             };
             if entry.persistent {
@@ -96,9 +97,9 @@ fn settle_some(was: &[Request], is: &[Request]) {
                     entry.started = false;
                     entry.copies.iter().for_each(Copied::scatter);
                 }
-            } else if *is == REQUEST_NULL {
+            } else if to_fortran(*is) == MPI_REQUEST_NULL {
                 entry.copies.iter().for_each(Copied::scatter);
-                entries.remove(&was.0);
+                entries.remove(was);
             }
         }
     });
@@ -108,7 +109,8 @@ fn is_complete(request: Request) -> bool {
     let mut flag = 0;
     // SAFETY: the status is ignored.
     unsafe {
-        MPI_Request_get_status(request, &raw mut flag, std::ptr::null_mut()) == 0 && flag != 0
+        MPI_Request_get_status(request, &raw mut flag, MPI_STATUS_IGNORE as *mut _) == 0
+            && flag != 0
     }
 }
 
@@ -124,7 +126,7 @@ pub fn forget(was: &[Request], _is: &[Request]) {
 fn forget_some(was: &[Request]) {
     with(|entries| {
         for request in was {
-            match entries.remove(&request.0) {
+            match entries.remove(request) {
                 Some(entry) if !entry.persistent || entry.started => std::mem::forget(entry),
                 _ => {}
             }

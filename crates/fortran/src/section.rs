@@ -103,6 +103,32 @@ impl Section {
         pieces
     }
 
+    /// The first `n` parts of `of` elements each, if all lie alike: the first one, and the bytes
+    /// from one to the next.
+    pub fn parts(&self, n: i64, of: i64) -> Option<(Piece, i64)> {
+        if n.checked_mul(of)? > self.elements() {
+            return None;
+        }
+        let mut below = 1;
+        for (top, dim) in self.dims.iter().enumerate() {
+            let along = of / below;
+            if of % below != 0 || along == 0 {
+                return None;
+            }
+            // so many of this dimension are a part, and the parts lie side by side along it
+            if n * along <= dim.count {
+                let mut dims = self.dims[..top].to_vec();
+                dims.push(Dim {
+                    count: along,
+                    stride: dim.stride,
+                });
+                return Some((Piece { offset: 0, dims }, along * dim.stride));
+            }
+            below *= dim.count;
+        }
+        None
+    }
+
     /// Where the element of an index lies.
     pub fn offset(&self, mut index: i64) -> i64 {
         let mut offset = 0;
@@ -216,6 +242,27 @@ mod tests {
             let found: Vec<i64> = pieces.iter().flat_map(|p| naive(&p.dims).into_iter().map(|at| at + p.offset)).collect();
             let expected: Vec<i64> = naive(&dims).into_iter().take(n as usize).collect();
             prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn parts_are_the_first_elements(dims in dims(), n in 1i64..9, of in 1i64..30) {
+            let section = Section::new(1, dims.clone());
+            let all = naive(&section.dims);
+            if let Some((part, step)) = section.parts(n, of) {
+                let found: Vec<i64> = (0..n)
+                    .flat_map(|i| naive(&part.dims).into_iter().map(move |at| at + i * step))
+                    .collect();
+                prop_assert_eq!(found, &all[..(n * of) as usize]);
+            }
+        }
+
+        #[test]
+        fn whole_dimensions_are_parts(dims in dims(), upper in 0usize..5) {
+            let section = Section::new(1, dims);
+            if upper < section.dims.len() && section.elements() > 0 {
+                let of = section.dims[..upper].iter().map(|dim| dim.count).product();
+                prop_assert!(section.parts(section.dims[upper].count, of).is_some());
+            }
         }
 
         #[test]

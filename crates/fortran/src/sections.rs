@@ -6,16 +6,21 @@
 //! back when the operation is complete.
 
 use crate::choice::Choice;
-use crate::convert::{ERR_BUFFER, ERR_COUNT};
-use crate::handle::{Datatype, Handles, Request};
+use crate::constants::*;
+use crate::convert::fault;
+use crate::handle::{Datatype, Handles, Request, to_fortran};
 use crate::pending;
 use crate::section::{Piece, Section};
 use crate::shells::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
-/// Bytes up to which a copy is cheaper than a datatype.
-const SHORT: i64 = 16 << 10;
-const DATATYPE_NULL: Datatype = Datatype(0x200);
+/// Bytes up to which a copy is cheaper than a datatype: it takes as long to copy so many once more
+/// as to make, commit and free a datatype, about 0.2 us (measured between two ranks: with a datatype
+/// 512 B take 1.6 times as long as with a copy, 4 KB as long, 16 KB 0.74 times).
+const SHORT: i64 = 4 << 10;
+
+const TOO_FEW: &CStr = c"an array section has fewer elements than the count and the datatype say";
+const IRREGULAR: &CStr = c"the partitions of an array section do not lie alike, or are no whole elements of it: let a partition be whole rows or columns";
 
 /// When a call's operation is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,7 +121,7 @@ pub struct Sections {
 struct Made {
     copies: Vec<Copied>,
     types: Vec<Datatype>,
-    arrays: Vec<Vec<usize>>,
+    arrays: Vec<Vec<Datatype>>,
 }
 
 impl Sections {
@@ -128,11 +133,6 @@ impl Sections {
 
     fn made(&mut self) -> &mut Made {
         self.made.get_or_insert_default()
-    }
-
-    /// A function for which a section must be contiguous.
-    pub fn refuse() -> Result<(), c_int> {
-        Err(ERR_BUFFER)
     }
 
     /// A section of which `count` elements of `datatype` are a message.
@@ -153,7 +153,7 @@ impl Sections {
         let section = unsafe { B::section(at) };
         let n = count.number();
         // what is wrong with these C will say
-        if section.is_contiguous() || n <= 0 || *datatype == DATATYPE_NULL {
+        if section.is_contiguous() || n <= 0 || to_fortran(*datatype) == MPI_DATATYPE_NULL {
             return Ok(());
         }
         let short = self.way == Way::Blocking && section.bytes() <= SHORT;
@@ -165,6 +165,50 @@ impl Sections {
             }
             None => self.copied(section, direction, buffer),
         }
+        Ok(())
+    }
+
+    /// A section of `partitions` parts of `count` elements of `datatype`: each of these becomes one
+    /// element of another datatype. No copy can stand for them, for they are filled and emptied
+    /// while the operation is under way.
+    ///
+    /// # Safety
+    /// `at` is an argument of this form.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn partitions<B: Choice>(
+        &mut self,
+        at: *mut B,
+        partitions: c_int,
+        count: &mut i64,
+        datatype: &mut Datatype,
+    ) -> Result<(), c_int> {
+        // SAFETY: the caller's promise.
+        let section = unsafe { B::section(at) };
+        // what is wrong with these C will say
+        if section.is_contiguous()
+            || partitions <= 0
+            || *count <= 0
+            || to_fortran(*datatype) == MPI_DATATYPE_NULL
+        {
+            return Ok(());
+        }
+        let irregular = || fault(MPI_ERR_BUFFER, IRREGULAR);
+        let per = per_element(*datatype, section.element)
+            .filter(|per| *count % per == 0)
+            .ok_or_else(irregular)?;
+        let (part, step) = section
+            .parts(i64::from(partitions), *count / per)
+            .ok_or_else(irregular)?;
+        let mut inner = nest(&part, per, *datatype)?;
+        // SAFETY: the result has a place, `inner` was made here.
+        unsafe {
+            check(MPI_Type_create_resized(inner, 0, step, &raw mut *datatype))?;
+            MPI_Type_free(&raw mut inner);
+            check(MPI_Type_commit(&raw mut *datatype))?;
+        }
+        self.made().types.push(*datatype);
+        *count = 1;
         Ok(())
     }
 
@@ -250,7 +294,7 @@ fn per_element(datatype: Datatype, element: i64) -> Option<i64> {
 fn picked(section: &Section, per: i64, n: i64, of: Datatype) -> Result<Datatype, c_int> {
     let (whole, rest) = (n / per, n % per);
     if whole + i64::from(rest > 0) > section.elements() {
-        return Err(ERR_COUNT);
+        return Err(fault(MPI_ERR_COUNT, TOO_FEW));
     }
     let mut parts: Vec<(i64, Datatype)> = Vec::new();
     for piece in section.first(whole) {

@@ -15,16 +15,17 @@
     clippy::unnecessary_cast
 )]
 
-use crate::choice::{Address, Choice, Descriptor, Pointer};
+use crate::choice::{Address, Choice, Pointer};
 use crate::convert::{Status, answer, fail};
+use crate::descriptor::Descriptor;
 use crate::handle::{
     Comm, Datatype, Errhandler, File, Group, Handles, Info, Message, Op, Request, Session, Win,
     give, handle as read,
 };
 use crate::logical::Logicals;
 use crate::sections::{Direction, Sections, Way};
-use crate::text::{Lists, Room, Text, Words};
-use crate::{callback, convert, logical, pending, special, text};
+use crate::text::{Length, Lists, Room, Text, Words};
+use crate::{callback, convert, logical, pending, sentinels, text};
 use std::ffi::{c_char, c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/shells.rs"));

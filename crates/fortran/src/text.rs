@@ -3,7 +3,14 @@
 use std::ffi::{c_char, c_int};
 
 /// The longest text that MPI gives, without its zero.
-const LONGEST: usize = 8191;
+const LONGEST: usize = {
+    let version = crate::constants::MPI_MAX_LIBRARY_VERSION_STRING as usize;
+    let port = crate::constants::MPI_MAX_PORT_NAME as usize;
+    if version > port { version } else { port }
+};
+/// How many characters a text of Fortran has. Compilers pass 8 bytes, older ones 4 (gfortran before 8),
+/// whatever stands in the others.
+pub type Length = u32;
 /// No text was written here.
 const UNWRITTEN: u8 = 1;
 
@@ -18,7 +25,7 @@ impl Text {
     ///
     /// # Safety
     /// `from` has `length` characters.
-    pub unsafe fn read(from: *const c_char, length: usize) -> Text {
+    pub unsafe fn read(from: *const c_char, length: Length) -> Text {
         // SAFETY: the caller's promise.
         Text::of(cut(unsafe { characters(from, length) }))
     }
@@ -27,7 +34,7 @@ impl Text {
     ///
     /// # Safety
     /// `from` has `length` characters.
-    pub unsafe fn read_info(from: *const c_char, length: usize) -> Text {
+    pub unsafe fn read_info(from: *const c_char, length: Length) -> Text {
         // SAFETY: the caller's promise.
         Text::of(trimmed(unsafe { characters(from, length) }))
     }
@@ -58,12 +65,12 @@ impl Text {
 
 /// # Safety
 /// `from` has `length` characters.
-unsafe fn characters<'a>(from: *const c_char, length: usize) -> &'a [u8] {
+unsafe fn characters<'a>(from: *const c_char, length: Length) -> &'a [u8] {
     if length == 0 {
         return &[];
     }
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(from.cast(), length) }
+    unsafe { std::slice::from_raw_parts(from.cast(), length as usize) }
 }
 
 /// Without blanks at the end, and up to the first zero (which a program may have put there).
@@ -101,13 +108,13 @@ impl Room {
     ///
     /// # Safety
     /// `to` has `length` characters.
-    pub unsafe fn write(&self, to: *mut c_char, length: usize) {
+    pub unsafe fn write(&self, to: *mut c_char, length: Length) {
         if self.0[0] == UNWRITTEN || length == 0 {
             return;
         }
         // SAFETY: the caller's promise.
         pad(&self.0, unsafe {
-            std::slice::from_raw_parts_mut(to.cast(), length)
+            std::slice::from_raw_parts_mut(to.cast(), length as usize)
         });
     }
 }
@@ -167,10 +174,10 @@ impl Words {
     ///
     /// # Safety
     /// `from` has `n` texts of `length` characters.
-    pub unsafe fn counted(from: *const c_char, length: usize, n: c_int) -> Words {
+    pub unsafe fn counted(from: *const c_char, length: Length, n: c_int) -> Words {
         let text = |i: usize| {
             // SAFETY: the caller's promise.
-            trimmed(unsafe { characters(from.wrapping_add(i * length), length) }).to_vec()
+            trimmed(unsafe { characters(from.wrapping_add(i * length as usize), length) }).to_vec()
         };
         Words::of((0..n.max(0) as usize).map(text).collect())
     }
@@ -179,7 +186,7 @@ impl Words {
     ///
     /// # Safety
     /// There is a blank one.
-    unsafe fn until_blank(from: *const c_char, length: usize, step: usize) -> Words {
+    unsafe fn until_blank(from: *const c_char, length: Length, step: usize) -> Words {
         let text = |i: usize| {
             // SAFETY: the caller's promise.
             trimmed(unsafe { characters(from.wrapping_add(i * step), length) }).to_vec()
@@ -194,15 +201,15 @@ impl Words {
     ///
     /// # Safety
     /// `from` is MPI_ARGV_NULL, or one of its texts of `length` characters is blank.
-    pub unsafe fn arguments(from: *const c_char, length: usize) -> Words {
-        if crate::special::is_no_arguments(from) {
+    pub unsafe fn arguments(from: *const c_char, length: Length) -> Words {
+        if crate::sentinels::is_no_arguments(from) {
             return Words {
                 none: true,
                 ..Words::of(Vec::new())
             };
         }
         // SAFETY: the caller's promise.
-        unsafe { Words::until_blank(from, length, length) }
+        unsafe { Words::until_blank(from, length, length as usize) }
     }
 }
 
@@ -217,14 +224,18 @@ impl Lists {
     ///
     /// # Safety
     /// `from` is MPI_ARGVS_NULL, or each row has a blank text.
-    pub unsafe fn read(from: *const c_char, length: usize, n: c_int) -> Lists {
+    pub unsafe fn read(from: *const c_char, length: Length, n: c_int) -> Lists {
         let n = n.max(0) as usize;
         let mut lists = Vec::new();
-        if !crate::special::is_no_arguments(from) {
+        if !crate::sentinels::is_no_arguments(from) {
             for i in 0..n {
                 // SAFETY: the caller's promise.
                 lists.push(unsafe {
-                    Words::until_blank(from.wrapping_add(i * length), length, n * length)
+                    Words::until_blank(
+                        from.wrapping_add(i * length as usize),
+                        length,
+                        n * length as usize,
+                    )
                 });
             }
         }

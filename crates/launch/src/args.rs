@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
 
 use crate::hosts::{self, Host, Order};
 use crate::options::{self, Opt};
@@ -13,7 +14,7 @@ pub enum Command {
     /// Print this text and end well.
     Print(String),
     /// Run a job.
-    Run(Request),
+    Run(Box<Request>),
     /// Be the helper of a mpiexec on another host.
     Help,
 }
@@ -47,6 +48,10 @@ pub struct Request {
     pub label: bool,
     /// Print the map.
     pub map: bool,
+    /// End a job that hangs.
+    pub end_hung: bool,
+    /// How long the job may take.
+    pub timeout: Option<Duration>,
     /// Binding.
     pub bind: Binding,
     /// Hosts; none: this machine.
@@ -63,6 +68,8 @@ pub struct Request {
     pub rendezvous: Option<OsString>,
     /// Which of its ranks this is.
     pub rank: Option<u32>,
+    /// Sentences about options that have no effect.
+    pub unheeded: Vec<String>,
 }
 
 /// One program.
@@ -76,6 +83,17 @@ pub struct App {
     pub env: Vec<(OsString, OsString)>,
     /// Working directory.
     pub dir: Option<OsString>,
+}
+
+/// What other launchers bind to and we do not: ranks get their share of the processors.
+const OTHER_BINDINGS: [&str; 6] = ["socket", "package", "numa", "l3cache", "l2cache", "board"];
+
+impl Request {
+    /// An option that has no effect here.
+    fn unheed(&mut self, option: &str) {
+        self.unheeded
+            .push(format!("{option} has no meaning here, and is ignored"));
+    }
 }
 
 /// Most ranks of one job.
@@ -101,7 +119,7 @@ pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
     if request.rank.is_some() && request.rendezvous.is_none() {
         return misuse("--rank goes with --rendezvous".into());
     }
-    Ok(Command::Run(request))
+    Ok(Command::Run(Box::new(request)))
 }
 
 enum Step {
@@ -189,9 +207,19 @@ impl Reader<'_> {
             Opt::Completions => return self.completions(&name, inline).map(Some),
             Opt::Label => request.label = true,
             Opt::Map => request.map = true,
+            Opt::EndHung => request.end_hung = true,
+            Opt::Timeout => request.timeout = Some(seconds(&name, &self.text(&name, inline)?)?),
             Opt::Network => request.env.push(("KW_LOG".into(), "info".into())),
             Opt::EnvNone => request.bare = true,
             Opt::Ignored => {}
+            Opt::Unheeded => {
+                let mut words = vec![name.clone()];
+                words.extend(inline.map(|v| v.to_string_lossy().into_owned()));
+                while words.len() <= row.takes.len() {
+                    words.push(self.text(&name, None)?);
+                }
+                request.unheed(&words.join(" "));
+            }
             Opt::Count => app.count = Some(count(&name, &self.value(&name, inline)?)?),
             Opt::Hosts => {
                 let text = self.text(&name, inline)?;
@@ -208,7 +236,13 @@ impl Reader<'_> {
             Opt::Rendezvous => request.rendezvous = Some(self.value(&name, inline)?),
             Opt::Rank => request.rank = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::Dir => app.dir = Some(self.value(&name, inline)?),
-            Opt::Bind => request.bind = binding(&name, &self.value(&name, inline)?)?,
+            Opt::Bind => {
+                let how = self.value(&name, inline)?;
+                match OTHER_BINDINGS.iter().any(|b| how == *b) {
+                    true => request.unheed(&format!("{name} {}", how.to_string_lossy())),
+                    false => request.bind = binding(&name, &how)?,
+                }
+            }
             Opt::Env => app.env.push(self.variable(&name, inline)?),
             Opt::GlobalEnv => request.env.push(self.variable(&name, inline)?),
             Opt::Export => self.export(&name, request)?,
@@ -281,6 +315,15 @@ fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     }
 }
 
+fn seconds(name: &str, text: &str) -> Result<Duration, Verdict> {
+    match kw_base::knobs::parse_seconds(text) {
+        Some(time) if !time.is_zero() => Ok(time),
+        _ => misuse(format!(
+            "{name} takes seconds, such as 60 or 0.5, not '{text}'"
+        )),
+    }
+}
+
 fn rank(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     let text = value.to_string_lossy();
     let rank = text.parse().ok().filter(|r| *r < MAX_RANKS);
@@ -322,7 +365,7 @@ mod tests {
             .map(OsString::from)
             .collect();
         match parse(words) {
-            Ok(Command::Run(r)) => Ok(r),
+            Ok(Command::Run(r)) => Ok(*r),
             Ok(_) => Err("no job".into()),
             Err(v) => Err(v.sentence),
         }
@@ -339,6 +382,22 @@ mod tests {
         assert_eq!(r.env.len(), 2);
         assert_eq!(r.pass, ["C"]);
         assert!(r.label && r.bind == Binding::Core);
+    }
+
+    #[test]
+    fn options_of_other_launchers_are_taken() {
+        let r =
+            run("--oversubscribe --mca btl self,vader --bind-to socket -launcher ssh ./a --mca x")
+                .unwrap();
+        assert_eq!(r.apps[0].words, ["./a", "--mca", "x"]);
+        let said = r.unheeded.join("; ");
+        for option in [
+            "--mca btl self,vader ",
+            "--bind-to socket ",
+            "-launcher ssh ",
+        ] {
+            assert!(said.contains(option), "{said}");
+        }
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! What a rank of ours says when a signal kills it ([`kw_sys::crash`]), and that with the names of
 //! functions, for people.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use addr2line::Loader;
 use kw_base::sync::thread;
 use kw_sys::signals;
 
-use crate::elf;
+use crate::sites::Sites;
 
 /// Words that begin what a rank says, among its words for the PMI server.
 const MARK: &[u8] = b"cmd=crashed ";
@@ -118,45 +116,16 @@ impl Crash {
 
 /// The functions and lines of places, those that the compiler put into others among them.
 fn named(frames: &[Place]) -> Vec<String> {
-    let mut loaders = HashMap::new();
+    let mut sites = Sites::default();
     let mut lines = Vec::new();
     for frame in frames {
-        let file: &Path = &frame.file;
-        let loader = loaders
-            .entry(file)
-            .or_insert_with(|| Some((Loader::new(file).ok()?, elf::base(file)?)));
-        let before = lines.len();
-        if let Some((loader, base)) = loader {
-            functions(loader, frame, *base + frame.offset, &mut lines);
-        }
-        if lines.len() == before {
-            lines.push(frame.to_string());
+        let found = sites.functions(&frame.file, frame.offset);
+        match found.is_empty() {
+            true => lines.push(frame.to_string()),
+            false => lines.extend(found),
         }
     }
     lines
-}
-
-fn functions(loader: &Loader, frame: &Place, address: u64, lines: &mut Vec<String>) {
-    let symbol = || {
-        let name = loader.find_symbol(address)?;
-        Some(addr2line::demangle_auto(name.into(), None).into_owned())
-    };
-    let before = lines.len();
-    if let Ok(mut found) = loader.find_frames(address) {
-        while let Ok(Some(f)) = found.next() {
-            let name = f
-                .function
-                .and_then(|n| Some(n.demangle().ok()?.into_owned()));
-            let place = f.location.and_then(|l| Some((l.file?, l.line?)));
-            let (Some(name), Some((file, line))) = (name.or_else(symbol), place) else {
-                continue;
-            };
-            lines.push(format!("{name} at {file}:{line}"));
-        }
-    }
-    if lines.len() == before {
-        lines.extend(symbol().map(|name| format!("{name} in {frame}")));
-    }
 }
 
 #[cfg(test)]
@@ -182,28 +151,8 @@ mod tests {
         assert_eq!(take(&mut other), None);
     }
 
-    #[inline(never)]
-    fn landmark() -> usize {
-        std::hint::black_box(7)
-    }
-
     #[test]
-    fn functions_are_named() {
-        let file = std::env::current_exe().unwrap();
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let first = maps.lines().find(|l| l.ends_with(file.to_str().unwrap()));
-        let start = first.and_then(|l| l.split_once('-')).unwrap().0;
-        let start = u64::from_str_radix(start, 16).unwrap();
-        assert_eq!(landmark(), 7);
-        let here = Place {
-            offset: landmark as fn() -> usize as usize as u64 - start,
-            file,
-        };
-        let line = &named(&[here])[0];
-        assert!(
-            line.contains("landmark") && line.contains("crash.rs:"),
-            "{line}"
-        );
+    fn a_place_that_is_not_known_is_said_as_it_is() {
         let nowhere = Place {
             file: PathBuf::from("/no/such/file"),
             offset: 1,

@@ -1,68 +1,92 @@
-//! What the file of a program says: which MPI library it was linked with, and where its addresses
-//! begin.
+//! What the file of a program says: which libraries it was linked with and where it looks for them,
+//! whether it has an MPI library inside, and where its addresses begin.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
-use object::elf::{DT_NEEDED, FileHeader64, PT_LOAD};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64, PT_LOAD, SHN_UNDEF, SHT_SYMTAB};
+use object::read::elf::{FileHeader, ProgramHeader, SectionTable, Sym};
 use object::{Endianness, ReadCache};
 
-/// Our own library's name, and that of every library with the standard ABI.
-const OURS: &str = "libmpi_abi.so";
+type Data = ReadCache<File>;
+type Header = FileHeader64<Endianness>;
 
-/// A library of another MPI that a program needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherMpi {
-    /// Its name.
-    pub name: String,
-    /// Whose it is, in words.
-    pub whose: &'static str,
+/// How a program was linked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linked {
+    /// Names of the libraries that it needs.
+    pub needed: Vec<String>,
+    /// Directories that are searched before LD_LIBRARY_PATH says where.
+    pub first: Vec<PathBuf>,
+    /// It defines MPI's functions under the names for tools: a whole MPI library is inside.
+    pub has_mpi: bool,
 }
 
-/// The MPI library, not ours, that a program is linked with. `None` too where that cannot be seen:
-/// in a script, in a static program.
-pub fn other_mpi(program: &Path) -> Option<OtherMpi> {
-    let needed = needed(program)?;
-    if needed.iter().any(|n| n.starts_with(OURS)) {
-        return None;
-    }
-    needed.into_iter().find_map(|name| {
-        let whose = whose(&name)?;
-        Some(OtherMpi { name, whose })
-    })
-}
-
-fn whose(name: &str) -> Option<&'static str> {
-    let (stem, version) = name.split_once(".so").unwrap_or((name, ""));
-    match (stem, version) {
-        ("libmpi", ".40") | ("libopen-rte" | "libopen-pal", _) => Some("of Open MPI"),
-        ("libmpi", ".12") => Some("of MPICH or Intel MPI"),
-        ("libmpich", _) => Some("of MPICH"),
-        _ if stem.starts_with("libmpi") => Some("of another MPI"),
-        _ => None,
-    }
-}
-
-fn needed(program: &Path) -> Option<Vec<String>> {
+/// How a program was linked; `None` where that cannot be seen, as of a script.
+pub fn linked(program: &Path) -> Option<Linked> {
     let data = &ReadCache::new(File::open(program).ok()?);
-    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let header = Header::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, data).ok()?;
     let table = sections.dynamic_table(endian, data).ok()?;
-    let names = table.iter().filter(|d| d.tag == DT_NEEDED);
-    Some(
-        names
-            .filter_map(|d| table.string(d).ok())
-            .map(|name| String::from_utf8_lossy(name).into_owned())
+    let of = |tag| {
+        let rows = table.iter().filter(move |d| d.tag == tag);
+        rows.filter_map(|d| table.string(d).ok())
+            .map(<[u8]>::to_vec)
+    };
+    let needed = of(DT_NEEDED).map(|name| String::from_utf8_lossy(&name).into_owned());
+    let has_runpath = table.iter().any(|d| d.tag == DT_RUNPATH);
+    let first = match has_runpath {
+        true => Vec::new(),
+        false => of(DT_RPATH)
+            .flat_map(|path| directories(&path, program))
             .collect(),
-    )
+    };
+    Some(Linked {
+        needed: needed.collect(),
+        first,
+        has_mpi: has_mpi(&sections, endian, data),
+    })
+}
+
+/// The directories of a search path; `$ORIGIN` is the program's own.
+fn directories(path: &[u8], program: &Path) -> Vec<PathBuf> {
+    let program = program.canonicalize().unwrap_or_else(|_| program.into());
+    let origin = program.parent().unwrap_or(Path::new("/"));
+    let words = path.split(|b| *b == b':').filter(|word| !word.is_empty());
+    let directory = |word: &[u8]| {
+        let starts = [&b"$ORIGIN"[..], &b"${ORIGIN}"[..]];
+        match starts.iter().find_map(|start| word.strip_prefix(*start)) {
+            Some(rest) => {
+                let mut whole = origin.as_os_str().to_os_string();
+                whole.push(OsString::from_vec(rest.to_vec()));
+                whole.into()
+            }
+            None => PathBuf::from(OsString::from_vec(word.to_vec())),
+        }
+    };
+    words.map(directory).collect()
+}
+
+fn has_mpi<'a>(
+    sections: &SectionTable<'a, Header, &'a Data>,
+    endian: Endianness,
+    data: &'a Data,
+) -> bool {
+    let Ok(symbols) = sections.symbols(endian, data, SHT_SYMTAB) else {
+        return false;
+    };
+    let defined = symbols.iter().filter(|s| s.st_shndx(endian) != SHN_UNDEF);
+    let mut names = defined.filter_map(|s| s.name(endian, symbols.strings()).ok());
+    names.any(|name| name == b"PMPI_Init")
 }
 
 /// The address that the first mapping of a file stands for in its symbols.
 pub fn base(file: &Path) -> Option<u64> {
     let data = &ReadCache::new(File::open(file).ok()?);
-    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let header = Header::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, data).ok()?;
     let loaded = segments.iter().filter(|s| s.p_type(endian) == PT_LOAD);
@@ -75,27 +99,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_known_by_their_names() {
-        assert_eq!(whose("libmpi.so.40"), Some("of Open MPI"));
-        assert_eq!(whose("libmpi.so.12"), Some("of MPICH or Intel MPI"));
-        assert_eq!(whose("libmpi_mpifh.so.80"), Some("of another MPI"));
-        assert_eq!(whose("libmpfr.so.6"), None);
-    }
-
-    #[test]
     fn a_program_says_what_it_needs() {
         let me = std::env::current_exe().unwrap();
-        let needed = needed(&me).unwrap();
+        let linked = linked(&me).unwrap();
         assert!(
-            needed.iter().any(|n| n.starts_with("libc.so")),
-            "{needed:?}"
+            linked.needed.iter().any(|n| n.starts_with("libc.so")),
+            "{linked:?}"
         );
-        assert_eq!(other_mpi(&me), None);
+        assert!(!linked.has_mpi);
         assert_eq!(
             base(&me),
             Some(0),
             "programs of today can be loaded anywhere"
         );
         assert_eq!(base(Path::new("/dev/null")), None);
+        assert_eq!(super::linked(Path::new("/dev/null")), None);
+    }
+
+    #[test]
+    fn search_paths_begin_where_the_program_is() {
+        let found = directories(
+            b"$ORIGIN/../lib::/opt/mpi/lib",
+            Path::new("/no/such/program"),
+        );
+        assert_eq!(
+            found,
+            ["/no/such/../lib", "/opt/mpi/lib"].map(PathBuf::from)
+        );
     }
 }

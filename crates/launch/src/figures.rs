@@ -6,9 +6,10 @@
 //! pays for it, and a long one at most 2 % of its time, once.
 
 use crate::choices::messages;
+use crate::collectives::{collectives, prices};
 use crate::listing::Listing;
 use kw_base::Calibration;
-use kw_base::calibration;
+use kw_base::calibration::{self, Part};
 use kw_base::knobs::{Id, Knobs};
 use kw_sys::calibration as host;
 use std::time::Duration;
@@ -19,14 +20,17 @@ const LONG_JOB: Duration = Duration::from_secs(10);
 /// Measures the host and keeps the figures; what is to be printed, and whether they could be kept.
 pub fn calibrate() -> (String, bool) {
     let figures = host::measure();
-    let (kept, well) = match host::store(&figures) {
+    let (kept, well) = match host::store(Part::Host, &figures) {
         Ok(path) => (format!("Kept in {}.", path.display()), true),
         Err(why) => (
             format!("Not kept, so that no job will use them: {why}."),
             false,
         ),
     };
-    (format!("{}\n{kept}\n", listing(&figures).text()), well)
+    (
+        format!("{}\n{kept}\n", listing(&figures, &[Part::Host]).text()),
+        well,
+    )
 }
 
 /// A job of this host has ended: measures the host where there are no figures that count.
@@ -36,9 +40,10 @@ pub fn after_job(lasted: Duration) {
     }
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
     let knobs = Knobs::read(kw_sys::environment::variable);
-    if knobs.is_ok_and(wanted) && host::path().is_ok() && host::load().is_err() {
+    if knobs.is_ok_and(wanted) && host::path(Part::Host).is_ok() && host::load(Part::Host).is_err()
+    {
         // Who may not write there goes on with the starting values, as before.
-        let _ = host::store(&host::measure());
+        let _ = host::store(Part::Host, &host::measure());
     }
 }
 
@@ -48,29 +53,62 @@ pub fn choices() -> String {
         Ok(knobs) => knobs,
         Err(bad) => return format!("{bad}\n"),
     };
-    let (figures, from) = match (knobs.flag(Id::Calibrate), host::path(), host::load()) {
-        (false, ..) => (
-            Calibration::START,
-            "starting values: KW_CALIBRATE is off".into(),
-        ),
-        (true, Ok(path), Ok(figures)) => (figures, format!("measured, from {}", path.display())),
-        (true, _, Err(why)) | (true, Err(why), _) => {
-            let from = format!("starting values: {why} (kwinfo --calibrate measures)");
-            (Calibration::START, from)
-        }
+    let mut figures = Calibration::START;
+    let mut from = String::new();
+    for part in Part::ALL {
+        let (of, said) = part_in_use(part, &knobs);
+        figures = figures.with_part(part, &of);
+        from += &said;
+    }
+    let all = listing(&figures, &Part::ALL).text();
+    let messages = messages(&figures, &knobs).text();
+    let collectives = match collectives(&figures, &knobs) {
+        Ok(listing) => listing.text(),
+        Err(why) => why + "\n",
     };
-    let (table, choices) = (listing(&figures).text(), messages(&figures, &knobs).text());
-    format!("Figures of this host: {from}.\n\n{table}\nMessages:\n\n{choices}")
+    format!(
+        "{from}\n{all}\nMessages:\n\n{messages}\nCollectives, by these prices, a core for each rank:\n\n\
+         {collectives}\nPrices of collectives, and where each comes from:\n\n{}",
+        prices(&figures).text()
+    )
+}
+
+/// The figures of one part that a job would use, and a sentence that says where they are from.
+fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
+    let (what, who) = match part {
+        Part::Host => ("Figures of this host", "kwinfo --calibrate measures"),
+        Part::Network => (
+            "Figures of its network",
+            "a job that starts here and has ranks on other hosts measures",
+        ),
+    };
+    let start = |why: String| {
+        let said = format!("{what}: starting values: {why}.\n");
+        (Calibration::START, said)
+    };
+    match (
+        knobs.flag(Id::Calibrate),
+        host::path(part),
+        host::load(part),
+    ) {
+        (false, ..) => start("KW_CALIBRATE is off".into()),
+        (true, Ok(path), Ok(figures)) => {
+            let said = format!("{what}: measured, from {}.\n", path.display());
+            (figures, said)
+        }
+        (true, _, Err(why)) | (true, Err(why), _) => start(format!("{why} ({who})")),
+    }
 }
 
 /// Figures for people.
-fn listing(figures: &Calibration) -> Listing {
+fn listing(figures: &Calibration, parts: &[Part]) -> Listing {
     let row = |(figure, row): &(calibration::Figure, calibration::Row)| {
         let value = figures.value(*figure);
         vec![row.name.into(), row.unit.show(value), row.help.into()]
     };
+    let shown = parts.iter().flat_map(|part| part.rows());
     Listing {
         head: vec!["Figure", "Here", "What it is"],
-        rows: calibration::ALL.iter().map(row).collect(),
+        rows: shown.map(row).collect(),
     }
 }

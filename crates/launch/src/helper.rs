@@ -15,9 +15,10 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::libraries::Face;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
 use crate::verdict::{self, Ended, Verdict};
-use crate::{args, bind, plan, stdin};
+use crate::{args, bind, libraries, plan, stdin};
 use kw_base::Tick;
 use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
 use kw_sys::process::Guard;
@@ -282,36 +283,36 @@ impl Helper {
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
         let how = args::binding("--bind", OsStr::new(&start.bind))?;
-        let (n, cores) = (start.seats.len(), kw_sys::topology::cores);
+        let (n, cores) = (start.tasks.len(), kw_sys::topology::cores);
         let _turn = bind::may_bind(how, n, usable).then(neighbours::turn);
         let shares = bind::bind(how, n, usable, cores, neighbours::bound)?;
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
-        self.ranks.check_files(start.seats.len())?;
-        for (seat, share) in start.seats.iter().zip(shares) {
-            let chosen = seat.cpus.iter().map(|c| *c as usize).collect();
-            let cpus: Vec<usize> = if seat.cpus.is_empty() { share } else { chosen };
-            let program = match programs.get(seat.program as usize) {
+        self.ranks.check_files(start.tasks.len())?;
+        for (task, share) in start.tasks.iter().zip(shares) {
+            let chosen = task.cpus.iter().map(|c| *c as usize).collect();
+            let cpus: Vec<usize> = if task.cpus.is_empty() { share } else { chosen };
+            let program = match programs.get(task.program as usize) {
                 Some(Ok(program)) => program,
                 Some(Err(verdict)) => return Err(verdict.clone()),
                 None => {
                     return Err(Verdict::misuse(format!(
                         "rank {} has no program",
-                        seat.rank
+                        task.rank
                     )));
                 }
             };
             if start.map {
-                let line = bind::line(seat.rank, &start.host, &cpus, &program.path);
+                let line = bind::line(task.rank, &start.host, &cpus, &program.path, &program.faces);
                 self.say(&Report::Say(line));
             }
-            let input = self.input_of(seat.rank)?;
+            let input = self.input_of(task.rank)?;
             let begin = Begin {
-                rank: seat.rank,
+                rank: task.rank,
                 program: &program.path,
                 words: &program.words,
                 env: &program.env,
-                local: (seat.local as usize, seat.before as usize),
+                local: (task.local as usize, task.before as usize),
                 dir: Some(&program.dir),
                 cpus: &cpus,
                 input,
@@ -390,6 +391,8 @@ impl Helper {
 /// A program that was found here.
 struct Ready {
     path: PathBuf,
+    /// The libraries of other ABIs that it finds first.
+    faces: Vec<Face>,
     words: Vec<OsString>,
     env: Env,
     dir: PathBuf,
@@ -399,7 +402,7 @@ impl Ready {
     fn new(p: &Program, start: &Start, mark: &str, usable: usize) -> Result<Ready, Verdict> {
         let os = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
         let words: Vec<OsString> = p.words.iter().map(os).collect();
-        let base: Env = p.env.iter().map(|(k, v)| (os(k), os(v))).collect();
+        let mut base: Env = p.env.iter().map(|(k, v)| (os(k), os(v))).collect();
         let dir = PathBuf::from(os(&p.dir));
         let path = base
             .iter()
@@ -411,10 +414,14 @@ impl Ready {
             true => plan::find(word, None, &dir, path),
             false => Err(plan::no_directory(&dir)),
         };
+        let here =
+            |v: Verdict| Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence));
+        let path = path.map_err(here)?;
+        let faces = libraries::serve(&path, libraries::installed()).map_err(here)?;
+        libraries::put_in_front(&mut base, &faces);
         Ok(Ready {
-            path: path.map_err(|v| {
-                Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence))
-            })?,
+            path,
+            faces,
             words,
             env: common_env(&base, start.size as usize, &start.job, mark, usable),
             dir,

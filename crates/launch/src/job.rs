@@ -1,17 +1,17 @@
 //! The event loop that runs a job: starts the ranks, serves PMI-1, passes output and signals on,
 //! and ends the job. What each event means is decided by parts that know nothing of the others:
-//! [`course`] (phases, verdict), [`printing`] (output), [`hosts`] (where ranks are), the PMI
+//! [`phases`] (with the verdict), [`printing`] (output), [`hosts`] (where ranks are), the PMI
 //! server. The job carries from one to the other.
 //!
 //! One thread; the two writers of [`crate::output`] are the only others.
 
-mod course;
 mod end;
 mod events;
+mod hang;
 mod hosts;
 mod late;
-mod outsiders;
 mod part;
+mod phases;
 mod printing;
 mod start;
 
@@ -20,7 +20,9 @@ use std::time::Duration;
 
 use crate::crash::Crash;
 use crate::figures;
+use crate::inquiry::Inquiry;
 use crate::plan::Plan;
+use crate::sites::Sites;
 use crate::stdin::Relay;
 use crate::verdict::{Ended, Verdict};
 use kw_base::sync::Arc;
@@ -30,10 +32,10 @@ use kw_sys::neighbours::Turn;
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
 
-use course::Course;
+use hang::Hang;
 use hosts::Hosts;
 use late::Late;
-use outsiders::Outsiders;
+use phases::Phases;
 use printing::Printing;
 
 /// How long other hosts may take to say that they are there.
@@ -53,15 +55,18 @@ struct Job {
     /// How each rank ended that has.
     ended: Vec<Option<Ended>>,
     hosts: Hosts,
-    course: Course,
+    phases: Phases,
     printing: Printing,
     /// Rings when an output that was closed is written out.
     written: Arc<OwnedFd>,
     relay: Relay,
     /// What the first rank here that a signal killed said then.
     crash: Option<(u32, Crash)>,
-    outsiders: Outsiders,
     late: Late,
+    /// What ranks say of their waits, and what was made of that.
+    inquiry: Inquiry,
+    hang: Hang,
+    sites: Sites,
     guard: Guard,
 }
 

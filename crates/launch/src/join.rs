@@ -48,10 +48,12 @@ fn amiss(request: &Request) -> Option<&'static str> {
         bind: none.bind,
         label: none.label,
         map: none.map,
+        end_hung: none.end_hung,
+        timeout: none.timeout,
         ..request.clone()
     };
     (understood != *request)
-        .then_some("becomes the program, here, so it takes no hosts, binding or labels")
+        .then_some("becomes the program, here, so it takes no hosts, binding, labels or time")
 }
 
 fn become_program(app: &AppPlan) -> Verdict {

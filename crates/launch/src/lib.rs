@@ -17,7 +17,12 @@
 //! | [`helper`] | that helper |
 //! | [`verdict`] | how the job ends: its exit status and one sentence |
 //! | [`crash`] | what a rank says when a signal kills it, with the names of functions |
-//! | [`elf`] | what the file of a program says: which MPI it was linked with |
+//! | [`ask`] | has an mpiexec that runs say where every rank is |
+//! | [`inquiry`] | when ranks are asked what they wait for, and what follows |
+//! | [`sites`] | file and line of places in programs |
+//! | [`outside`] | what the system says of a process that is outside MPI |
+//! | [`elf`] | what the file of a program says: which libraries it was linked with |
+//! | [`libraries`] | which library of this installation a program runs on |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`listing`] | tables on a terminal |
@@ -25,21 +30,27 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod ask;
 pub mod bind;
 pub mod choices;
+pub mod collectives;
 pub mod crash;
 pub mod elf;
 pub mod figures;
 pub mod helper;
 pub mod hosts;
+pub mod inquiry;
 pub mod job;
 pub mod join;
+pub mod libraries;
 pub mod listing;
 pub mod options;
 pub mod output;
+pub mod outside;
 pub mod plan;
 pub mod ranks;
 pub mod remote;
+pub mod sites;
 pub mod slurm;
 pub mod stdin;
 pub mod tuning;

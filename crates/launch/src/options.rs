@@ -40,8 +40,14 @@ pub enum Opt {
     Map,
     /// Print the networks.
     Network,
-    /// Accepted for other launchers' sake, has no effect.
+    /// Accepted for other launchers' sake: what it asks for is always so.
     Ignored,
+    /// End a job that hangs.
+    EndHung,
+    /// End a job after a time.
+    Timeout,
+    /// Accepted for other launchers' sake, has no effect, which is said.
+    Unheeded,
     /// Help.
     Help,
     /// Version.
@@ -214,6 +220,18 @@ pub const ALL: &[Row] = &[
         "Has every rank print which addresses its connections used, and why not others, or that none was (KW_LOG=info).",
     ),
     row(
+        Opt::EndHung,
+        &["--end-hung"],
+        &[],
+        "Ends a job that is proven to hang (every rank waits inside MPI for another, and none can go on), with status 123.",
+    ),
+    row(
+        Opt::Timeout,
+        &["--timeout", "-timeout"],
+        &["SECONDS"],
+        "Ends the job after this time, with status 124, and prints what every rank waits for.",
+    ),
+    row(
         Opt::Help,
         &["-h", "--help", "-help"],
         &[],
@@ -242,6 +260,25 @@ pub const ALL: &[Row] = &[
         ],
         &[],
         "Always so.",
+    ),
+    hidden(
+        Opt::Unheeded,
+        &["--mca", "-mca", "--gmca", "-gmca"],
+        &["NAME", "VALUE"],
+        "Open MPI's parameters; Kittiwake has others.",
+    ),
+    hidden(
+        Opt::Unheeded,
+        &[
+            "-iface",
+            "-rmk",
+            "-bootstrap",
+            "-launcher",
+            "-demux",
+            "-ranks-per-proc",
+        ],
+        &["VALUE"],
+        "Of MPICH's mpiexec; has no meaning here.",
     ),
     hidden(
         Opt::Ignored,
@@ -273,10 +310,13 @@ Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM 
 ";
 
 const TAIL: &str = "
-Standard input goes to rank 0. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second
-SIGINT kills them. The exit status is that of the first rank that failed: 128 + N after signal N, 127 when the program is
-not found, 126 when it cannot be executed. Of the first rank that SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it prints
-where it was (KW_BACKTRACE=no: not). Neither the verdict nor a signal waits for a reader of the output: mpiexec says why the job
+Standard input goes to rank 0. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second SIGINT kills them.
+SIGQUIT (Ctrl and the backslash) prints what every rank waits for, and whether that is a deadlock; a second one within 3 s is passed
+on. The same is printed when every rank has waited inside MPI for KW_HANG seconds (default 10; 0: never).
+
+The exit status is that of the first rank that failed: 128 + N after signal N, 127 when the program is not found, 126 when it cannot
+be executed; 124 after --timeout, 123 after --end-hung. Of the first rank that SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it
+prints where it was (KW_BACKTRACE=no: not). Neither the verdict nor a signal waits for a reader of the output: mpiexec says why the job
 ended, and stays for as long as somebody may still read what the ranks printed; a signal ends that too.
 
 Variables named KW_* set the library's knobs: see kwinfo --knobs.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{App, Binding, Request};
 use crate::hosts::{self, Host};
+use crate::libraries::{self, Face};
 use crate::ranks::Env;
 use crate::slurm;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
@@ -64,6 +65,8 @@ pub struct AppPlan {
     pub env_away: Env,
     /// Working directory, if not ours.
     pub dir: Option<PathBuf>,
+    /// The libraries of other ABIs that it finds first.
+    pub faces: Vec<Face>,
     /// Value of `KW_HOST`, if it has one.
     pub host: Option<OsString>,
 }
@@ -106,6 +109,10 @@ pub struct Plan {
     pub hosts: Vec<u32>,
     /// Label output.
     pub label: bool,
+    /// End a job that hangs.
+    pub end_hung: bool,
+    /// How long it may take.
+    pub timeout: Option<std::time::Duration>,
     /// Print the map.
     pub map: bool,
     /// How to bind; [`crate::bind`] fills in [`RankPlan::cpus`].
@@ -196,6 +203,8 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
         machines,
         reach,
         label: request.label,
+        end_hung: request.end_hung,
+        timeout: request.timeout,
         map: request.map,
         bind: request.bind,
     })
@@ -339,8 +348,14 @@ fn app_plan(
         )?,
         false => PathBuf::from(&app.words[0]),
     };
+    let faces = match here {
+        true => libraries::serve(&program, libraries::installed())?,
+        false => Vec::new(),
+    };
+    libraries::put_in_front(&mut env, &faces);
     Ok(AppPlan {
         program,
+        faces,
         words: app.words,
         host,
         env,

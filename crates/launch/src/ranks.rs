@@ -338,6 +338,11 @@ impl Ranks {
         None
     }
 
+    /// The process of a rank that still runs.
+    pub fn pid(&self, rank: u32) -> Option<u32> {
+        self.all.get(&rank).filter(|p| p.lives).map(|p| p.pid)
+    }
+
     /// Whether one of them still runs.
     pub fn alive(&self) -> bool {
         !self.pids.is_empty()

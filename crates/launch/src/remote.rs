@@ -22,7 +22,9 @@ use crate::ranks::{Env, Heard, Source, hear, watch};
 
 use crate::verdict::Verdict;
 use kw_base::Tick;
-use kw_start::helper::{Message, Messages, Order, Program, Report, Seat, Start, Strange, VERSION};
+use kw_start::helper::{
+    Malformed, Message, Messages, Order, Program, Report, Start, Task, VERSION,
+};
 use kw_sys::process;
 
 /// How often a helper is asked whether it is there.
@@ -34,7 +36,7 @@ const COMPLAINT_BYTES: usize = 8192;
 
 /// Why a host is lost.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Lost {
+pub enum HelperFailure {
     /// The command that reaches it has ended with these words.
     #[error("{0}")]
     Complained(String),
@@ -52,7 +54,7 @@ pub enum Lost {
     Version(String),
     /// What came is no message of a helper.
     #[error(transparent)]
-    Strange(#[from] Strange),
+    Malformed(#[from] Malformed),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +244,7 @@ impl Remote {
     }
 
     /// Reads once; what the helper said.
-    pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, Lost> {
+    pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, HelperFailure> {
         let Some(from) = &self.from else {
             return Ok(Vec::new());
         };
@@ -263,9 +265,9 @@ impl Remote {
         Ok(reports)
     }
 
-    fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), Lost> {
+    fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), HelperFailure> {
         if version != VERSION {
-            return Err(Lost::Version(library.into()));
+            return Err(HelperFailure::Version(library.into()));
         }
         self.hear_all_complaints();
         self.state = State::Ready;
@@ -301,22 +303,22 @@ impl Remote {
     }
 
     /// Why the connection ended, in the command's own last words if it had any.
-    pub fn why_ended(&mut self) -> Lost {
+    pub fn why_ended(&mut self) -> HelperFailure {
         self.hear_all_complaints();
         let text = String::from_utf8_lossy(&self.complained).into_owned();
         let last = text.lines().map(str::trim).rfind(|l| !l.is_empty());
         match (last, self.state) {
-            (Some(words), _) => Lost::Complained(words.trim_end_matches('.').into()),
-            (None, State::Starting) => Lost::NeverThere,
-            (None, _) => Lost::Ended,
+            (Some(words), _) => HelperFailure::Complained(words.trim_end_matches('.').into()),
+            (None, State::Starting) => HelperFailure::NeverThere,
+            (None, _) => HelperFailure::Ended,
         }
     }
 
     /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too
     /// long.
-    pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), Lost> {
+    pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), HelperFailure> {
         if self.asked.is_some_and(|at| now.since(at) >= SILENT) {
-            return Err(Lost::Silent);
+            return Err(HelperFailure::Silent);
         }
         if self.is_ready() && now >= self.ask_at {
             self.ask_at = now + ASK;
@@ -374,9 +376,9 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
             .as_bytes()
             .to_vec(),
     });
-    let seats = plan.on(machine).map(|rank| {
+    let tasks = plan.on(machine).map(|rank| {
         let (local, before) = plan.local(rank);
-        Seat {
+        Task {
             rank: rank as u32,
             program: plan.ranks[rank].app as u32,
             local: local as u32,
@@ -392,6 +394,6 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
         bind: bind.word().to_string(),
         map: plan.map && !shared_out,
         programs: programs.collect(),
-        seats: seats.collect(),
+        tasks: tasks.collect(),
     })
 }

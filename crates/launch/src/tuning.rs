@@ -35,6 +35,7 @@ fn meaning(k: &knobs::Knob) -> String {
     match k.kind {
         Kind::Choice(words) => text += &format!(" One of {}.", words.join(", ")),
         Kind::Micros => text += " Microseconds.",
+        Kind::Seconds => text += " Seconds.",
         Kind::Bytes => text += " Bytes.",
         _ => {}
     }

@@ -40,7 +40,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    fn tag(self) -> i32 {
+    pub(crate) fn tag(self) -> i32 {
         match self {
             Purpose::Local => -1001,
             Purpose::Leaders => -1002,

@@ -112,8 +112,18 @@ impl MessageH {
 
 /// What may be wrong with a handle that names nothing, as a clause for its sentence; `gone` is how
 /// one of ours comes to that. MPICH's constants are 32 bits wide with the kind of the object above
-/// the 26th, which none of ours are.
+/// the 26th, which none of ours are. What a program of another ABI gave and the library for its ABI
+/// could not turn into a handle has the highest bit and what the program gave.
 pub fn amiss(handle: usize, gone: &str) -> String {
+    if handle >> 63 != 0 {
+        let given = handle & (usize::MAX >> 1);
+        return match given < 4096 {
+            true => format!(
+                "(the program gave {given:#x}: a constant of another ABI than it was compiled for?)"
+            ),
+            false => format!("(the program gave {given:#x}: of another kind, or {gone}?)"),
+        };
+    }
     match handle >> 32 == 0 && handle >> 26 != 0 {
         true => "(a constant of MPICH: this program was compiled with MPICH's mpi.h; compile it with Kittiwake's mpicc)".into(),
         false => format!("({gone}?)"),

@@ -14,6 +14,7 @@ pub mod forms;
 pub mod fortran;
 mod group_collectives;
 pub mod handle;
+mod hang;
 pub mod objects;
 mod state;
 

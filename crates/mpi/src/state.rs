@@ -79,6 +79,8 @@ pub struct Tables {
     pub life: Life,
     /// The tool information interface.
     pub tool: Tool,
+    /// What was told of waits that last.
+    pub(crate) teller: crate::hang::Teller,
     /// Memory given out by MPI_Alloc_mem, by address.
     pub allocated: HashMap<usize, Memory>,
 }

@@ -4,7 +4,7 @@
 use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
 use kw_coll::table::{COLLS, Site};
-use kw_coll::{Ask, Blocks, Board, Coll, SEND, Table};
+use kw_coll::{Ask, Board, Coll, ELEMENT, Table};
 
 /// Sizes that are looked at, in bytes as the table counts them.
 const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
@@ -39,23 +39,16 @@ pub struct Better {
     pub predicted: f64,
 }
 
-fn name(coll: Coll) -> &'static str {
-    COLLS.iter().find(|c| c.0 == coll).map_or("", |c| c.1)
-}
-
 /// What the table chooses for an ordinary call: even blocks, an operation that commutes, one node.
 fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
-    let blocks = Blocks::Even { buf: SEND, each: 1 };
     let board = Board {
         short: 4096,
         long: 256 << 10,
-        unit: 1,
+        unit: if coll.combines() { ELEMENT } else { 1 },
     };
     let ask = Ask {
-        send: blocks,
-        recv: blocks,
         board: (!place.network).then_some(board),
-        ..Ask::new(0, place.procs)
+        ..Ask::ordinary(coll, 0, place.procs, bytes)
     };
     let site = Site {
         shared: place.shared,
@@ -110,7 +103,7 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
 /// How many choices the models can judge, and those that they cannot, because what is chosen was
 /// not measured there: collective, path and number. Collectives with one algorithm are not counted.
 pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
-    let rivals = |coll: &str| ALL.iter().filter(|a| name(a.coll) == coll).count() > 1;
+    let rivals = |coll: &str| ALL.iter().filter(|a| a.coll.name() == coll).count() > 1;
     let (mut judged, mut left): (usize, Vec<(String, usize)>) = (0, Vec::new());
     for choice in choices(table, models).iter().filter(|c| rivals(c.coll)) {
         let path = if choice.place.network { "net" } else { "shm" };
@@ -122,6 +115,59 @@ pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usiz
         }
     }
     (judged, left)
+}
+
+/// How much longer than the best measured algorithm the chosen ones take, in the same place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regret {
+    /// The collective.
+    pub coll: &'static str,
+    /// Over a network path, and more ranks than cores.
+    pub place: (bool, bool),
+    /// Choices whose algorithm was measured.
+    pub judged: usize,
+    /// Geometric mean.
+    pub mean: f64,
+    /// The worst, its ranks and bytes.
+    pub worst: (f64, u32, u64),
+}
+
+/// The regret of every collective in every kind of place, as far as choices were measured.
+pub fn regret(table: &Table, models: &Measurements) -> Vec<Regret> {
+    let mut all: Vec<Regret> = Vec::new();
+    for c in choices(table, models) {
+        let Some(&(coll, _)) = COLLS.iter().find(|k| k.1 == c.coll) else {
+            continue;
+        };
+        let best = models.candidates(coll, c.place, c.bytes);
+        let (Some(own), Some(best)) = (c.predicted, best.first()) else {
+            continue;
+        };
+        let (place, factor) = ((c.place.network, c.place.shared), own / best.1);
+        let fresh = Regret {
+            coll: c.coll,
+            place,
+            judged: 0,
+            mean: 0.0,
+            worst: (0.0, 0, 0),
+        };
+        let at = all
+            .iter()
+            .position(|r| (r.coll, r.place) == (c.coll, place));
+        let at = at.unwrap_or_else(|| {
+            all.push(fresh);
+            all.len() - 1
+        });
+        let sum = &mut all[at];
+        (sum.judged, sum.mean) = (sum.judged + 1, sum.mean + factor.ln());
+        if factor > sum.worst.0 {
+            sum.worst = (factor, c.place.procs, c.bytes);
+        }
+    }
+    for sum in &mut all {
+        sum.mean = (sum.mean / sum.judged as f64).exp();
+    }
+    all
 }
 
 /// Where the models say that another algorithm, or the two collectives of a substitution, would be
@@ -166,7 +212,7 @@ fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64,
             models.time(part.0, &chosen, c.place, bytes)
         };
         if let (Some(a), Some(b)) = (time(&parts[0]), time(&parts[1])) {
-            let both = format!("{} + {}", name(parts[0].0), name(parts[1].0));
+            let both = format!("{} + {}", parts[0].0.name(), parts[1].0.name());
             all.push((both, a.0 + b.0, a.1.max(b.1)));
         }
     }

@@ -36,7 +36,7 @@ pub enum NoTable {
     Ranks(u32),
     /// A start that comes to no end.
     #[error(transparent)]
-    Stuck(#[from] sim::Stuck),
+    StartError(#[from] sim::StartError),
 }
 
 /// One row for each number of ranks and launcher.

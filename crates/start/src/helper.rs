@@ -27,7 +27,7 @@ const LONGEST: usize = 64 << 20;
 
 /// A message between mpiexec and its helper cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Strange {
+pub enum Malformed {
     /// It is shorter than what is in it.
     #[error("a message of the helper ends in the middle")]
     Short,
@@ -57,7 +57,7 @@ pub struct Program {
 
 /// A rank to start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Seat {
+pub struct Task {
     /// The rank.
     pub rank: u32,
     /// Which of the programs.
@@ -88,7 +88,7 @@ pub struct Start {
     /// Programs.
     pub programs: Vec<Program>,
     /// Ranks.
-    pub seats: Vec<Seat>,
+    pub tasks: Vec<Task>,
 }
 
 /// What mpiexec says.
@@ -177,36 +177,36 @@ impl Writer {
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    fn take(&mut self, n: usize) -> Result<&[u8], Strange> {
+    fn take(&mut self, n: usize) -> Result<&[u8], Malformed> {
         let Some((head, rest)) = self.0.split_at_checked(n) else {
-            return Err(Strange::Short);
+            return Err(Malformed::Short);
         };
         self.0 = rest;
         Ok(head)
     }
 
-    fn number(&mut self) -> Result<u32, Strange> {
+    fn number(&mut self) -> Result<u32, Malformed> {
         let b = self.take(4)?;
         Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     }
 
-    fn flag(&mut self) -> Result<bool, Strange> {
+    fn flag(&mut self) -> Result<bool, Malformed> {
         Ok(self.number()? != 0)
     }
 
-    fn bytes(&mut self) -> Result<Vec<u8>, Strange> {
+    fn bytes(&mut self) -> Result<Vec<u8>, Malformed> {
         let n = self.number()? as usize;
         self.take(n).map(<[u8]>::to_vec)
     }
 
-    fn text(&mut self) -> Result<String, Strange> {
+    fn text(&mut self) -> Result<String, Malformed> {
         Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
     }
 
     fn list<T>(
         &mut self,
-        mut each: impl FnMut(&mut Self) -> Result<T, Strange>,
-    ) -> Result<Vec<T>, Strange> {
+        mut each: impl FnMut(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Malformed> {
         let n = self.number()?;
         (0..n).map(|_| each(self)).collect()
     }
@@ -218,7 +218,7 @@ fn write_start(s: &Start) -> Vec<u8> {
             .list(&p.env, |w, (k, v)| w.bytes(k).bytes(v))
             .bytes(&p.dir)
     };
-    let seat = |w: Writer, s: &Seat| {
+    let task = |w: Writer, s: &Task| {
         w.number(s.rank)
             .number(s.program)
             .number(s.local)
@@ -233,11 +233,11 @@ fn write_start(s: &Start) -> Vec<u8> {
         .bytes(s.bind.as_bytes())
         .number(s.map.into())
         .list(&s.programs, program)
-        .list(&s.seats, seat)
+        .list(&s.tasks, task)
         .end()
 }
 
-fn read_start(r: &mut Reader) -> Result<Start, Strange> {
+fn read_start(r: &mut Reader) -> Result<Start, Malformed> {
     Ok(Start {
         job: r.text()?,
         number: r.number()?,
@@ -252,8 +252,8 @@ fn read_start(r: &mut Reader) -> Result<Start, Strange> {
                 dir: r.bytes()?,
             })
         })?,
-        seats: r.list(|r| {
-            Ok(Seat {
+        tasks: r.list(|r| {
+            Ok(Task {
                 rank: r.number()?,
                 program: r.number()?,
                 local: r.number()?,
@@ -269,7 +269,7 @@ pub trait Message: Sized {
     /// As bytes, length included.
     fn encode(&self) -> Vec<u8>;
     /// From its kind and its body.
-    fn decode(kind: u8, body: &[u8]) -> Result<Self, Strange>;
+    fn decode(kind: u8, body: &[u8]) -> Result<Self, Malformed>;
 }
 
 impl Message for Order {
@@ -286,7 +286,7 @@ impl Message for Order {
         }
     }
 
-    fn decode(kind: u8, body: &[u8]) -> Result<Order, Strange> {
+    fn decode(kind: u8, body: &[u8]) -> Result<Order, Malformed> {
         let mut r = Reader(body);
         Ok(match kind {
             0 => Order::Start(read_start(&mut r)?),
@@ -298,7 +298,7 @@ impl Message for Order {
             6 => Order::Hold,
             7 => Order::End(r.flag()?),
             kind => {
-                return Err(Strange::Kind {
+                return Err(Malformed::Kind {
                     what: "order",
                     kind,
                 });
@@ -340,7 +340,7 @@ impl Message for Report {
         }
     }
 
-    fn decode(kind: u8, body: &[u8]) -> Result<Report, Strange> {
+    fn decode(kind: u8, body: &[u8]) -> Result<Report, Malformed> {
         let mut r = Reader(body);
         Ok(match kind {
             0 => Report::Ready(r.number()?, r.text()?),
@@ -357,7 +357,7 @@ impl Message for Report {
             6 => Report::Say(r.text()?),
             7 => Report::Pong,
             kind => {
-                return Err(Strange::Kind {
+                return Err(Malformed::Kind {
                     what: "report",
                     kind,
                 });
@@ -409,14 +409,14 @@ impl Messages {
     }
 
     /// The next whole message; `None` until there is one.
-    pub fn poll<M: Message>(&mut self) -> Option<Result<M, Strange>> {
+    pub fn poll<M: Message>(&mut self) -> Option<Result<M, Malformed>> {
         let head = self.bytes.first_chunk::<4>()?;
         if self.magic {
             return None;
         }
         let body = u32::from_le_bytes(*head) as usize;
         if body == 0 || body > LONGEST {
-            return Some(Err(Strange::Length(body)));
+            return Some(Err(Malformed::Length(body)));
         }
         if self.bytes.len() < 4 + body {
             return None;
@@ -444,7 +444,7 @@ mod tests {
                 env: vec![(b"A".to_vec(), b"1\n2".to_vec())],
                 dir: b"/tmp".to_vec(),
             }],
-            seats: vec![Seat {
+            tasks: vec![Task {
                 rank: 3,
                 program: 0,
                 local: 2,

@@ -110,21 +110,21 @@ pub fn is_crowded(kinds: &[(&Cpus, u32)]) -> bool {
     let most = kinds.iter().filter_map(|(c, _)| c.most).min();
     most.is_some_and(|m| ranks > u64::from(m.max(1)))
         || groups.values().any(limited)
-        || !Seats::default().seat_all(kinds)
+        || !Assignment::default().assign_all(kinds)
 }
 
 /// Ranks on processors, at most one on each.
 #[derive(Default)]
-struct Seats<'a> {
+struct Assignment<'a> {
     /// Who sits on a processor: a kind.
     on: HashMap<u32, usize>,
     sets: Vec<&'a [u32]>,
 }
 
-impl<'a> Seats<'a> {
-    /// Whether all find a processor. Who is bound to few is seated first; an empty set is one that
+impl<'a> Assignment<'a> {
+    /// Whether all find a processor. Who is bound to few gets one first; an empty set is one that
     /// nobody knows.
-    fn seat_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
+    fn assign_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
         let mut kinds: Vec<_> = kinds.iter().filter(|(c, _)| !c.set.is_empty()).collect();
         kinds.sort_by_key(|(c, _)| c.set.len());
         self.sets = kinds.iter().map(|(c, _)| c.set.as_slice()).collect();
@@ -133,12 +133,12 @@ impl<'a> Seats<'a> {
             && kinds
                 .iter()
                 .enumerate()
-                .all(|(kind, (_, n))| (0..*n).all(|_| self.seat(kind, &mut HashSet::new())))
+                .all(|(kind, (_, n))| (0..*n).all(|_| self.assign(kind, &mut HashSet::new())))
     }
 
-    /// Seats one more of this kind: on a free processor, or on one whose rank finds another (an
+    /// Assigns one more of this kind: on a free processor, or on one whose rank finds another (an
     /// augmenting path).
-    fn seat(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
+    fn assign(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
         let set = self.sets[kind];
         if let Some(free) = set.iter().find(|c| !self.on.contains_key(c)) {
             self.on.insert(*free, kind);
@@ -151,7 +151,7 @@ impl<'a> Seats<'a> {
             if other == kind || !tried.insert(cpu) {
                 continue;
             }
-            if self.seat(other, tried) {
+            if self.assign(other, tried) {
                 self.on.insert(cpu, kind);
                 return true;
             }

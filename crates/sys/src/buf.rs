@@ -6,7 +6,7 @@
 //! completes. One of our own keeps its memory, and what is made of that lies inside of it.
 //! Everything after that is safe code.
 
-use crate::pack::{Gather, Scatter};
+use crate::pack::Packer;
 use kw_types::layout::Layout;
 use std::sync::Arc;
 
@@ -282,15 +282,27 @@ impl Buf {
     /// `out` is valid for writing `n` bytes.
     #[inline]
     pub(crate) unsafe fn read_raw(&self, from: u64, n: u64, out: *mut u8) {
+        // SAFETY: promised by the caller.
+        unsafe { self.transfer::<true>(from, n, out as usize) }
+    }
+
+    /// Copies bytes `from..from+n`, which exist, to or from a packed stream.
+    ///
+    /// # Safety
+    /// `stream` is valid for `n` bytes: for writing if it `PACKS`, else for reading.
+    #[inline]
+    unsafe fn transfer<const PACKS: bool>(&self, from: u64, n: u64, stream: usize) {
         if n == 0 {
             return;
         }
         match &self.shape {
             Shape::Contiguous => {
-                let p = self.base.wrapping_add(from as usize) as *const u8;
-                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`; the caller
-                // promises `out`.
-                unsafe { copy(p, out, n as usize) }
+                let at = self.base.wrapping_add(from as usize);
+                let (a, b) = if PACKS { (at, stream) } else { (stream, at) };
+                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`, where the
+                // protocol gives the lock's owner the only right to write; the caller promises
+                // `stream`.
+                unsafe { copy(a as *const u8, b as *mut u8, n as usize) }
             }
             Shape::Typed {
                 layout,
@@ -299,8 +311,8 @@ impl Buf {
             } => {
                 let from = skip + from;
                 // SAFETY: as above; the walk visits `n` bytes.
-                let mut gather = unsafe { Gather::new(self.base, out) };
-                layout.walk(*count, from, from + n, &mut gather);
+                let mut packer = unsafe { Packer::<PACKS>::new(self.base, stream) };
+                layout.walk(*count, from, from + n, &mut packer);
             }
         }
     }
@@ -321,27 +333,8 @@ impl Buf {
     /// `data` is valid for reading `n` bytes.
     #[inline]
     pub(crate) unsafe fn write_raw(&self, from: u64, n: u64, data: *const u8) {
-        if n == 0 {
-            return;
-        }
-        match &self.shape {
-            Shape::Contiguous => {
-                let p = self.base.wrapping_add(from as usize) as *mut u8;
-                // SAFETY: as in `read_raw`, and the protocol gives the lock's owner the only right
-                // to write here.
-                unsafe { copy(data, p, n as usize) }
-            }
-            Shape::Typed {
-                layout,
-                count,
-                skip,
-            } => {
-                let from = skip + from;
-                // SAFETY: as above; the walk visits `n` bytes.
-                let mut scatter = unsafe { Scatter::new(self.base, data) };
-                layout.walk(*count, from, from + n, &mut scatter);
-            }
-        }
+        // SAFETY: promised by the caller.
+        unsafe { self.transfer::<false>(from, n, data as usize) }
     }
 
     /// Copies `len` bytes at `from` of this buffer to `at` of another (which may not overlap it),

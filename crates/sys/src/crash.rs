@@ -4,15 +4,18 @@
 //!
 //! Only a signal whose disposition is the default one gets the handler, so those that a program, a
 //! language's runtime or a sanitizer has installed stay. The handler runs on a stack of its own (of
-//! the thread that installs it; another thread's runs on that thread's stack), once, allocates
-//! nothing, takes no lock of ours, and calls the unwinder of the compiler's runtime, which was made
-//! ready before. To a launcher of ours it sends one line over the control socket:
+//! the thread that installs it; another thread's runs on that thread's stack) or on the one that the
+//! program has given its thread for handlers, which may be as small as 8 KB: what it writes lies in
+//! memory that was made ready before. It runs once, allocates nothing, takes no lock of ours, and
+//! calls the unwinder of the compiler's runtime. To a launcher of ours it sends one line over the
+//! control socket:
 //!
 //! ```text
 //! cmd=crashed signal=11 code=1 address=0 frames=PATH+OFFSET,PATH+OFFSET...   (path in hex digits, offset from the module's base)
 //! ```
 //! and to standard error, where nobody reads that line, the same for people.
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 
@@ -48,6 +51,31 @@ struct Plan {
     rank: u32,
     /// A child that was forked and has not called exec is not the rank.
     pid: u32,
+    /// Of the thread that has set [`BUSY`].
+    memory: UnsafeCell<Memory>,
+}
+
+/// Where the handler works: too much for the small stacks that programs give their handlers.
+struct Memory {
+    trace: Trace,
+    text: Text,
+    maps: Maps,
+}
+
+/// The list of mappings while it is read.
+struct Maps {
+    read: [u8; 2048],
+    line: [u8; 512],
+    /// The last module that began.
+    module: Frame,
+}
+
+impl Maps {
+    const EMPTY: Maps = Maps {
+        read: [0; 2048],
+        line: [0; 512],
+        module: Frame::NONE,
+    };
 }
 
 /// A handler has no other way to find it: this is a global of the process, like the dispositions of
@@ -62,11 +90,15 @@ pub fn install(tell: Tell, rank: u32) {
         tell,
         rank,
         pid: std::process::id(),
+        memory: UnsafeCell::new(Memory {
+            trace: Trace::new(false),
+            text: Text::new(),
+            maps: Maps::EMPTY,
+        }),
     });
     PLAN.store(Box::into_raw(plan), Ordering::Release);
     // loads what the unwinder needs while that is still safe
-    let mut trace = Trace::new(true);
-    trace.take();
+    Trace::new(true).take();
     give_stack();
     for signal in SIGNALS {
         // SAFETY: both structures are plain data; the handler has the signature that SA_SIGINFO
@@ -149,7 +181,14 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     if let Some(plan) = unsafe { PLAN.load(Ordering::Acquire).as_ref() } {
         if plan.pid == std::process::id() {
             match BUSY.swap(true, Ordering::AcqRel) {
-                false => say(plan, signal, code, address),
+                // SAFETY: nobody takes BUSY back, so this is the only thread that comes here, once.
+                false => say(
+                    plan,
+                    unsafe { &mut *plan.memory.get() },
+                    signal,
+                    code,
+                    address,
+                ),
                 // SAFETY: waits for nothing, for a second.
                 true => drop(unsafe { libc::poll(std::ptr::null_mut(), 0, 1000) }),
             }
@@ -166,14 +205,13 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     }
 }
 
-fn say(plan: &Plan, signal: c_int, code: c_int, address: usize) {
-    let mut trace = Trace::new(false);
+fn say(plan: &Plan, memory: &mut Memory, signal: c_int, code: c_int, address: usize) {
+    let Memory { trace, text, maps } = memory;
     trace.take();
-    trace.place();
-    let mut text = Text::new();
+    trace.place(maps);
     match plan.tell {
         Tell::Launcher(fd) => {
-            trace.for_launcher(&mut text, signal, code, address);
+            trace.for_launcher(text, signal, code, address);
             // SAFETY: sends bytes of ours; the descriptor is the launcher's control socket.
             unsafe {
                 let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
@@ -181,7 +219,7 @@ fn say(plan: &Plan, signal: c_int, code: c_int, address: usize) {
             }
         }
         Tell::People => {
-            trace.for_people(&mut text, plan.rank, signal, address);
+            trace.for_people(text, plan.rank, signal, address);
             // SAFETY: writes bytes of ours.
             unsafe {
                 libc::write(2, text.bytes.as_ptr().cast(), text.len);
@@ -251,13 +289,14 @@ struct Trace {
     met: bool,
 }
 
+/// The unwinder's own.
 #[repr(C)]
-struct UnwindContext {
+pub(crate) struct UnwindContext {
     _private: [u8; 0],
 }
 
 unsafe extern "C" {
-    fn _Unwind_Backtrace(
+    pub(crate) fn _Unwind_Backtrace(
         each: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
         state: *mut c_void,
     ) -> c_int;
@@ -309,7 +348,7 @@ impl Trace {
     }
 
     /// Finds the modules of all frames in the list of mappings.
-    fn place(&mut self) {
+    fn place(&mut self, maps: &mut Maps) {
         // SAFETY: a NUL-terminated path.
         let fd = unsafe {
             libc::open(
@@ -323,18 +362,17 @@ impl Trace {
         if fd < 0 {
             return;
         }
-        let (mut line, mut len) = ([0u8; 512], 0);
-        let mut some = [0u8; 2048];
-        let mut module = Frame::NONE;
+        let Maps { read, line, module } = maps;
+        let mut len = 0;
         loop {
             // SAFETY: reads into a buffer of that length.
-            let n = unsafe { libc::read(fd, some.as_mut_ptr().cast(), some.len()) };
+            let n = unsafe { libc::read(fd, read.as_mut_ptr().cast(), read.len()) };
             if n <= 0 {
                 break;
             }
-            for &byte in &some[..n as usize] {
+            for &byte in &read[..n as usize] {
                 if byte == b'\n' {
-                    self.on_mapping(&line[..len], &mut module);
+                    self.on_mapping(&line[..len], module);
                     len = 0;
                 } else if len < line.len() {
                     line[len] = byte;

@@ -56,6 +56,7 @@ mod tests {
             "KW_SSH",
             "KW_CC",
             "KW_CXX",
+            "KW_FC",
         ] {
             assert!(names_file(name), "{name}");
         }

@@ -1,7 +1,7 @@
 //! Descriptors that a parent left open for us, and connections to whoever serves us.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -51,6 +51,19 @@ pub fn wait_for_hang_up(fd: impl AsFd) {
             _ => return,
         }
     }
+}
+
+/// Sends all of it over a socket, or nothing, now; whether it went. The socket must take so much at
+/// once (a stream of the unix family takes 16 KB).
+pub fn send_now(socket: impl AsFd, bytes: &[u8]) -> bool {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::net::send(socket, bytes, flags) == Ok(bytes.len())
+}
+
+/// Reads what has come over a socket already; how many bytes that is.
+pub fn recv_now(socket: impl AsFd, into: &mut [u8]) -> usize {
+    let got = rustix::net::recv(socket, into, RecvFlags::DONTWAIT);
+    got.map_or(0, |(n, _)| n)
 }
 
 /// Has the kernel ask an idle TCP connection whether the other host is there; it breaks after

@@ -29,6 +29,8 @@ pub mod args;
 pub mod buf;
 pub mod calibration;
 pub mod callback;
+#[cfg(not(loom))]
+pub mod callers;
 pub mod clock;
 pub mod cpus;
 // its handler finds what it knows through statics, which loom's atomics cannot be
@@ -52,6 +54,7 @@ pub mod neighbours;
 pub mod netif;
 pub mod nontemporal;
 mod pack;
+pub mod peek;
 pub mod pidfd;
 pub mod pmix;
 pub mod poller;

@@ -5,37 +5,29 @@
 
 use kw_types::layout::{Block, Grid, Visit};
 
-/// Packs what it visits.
-pub(crate) struct Gather {
+/// Copies what it visits to the stream (`PACKS`), or from there.
+pub(crate) struct Packer<const PACKS: bool> {
     /// Address that displacements count from.
     base: usize,
-    /// Where the next packed byte goes.
-    out: *mut u8,
+    /// Address of the next packed byte.
+    stream: usize,
 }
 
-impl Gather {
+impl<const PACKS: bool> Packer<PACKS> {
     /// # Safety
-    /// All that will be visited, displaced by `base`, is valid for reading, and as many bytes at
-    /// `out` for writing.
-    pub unsafe fn new(base: usize, out: *mut u8) -> Gather {
-        Gather { base, out }
+    /// All that will be visited, displaced by `base`, and as many bytes at `stream` are valid: for
+    /// reading where they are copied from, for writing where they are copied to.
+    pub unsafe fn new(base: usize, stream: usize) -> Packer<PACKS> {
+        Packer { base, stream }
     }
-}
 
-/// Unpacks to what it visits.
-pub(crate) struct Scatter {
-    /// Address that displacements count from.
-    base: usize,
-    /// The next packed byte.
-    data: *const u8,
-}
-
-impl Scatter {
-    /// # Safety
-    /// All that will be visited, displaced by `base`, is valid for writing, and as many bytes at
-    /// `data` for reading.
-    pub unsafe fn new(base: usize, data: *const u8) -> Scatter {
-        Scatter { base, data }
+    /// Where a copy begins and where it ends.
+    #[inline(always)]
+    fn direction<T>(memory: T, stream: T) -> (T, T) {
+        match PACKS {
+            true => (memory, stream),
+            false => (stream, memory),
+        }
     }
 }
 
@@ -186,33 +178,27 @@ fn crosses(g: &Grid) -> bool {
     g.len <= 32 && g.outer.0.unsigned_abs() < 64 && g.inner.0.unsigned_abs() >= 64
 }
 
-impl Visit for Gather {
+impl<const PACKS: bool> Visit for Packer<PACKS> {
     #[inline]
     fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64) {
-        let from = self.base.wrapping_add(at as usize);
+        let memory = (self.base.wrapping_add(at as usize), stride as usize);
+        let (from, to) = Self::direction(memory, (self.stream, len as usize));
         // SAFETY: promised in `new`.
-        unsafe {
-            strided(
-                from,
-                stride as usize,
-                self.out as usize,
-                len as usize,
-                len,
-                n,
-            )
-        };
-        self.out = self.out.wrapping_add((len * n) as usize);
+        unsafe { strided(from.0, from.1, to.0, to.1, len, n) };
+        self.stream = self.stream.wrapping_add((len * n) as usize);
     }
 
     #[inline]
     fn scattered(&mut self, base: i64, len: u64, ats: &[i64]) {
         let base = self.base.wrapping_add(base as usize);
-        let mut out = self.out as usize;
+        let mut stream = self.stream;
         let mut each = |len: usize| {
             for at in ats {
+                let memory = base.wrapping_add(*at as usize);
+                let (from, to) = Self::direction(memory, stream);
                 // SAFETY: promised in `new`.
-                unsafe { blocks(base.wrapping_add(*at as usize), 0, out, 0, len, 1) };
-                out += len;
+                unsafe { blocks(from, 0, to, 0, len, 1) };
+                stream += len;
             }
         };
         match len {
@@ -221,18 +207,18 @@ impl Visit for Gather {
             16 => each(16),
             _ => each(len as usize),
         }
-        self.out = out as *mut u8;
+        self.stream = stream;
     }
 
     #[inline]
     fn grid(&mut self, g: &Grid) {
         if crosses(g) {
-            let (memory, stream) = sides(g, self.base, self.out as usize);
+            let (memory, stream) = sides(g, self.base, self.stream);
+            let (from, to) = Self::direction(memory, stream);
             // SAFETY: promised in `new`.
-            unsafe { crossed(memory, stream, g.len, g.inner.1, g.outer.1) };
-            self.out = self
-                .out
-                .wrapping_add((g.len * g.inner.1 * g.outer.1) as usize);
+            unsafe { crossed(from, to, g.len, g.inner.1, g.outer.1) };
+            let bytes = (g.len * g.inner.1 * g.outer.1) as usize;
+            self.stream = self.stream.wrapping_add(bytes);
             return;
         }
         for i in 0..g.outer.1 {
@@ -246,82 +232,14 @@ impl Visit for Gather {
         let base = self.base.wrapping_add(base as usize);
         for (at, start, n) in tiles(stride, size, n) {
             for b in members {
-                let from = base.wrapping_add(at).wrapping_add(b.at as usize);
-                let to = self.out as usize + start + b.start as usize;
+                let memory = base.wrapping_add(at).wrapping_add(b.at as usize);
+                let stream = self.stream + start + b.start as usize;
+                let (from, to) =
+                    Self::direction((memory, stride as usize), (stream, size as usize));
                 // SAFETY: promised in `new`.
-                unsafe { strided(from, stride as usize, to, size as usize, b.len, n) };
+                unsafe { strided(from.0, from.1, to.0, to.1, b.len, n) };
             }
         }
-        self.out = self.out.wrapping_add((size * n) as usize);
-    }
-}
-
-impl Visit for Scatter {
-    #[inline]
-    fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64) {
-        let to = self.base.wrapping_add(at as usize);
-        // SAFETY: promised in `new`.
-        unsafe {
-            strided(
-                self.data as usize,
-                len as usize,
-                to,
-                stride as usize,
-                len,
-                n,
-            )
-        };
-        self.data = self.data.wrapping_add((len * n) as usize);
-    }
-
-    #[inline]
-    fn scattered(&mut self, base: i64, len: u64, ats: &[i64]) {
-        let base = self.base.wrapping_add(base as usize);
-        let mut data = self.data as usize;
-        let mut each = |len: usize| {
-            for at in ats {
-                // SAFETY: promised in `new`.
-                unsafe { blocks(data, 0, base.wrapping_add(*at as usize), 0, len, 1) };
-                data += len;
-            }
-        };
-        match len {
-            4 => each(4),
-            8 => each(8),
-            16 => each(16),
-            _ => each(len as usize),
-        }
-        self.data = data as *const u8;
-    }
-
-    #[inline]
-    fn grid(&mut self, g: &Grid) {
-        if crosses(g) {
-            let (memory, stream) = sides(g, self.base, self.data as usize);
-            // SAFETY: promised in `new`.
-            unsafe { crossed(stream, memory, g.len, g.inner.1, g.outer.1) };
-            self.data = self
-                .data
-                .wrapping_add((g.len * g.inner.1 * g.outer.1) as usize);
-            return;
-        }
-        for i in 0..g.outer.1 {
-            let at = g.at.wrapping_add((i as i64).wrapping_mul(g.outer.0));
-            self.strided(at, g.len, g.inner.0, g.inner.1);
-        }
-    }
-
-    #[inline]
-    fn records(&mut self, base: i64, members: &[Block], size: u64, stride: i64, n: u64) {
-        let base = self.base.wrapping_add(base as usize);
-        for (at, start, n) in tiles(stride, size, n) {
-            for b in members {
-                let from = self.data as usize + start + b.start as usize;
-                let to = base.wrapping_add(at).wrapping_add(b.at as usize);
-                // SAFETY: promised in `new`.
-                unsafe { strided(from, size as usize, to, stride as usize, b.len, n) };
-            }
-        }
-        self.data = self.data.wrapping_add((size * n) as usize);
+        self.stream = self.stream.wrapping_add((size * n) as usize);
     }
 }

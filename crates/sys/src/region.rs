@@ -64,7 +64,7 @@ impl<'a> Region<'a> {
     ///
     /// # Panics
     /// When they lie outside (a fault of our own).
-    #[inline]
+    #[inline(always)]
     pub fn part(self, at: u64, len: u64) -> Region<'a> {
         if at.checked_add(len).is_none_or(|end| end > self.len) {
             outside(at, len, self.len);
@@ -103,7 +103,7 @@ impl<'a> Region<'a> {
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
-    #[inline]
+    #[inline(always)]
     pub fn copy_to(self, to: Region<'_>) {
         assert_eq!(self.len, to.len, "bytes from one region to another");
         // SAFETY: both have that many bytes.

@@ -1,14 +1,16 @@
-//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR`:
-//! writes what follows from `api/`. Runs from the root of the repository.
+//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR |
+//! abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-fortran-names ABI |
+//! abi-fortran-exports ABI`: writes what follows from `api/`. Runs from the root of the repository.
 #![forbid(unsafe_code)]
 
 use kw_apigen::{
-    Api, Built, Error, Fortran, Words, coverage, coverage_text, fortran_shells, header,
-    include_file, man_pages, module_files, shells, symbols,
+    Abi, Api, Built, Error, Face, Fortran, Words, abi_aliases, abi_header, abi_shells, coverage,
+    coverage_text, foreign_symbols, fortran_shells, header, include_file, man_pages, module_files,
+    shells, symbols,
 };
 use std::path::Path;
 
-const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR   (from the root of the repository)";
+const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR | abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-fortran-names ABI | abi-fortran-exports ABI   (from the root of the repository)";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,13 +25,32 @@ fn run(words: &[&str]) -> Result<(), Error> {
     let api = Api::read(Path::new("api"))?;
     let built = || Built::read(Path::new("api"), &api);
     let fortran = || Fortran::read(Path::new("api"), &api);
+    let abi = |name: &str| Abi::read(Path::new("api"), name, &api);
+    let words_of_api = || Words::read(Path::new("api"));
     match words {
-        ["header"] => print!("{}", header(&api, &Words::read(Path::new("api"))?)),
+        ["header"] => print!("{}", header(&api, &words_of_api()?)),
         ["coverage"] => print!("{}", coverage_text(&coverage(&api, &fortran()?, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
-        ["fortran-shells"] => print!("{}", fortran_shells(&api, &fortran()?)?),
+        ["fortran-shells"] => print!("{}", fortran_shells(&Face::standard(&api), &fortran()?)?),
         ["fortran-names"] => print!("{}", symbols(&api, &fortran()?).linker_options()),
         ["fortran", dir] => write_fortran(Path::new(dir), &api, &fortran()?)?,
+        ["abi-header", name] => print!("{}", abi_header(&api, &abi(name)?, &words_of_api()?)),
+        ["abi-shells", name] => print!("{}", abi_shells(&api, &abi(name)?)?),
+        ["abi-names", name] => print!("{}", abi_aliases(&api, &abi(name)?)),
+        ["abi-mpif", name] => {
+            let abi = abi(name)?;
+            print!("{}", include_file(&Face::of(&api, &abi), &fortran()?));
+        }
+        ["abi-fortran-names", name] => {
+            let abi = abi(name)?;
+            let names = foreign_symbols(&Face::of(&api, &abi), &fortran()?);
+            print!("{}", names.linker_options());
+        }
+        ["abi-fortran-exports", name] => {
+            let abi = abi(name)?;
+            let names = foreign_symbols(&Face::of(&api, &abi), &fortran()?);
+            print!("{}", names.exports());
+        }
         ["man", dir] => man(Path::new(dir), &api, &fortran()?, &built()?)?,
         _ => return Err(Error(USAGE.to_string())),
     }
@@ -50,7 +71,11 @@ fn man(dir: &Path, api: &Api, fortran: &Fortran, built: &Built) -> Result<(), Er
 fn write_fortran(dir: &Path, api: &Api, fortran: &Fortran) -> Result<(), Error> {
     let bad = |e: std::io::Error| Error(format!("cannot write to {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(bad)?;
-    std::fs::write(dir.join("mpif.h"), include_file(api, fortran)).map_err(bad)?;
+    std::fs::write(
+        dir.join("mpif.h"),
+        include_file(&Face::standard(api), fortran),
+    )
+    .map_err(bad)?;
     let mut order = String::new();
     for (file, text) in module_files(api, fortran) {
         std::fs::write(dir.join(file), text).map_err(bad)?;

@@ -1,5 +1,6 @@
 //! Constants in Fortran: the C ones, those with an address, and what only Fortran has.
 
+use super::face::Face;
 use crate::{Api, Constant};
 
 /// A constant with an address: name; the type in mpif.h and module mpi; its type in mpi_f08 when
@@ -40,11 +41,6 @@ pub const OWN: [(&str, i64); 8] = [
     ("MPI_ERROR", 3),
 ];
 
-/// The common block of a constant with an address.
-pub fn common(name: &str) -> String {
-    format!("mpi_fortran_{}", name["MPI_".len()..].to_ascii_lowercase())
-}
-
 /// A constant with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -57,15 +53,15 @@ pub enum Value {
 }
 
 /// The constants with a value, without those of the tool interface.
-pub fn values(api: &Api) -> Vec<(String, Value)> {
+pub fn values(face: &Face) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = Vec::new();
-    for c in api.constants.iter().filter(|c| is_fortran(c)) {
+    for c in face.api.constants.iter().filter(|c| is_fortran(c)) {
         let value = if c.c_type == "alias" {
             out.iter()
                 .find(|(name, _)| *name == c.value)
                 .map(|(_, v)| v.clone())
         } else {
-            number(&c.value).and_then(|v| of_type(c, v, api))
+            face.number(c).and_then(|v| of_type(c, v, face.api))
         };
         if let Some(value) = value {
             out.push((c.name.clone(), value));
@@ -86,12 +82,5 @@ fn of_type(c: &Constant, value: i64, api: &Api) -> Option<Value> {
         "MPI_Offset" => Some(Value::Offset(value)),
         ty if api.form(ty) == Some("handle") => Some(Value::Handle(ty[4..].to_string(), value)),
         _ => None,
-    }
-}
-
-fn number(text: &str) -> Option<i64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
     }
 }

@@ -1,9 +1,9 @@
 //! `mpif.h`, valid in fixed and in free form: no line goes on, none is longer than 72 columns.
 
-use super::constants::{ADDRESSES, OWN, Value, common, values};
+use super::constants::{ADDRESSES, Value, values};
+use super::face::Face;
 use super::interface::value;
 use super::{Fortran, callbacks};
-use crate::Api;
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -11,8 +11,8 @@ const HEAD: &str = "\
 ! Generated from api/ by Kittiwake's apigen; do not edit.
 ";
 
-/// The whole file.
-pub fn include_file(api: &Api, fortran: &Fortran) -> String {
+/// The whole file, of the standard ABI or of another.
+pub fn include_file(face: &Face, fortran: &Fortran) -> String {
     let mut out = String::from(HEAD);
     let mut line = |text: String| {
         let _ = writeln!(out, "      {text}");
@@ -21,7 +21,7 @@ pub fn include_file(api: &Api, fortran: &Fortran) -> String {
         line(format!("{ty} {name}"));
         line(format!("parameter ({name}={value})"));
     };
-    for (name, value) in OWN {
+    for (name, value) in face.own() {
         constant("integer", name, value.to_string());
     }
     constant("logical", "MPI_SUBARRAYS_SUPPORTED", ".false.".into());
@@ -30,22 +30,29 @@ pub fn include_file(api: &Api, fortran: &Fortran) -> String {
         "MPI_ASYNC_PROTECTS_NONBLOCKING",
         ".false.".into(),
     );
-    for (name, value) in values(api) {
+    for (name, value) in values(face) {
         match value {
             Value::Integer(v) | Value::Handle(_, v) => constant("integer", &name, v.to_string()),
             Value::Offset(v) => constant("integer(kind=8)", &name, v.to_string()),
         }
     }
-    for (name, ty, _, dimension) in ADDRESSES {
-        let common = common(name);
+    let blocks = face.blocks();
+    let has = |name: &str| blocks.iter().any(|block| block.members.contains(&name));
+    for (name, ty, _, dimension) in ADDRESSES.into_iter().filter(|a| has(a.0)) {
         line(format!("{ty} {name}{dimension}"));
-        line(format!("common /{common}/ {name}"));
-        line(format!("save /{common}/"));
+    }
+    for block in &blocks {
+        line(format!(
+            "common /{}/ {}",
+            block.name,
+            block.members.join(",")
+        ));
+        line(format!("save /{}/", block.name));
     }
     for (name, _) in callbacks::predefined() {
         line(format!("external {name}"));
     }
-    for b in fortran.functions(api).filter(|b| !b.f.code) {
+    for b in fortran.functions(face.api).filter(|b| !b.f.code) {
         for prefix in ["", "P"] {
             line(format!("external {prefix}{}", b.f.name));
             line(format!("{} {prefix}{}", value(b.f), b.f.name));

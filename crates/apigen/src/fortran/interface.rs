@@ -1,7 +1,7 @@
 //! The interface of one procedure, as the modules have it.
 
 use super::names::linker;
-use super::{Binding, Fortran, base_type, by_value, handle_of, is_choice, is_logical};
+use super::{Binding, Fortran, by_value, is_choice, is_logical};
 use crate::{Api, Direction, Function, Param};
 
 /// Which module.
@@ -174,7 +174,7 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
 
 fn kind(p: &Param, api: &Api, module: Module) -> String {
     let f08 = module == Module::F08;
-    let base = base_type(p);
+    let base = p.base_type();
     if is_choice(p) {
         return "type(*), dimension(..)".into();
     }
@@ -200,7 +200,7 @@ fn kind(p: &Param, api: &Api, module: Module) -> String {
         (_, "MPI_Count") => "integer(kind=MPI_COUNT_KIND)".into(),
         (_, "MPI_Offset") => "integer(kind=MPI_OFFSET_KIND)".into(),
         (_, "MPI_Status") if f08 => "type(MPI_Status)".into(),
-        _ if f08 && handle_of(p, api).is_some() => format!("type({base})"),
+        _ if f08 && api.handle_of(p).is_some() => format!("type({base})"),
         _ => "integer".into(),
     }
 }
@@ -223,7 +223,7 @@ fn set_by_hand(p: &Param, b: &Binding) -> bool {
 }
 
 fn dimension(p: &Param, module: Module) -> &'static str {
-    let status = base_type(p) == "MPI_Status" && module == Module::Mpi;
+    let status = p.base_type() == "MPI_Status" && module == Module::Mpi;
     let several = p.c_type.contains('[') || p.name.starts_with("array_of");
     match (status, several) {
         (true, true) => "(MPI_STATUS_SIZE, *)",
@@ -231,7 +231,7 @@ fn dimension(p: &Param, module: Module) -> &'static str {
         _ if p.kind == "STRING_2DARRAY" => "(count, *)",
         _ if p.c_type.contains("[3]") => "(3, *)",
         _ if several || (p.c_type.contains('[') && !by_value(p)) => {
-            if base_type(p) == "char" && p.kind == "STRING" {
+            if p.base_type() == "char" && p.kind == "STRING" {
                 ""
             } else {
                 "(*)"

@@ -8,6 +8,7 @@
 
 mod callbacks;
 mod constants;
+mod face;
 mod include;
 mod interface;
 mod modules;
@@ -15,10 +16,11 @@ mod names;
 mod pass;
 mod shells;
 
+pub use face::{Face, fortran_layer};
 pub use include::include_file;
 pub use interface::{Interface, fortran_declaration};
 pub use modules::module_files;
-pub use names::{Symbols, fortran_symbols, symbols};
+pub use names::{Symbols, foreign_symbols, fortran_symbols, symbols};
 pub use shells::fortran_shells;
 
 use crate::api::table;
@@ -139,18 +141,6 @@ fn is_choice(p: &Param) -> bool {
 /// The command line, which Fortran does not pass.
 fn is_argument(p: &Param) -> bool {
     matches!(p.kind.as_str(), "ARGUMENT_COUNT" | "ARGUMENT_LIST")
-}
-
-/// The name of a handle type without `MPI_`, if the type is one that Fortran has.
-fn handle_of(p: &Param, api: &Api) -> Option<String> {
-    let base = base_type(p);
-    (api.form(base) == Some("handle") && !base.starts_with("MPI_T_")).then(|| base[4..].to_string())
-}
-
-/// A C type without const, stars and brackets.
-fn base_type(p: &Param) -> &str {
-    let rest = p.c_type.strip_prefix("const ").unwrap_or(&p.c_type);
-    rest.split([' ', '[']).next().unwrap_or(rest)
 }
 
 /// Whether C takes it by value.

@@ -1,5 +1,6 @@
 //! Names of procedures as linkers see them.
 
+use super::face::Face;
 use super::{Binding, Fortran};
 use crate::{Api, Function};
 
@@ -17,6 +18,14 @@ impl Symbols {
     pub fn linker_options(&self) -> String {
         let option = |(name, of): &(String, String)| format!("--defsym={name}={of}\n");
         self.aliases.iter().map(option).collect()
+    }
+
+    /// A version script for a linker: these names are exported, and nothing else.
+    pub fn exports(&self) -> String {
+        let aliases = self.aliases.iter().map(|(name, _)| name);
+        let names = self.defined.iter().chain(aliases);
+        let lines: String = names.map(|name| format!("{name};\n")).collect();
+        format!("{{\nglobal:\n{lines}local: *;\n}};\n")
     }
 }
 
@@ -108,7 +117,7 @@ pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
             add(name, of);
         }
     }
-    for (name, of) in super::modules::own_procedures() {
+    for (name, of) in super::modules::own_procedures(api) {
         add(name, of);
     }
     for (name, _) in super::callbacks::predefined() {
@@ -118,3 +127,73 @@ pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
     out.aliases.dedup();
     out
 }
+
+/// Every name that a library of another ABI exports: those of mpif.h, as each compiler writes them,
+/// those of mpi_f08, what else its modules have, and the constants with an address.
+pub fn foreign_symbols(face: &Face, fortran: &Fortran) -> Symbols {
+    let predefined = super::callbacks::predefined();
+    let functions = fortran.functions(face.api).filter(|b| !b.is_large());
+    let mut out = Symbols {
+        defined: functions
+            .map(|b| b.plain())
+            .chain(predefined.into_iter().map(|(name, _)| linker(&name)))
+            .chain(MORE.map(str::to_string))
+            .collect(),
+        aliases: Vec::new(),
+    };
+    for of in &out.defined {
+        let plain = of.trim_end_matches('_');
+        for name in [plain.to_string(), format!("p{plain}")] {
+            for written in [
+                format!("{name}_"),
+                format!("{name}__"),
+                name.to_uppercase(),
+                name,
+            ] {
+                if written != *of {
+                    out.aliases.push((written, of.clone()));
+                }
+            }
+        }
+    }
+    let f08 = fortran.functions(face.api).filter(|_| face.has_f08());
+    for b in f08 {
+        for (name, of) in b.all().into_iter().filter(|(n, _)| n.contains("_f08")) {
+            // another name of large-count twins: that of the base, and a word
+            let large = b.base.filter(|_| b.is_large());
+            let large = large.map(|base| {
+                let end = if b.has_choice() { "ts" } else { "" };
+                format!("{}_f08{end}_large_", base.to_ascii_lowercase())
+            });
+            for name in [Some(name), large].into_iter().flatten() {
+                out.aliases
+                    .push((format!("pmpir{}", &name["mpi".len()..]), of.clone()));
+                match name == of {
+                    true => out.defined.push(name),
+                    false => out.aliases.push((name, of.clone())),
+                }
+            }
+        }
+    }
+    out.aliases.extend(face.procedures());
+    let blocks = face.blocks().into_iter().map(|b| format!("{}_", b.name));
+    out.defined
+        .extend(blocks.chain(face.objects().map(str::to_string)));
+    out
+}
+
+/// Procedures that no row of the description has: those that MPI 3.0 removed (module `removed` of
+/// `crates/fortran`), and one that only Fortran has.
+const MORE: [&str; 11] = [
+    "mpi_f_sync_reg_",
+    "mpi_address_",
+    "mpi_errhandler_create_",
+    "mpi_errhandler_get_",
+    "mpi_errhandler_set_",
+    "mpi_type_extent_",
+    "mpi_type_hindexed_",
+    "mpi_type_hvector_",
+    "mpi_type_lb_",
+    "mpi_type_struct_",
+    "mpi_type_ub_",
+];

@@ -2,7 +2,7 @@
 //!
 //! The text calls the conversions of `kw_fortran::convert` and its neighbours.
 
-use super::{base_type, by_value, handle_of, is_argument, is_choice, is_logical};
+use super::{by_value, is_argument, is_choice, is_logical};
 use crate::{Api, Direction, Error, Function, Param};
 
 /// One argument.
@@ -50,8 +50,7 @@ pub fn ident(p: &Param) -> String {
 
 /// The Rust type in the declaration of a C function.
 pub fn c_type(p: &Param, api: &Api) -> Result<String, Error> {
-    let base = base_type(p);
-    let depth = p.c_type.matches('*').count() + usize::from(p.c_type.contains('['));
+    let base = p.base_type();
     if api.form(base) == Some("function") {
         return Ok("usize".into());
     }
@@ -61,10 +60,12 @@ pub fn c_type(p: &Param, api: &Api) -> Result<String, Error> {
         "void" => "c_void".into(),
         "MPI_Aint" | "MPI_Count" | "MPI_Offset" => "i64".into(),
         "MPI_Status" => "Status".into(),
-        _ => handle_of(p, api)
+        _ => api
+            .handle_of(p)
+            .map(str::to_string)
             .ok_or_else(|| Error(format!("{}: Fortran has no type like {base}", p.name)))?,
     };
-    Ok("*mut ".repeat(depth) + &plain)
+    Ok("*mut ".repeat(p.depth()) + &plain)
 }
 
 /// How an argument is passed.
@@ -87,17 +88,17 @@ pub fn pass(f: &Function, p: &Param, api: &Api) -> Result<Pass, Error> {
             Pass::new("*mut B", format!("{n}_")).before(format!("let mut {n}_ = B::address({n});"))
         );
     }
-    if base_type(p) == "char" {
+    if p.base_type() == "char" {
         return Ok(text(f, p, &n));
     }
-    if handle_of(p, api).is_some() {
+    if api.handle_of(p).is_some() {
         return Ok(handle(f, p, &n, &ty));
     }
     if is_logical(p) {
         return Ok(logical(f, p, &n));
     }
     if ty == "usize" {
-        let convert = base_type(p)[4..].to_ascii_lowercase();
+        let convert = p.base_type()[4..].to_ascii_lowercase();
         let given = Pass::new("usize", format!("{n}_"));
         return Ok(given.before(format!(
             "let {n}_ = match callback::{convert}({n}) {{ Ok(f) => f, Err(class) => return fail(ierror, class) }};"
@@ -108,10 +109,10 @@ pub fn pass(f: &Function, p: &Param, api: &Api) -> Result<Pass, Error> {
         ("C_BUFFER2", _) => Pass::new("*mut B", format!("(&raw mut {n}_).cast()"))
             .before(format!("let mut {n}_ = 0usize;"))
             .after(format!("B::detached({n}, {n}_);")),
-        ("STATUS", _) => Pass::new("*mut Status", format!("special::status({n})")),
-        ("WEIGHT", _) => Pass::new("*mut c_int", format!("special::weights({n})")),
+        ("STATUS", _) => Pass::new("*mut Status", format!("sentinels::status({n})")),
+        ("WEIGHT", _) => Pass::new("*mut c_int", format!("sentinels::weights({n})")),
         ("ERROR_CODE", "*mut c_int") if p.c_type.contains('[') => {
-            Pass::new("*mut c_int", format!("special::errcodes({n})"))
+            Pass::new("*mut c_int", format!("sentinels::errcodes({n})"))
         }
         ("INFO_VALUE_LENGTH", "c_int") => {
             Pass::new("*mut c_int", format!("text::value_length(*{n})"))

@@ -1,13 +1,15 @@
 //! Rust text of the procedures of `libmpifort_abi`, and of the C functions that they call.
 
+use super::face::Face;
 use super::names::linker;
 use super::pass::{Pass, c_type, ident, pass};
 use super::{Binding, Fortran, is_choice};
-use crate::{Api, Direction, Error, Param};
+use crate::{Direction, Error, Param};
 use std::fmt::Write;
 
 /// Rust text, included in a module of `kw-fortran` that has all its conversions in scope.
-pub fn fortran_shells(api: &Api, fortran: &Fortran) -> Result<String, Error> {
+pub fn fortran_shells(face: &Face, fortran: &Fortran) -> Result<String, Error> {
+    let api = face.api;
     let mut out = String::from("unsafe extern \"C-unwind\" {\n");
     for b in fortran.functions(api).filter(|b| b.f.code) {
         let mut params = Vec::new();
@@ -28,15 +30,15 @@ pub fn fortran_shells(api: &Api, fortran: &Fortran) -> Result<String, Error> {
     }
     out.push_str("}\n");
     for b in fortran.functions(api).filter(|b| !b.by_hand) {
-        shell(&mut out, &b, api)?;
+        shell(&mut out, &b, face)?;
     }
     Ok(out)
 }
 
-fn shell(out: &mut String, b: &Binding, api: &Api) -> Result<(), Error> {
+fn shell(out: &mut String, b: &Binding, face: &Face) -> Result<(), Error> {
     let mut passes = Vec::new();
     for p in b.f.fixed_params() {
-        passes.push((p, pass(b.f, p, api)?));
+        passes.push((p, pass(b.f, p, face.api)?));
     }
     let defined = b.defined();
     let f08 = linker(&b.specific_f08());
@@ -45,7 +47,7 @@ fn shell(out: &mut String, b: &Binding, api: &Api) -> Result<(), Error> {
         let _ = writeln!(
             out,
             "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({}) {{",
-            takes(&passes, None)
+            takes(&passes, None, false)
         );
         return body(out, b, &passes);
     }
@@ -53,7 +55,7 @@ fn shell(out: &mut String, b: &Binding, api: &Api) -> Result<(), Error> {
     let _ = writeln!(
         out,
         "#[inline(always)]\nunsafe fn {inner}<B: Choice>({}) {{",
-        takes(&passes, None)
+        takes(&passes, None, false)
     );
     body(out, b, &passes)?;
     for name in defined {
@@ -63,32 +65,33 @@ fn shell(out: &mut String, b: &Binding, api: &Api) -> Result<(), Error> {
             (false, true) => "Pointer",
             (false, false) => "Address",
         };
-        let given: Vec<String> = given(&passes, descriptors);
+        let described = descriptors && face.descriptor() == "c";
+        let given: Vec<String> = given(&passes, described);
         let _ = writeln!(
             out,
             "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({}) {{ unsafe {{ {inner}::<{form}>({}) }} }}",
-            takes(&passes, Some(form)),
+            takes(&passes, Some(form), described),
             given.join(", ")
         );
     }
     Ok(())
 }
 
-/// The parameters of a procedure: arguments, ierror, lengths of texts. With descriptors of choice
-/// buffers come descriptors of texts, which know their length.
-fn takes(passes: &[(&Param, Pass)], form: Option<&str>) -> String {
+/// The parameters of a procedure: arguments, ierror, lengths of texts. With C's descriptors of choice
+/// buffers come descriptors of texts (`described`), which know their length.
+fn takes(passes: &[(&Param, Pass)], form: Option<&str>, described: bool) -> String {
     let mut params = Vec::new();
     let mut lengths = Vec::new();
     for (p, pass) in passes {
         let Some(ty) = &pass.takes else { continue };
         let ty = match form {
-            Some("Descriptor") if pass.text => "*mut Descriptor".to_string(),
+            _ if described && pass.text => "*mut Descriptor".to_string(),
             Some(form) => ty.replace("*mut B", &format!("*mut {form}")),
             None => ty.clone(),
         };
         params.push(format!("{}: {ty}", ident(p)));
-        if pass.text && form != Some("Descriptor") {
-            lengths.push(format!("{}_len: usize", ident(p)));
+        if pass.text && !described {
+            lengths.push(format!("{}_len: Length", ident(p)));
         }
     }
     params.push("ierror: *mut c_int".into());
@@ -96,14 +99,14 @@ fn takes(passes: &[(&Param, Pass)], form: Option<&str>) -> String {
     params.join(", ")
 }
 
-fn given(passes: &[(&Param, Pass)], descriptors: bool) -> Vec<String> {
+fn given(passes: &[(&Param, Pass)], described: bool) -> Vec<String> {
     let mut args = Vec::new();
     let mut lengths = Vec::new();
     for (p, pass) in passes.iter().filter(|(_, pass)| pass.takes.is_some()) {
         let n = ident(p);
-        if pass.text && descriptors {
+        if pass.text && described {
             args.push(format!("(*{n}).base.cast()"));
-            lengths.push(format!("(*{n}).element"));
+            lengths.push(format!("(*{n}).element as Length"));
         } else {
             args.push(n.clone());
             if pass.text {
@@ -182,12 +185,15 @@ fn sections(
                 let (c, d) = (ident(passes[count].0), ident(passes[datatype].0));
                 let _ = writeln!(out, "        let mut {c}_n = *{c};");
                 args[count] = format!("{c}_n");
-                format!(
-                    "sections.message({n}, Direction::{direction}, &mut {n}_, &mut {c}_n, &mut {d}_)"
-                )
+                match f.params.iter().any(|p| p.name == "partitions") {
+                    true => {
+                        format!("sections.partitions({n}, *partitions, &mut {c}_n, &mut {d}_)")
+                    }
+                    false => format!(
+                        "sections.message({n}, Direction::{direction}, &mut {n}_, &mut {c}_n, &mut {d}_)"
+                    ),
+                }
             }
-            // partitions are filled while the send is under way
-            None if f.chapter == "partitioned" => "Sections::refuse()".into(),
             None => format!("sections.copy({n}, Direction::{direction}, &mut {n}_)"),
         };
         let _ = writeln!(
@@ -204,7 +210,7 @@ fn sections(
 }
 
 /// Whether only the address of the buffers matters: memory that is attached or freed, windows,
-/// single elements of other windows, partitions (which must be contiguous).
+/// single elements of other windows.
 fn base_only(b: &Binding) -> bool {
     let f = b.f;
     let address = [
@@ -221,9 +227,15 @@ fn base_only(b: &Binding) -> bool {
 
 /// Places of the count and the datatype that describe all of the buffer at `at`. In collectives
 /// but MPI_Bcast the buffer holds blocks of several ranks, or what is reduced by operations that
-/// want no derived datatypes; partitions lie side by side.
+/// want no derived datatypes.
 fn message(f: &crate::Function, passes: &[(&Param, Pass)], at: usize) -> Option<(usize, usize)> {
-    let chapters = ["point-to-point", "io", "one-sided", "datatypes"];
+    let chapters = [
+        "point-to-point",
+        "partitioned",
+        "io",
+        "one-sided",
+        "datatypes",
+    ];
     if !chapters.contains(&f.chapter.as_str()) && !f.name.to_ascii_lowercase().contains("bcast") {
         return None;
     }

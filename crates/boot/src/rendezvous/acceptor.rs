@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::{Heard, Timed, Unheard, set_options};
+use super::{HandshakeError, Heard, Timed, set_options};
 use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 use kw_sys::threads::with_signals_blocked;
@@ -25,7 +25,7 @@ const SPARE: usize = 32;
 const AT_ONCE: usize = 16;
 
 /// Somebody who has proven the secret.
-pub(super) struct Seat {
+pub(super) struct Member {
     pub rank: u32,
     pub size: u32,
     pub host: String,
@@ -74,13 +74,18 @@ pub(super) struct Acceptor {
     strangers: Strangers,
     most: usize,
     next: u64,
-    to: Sender<Seat>,
+    to: Sender<Member>,
 }
 
 impl Acceptor {
     /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to
     /// `to`.
-    pub fn new(listener: TcpListener, identity: Identity, size: u32, to: Sender<Seat>) -> Acceptor {
+    pub fn new(
+        listener: TcpListener,
+        identity: Identity,
+        size: u32,
+        to: Sender<Member>,
+    ) -> Acceptor {
         Acceptor {
             listener,
             identity,
@@ -121,11 +126,11 @@ impl Acceptor {
             self.strangers.clone(),
         );
         let hear = move || {
-            let seat = welcome(stream, &identity, || strangers.show(number));
+            let member = welcome(stream, &identity, || strangers.show(number));
             strangers.all().retain(|s| s.number != number);
-            if let Ok(seat) = seat {
+            if let Ok(member) = member {
                 // the receiver is gone when the job has formed without it
-                let _ = to.send(seat);
+                let _ = to.send(member);
             }
         };
         with_signals_blocked(|| thread::spawn(hear));
@@ -140,7 +145,7 @@ impl Drop for Acceptor {
 }
 
 /// A handshake; calls `shown` when the other side's hello is this job's.
-fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Seat> {
+fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Member> {
     stream.set_nonblocking(false)?;
     set_options(&stream)?;
     stream.set_write_timeout(Some(HELLO))?;
@@ -171,10 +176,10 @@ fn welcome(stream: TcpStream, identity: &Identity, shown: impl Fn()) -> Heard<Se
     let (says, mut hears) = proven.lines();
     (&stream).write_all(&proven.verdict(Verdict::Welcome))?;
     let line = timed.read_line(&mut hears)?;
-    let (size, host) = line.split_once(' ').ok_or(Unheard::Introduction)?;
-    Ok(Seat {
+    let (size, host) = line.split_once(' ').ok_or(HandshakeError::Introduction)?;
+    Ok(Member {
         rank,
-        size: size.parse().map_err(|_| Unheard::Introduction)?,
+        size: size.parse().map_err(|_| HandshakeError::Introduction)?,
         host: host.to_string(),
         stream,
         says,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::super::{BootError, NoMeeting};
-use super::{Heard, Meeting, Timed, Unheard, set_options};
+use super::{HandshakeError, Heard, Meeting, Timed, set_options};
 use kw_base::sync::thread;
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
@@ -30,20 +30,20 @@ enum Attempt {
     /// There will be no job.
     Refused(BootError),
     /// Try again.
-    Later(Later),
+    Retry(Retry),
 }
 
 /// Why another attempt may do better.
 #[derive(Debug, thiserror::Error)]
-enum Later {
+enum Retry {
     #[error("its name is not known ({0})")]
     Name(std::io::Error),
     #[error("its name has no address")]
     NoAddress,
     #[error("{0}: {1}")]
-    Unheard(SocketAddr, Unheard),
+    Handshake(SocketAddr, HandshakeError),
     #[error("it has gone again ({0})")]
-    Gone(Unheard),
+    Gone(HandshakeError),
 }
 
 pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Line, BootError> {
@@ -52,7 +52,7 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
         let why = match attempt(meeting, &identity, until) {
             Attempt::Formed(line) => return Ok(line),
             Attempt::Refused(why) => return Err(why),
-            Attempt::Later(why) => why,
+            Attempt::Retry(why) => why,
         };
         tracing::debug!("rank 0 is not at the rendezvous yet: {why}");
         if Instant::now() >= until {
@@ -71,16 +71,16 @@ pub(super) fn join(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<L
 fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
     let addresses = match meeting.at.to_socket_addrs() {
         Ok(list) => list.collect::<Vec<_>>(),
-        Err(e) => return Attempt::Later(Later::Name(e)),
+        Err(e) => return Attempt::Retry(Retry::Name(e)),
     };
-    let mut why = Later::NoAddress;
+    let mut why = Retry::NoAddress;
     for address in addresses {
         match reach(address, meeting, identity) {
             Ok(line) => return verdict(line, until),
-            Err(e) => why = Later::Unheard(address, e),
+            Err(e) => why = Retry::Handshake(address, e),
         }
     }
-    Attempt::Later(why)
+    Attempt::Retry(why)
 }
 
 /// Connects, proves the secret, and says who we are.
@@ -110,7 +110,7 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<L
         match answered.handle(&mut input) {
             Progress::More(state) => answered = state,
             Progress::Next(Verdict::Welcome) => break,
-            Progress::Next(Verdict::Duplicate) => return Err(Unheard::Taken),
+            Progress::Next(Verdict::Duplicate) => return Err(HandshakeError::Taken),
             Progress::Refuse(why) => return Err(why.into()),
         }
     }
@@ -133,6 +133,6 @@ fn verdict((stream, mut proofs): Line, until: Instant) -> Attempt {
             let why = line.strip_prefix("no ").unwrap_or(&line).to_string();
             Attempt::Refused(NoMeeting::Refused(why).into())
         }
-        Err(why) => Attempt::Later(Later::Gone(why)),
+        Err(why) => Attempt::Retry(Retry::Gone(why)),
     }
 }

@@ -2,8 +2,9 @@
 //! of its own.
 //!
 //! ```text
-//! Forming: accept --secret proven--> seated (a later one of the same rank takes the seat) --all seats taken--> Formed
-//!    \--time over: everyone seated is told who is missing, and so is our caller
+//! Forming: accept --secret proven--> admitted (instead of an earlier one of the same rank)
+//!    |                                       \--all are admitted--> Formed
+//!    \--time over: everyone admitted is told who is missing, and so is our caller
 //! Formed: PMI-1, of which every line proves itself, until every rank has finalized; a rank that aborts, or ends before, ends the job: all connections are closed
 //! ```
 
@@ -15,8 +16,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::super::{BootError, NoMeeting};
-use super::acceptor::{Acceptor, Seat};
-use super::{Heard, Meeting, Unheard};
+use super::acceptor::{Acceptor, Member};
+use super::{HandshakeError, Heard, Meeting};
 use kw_base::sync::{Arc, thread};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{Effect, Lines, PmiError, Server, Stage, mapping, text};
@@ -35,13 +36,13 @@ pub(super) fn gather(
     key: [u8; 32],
     until: Instant,
 ) -> Result<(OwnedFd, thread::JoinHandle<()>), BootError> {
-    let seats = form(meeting, key, until)?;
+    let members = form(meeting, key, until)?;
     let (ours, theirs) = UnixStream::pair().map_err(BootError::system("make a pair of sockets"))?;
     let mut tail = [0; 8];
     kw_sys::random::fill(&mut tail).map_err(BootError::system("name the job"))?;
     let name = format!("kw-rendezvous-{}", text::hex(&tail));
     let mut hosts = vec![meeting.host.clone()];
-    hosts.extend(seats.iter().map(|s| s.host.clone()));
+    hosts.extend(members.iter().map(|s| s.host.clone()));
     let none = vec![0; hosts.len()];
     let server = Server::new(
         &name,
@@ -52,7 +53,7 @@ pub(super) fn gather(
     );
     let mut wires = vec![(Wire::Own(theirs), None)];
     wires.extend(
-        seats
+        members
             .into_iter()
             .map(|s| (Wire::Other(s.stream), Some((s.says, s.hears)))),
     );
@@ -84,76 +85,76 @@ fn listen(meeting: &Meeting) -> Result<TcpListener, NoMeeting> {
 }
 
 /// The others, in the order of their ranks.
-fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Seat>, BootError> {
+fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Member>, BootError> {
     let listener = listen(meeting)?;
-    let mut seats: Vec<Option<Seat>> = (0..meeting.size).map(|_| None).collect();
+    let mut members: Vec<Option<Member>> = (0..meeting.size).map(|_| None).collect();
     let (to, from) = channel();
     let mut acceptor = Acceptor::new(listener, meeting.identity(key), meeting.size, to);
     loop {
         let pause = if acceptor.look() { CROWDED } else { LOOK };
         match from.recv_timeout(pause) {
-            Ok(seat) => sit(&mut seats, seat, meeting),
+            Ok(member) => admit(&mut members, member, meeting),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        if seats[1..].iter().all(Option::is_some) {
+        if members[1..].iter().all(Option::is_some) {
             // who came and went again has to come again
-            seats
+            members
                 .iter_mut()
                 .for_each(|s| drop(s.take_if(|s| is_gone(&s.stream))));
         }
-        let full = seats[1..].iter().all(Option::is_some);
+        let full = members[1..].iter().all(Option::is_some);
         if full {
-            return start(seats.into_iter().flatten().collect());
+            return start(members.into_iter().flatten().collect());
         }
         if Instant::now() >= until {
-            return Err(give_up(meeting, seats));
+            return Err(give_up(meeting, members));
         }
     }
 }
 
 /// Says a line, with its proof.
-fn say(seat: &mut Seat, line: &str) -> std::io::Result<()> {
-    seat.stream.write_all(seat.says.sign(line).as_bytes())
+fn say(member: &mut Member, line: &str) -> std::io::Result<()> {
+    member.stream.write_all(member.says.sign(line).as_bytes())
 }
 
-fn give_up(meeting: &Meeting, mut seats: Vec<Option<Seat>>) -> BootError {
-    seats
+fn give_up(meeting: &Meeting, mut members: Vec<Option<Member>>) -> BootError {
+    members
         .iter_mut()
         .for_each(|s| drop(s.take_if(|s| is_gone(&s.stream))));
     let came: Vec<u32> = std::iter::once(0)
-        .chain(seats.iter().flatten().map(|s| s.rank))
+        .chain(members.iter().flatten().map(|s| s.rank))
         .collect();
     let missing = meeting.missing(came);
-    for mut seat in seats.into_iter().flatten() {
-        let _ = say(&mut seat, &format!("no {missing}\n"));
+    for mut member in members.into_iter().flatten() {
+        let _ = say(&mut member, &format!("no {missing}\n"));
     }
     missing.into()
 }
 
 /// Says `go` to all.
-fn start(mut seats: Vec<Seat>) -> Result<Vec<Seat>, BootError> {
-    for seat in &mut seats {
-        let stream = &seat.stream;
+fn start(mut members: Vec<Member>) -> Result<Vec<Member>, BootError> {
+    for member in &mut members {
+        let stream = &member.stream;
         let said = stream
             .set_read_timeout(None)
             .and_then(|()| stream.set_write_timeout(Some(TAKE)))
-            .and_then(|()| say(seat, "go\n"));
-        let rank = seat.rank;
-        said.map_err(|cause| NoMeeting::Lost { rank, cause })?;
+            .and_then(|()| say(member, "go\n"));
+        let rank = member.rank;
+        said.map_err(|cause| NoMeeting::Disconnected { rank, cause })?;
     }
-    Ok(seats)
+    Ok(members)
 }
 
-fn sit(seats: &mut [Option<Seat>], mut seat: Seat, meeting: &Meeting) {
-    if seat.size != meeting.size {
+fn admit(members: &mut [Option<Member>], mut member: Member, meeting: &Meeting) {
+    if member.size != meeting.size {
         let sentence = format!(
             "no rank {} says that the job has {} ranks (KW_SIZE), rank 0 says {}\n",
-            seat.rank, seat.size, meeting.size
+            member.rank, member.size, meeting.size
         );
-        let _ = say(&mut seat, &sentence);
-    } else if let Some(place) = seats.get_mut(seat.rank as usize) {
-        tracing::debug!("rank {} has come to the rendezvous", seat.rank);
-        *place = Some(seat);
+        let _ = say(&mut member, &sentence);
+    } else if let Some(place) = members.get_mut(member.rank as usize) {
+        tracing::debug!("rank {} has come to the rendezvous", member.rank);
+        *place = Some(member);
     }
 }
 
@@ -216,7 +217,10 @@ impl Hearing {
         self.lines.feed(bytes);
         let mut said = Vec::new();
         while let Some(line) = self.lines.poll_line() {
-            let line = hears.check(&line?).ok_or(Unheard::Forged)?.to_string();
+            let line = hears
+                .check(&line?)
+                .ok_or(HandshakeError::Forged)?
+                .to_string();
             said.extend_from_slice(line.as_bytes());
             said.push(b'\n');
         }
@@ -261,7 +265,7 @@ enum Failed {
     #[error("rank {0} has ended without calling MPI_Finalize")]
     Ended(u32),
     #[error("the connection of rank {0} is broken: {1}")]
-    Broken(u32, Unheard),
+    Broken(u32, HandshakeError),
     #[error("rank {0} cannot be told anything: {1}")]
     Deaf(u32, std::io::Error),
     #[error("rank {0} aborted it with status {1}: {2}")]
@@ -271,7 +275,7 @@ enum Failed {
     )]
     Left { waiting: u32, missing: u32 },
     #[error("rank {0} cannot be understood: {1}")]
-    Strange(u32, PmiError),
+    Malformed(u32, PmiError),
 }
 
 /// Serves PMI-1 until all have finalized or the job has failed.
@@ -333,7 +337,9 @@ fn carry_out(effect: Effect, speakers: &mut [Speaker]) -> Result<(), Failed> {
             status,
             message,
         } => Err(Failed::Aborted(rank, status, message)),
-        Effect::Stuck { waiting, missing } => Err(Failed::Left { waiting, missing }),
-        Effect::Garbage { rank, error } => Err(Failed::Strange(rank, error)),
+        Effect::BrokenFence { waiting, missing } => Err(Failed::Left { waiting, missing }),
+        Effect::Garbage { rank, error } => Err(Failed::Malformed(rank, error)),
+        // Said to launchers that have asked.
+        Effect::Waits { .. } => Ok(()),
     }
 }

@@ -244,7 +244,7 @@ impl Launcher for Rendezvous {
 
 /// Why nothing was heard of the other side.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unheard {
+pub(super) enum HandshakeError {
     #[error("it did not answer in time")]
     Late,
     #[error("it hung up during the handshake")]
@@ -267,7 +267,7 @@ pub(super) enum Unheard {
     System(#[from] std::io::Error),
 }
 
-type Heard<T> = Result<T, Unheard>;
+type Heard<T> = Result<T, HandshakeError>;
 
 /// Reads from a connection until a certain time, however the other side spreads its bytes.
 struct Timed<'a> {
@@ -285,16 +285,16 @@ impl Timed<'_> {
         use std::io::{ErrorKind, Read};
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Unheard::Late);
+            return Err(HandshakeError::Late);
         }
         let mut stream = self.stream;
         let read = stream
             .set_read_timeout(Some(left))
             .and_then(|()| stream.read(bytes));
         match read {
-            Ok(0) => Err(Unheard::HungUp),
+            Ok(0) => Err(HandshakeError::HungUp),
             Ok(n) => Ok(&bytes[..n]),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => Err(Unheard::Late),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Err(HandshakeError::Late),
             Err(e) => Err(e.into()),
         }
     }
@@ -308,12 +308,12 @@ impl Timed<'_> {
                 b"\n" => {
                     let line = String::from_utf8_lossy(&line);
                     let said = hears.check(&line).map(str::to_string);
-                    return said.ok_or(Unheard::Forged);
+                    return said.ok_or(HandshakeError::Forged);
                 }
                 other => line.extend_from_slice(other),
             }
         }
-        Err(Unheard::Endless)
+        Err(HandshakeError::Endless)
     }
 }
 

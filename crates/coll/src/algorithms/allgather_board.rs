@@ -2,7 +2,8 @@
 //! through the long shelf in pieces, two or more at a time: whoever shows the next piece has read
 //! everybody's last one.
 
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -33,4 +34,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.copy(cut.slot(from, i).part(0, into.len), into);
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::block_pieces_of(ask, 2);
+    let others = f64::from(ask.size) - 1.0;
+    let piece = at.memory.show(b) + at.p.step + others * (at.memory.look() + at.memory.read(b));
+    at.memory.copy(ask.bytes as f64) + pieces * piece
 }

@@ -1,6 +1,7 @@
 //! Allgather after Bruck: `ceil(log2 n)` rounds for any `n`, through packed memory; for short
 //! blocks.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -27,4 +28,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let high = (n - rank) as u64 * each;
     s.copy(all.part(0, high), ask.recv.run(rank, n - rank));
     s.copy(all.part(high, rank as u64 * each), ask.recv.run(0, rank));
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, n) = (ask.bytes as f64, ask.size);
+    let mut ns = at.memory.copy(b) + at.memory.copy(b * f64::from(n)) + at.p.step;
+    let mut have = 1;
+    while have < n {
+        ns += at.far(have).exchange(f64::from(have.min(n - have)) * b);
+        have = (2 * have).min(n);
+    }
+    ns
 }

@@ -1,6 +1,7 @@
 //! Allgather by recursive doubling, straight into place; for short and middling blocks and `n` a
 //! power of two.
 
+use crate::cost::{Place, halves};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -21,4 +22,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.fence();
         mask *= 2;
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    at.memory.copy(b) + halves(at, ask.size, b * f64::from(ask.size), |_| 0.0)
 }

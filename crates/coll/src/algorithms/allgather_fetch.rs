@@ -2,10 +2,16 @@
 //! copy, whatever cache the cores share. Otherwise it is `spread`; for any blocks.
 
 use super::allgather_spread;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.fetched = true;
     allgather_spread::emit(ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    allgather_spread::cost(ask, &at.fetching())
 }

@@ -3,6 +3,7 @@
 //! cores.
 
 use super::bcast_binomial;
+use crate::cost::{Place, binomial_down};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -39,4 +40,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.send(r, all);
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, n) = (ask.bytes as f64, f64::from(ask.size));
+    let spread = match ask.is_flat() {
+        true => at.fan_out(n - 1.0, b * n),
+        false => binomial_down(at, ask.size, b * n),
+    };
+    at.fan_in(n - 1.0, b, 0.0) + spread
 }

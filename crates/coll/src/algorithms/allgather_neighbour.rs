@@ -2,6 +2,7 @@
 //! neighbours, two blocks at a time, straight into place; for an even number of processes and long
 //! blocks, equal or not.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -35,6 +36,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.fence();
         latest = coming;
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, rounds) = (ask.bytes as f64, f64::from(ask.size / 2) - 1.0);
+    let two = 2.0 * b;
+    let round = at.round(ask.size, |at| at.exchange(two), |at| at.exchange(two));
+    at.memory.copy(b) + at.near().exchange(b) + rounds.max(0.0) * round
 }
 
 /// The blocks of two ranks, as one slice if they lie in a row.

@@ -3,6 +3,7 @@
 //! blocks.
 
 use super::bcast_nodes;
+use crate::cost::{Parts, Place};
 use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
@@ -33,6 +34,17 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
     bcast_nodes::inside(&hierarchy, 1, all, ask, s);
     put(nodes, all, ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let all = ask.bytes * u64::from(ask.size);
+    let copies = at.memory.copy(ask.bytes as f64) + at.memory.copy(all as f64);
+    parts.inside(Coll::Gather, ask.bytes)
+        + parts.between(Coll::Allgather, all / u64::from(parts.nodes), 1)
+        + parts.inside(Coll::Bcast, all)
+        + copies
 }
 
 /// What of `all`, in the order of nodes, belongs to the ranks of a node: `each` bytes a rank.

@@ -1,6 +1,7 @@
 //! Allgather round a ring, straight into place: `n-1` steps, each rank talks to its neighbours
 //! only; for long or unequal blocks.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -20,4 +21,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         s.fence();
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    let round = at.round(ask.size, |at| at.exchange(b), |at| at.relay(b, b));
+    at.memory.copy(b) + (f64::from(ask.size) - 1.0) * round
 }

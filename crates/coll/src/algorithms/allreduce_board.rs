@@ -4,7 +4,8 @@
 //! shows the next piece has read everybody's last one.
 
 use super::reduce_board;
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -23,4 +24,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let mine = if ask.in_place { shown } else { mine };
         reduce_board::fold(ask, &cut, i, mine, home, s);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 2);
+    let others = f64::from(ask.size) - 1.0;
+    let piece = at.memory.show(b) + at.p.step + others * (at.memory.look() + at.memory.fold(b));
+    pieces * piece + at.memory.convoy(others, b)
 }

@@ -2,9 +2,15 @@
 //! shelves, and all read the parts together. The order of ranks is kept.
 
 use super::reduce_board_parts;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     reduce_board_parts::combine(ask, true, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    reduce_board_parts::cost_at_all(ask, at)
 }

@@ -3,7 +3,8 @@
 //! done once, not by every rank: for middle sizes where ranks share cores.
 
 use super::reduce_board;
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -39,4 +40,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
     }
     read(cut.pieces() - 1, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 2);
+    let others = f64::from(ask.size) - 1.0;
+    let root = others * (at.memory.look() + at.memory.fold(b)) + at.memory.show(b) + at.p.step;
+    let reader = at.memory.show(b) + at.p.step + at.memory.see(others, b);
+    reader + root + (pieces - 1.0) * root.max(reader)
 }

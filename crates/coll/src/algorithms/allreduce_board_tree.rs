@@ -3,6 +3,7 @@
 //! combining everything everywhere is too much work.
 
 use super::{allreduce_board_parts, reduce_board_tree};
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -18,4 +19,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.watch(0, 1);
     }
     s.copy(ask.shelf(0, ask.count), ask.output());
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    if ask.size < 2 || ask.count > ask.shelf_units().0 {
+        return allreduce_board_parts::cost(ask, at);
+    }
+    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+    let root = at.memory.fold(b) + at.p.step;
+    reduce_board_tree::up(ask, at) + root + at.memory.see(others, b)
 }

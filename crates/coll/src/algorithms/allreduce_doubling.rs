@@ -1,6 +1,7 @@
 //! Allreduce by recursive doubling: `ceil(log2 n)` exchanges of the whole data, in the order of
 //! ranks; for short messages. With `n` no power of two, the first ranks pair up before and after.
 
+use crate::cost::Place;
 use crate::fold::Fold;
 use crate::halving::Core;
 use crate::{Ask, Schedule};
@@ -39,4 +40,17 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if core.is_paired(rank) {
         s.send(rank - 1, ask.output());
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    let pair = at.down(1);
+    let pair = if core.twins > 0 {
+        2.0 * pair.one_way(b) + at.memory.combine(b)
+    } else {
+        0.0
+    };
+    let round = |k: u32| at.across(1 << k).exchange(b) + at.memory.combine(b);
+    pair + (0..core.size.ilog2()).map(round).sum::<f64>()
 }

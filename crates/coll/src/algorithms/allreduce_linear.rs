@@ -2,6 +2,7 @@
 //! all: every other rank wakes once; for few processes that share cores.
 
 use super::reduce_linear;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -20,4 +21,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for r in 1..ask.size {
         s.send(r, home);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+    at.fan_in(others, b, at.memory.combine(b)) + at.fan_out(others, b)
 }

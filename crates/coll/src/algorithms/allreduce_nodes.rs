@@ -3,6 +3,7 @@
 //! nodes.
 
 use super::{bcast_nodes, reduce_nodes};
+use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule};
 
@@ -19,4 +20,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         reduce_nodes::between(&hierarchy, Coll::Allreduce, partial, home, ask, s);
     }
     bcast_nodes::inside(&hierarchy, 1, home, ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let bytes = ask.bytes;
+    parts.inside(Coll::Reduce, bytes)
+        + parts.between(Coll::Allreduce, bytes, 1)
+        + parts.inside(Coll::Bcast, bytes)
 }

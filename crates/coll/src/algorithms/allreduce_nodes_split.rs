@@ -4,6 +4,7 @@
 //! nodes. There are as many parts as the smallest node has ranks.
 
 use crate::ask::part_of;
+use crate::cost::{Parts, Place};
 use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, RECV, SEND, Schedule};
 
@@ -51,6 +52,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let part = Ask {
             count: mine.len,
             in_place: true,
+            sharing: parts,
             ..between.ask(ask)
         };
         between.run(Coll::Allreduce, mine.len * ask.unit_bytes(), &part, s);
@@ -66,4 +68,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         ..inside.ask(ask)
     };
     inside.run(Coll::Allgather, ask.bytes / parts as u64, &gather, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let share = ask.bytes / u64::from(parts.fewest);
+    parts.inside(Coll::ReduceScatter, ask.bytes)
+        + parts.between(Coll::Allreduce, share, parts.fewest)
+        + parts.inside(Coll::Allgather, share)
 }

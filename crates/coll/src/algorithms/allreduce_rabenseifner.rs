@@ -3,6 +3,7 @@
 //! operations. With `n` no power of two, the first ranks pair up before and after.
 
 use crate::ask::parts_of;
+use crate::cost::{Place, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, Schedule};
@@ -36,4 +37,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if core.is_paired(rank) {
         s.send(rank - 1, home);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    let pair = if core.twins > 0 {
+        2.0 * at.down(1).one_way(b) + at.memory.combine(b)
+    } else {
+        0.0
+    };
+    pair + halves(at, core.size, b, |part| at.memory.combine(part))
+        + halves(at, core.size, b, |_| 0.0)
 }

@@ -2,7 +2,8 @@
 //! everybody's. Long blocks go through the long shelf in pieces, two or more at a time. In place, a
 //! piece is shown before anything overwrites it.
 
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -35,4 +36,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.copy(slot, ask.recv.block(r).part(from, piece));
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::share_pieces_of(ask, 2);
+    let (others, all) = (f64::from(ask.size) - 1.0, b * f64::from(ask.size));
+    let each = at.memory.show_part(b, all) + at.memory.look() + at.memory.read_part(b, all);
+    at.memory.copy(ask.bytes as f64) + pieces * (at.p.step + others * each)
 }

@@ -1,6 +1,7 @@
 //! Alltoall after Bruck: `ceil(log2 n)` rounds, each moving half of all blocks through packed
 //! memory; for short blocks and many processes.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -36,4 +37,18 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for i in 0..n {
         s.copy(at(i), ask.recv.block(ask.before(i)));
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, n) = (ask.bytes as f64, ask.size);
+    let mut ns = at.memory.copy(b * f64::from(n)) + at.p.step + f64::from(n) * at.memory.copy(b);
+    let mut mask = 1;
+    while mask < n {
+        let whole = n / (2 * mask) * mask;
+        let blocks = f64::from(whole + (n % (2 * mask)).saturating_sub(mask));
+        ns += at.far(mask).exchange(blocks * b) + 2.0 * blocks * at.memory.copy(b);
+        mask *= 2;
+    }
+    ns
 }

@@ -2,10 +2,16 @@
 //! whatever cache the cores share. Otherwise it is `spread`; for any blocks.
 
 use super::alltoall_spread;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.fetched = true;
     alltoall_spread::emit(ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    alltoall_spread::cost(ask, &at.fetching())
 }

@@ -3,6 +3,7 @@
 //! blocks: every block is copied a few times.
 
 use super::allgather_nodes::collect;
+use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
@@ -24,23 +25,34 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let came = s.bytes(rows * row);
     if hierarchy.leads {
         let (out, into) = (s.bytes(own.len), s.bytes(own.len));
-        let desk = Desk {
+        let leader = Leader {
             nodes,
             row,
             each: ask.block_bytes,
             here: hierarchy.here,
         };
-        desk.bundle(own, out, s);
-        exchange(&hierarchy, &desk, out, into, ask, s);
-        desk.unbundle(into, came, s);
+        leader.bundle(own, out, s);
+        exchange(&hierarchy, &leader, out, into, ask, s);
+        leader.unbundle(into, came, s);
     }
     deal(&hierarchy, came, row, ask, s);
     s.copy(came.part(0, row), ask.recv.run(0, ask.size));
 }
 
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let (row, here) = (ask.bytes * u64::from(ask.size), u64::from(parts.per_node));
+    let cells = f64::from(ask.size) * here as f64;
+    parts.inside(Coll::Gather, row)
+        + parts.between(Coll::Alltoall, here * here * ask.bytes, 1)
+        + parts.inside(Coll::Scatter, row)
+        + 2.0 * (cells * at.memory.copy(ask.bytes as f64) + at.memory.copy(row as f64))
+}
+
 /// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or
 /// gets from) each rank.
-struct Desk<'a> {
+struct Leader<'a> {
     nodes: &'a Nodes,
     /// Bytes of a row and of a block.
     row: u64,
@@ -48,7 +60,7 @@ struct Desk<'a> {
     here: &'a [u32],
 }
 
-impl Desk<'_> {
+impl Leader<'_> {
     /// The bundle for, or from, a node.
     fn bundle_of(&self, all: Slice, node: u32) -> Slice {
         let pair = (self.nodes.ranks(node).len() * self.here.len()) as u64;
@@ -92,13 +104,13 @@ impl Desk<'_> {
 /// Alltoall of the bundles among the leaders.
 fn exchange(
     hierarchy: &Hierarchy,
-    desk: &Desk,
+    leader: &Leader,
     out: Slice,
     into: Slice,
     ask: &Ask,
     s: &mut Schedule,
 ) {
-    let bundles = (0..desk.nodes.count()).map(|node| desk.bundle_of(out, node));
+    let bundles = (0..leader.nodes.count()).map(|node| leader.bundle_of(out, node));
     let (at, counts): (Vec<i64>, Vec<u64>) = bundles.map(|b| (b.at, b.len)).unzip();
     let listed = |buf| Blocks::Listed {
         buf,
@@ -114,7 +126,7 @@ fn exchange(
     };
     between.run(
         Coll::Alltoall,
-        out.len / desk.nodes.count() as u64,
+        out.len / leader.nodes.count() as u64,
         &part,
         s,
     );

@@ -1,6 +1,7 @@
 //! Alltoall in `n-1` rounds of one message out and one in, so that nobody is flooded; for long
 //! blocks.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -19,4 +20,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         s.fence();
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+    let near = f64::from(at.node - 1);
+    // In every round as many ranks of a node talk to another one as the round goes far.
+    let between = (others - near) * at.far(at.node).exchange(b);
+    let inside = near * at.far(at.node / 2 + 1).exchange(b);
+    at.memory.copy(b) + between + inside
 }

@@ -1,6 +1,7 @@
 //! Alltoall in which everything is started at once, each rank beginning with its successor; for any
 //! blocks (v and w forms too).
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -18,4 +19,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
     }
     s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    at.memory.copy(b) + at.storm(f64::from(ask.size) - 1.0, b)
 }

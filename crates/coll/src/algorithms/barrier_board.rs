@@ -1,6 +1,7 @@
 //! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank
 //! moves; when ranks share cores, each needs its core once.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -11,4 +12,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.use_short(0);
     s.raise(1);
     s.watch_all(1);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    at.p.step + at.memory.look_at_all(f64::from(ask.size))
 }

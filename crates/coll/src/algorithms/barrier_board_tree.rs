@@ -2,6 +2,7 @@
 //! goes when the root has raised. For so many ranks that everybody's look at everybody would be too
 //! much.
 
+use crate::cost::{Place, children};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -18,4 +19,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.rank > 0 {
         s.watch(0, 1);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let looks: u32 = children(ask.param, ask.size).sum();
+    let rows = children(ask.param, ask.size).count() as f64;
+    f64::from(looks) * at.memory.look()
+        + (rows + 1.0) * at.p.step
+        + at.memory.looks(f64::from(ask.size) - 1.0)
 }

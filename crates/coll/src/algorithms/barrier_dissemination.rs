@@ -1,6 +1,7 @@
 //! Barrier by dissemination: in round `k` everybody tells the rank `2^k` further round the ring.
 //! `ceil(log2 n)` rounds for everybody; best when every rank has a core.
 
+use crate::cost::{Place, log2_up};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -12,4 +13,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.fence();
         step *= 2;
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let round = |k: u32| at.far(1 << k).exchange(0.0);
+    (0..log2_up(ask.size)).map(round).sum()
 }

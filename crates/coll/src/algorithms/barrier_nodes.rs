@@ -1,7 +1,8 @@
 //! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader lets
 //! its node go. A node whose ranks have a board reports and releases there.
 
-use super::barrier_tree::{release, report};
+use super::barrier_tree::{self, release, report};
+use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule};
 
@@ -30,4 +31,24 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     } else {
         s.watch(hierarchy.leader, 2);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let here = f64::from(parts.per_node);
+    let inside = match ask.board {
+        Some(_) => at.memory.look_at_all(here) + at.memory.looks(here - 1.0) + 2.0 * at.p.step,
+        None => {
+            2.0 * barrier_tree::cost(
+                &Ask {
+                    size: parts.per_node,
+                    ..*ask
+                },
+                at,
+            )
+        }
+    };
+    let inside = if parts.per_node > 1 { inside } else { 0.0 };
+    inside + parts.between(Coll::Barrier, 0, 1)
 }

@@ -1,6 +1,7 @@
 //! Barrier by a tree of given fan-out: reports go up, the release comes down. Two messages a rank
 //! and few wake-ups; best when ranks share cores.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -9,8 +10,32 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     release(ask, s);
 }
 
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (fan, size) = (u64::from(ask.param.max(1)), u64::from(ask.size));
+    let both = |k: f64| at.fan_in(k, 0.0, 0.0) + at.fan_out(k, 0.0);
+    let (mut rank, mut path, mut most) = (0, 0.0, 0.0f64);
+    // Along the first child of every rank, which leads the deepest subtree. Children that have none
+    // come before the others and are told after them.
+    loop {
+        let first = rank * fan + 1;
+        if first >= size {
+            return most;
+        }
+        let children = fan.min(size - first);
+        let leads = |c: &u64| (first + c) * fan + 1 < size;
+        let deep = (0..children).take_while(leads).count() as f64;
+        most = most.max(path + both(children as f64));
+        path += both(deep);
+        rank = first;
+    }
+}
+
 fn children(ask: &Ask) -> std::ops::Range<u32> {
-    ask.rank * ask.param + 1..(ask.rank * ask.param + ask.param + 1).min(ask.size.max(1))
+    // No more than `size`, which is a u32.
+    let rank = |r: u64| r.min(u64::from(ask.size.max(1))) as u32;
+    let before = u64::from(ask.rank) * u64::from(ask.param);
+    rank(before + 1)..rank(before + u64::from(ask.param) + 1)
 }
 
 /// Ends at rank 0 when all have come.

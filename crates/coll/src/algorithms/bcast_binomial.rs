@@ -1,10 +1,16 @@
 //! Broadcast by a binomial tree: `ceil(log2 n)` hops of the whole message; for short messages.
 
+use crate::cost::{Place, binomial_down};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     spread(ask.relative(), ask, ask.output(), s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    binomial_down(at, ask.size, ask.bytes as f64)
 }
 
 /// Spreads `data` from the root to all; `v` is this rank counted from the root.

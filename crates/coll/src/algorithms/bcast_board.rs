@@ -2,7 +2,8 @@
 //! the long shelf in pieces, in as many slots as the parameter says: while the others read one half
 //! of the shelf, the root fills the other.
 
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -33,4 +34,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             }
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 2);
+    let others = f64::from(ask.size) - 1.0;
+    let (root, reader) = (at.memory.show(b) + at.p.step, at.memory.see(others, b));
+    root + reader + (pieces - 1.0) * root.max(at.memory.keep_reading(others, b))
 }

@@ -3,6 +3,7 @@
 //! all waiting.
 
 use super::bcast_board;
+use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -23,4 +24,19 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.copy(data, ask.shelf(ask.rank, data.len));
         s.raise(1);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    if ask.size < 2 || ask.count > ask.shelf_units().0 {
+        return bcast_board::cost(ask, at);
+    }
+    let (b, mut n, mut ns) = (ask.bytes as f64, ask.size, 0.0);
+    while n > 1 {
+        let readers = children(ask.param, n).map(f64::from).sum();
+        ns += at.memory.show(b) + at.p.step + at.memory.see(readers, b);
+        let (full, last) = subtrees(ask.param, n);
+        n = if full + last < n { full } else { last };
+    }
+    ns
 }

@@ -3,6 +3,7 @@
 //! `/number` is the number of pieces.
 
 use crate::ask::part_of;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -19,4 +20,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         s.send(ask.after(1), part_of(data, i, pieces));
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let pieces = at.pieces(ask.size, u64::from(ask.param).min(ask.bytes));
+    let b = ask.bytes as f64 / pieces;
+    at.chain(ask.size, |at| at.one_way(b)) + (pieces - 1.0) * at.next(ask.size, b, 0.0)
 }

@@ -1,6 +1,7 @@
 //! Broadcast in which the root starts a send to everybody: every other rank wakes once; for few
 //! processes (seeds/004).
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -16,4 +17,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for v in 1..ask.size {
         s.send(ask.absolute(v), data);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    at.fan_out(f64::from(ask.size) - 1.0, ask.bytes as f64)
 }

@@ -1,6 +1,7 @@
 //! Broadcast to several nodes: from the root to one rank of every node, then inside each node.
 //! Every byte enters a node once.
 
+use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule, Slice};
 
@@ -12,6 +13,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         between.run(Coll::Bcast, ask.bytes, &between.ask(ask), s);
     }
     inside(&hierarchy, 0, ask.output(), ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    parts.between(Coll::Bcast, ask.bytes, 1) + parts.inside(Coll::Bcast, ask.bytes)
 }
 
 /// Brings `data` from the leader to the other ranks of its node.

@@ -3,6 +3,7 @@
 //! the number of pieces.
 
 use super::bcast_chain;
+use crate::cost::{Parts, Place};
 use crate::sub_comm::SubComm;
 use crate::{Ask, Schedule};
 
@@ -21,4 +22,15 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     order.swap(0, root);
     let chain = SubComm::new(&order);
     chain.emit(s, |s| bcast_chain::emit(&chain.ask(ask), s));
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    let (far, near) = (Place::new(at.p, true, ask), Place::new(at.p, false, ask));
+    let pieces = u64::from(ask.param).min(ask.bytes).max(1) as f64;
+    let (b, hops) = (ask.bytes as f64 / pieces, f64::from(parts.nodes) - 1.0);
+    let here = f64::from(ask.size) - 1.0 - hops;
+    let way = hops * far.one_way(b) + here * near.one_way(b);
+    way + (pieces - 1.0) * far.relay(b, b).max(near.relay(b, b))
 }

@@ -5,6 +5,7 @@
 use super::bcast_scatter_ring::scatter;
 use super::gather_binomial::span;
 use crate::ask::parts_of;
+use crate::cost::{Place, binomial_scatter, halves};
 use crate::halving::Core;
 use crate::{Ask, Schedule};
 
@@ -41,6 +42,26 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         mask *= 2;
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    // Whoever has a twin sends it everything too.
+    let twin = |part: f64| {
+        if core.twins > 0 {
+            at.far(at.node).gap(part)
+        } else {
+            0.0
+        }
+    };
+    let on = if core.twins > 0 {
+        at.far(at.node).one_way(b / 2.0)
+    } else {
+        0.0
+    };
+    let scatter = binomial_scatter(at, core.size, b / f64::from(core.size));
+    scatter + halves(at, core.size, b, twin) + on
 }
 
 /// Whether the scatter has left at relative rank `v` what its partner in this round has.

@@ -2,6 +2,7 @@
 //! for long messages.
 
 use crate::ask::{part_of, parts_of};
+use crate::cost::{Place, binomial_scatter};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -21,6 +22,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         }
         s.fence();
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let part = ask.bytes as f64 / f64::from(ask.size);
+    let round = at.round(ask.size, |at| at.exchange(part), |at| at.relay(part, part));
+    binomial_scatter(at, ask.size, part) + (f64::from(ask.size) - 1.0) * round
 }
 
 /// Scatters `m` parts of the data to the first `m` ranks, counted from the root, by a binomial

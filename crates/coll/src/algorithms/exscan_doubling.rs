@@ -1,6 +1,7 @@
 //! Exscan: everybody passes its data to the next rank, and the ranks from 1 on scan what they got.
 
 use super::scan_doubling;
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -24,4 +25,15 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.rank > 0 {
         scan_doubling::prefix(1, ask, ask.output(), s);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, at_first) = (ask.bytes as f64, at.far(1));
+    let passes = if ask.size > 2 {
+        at_first.exchange(b)
+    } else {
+        at_first.one_way(b)
+    };
+    passes + scan_doubling::prefix_cost(ask.size - 1, b, at)
 }

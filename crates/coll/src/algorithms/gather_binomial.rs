@@ -1,5 +1,6 @@
 //! Gather by a binomial tree: inner ranks collect their subtree packed; for short equal blocks.
 
+use crate::cost::{Place, binomial_gather};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -28,6 +29,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.copy(ask.send.block(0), all.part(0, each));
     s.fence();
     s.send(parent, all);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    binomial_gather(at, ask.size, ask.bytes as f64)
 }
 
 fn at_root(ask: &Ask, s: &mut Schedule) {

@@ -1,6 +1,7 @@
 //! Gather in which the root receives from everybody at once, straight into place; also for unequal
 //! blocks.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -22,4 +23,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if !ask.in_place {
         s.copy(mine, ask.recv.block(ask.rank));
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+    // The root copies its own block while the first ones come.
+    let first = at.far(1).one_way(b) - at.far(1).take(b);
+    at.fan_in(others, b, 0.0) + (at.memory.copy(b) - first).max(0.0)
 }

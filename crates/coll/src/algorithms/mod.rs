@@ -1,5 +1,7 @@
 //! The algorithms: one file each, one row each in [`ALL`].
 
+use super::cost::Place;
+use super::table::DEFAULT_PARAM;
 use super::{Ask, Coll, Schedule};
 
 pub mod allgather_board;
@@ -150,83 +152,106 @@ pub struct Algorithm {
     pub need: Need,
     /// Emits one rank's schedule.
     pub emit: fn(&Ask, &mut Schedule),
+    /// What it costs: nanoseconds from when all ranks call until the last one has ended, the same
+    /// at all ranks.
+    pub cost: fn(&Ask, &Place) -> f64,
+    /// The numbers behind the slash that are worth a look where what costs least is chosen.
+    pub params: &'static [u32],
+    /// All ranks move data at the same time, so that they share the memory of their socket.
+    pub at_once: bool,
 }
 
+/// Kilobytes of a piece that goes through a board's long shelf; where pieces make no difference, the
+/// first is taken.
+const KILOBYTES: [u32; 7] = [256, 512, 128, 64, 32, 16, 8];
+
 macro_rules! algorithms {
-    ($($coll:ident, $name:literal, $need:ident, $emit:path;)*) => {
+    ($(
+        $coll:ident, $name:literal $(/ $params:tt)?, $need:ident, $emit:path, $cost:path
+        $(, $at_once:ident)?;
+    )*) => {
         /// Every algorithm.
         pub const ALL: &[Algorithm] = &[$(Algorithm {
             coll: Coll::$coll,
             name: $name,
             need: Need::$need,
             emit: $emit,
+            cost: $cost,
+            params: algorithms!(params $($params)?),
+            at_once: algorithms!(at_once $($at_once)?),
         },)*];
     };
+    (params) => { &[DEFAULT_PARAM] };
+    (params $params:tt) => { &$params };
+    (at_once) => { false };
+    (at_once at_once) => { true };
 }
 
-// The collective, the algorithm's name in the table, what it needs, and what emits it.
+// The collective, the algorithm's name in the table and the numbers behind the slash that are worth
+// a look, what it needs, what emits it, what it costs, and whether all ranks move data at once. Where no
+// row of the table fits a call, the last algorithm of its collective runs that can do it.
 algorithms! {
-    Barrier, "board_tree", Board, barrier_board_tree::emit;
-    Barrier, "board", Board, barrier_board::emit;
-    Barrier, "dissemination", Nothing, barrier_dissemination::emit;
-    Barrier, "nodes", Nodes, barrier_nodes::emit;
-    Barrier, "tree", Nothing, barrier_tree::emit;
-    Bcast, "board_tree", Board, bcast_board_tree::emit;
-    Bcast, "board", Board, bcast_board::emit;
-    Bcast, "binomial", Nothing, bcast_binomial::emit;
-    Bcast, "chain", Nothing, bcast_chain::emit;
-    Bcast, "nodes", Nodes, bcast_nodes::emit;
-    Bcast, "nodes_chain", Nodes, bcast_nodes_chain::emit;
-    Bcast, "linear", Nothing, bcast_linear::emit;
-    Bcast, "scatter_doubling", Nothing, bcast_scatter_doubling::emit;
-    Bcast, "scatter_ring", Nothing, bcast_scatter_ring::emit;
-    Gather, "binomial", Even, gather_binomial::emit;
-    Gather, "linear", Nothing, gather_linear::emit;
-    Scatter, "binomial", Even, scatter_binomial::emit;
-    Scatter, "linear", Nothing, scatter_linear::emit;
-    Allgather, "board", EvenBoard, allgather_board::emit;
-    Allgather, "bruck", Even, allgather_bruck::emit;
-    Allgather, "doubling", EvenPowerOfTwo, allgather_doubling::emit;
-    Allgather, "gather_bcast", Even, allgather_gather_bcast::emit;
-    Allgather, "neighbour", Pairs, allgather_neighbour::emit;
-    Allgather, "nodes", NodesEven, allgather_nodes::emit;
-    Allgather, "ring", Nothing, allgather_ring::emit;
-    Allgather, "spread", Nothing, allgather_spread::emit;
-    Allgather, "fetch", Nothing, allgather_fetch::emit;
-    Alltoall, "board", EvenBoard, alltoall_board::emit;
-    Alltoall, "bruck", EvenApart, alltoall_bruck::emit;
-    Alltoall, "in_place", InPlace, alltoall_in_place::emit;
-    Alltoall, "nodes", NodesEvenApart, alltoall_nodes::emit;
-    Alltoall, "pairwise", Apart, alltoall_pairwise::emit;
-    Alltoall, "spread", Apart, alltoall_spread::emit;
-    Alltoall, "fetch", Apart, alltoall_fetch::emit;
-    Reduce, "board_tree", Board, reduce_board_tree::emit;
-    Reduce, "board_parts", Board, reduce_board_parts::emit;
-    Reduce, "board", Board, reduce_board::emit;
-    Reduce, "binomial", Nothing, reduce_binomial::emit;
-    Reduce, "chain", Nothing, reduce_chain::emit;
-    Reduce, "nodes", NodesFold, reduce_nodes::emit;
-    Reduce, "linear", Nothing, reduce_linear::emit;
-    Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit;
-    Allreduce, "board_tree", Board, allreduce_board_tree::emit;
-    Allreduce, "board_parts", Board, allreduce_board_parts::emit;
-    Allreduce, "board_root", Board, allreduce_board_root::emit;
-    Allreduce, "board", Board, allreduce_board::emit;
-    Allreduce, "doubling", Nothing, allreduce_doubling::emit;
-    Allreduce, "nodes", NodesFold, allreduce_nodes::emit;
-    Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit;
-    Allreduce, "linear", Nothing, allreduce_linear::emit;
-    Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit;
-    Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit;
-    Allreduce, "ring", Commutes, allreduce_ring::emit;
-    ReduceScatter, "board", Board, reduce_scatter_board::emit;
-    ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit;
-    ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit;
-    ReduceScatter, "reduce_scatterv", Nothing, reduce_scatter_reduce_scatterv::emit;
-    Scan, "chain", Nothing, scan_chain::emit;
-    Scan, "doubling", Nothing, scan_doubling::emit;
-    Exscan, "chain", Nothing, scan_chain::emit_exclusive;
-    Exscan, "doubling", Nothing, exscan_doubling::emit;
-    NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather;
-    NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall;
+    Barrier, "board_tree" / [4, 8, 16], Board, barrier_board_tree::emit, barrier_board_tree::cost;
+    Barrier, "board", Board, barrier_board::emit, barrier_board::cost;
+    Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
+    Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
+    Barrier, "tree" / [2, 4, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
+    Bcast, "board_tree" / [4, 8, 16], Board, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
+    Bcast, "board" / KILOBYTES, Board, bcast_board::emit, bcast_board::cost, at_once;
+    Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
+    Bcast, "nodes_chain" / [4, 16, 64], Nodes, bcast_nodes_chain::emit, bcast_nodes_chain::cost, at_once;
+    Bcast, "linear", Nothing, bcast_linear::emit, bcast_linear::cost, at_once;
+    Bcast, "chain" / [2, 4, 8, 16, 64], Nothing, bcast_chain::emit, bcast_chain::cost, at_once;
+    Bcast, "scatter_doubling", Nothing, bcast_scatter_doubling::emit, bcast_scatter_doubling::cost, at_once;
+    Bcast, "scatter_ring", Nothing, bcast_scatter_ring::emit, bcast_scatter_ring::cost, at_once;
+    Bcast, "binomial", Nothing, bcast_binomial::emit, bcast_binomial::cost, at_once;
+    Gather, "binomial", Even, gather_binomial::emit, gather_binomial::cost;
+    Gather, "linear", Nothing, gather_linear::emit, gather_linear::cost;
+    Scatter, "binomial", Even, scatter_binomial::emit, scatter_binomial::cost;
+    Scatter, "linear", Nothing, scatter_linear::emit, scatter_linear::cost;
+    Allgather, "board" / KILOBYTES, EvenBoard, allgather_board::emit, allgather_board::cost, at_once;
+    Allgather, "bruck", Even, allgather_bruck::emit, allgather_bruck::cost, at_once;
+    Allgather, "doubling", EvenPowerOfTwo, allgather_doubling::emit, allgather_doubling::cost, at_once;
+    Allgather, "gather_bcast" / [4, 32], Even, allgather_gather_bcast::emit, allgather_gather_bcast::cost, at_once;
+    Allgather, "neighbour", Pairs, allgather_neighbour::emit, allgather_neighbour::cost, at_once;
+    Allgather, "nodes", NodesEven, allgather_nodes::emit, allgather_nodes::cost, at_once;
+    Allgather, "spread", Nothing, allgather_spread::emit, allgather_spread::cost, at_once;
+    Allgather, "fetch", Nothing, allgather_fetch::emit, allgather_fetch::cost, at_once;
+    Allgather, "ring", Nothing, allgather_ring::emit, allgather_ring::cost, at_once;
+    Alltoall, "board" / KILOBYTES, EvenBoard, alltoall_board::emit, alltoall_board::cost, at_once;
+    Alltoall, "bruck", EvenApart, alltoall_bruck::emit, alltoall_bruck::cost, at_once;
+    Alltoall, "in_place", InPlace, alltoall_in_place::emit, alltoall_in_place::cost, at_once;
+    Alltoall, "nodes", NodesEvenApart, alltoall_nodes::emit, alltoall_nodes::cost, at_once;
+    Alltoall, "spread", Apart, alltoall_spread::emit, alltoall_spread::cost, at_once;
+    Alltoall, "fetch", Apart, alltoall_fetch::emit, alltoall_fetch::cost, at_once;
+    Alltoall, "pairwise", Apart, alltoall_pairwise::emit, alltoall_pairwise::cost, at_once;
+    Reduce, "board_tree" / [4, 8, 16], Board, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
+    Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
+    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost;
+    Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
+    Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost;
+    Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost;
+    Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit, reduce_rabenseifner::cost, at_once;
+    Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost;
+    Allreduce, "board_tree" / [4, 8, 16], Board, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
+    Allreduce, "board_parts" / KILOBYTES, Board, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
+    Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
+    Allreduce, "board" / KILOBYTES, Board, allreduce_board::emit, allreduce_board::cost, at_once;
+    Allreduce, "doubling", Nothing, allreduce_doubling::emit, allreduce_doubling::cost, at_once;
+    Allreduce, "nodes", NodesFold, allreduce_nodes::emit, allreduce_nodes::cost, at_once;
+    Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit, allreduce_nodes_split::cost, at_once;
+    Allreduce, "linear", Nothing, allreduce_linear::emit, allreduce_linear::cost, at_once;
+    Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
+    Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
+    Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
+    ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
+    ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
+    ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
+    ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
+    Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
+    Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
+    Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
+    Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
+    NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
+    NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;
 }

@@ -3,7 +3,8 @@
 //! shelf, the others fill the other. For short messages and not too many ranks, and for long ones
 //! with two, where the root of one call shows the pieces of the next while it is not needed.
 
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -43,6 +44,17 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.raise(stage);
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 2);
+    let others = f64::from(ask.size) - 1.0;
+    let (shows, root) = (
+        at.memory.show(b) + at.p.step,
+        others * (at.memory.look() + at.memory.fold(b)),
+    );
+    shows + root + (pieces - 1.0) * root.max(shows)
 }
 
 /// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If

@@ -8,12 +8,38 @@
 //! that another core has.
 
 use crate::ask::{part_of, parts_of};
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     combine(ask, false, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let n = f64::from(ask.size);
+    pieces_cost(ask, at) + at.memory.look_alone(n)
+}
+
+/// The same where all want the result.
+pub fn cost_at_all(ask: &Ask, at: &Place) -> f64 {
+    let n = f64::from(ask.size);
+    pieces_cost(ask, at) + at.memory.look_at_all(n)
+}
+
+fn pieces_cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::long_pieces_of(ask, 3);
+    let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
+    // Short data has fewer parts than there are ranks.
+    let parts = n.min(b / ask.unit_bytes().max(1) as f64).max(1.0);
+    let (part, long) = (b / parts, f64::INFINITY);
+    let shows =
+        at.memory.show_part(b - part, long) + at.memory.show_part(part, long) + 2.0 * at.p.step;
+    let reads =
+        others * at.memory.fold_part(part, long) + (parts - 1.0) * at.memory.read_part(part, long);
+    pieces * (shows + reads + at.memory.look_at_all(n))
 }
 
 /// Combines everybody's data at the root, or at all ranks.

@@ -2,6 +2,7 @@
 //! shows the result. For short messages and many ranks.
 
 use super::reduce_board_parts;
+use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule, Slice};
 
@@ -24,6 +25,41 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.copy(ask.shelf(0, ask.count), home);
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    if ask.size < 2 || ask.count > ask.shelf_units().0 {
+        return reduce_board_parts::cost(ask, at);
+    }
+    at.memory.copy(ask.bytes as f64) + up(ask, at)
+}
+
+/// Until rank 0 has everything.
+pub fn up(ask: &Ask, at: &Place) -> f64 {
+    let shows = at.memory.show(ask.bytes as f64) + at.p.step;
+    shows + fold_cost(ask.size, ask, at)
+}
+
+/// From when all ranks show their input until the root of a tree of `n` ranks has everything.
+fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
+    if n < 2 {
+        return 0.0;
+    }
+    let b = ask.bytes as f64;
+    // The sum lies on the shelf of the last child: combining writes there.
+    let own = at.memory.combine_into(b);
+    let each = at.memory.look() + at.memory.fold_into(b);
+    let (full, last) = subtrees(ask.param, n);
+    let deepest = if full + last < n { full } else { last };
+    let children: f64 = children(ask.param, n).map(f64::from).sum();
+    let below = fold_cost(deepest, ask, at);
+    let passed_on = if deepest > 1 {
+        at.memory.read(b) + at.p.step
+    } else {
+        0.0
+    };
+    below + passed_on + at.memory.look() + (children - 1.0) * each + own
 }
 
 /// What this rank and all it leads contribute, combined; at rank 0 everything.

@@ -4,6 +4,7 @@
 //! number of pieces.
 
 use crate::ask::part_of;
+use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -41,6 +42,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.recv(top, part_of(ask.output(), i, pieces));
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let pieces = at.pieces(ask.size, u64::from(ask.param).min(ask.count));
+    let b = ask.bytes as f64 / pieces;
+    let next = at.next(ask.size, b, at.memory.combine(b));
+    at.chain(ask.size, |at| at.one_way(b) + at.memory.combine(b)) + (pieces - 1.0) * next
 }
 
 /// Where the pieces from the ranks above arrive and our own are combined into them: the last of the

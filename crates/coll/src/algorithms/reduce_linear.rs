@@ -1,6 +1,7 @@
 //! Reduce in which the root receives from everybody at once and combines from the highest rank
 //! down: keeps the order of ranks, wakes nobody else; for few processes and short messages.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -13,6 +14,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     fold_down(ask, ask.input(), ask.output(), s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    at.fan_in(f64::from(ask.size) - 1.0, b, at.memory.combine(b))
 }
 
 /// At this rank: receives everybody's `count` elements and combines them with `input` into `home`.

@@ -1,6 +1,7 @@
 //! Reduce of several nodes: inside each node to one rank of it, then from those to the root. Every
 //! node sends once. In the order of ranks where that is the order of nodes.
 
+use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule, Slice};
 
@@ -21,6 +22,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if hierarchy.leads {
         between(&hierarchy, Coll::Reduce, partial, home, ask, s);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let parts = Parts::of(ask, at);
+    parts.inside(Coll::Reduce, ask.bytes) + parts.between(Coll::Reduce, ask.bytes, 1)
 }
 
 /// Combines the contributions of a node at its leader, in `home`; returns where the result lies (a

@@ -3,6 +3,7 @@
 //! operations. With `n` no power of two, the first ranks (counted from the root) pair up before.
 
 use crate::ask::parts_of;
+use crate::cost::{Place, binomial_gather, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, Schedule};
@@ -36,4 +37,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     };
     seat.halve(fold, s, home);
     seat.collect(s, home);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    let pair = if core.twins > 0 {
+        at.down(1).one_way(b) + at.memory.combine(b)
+    } else {
+        0.0
+    };
+    let gather = binomial_gather(at, core.size, b / f64::from(core.size));
+    pair + halves(at, core.size, b, |part| at.memory.combine(part)) + gather
 }

@@ -3,7 +3,8 @@
 //! each of which has its share of every block, two or more at a time.
 
 use crate::ask::part_of;
-use crate::cut::Cut;
+use crate::cost::Place;
+use crate::cut::{self, Cut};
 use crate::{Ask, RECV, Schedule, Slice};
 
 /// Emits the schedule.
@@ -43,6 +44,15 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.in_place {
         s.copy(home, result);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::all_pieces_of(ask, 2);
+    let (part, others) = (b / f64::from(ask.size), f64::from(ask.size) - 1.0);
+    let piece = at.p.step
+        + others * (at.memory.show_part(part, b) + at.memory.look() + at.memory.fold_part(part, b));
+    pieces * piece + at.memory.convoy(others, part)
 }
 
 /// Combines piece `i` of this rank's block.

@@ -2,6 +2,7 @@
 //! what is left; for commutative operations and blocks that are not long. With `n` no power of two,
 //! the first ranks pair up before and after.
 
+use crate::cost::{Place, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, RECV, Schedule, Slice};
@@ -42,6 +43,17 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.send_some(rank - 1, block(rank - 1));
     }
     s.copy(block(rank), result);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    let part = b / f64::from(ask.size);
+    let pair = match core.twins {
+        0 => 0.0,
+        _ => at.down(1).one_way(b) + at.memory.combine(b) + at.down(1).one_way(part),
+    };
+    pair + halves(at, core.size, b, |half| at.memory.combine(half)) + at.memory.copy(part)
 }
 
 /// Where the block of rank `r` begins; `r == size` gives the end.

@@ -1,6 +1,7 @@
 //! Reduce-scatter (and its block form) in `n-1` rounds in which each rank sends one block of its
 //! input to the rank that wants it; for commutative operations.
 
+use crate::cost::Place;
 use crate::fold::Fold;
 use crate::{Ask, RECV, Schedule, Slice};
 
@@ -40,4 +41,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.in_place {
         s.copy(home, result);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (n, part) = (f64::from(ask.size), ask.bytes as f64 / f64::from(ask.size));
+    (n - 1.0) * (at.far(at.node).exchange(part) + at.memory.combine(part))
 }

@@ -3,6 +3,7 @@
 //! cores.
 
 use super::{reduce_binomial, reduce_linear};
+use crate::cost::{Place, binomial_up};
 use crate::{Ask, RECV, Schedule, Slice};
 
 /// Emits the schedule.
@@ -44,4 +45,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             s.send(r, part);
         }
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+    let up = match ask.is_flat() {
+        true => at.fan_in(others, b, at.memory.combine(b)),
+        false => binomial_up(at, ask.size, b, at.memory.combine(b)),
+    };
+    up + at.fan_out(others, b / f64::from(ask.size))
 }

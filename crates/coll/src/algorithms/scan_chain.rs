@@ -1,6 +1,7 @@
 //! Scan and exscan along the chain of ranks: one message a rank; fewest messages, and fewest
 //! wake-ups when ranks share cores.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule of a scan.
@@ -49,4 +50,10 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
     s.receive(ask.rank - 1, ask.output());
     s.reduce(ask.output(), on);
     s.send(ask.rank + 1, on);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    at.memory.copy(b) + at.chain(ask.size, |at| at.one_way(b) + at.memory.combine(b))
 }

@@ -2,6 +2,7 @@
 //! blocks.
 
 use super::gather_binomial::{children, span};
+use crate::cost::{Place, binomial_scatter};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -30,6 +31,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         );
     }
     s.copy(all.part(0, each), mine);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    binomial_scatter(at, ask.size, ask.bytes as f64)
 }
 
 fn at_root(ask: &Ask, s: &mut Schedule) {

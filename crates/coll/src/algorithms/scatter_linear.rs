@@ -1,6 +1,7 @@
 //! Scatter in which the root sends to everybody at once, straight from place; also for unequal
 //! blocks.
 
+use crate::cost::Place;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -22,4 +23,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if !ask.in_place {
         s.copy(ask.send.block(ask.rank), mine);
     }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    // The root sends long blocks after it has copied its own.
+    let own = if at.is_long(b) {
+        at.memory.copy(b)
+    } else {
+        0.0
+    };
+    own + at.fan_out(f64::from(ask.size) - 1.0, b)
 }

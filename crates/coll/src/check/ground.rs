@@ -83,10 +83,6 @@ impl Flags for Ground<'_> {
         mark.number << STAGE_BITS | mark.stage as u64
     }
 
-    fn signature(&mut self, _: u32, _: u64) -> u64 {
-        0
-    }
-
     fn raise(&mut self, number: u64, stage: u32, _: u64) {
         let rank = &mut self.world.ranks[self.me];
         let before = rank.marks.last().filter(|m| m.number == number);
@@ -100,6 +96,12 @@ impl Flags for Ground<'_> {
 }
 
 impl executor::Ground for Ground<'_> {
+    type Flags = Self;
+
+    fn flags(&mut self) -> &mut Self {
+        self
+    }
+
     fn copy(&mut self, from: Spot, to: Spot, len: u32) {
         let (a, b) = (self.region(from, len), self.region(to, len));
         self.world.copy_region(self.me, a, b);

@@ -231,11 +231,11 @@ impl FlowControl {
         flags: &mut impl Flags,
     ) -> Seen {
         let number = place.number;
-        let (word, begun) = (flags.word(member, number), number << STAGE_BITS);
+        let (word, theirs) = flags.flag(member, number);
+        let begun = number << STAGE_BITS;
         let wanted = begun | stage as u64;
         if word >= begun {
             self.marked[member as usize] = number;
-            let theirs = flags.signature(member, number);
             if theirs != signature && theirs != 0 && signature != 0 {
                 return Seen::Elsewhere(theirs);
             }

@@ -43,10 +43,6 @@ impl Flags for Side {
         line.load(Ordering::Acquire)
     }
 
-    fn signature(&mut self, _: u32, _: u64) -> u64 {
-        0
-    }
-
     fn raise(&mut self, number: u64, stage: u32, _: u64) {
         let line = &self.shared.flags[self.me as usize][number as usize % LINES];
         line.store(number << STAGE_BITS | stage as u64, Ordering::Release);
@@ -55,6 +51,12 @@ impl Flags for Side {
 
 /// What lies in a cell does not matter: loom looks who touches it, and after what.
 impl Ground for Side {
+    type Flags = Self;
+
+    fn flags(&mut self) -> &mut Self {
+        self
+    }
+
     fn copy(&mut self, _: Spot, to: Spot, _: u32) {
         match to.area {
             1 => self.cell().with_mut(|_| ()),

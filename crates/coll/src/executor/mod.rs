@@ -41,8 +41,11 @@ pub trait Flags {
     /// wrote before it raised it.
     fn word(&mut self, member: u32, number: u64) -> u64;
 
-    /// What the member says of its call of that collective, whose word has been seen; 0: nothing.
-    fn signature(&mut self, member: u32, number: u64) -> u64;
+    /// The word, and the signature beside it, which is that of the call that the word belongs to; 0:
+    /// the member says nothing of it.
+    fn flag(&mut self, member: u32, number: u64) -> (u64, u64) {
+        (self.word(member, number), 0)
+    }
 
     /// Raises this rank's own flag.
     fn raise(&mut self, number: u64, stage: u32, signature: u64);

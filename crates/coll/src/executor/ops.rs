@@ -61,7 +61,13 @@ pub enum Op {
 }
 
 /// What a plan's ops act on.
-pub trait Ground: Flags {
+pub trait Ground {
+    /// The flags of the ranks.
+    type Flags: Flags;
+
+    /// The flags, apart from the rest: the interpreter keeps that in registers.
+    fn flags(&mut self) -> &mut Self::Flags;
+
     /// Copies bytes that do not overlap.
     fn copy(&mut self, from: Spot, to: Spot, len: u32);
 
@@ -237,7 +243,7 @@ impl Progress {
         flow: &mut FlowControl,
         ground: &mut G,
     ) -> Next {
-        if let Some(wait) = flow.open(&mut self.place, ground) {
+        if let Some(wait) = flow.open(&mut self.place, ground.flags()) {
             return Next::Wait(wait);
         }
         let mut pc = self.pc;
@@ -264,13 +270,14 @@ impl Progress {
                     Seen::Yes
                 }
                 Op::Raise(stage) => {
-                    self.raise(stage, flow, ground);
+                    self.raise(stage, flow, ground.flags());
                     Seen::Yes
                 }
                 Op::Watch { member, stage } => {
-                    flow.look(&self.place, self.signature, (member, stage), ground)
+                    let watched = (member, stage);
+                    flow.look(&self.place, self.signature, watched, ground.flags())
                 }
-                Op::WatchAll(stage) => self.watch_all(stage, flow, ground),
+                Op::WatchAll(stage) => self.watch_all(stage, flow, ground.flags()),
                 Op::Step(step) => break Next::Step(step),
             };
             match seen {
@@ -282,7 +289,7 @@ impl Progress {
                     // for those.
                     self.contradicted(op, theirs);
                     if only_here {
-                        self.raise(LAST_STAGE, flow, ground);
+                        self.raise(LAST_STAGE, flow, ground.flags());
                         break Next::End;
                     }
                     pc += self.skips(op, flow.members()) as u32;
@@ -297,15 +304,15 @@ impl Progress {
     }
 
     #[inline(always)]
-    fn raise<G: Ground>(&mut self, stage: u32, flow: &mut FlowControl, ground: &mut G) {
-        flow.raise(&self.place, self.signature, stage, ground);
+    fn raise<F: Flags>(&mut self, stage: u32, flow: &mut FlowControl, flags: &mut F) {
+        flow.raise(&self.place, self.signature, stage, flags);
         self.raised = true;
     }
 
     #[inline(always)]
-    fn watch_all<G: Ground>(&mut self, stage: u32, flow: &mut FlowControl, ground: &mut G) -> Seen {
+    fn watch_all<F: Flags>(&mut self, stage: u32, flow: &mut FlowControl, flags: &mut F) -> Seen {
         while self.come < flow.members() {
-            let seen = flow.look(&self.place, self.signature, (self.come, stage), ground);
+            let seen = flow.look(&self.place, self.signature, (self.come, stage), flags);
             if seen != Seen::Yes {
                 return seen;
             }

@@ -19,8 +19,8 @@ impl Flags for Bench {
         self.others[member as usize].0
     }
 
-    fn signature(&mut self, member: u32, _: u64) -> u64 {
-        self.others[member as usize].1
+    fn flag(&mut self, member: u32, _: u64) -> (u64, u64) {
+        self.others[member as usize]
     }
 
     fn raise(&mut self, number: u64, stage: u32, signature: u64) {
@@ -29,6 +29,12 @@ impl Flags for Bench {
 }
 
 impl Ground for Bench {
+    type Flags = Self;
+
+    fn flags(&mut self) -> &mut Self {
+        self
+    }
+
     fn copy(&mut self, from: Spot, to: Spot, len: u32) {
         self.did.push(format!(
             "copy {}+{} {}+{} {len}",

@@ -1,7 +1,7 @@
 //! What plans do on a board: where their slices lie to the byte, and the bytes and flags that the
 //! executor acts on.
 
-use super::desk::{Berth, BoardId, Desk, Desks, Part, Watch};
+use super::channel::{BoardUse, Channel, ChannelId, Channels, Part, Watch};
 use super::memory::Memory;
 use super::run::Run;
 use super::signature::Signature;
@@ -9,9 +9,9 @@ use super::user::Combining;
 use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
 use kw_coll::{SHELVES, Shelf, Slice, TEMPS};
 use kw_path::shm::board::Board;
+use kw_sys::buf::Addr;
 use kw_sys::reduce::Kernel;
 use kw_sys::region::Region;
-use std::cell::Cell;
 
 /// Areas 0 and 1 are the caller's buffers.
 const BUFFERS: u32 = 2;
@@ -22,27 +22,27 @@ const SHELF_AREA: u32 = 3;
 
 /// Where the slices of one plan lie.
 struct Rows<'a> {
-    desk: &'a Desk,
-    berth: &'a Berth,
+    channel: &'a Channel,
+    board_use: &'a BoardUse,
     buffers: &'a [Memory],
     combines: bool,
     long: u64,
-    /// How many bytes of the first two buffers the schedule names.
-    reach: Cell<[u64; 2]>,
 }
 
 impl Rows<'_> {
     /// A slice of a shelf.
     fn shelf(&self, slice: Slice) -> Option<(Spot, u64)> {
-        let (berth, board) = (self.berth, &self.desk.board);
+        let (board_use, board) = (self.board_use, &self.channel.board);
         let rank = slice.buf - SHELVES;
-        self.desk.member(rank)?;
-        let (place, bytes) = (self.desk.place_of(rank), slice.len * berth.unit);
-        let (area, by) = match berth.part(slice) {
+        self.channel.member(rank)?;
+        let (place, bytes) = (self.channel.place_of(rank), slice.len * board_use.unit);
+        let (area, by) = match board_use.part(slice) {
             Part::Line(at) => (LINE_AREA, board.to_line(place) + at),
-            Part::Area(at) if at as u64 + bytes > berth.room() => return None,
-            Part::Area(at) if berth.shelf == Shelf::Long => (SHELF_AREA, board.to_long(place) + at),
-            Part::Area(at) => (SHELF_AREA, board.to(berth.areas, place) + at),
+            Part::Area(at) if at as u64 + bytes > board_use.room() => return None,
+            Part::Area(at) if board_use.shelf == Shelf::Long => {
+                (SHELF_AREA, board.to_long(place) + at)
+            }
+            Part::Area(at) => (SHELF_AREA, board.to(board_use.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, bytes))
@@ -57,12 +57,9 @@ impl Places for Rows<'_> {
             BUFFERS.. => None,
             area => {
                 let (_, size) = self.buffers.get(area as usize)?.plain()?;
-                let from = u64::try_from(slice.at).ok()?.checked_mul(size)?;
-                let (by, bytes) = (u32::try_from(from).ok()?, slice.len * size);
-                let mut reach = self.reach.get();
-                reach[area as usize] = reach[area as usize].max(from + bytes);
-                self.reach.set(reach);
-                Some((Spot { area, by }, bytes))
+                let by = u64::try_from(slice.at).ok()?.checked_mul(size)?;
+                let by = u32::try_from(by).ok()?;
+                Some((Spot { area, by }, slice.len * size))
             }
         }
     }
@@ -76,30 +73,27 @@ impl Places for Rows<'_> {
     }
 
     fn member(&self, rank: u32) -> Option<u32> {
-        self.desk.member(rank)
+        self.channel.member(rank)
     }
 }
 
 /// Works a plan's ops out. `long`: copies of this length and more are not for the executor.
-pub(super) fn bind_on(desks: &mut Desks, run: &mut Run, long: u64) {
-    let desk = run.berth.as_ref().and_then(|b| desks.get(b.desk));
+pub(super) fn bind_on(channels: &mut Channels, run: &mut Run, long: u64) {
+    let channel = run.board_use.as_ref().and_then(|b| channels.get(b.channel));
     let Some(work) = run.work.as_deref() else {
         return;
     };
-    run.only_here = work.schedule.slots == 0;
-    let (Some(desk), Some(berth)) = (desk, &run.berth) else {
+    let (Some(channel), Some(board_use)) = (channel, &run.board_use) else {
         return;
     };
     let rows = Rows {
-        desk,
-        berth,
+        channel,
+        board_use,
         buffers: &work.memory.user,
         combines: matches!(run.combining, Some(Combining::Kernel(_))),
         long,
-        reach: Cell::default(),
     };
     bind(&work.schedule, &rows, &mut run.ops);
-    run.reach = rows.reach.get();
 }
 
 /// The flags of a board.
@@ -115,8 +109,8 @@ impl Flags for BoardFlags<'_> {
     }
 
     #[inline(always)]
-    fn signature(&mut self, member: u32, number: u64) -> u64 {
-        self.board.signature(self.places[member as usize], number)
+    fn flag(&mut self, member: u32, number: u64) -> (u64, u64) {
+        self.board.flag(self.places[member as usize], number)
     }
 
     #[inline(always)]
@@ -128,35 +122,33 @@ impl Flags for BoardFlags<'_> {
 /// The flags, and the areas that a plan's ops touch.
 struct BoardGround<'a> {
     flags: BoardFlags<'a>,
-    areas: [Region<'a>; 4],
+    /// Where the caller's buffers begin.
+    buffers: &'a [Addr; 2],
+    lines: Region<'a>,
+    shelves: Region<'a>,
     combining: &'a Option<Combining>,
 }
 
 impl<'a> BoardGround<'a> {
     #[inline(always)]
     fn at(&self, spot: Spot, len: u32) -> Region<'a> {
-        self.areas[(spot.area & 3) as usize].part(spot.by as u64, len as u64)
+        let (by, len) = (spot.by as u64, len as u64);
+        match self.buffers.get(spot.area as usize) {
+            Some(buffer) => Region::lent(buffer.offset(by as i64), len),
+            None if spot.area == LINE_AREA => self.lines.part(by, len),
+            None => self.shelves.part(by, len),
+        }
     }
 }
 
-impl Flags for BoardGround<'_> {
-    #[inline(always)]
-    fn word(&mut self, member: u32, number: u64) -> u64 {
-        self.flags.word(member, number)
-    }
+impl<'a> executor::Ground for BoardGround<'a> {
+    type Flags = BoardFlags<'a>;
 
     #[inline(always)]
-    fn signature(&mut self, member: u32, number: u64) -> u64 {
-        self.flags.signature(member, number)
+    fn flags(&mut self) -> &mut BoardFlags<'a> {
+        &mut self.flags
     }
 
-    #[inline(always)]
-    fn raise(&mut self, number: u64, stage: u32, signature: u64) {
-        self.flags.raise(number, stage, signature);
-    }
-}
-
-impl executor::Ground for BoardGround<'_> {
     #[inline(always)]
     fn copy(&mut self, from: Spot, to: Spot, len: u32) {
         self.at(from, len).copy_to(self.at(to, len));
@@ -177,46 +169,45 @@ impl executor::Ground for BoardGround<'_> {
     }
 }
 
-impl Desks {
+impl Channels {
     /// Goes on with a run as far as the executor can.
     #[inline(always)]
     pub(super) fn go_on(&mut self, run: &mut Run) -> Next {
-        let desk = run.berth.as_ref().and_then(|b| self.get(b.desk));
-        let Some(desk) = desk else {
+        let channel = run.board_use.as_ref().and_then(|b| self.get(b.channel));
+        let Some(channel) = channel else {
             return run.progress.next_step(run.steps().len() as u32);
         };
-        desk.go_on(run)
+        channel.go_on(run)
     }
 
     /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits
     /// for.
     #[inline(always)]
     pub(super) fn run(&mut self, run: &mut Run) -> Option<Watch> {
-        let id = run.berth.as_ref()?.desk;
-        let desk = self.get(id)?;
-        let next = desk.go_on(run);
-        if let Next::Wait(wait) = next {
-            return Some(Watch { desk: id, wait });
+        let id = run.board_use.as_ref()?.channel;
+        let channel = self.get(id)?;
+        if let Next::Wait(wait) = channel.go_on(run) {
+            return Some(Watch { channel: id, wait });
         }
-        let ended = (desk.end(run), desk.leaving);
+        let ended = (channel.end(run), channel.leaving);
         self.ended(id, ended);
         None
     }
 
     /// A run has ended, well or not; the next one's turn has come.
     pub(super) fn end(&mut self, run: &mut Run) {
-        let Some(id) = run.berth.as_ref().map(|b| b.desk) else {
+        let Some(id) = run.board_use.as_ref().map(|b| b.channel) else {
             return;
         };
-        let Some(desk) = self.get(id) else { return };
-        let ended = (desk.end(run), desk.leaving);
+        let Some(channel) = self.get(id) else { return };
+        let ended = (channel.end(run), channel.leaving);
         self.ended(id, ended);
     }
 
     /// A run has ended. `more`: another one waits for its turn. `leaving`: its communicator is
     /// gone.
     #[inline(always)]
-    fn ended(&mut self, id: BoardId, (more, leaving): (bool, bool)) {
+    fn ended(&mut self, id: ChannelId, (more, leaving): (bool, bool)) {
         self.turned |= more;
         if leaving && !more {
             self.drop(id);
@@ -224,7 +215,7 @@ impl Desks {
     }
 }
 
-impl Desk {
+impl Channel {
     /// Another rank of the board is in another call than this one.
     #[cold]
     fn contradicted(&self, run: &mut Run) {
@@ -237,15 +228,14 @@ impl Desk {
 
     #[inline(always)]
     fn go_on(&mut self, run: &mut Run) -> Next {
-        let Some(berth) = &run.berth else {
+        let Some(board_use) = &run.board_use else {
             return Next::End;
         };
         let (board, at_work) = (&self.board, &run.progress.place);
-        let [send, recv] = run.lent();
-        let shelves = match berth.shelf {
-            Shelf::Long => board.all_long(at_work.at, berth.long),
-            _ if berth.need == Need::Lines => Region::EMPTY,
-            _ => board.all(berth.areas, at_work.number),
+        let shelves = match board_use.shelf {
+            Shelf::Long => board.all_long(at_work.at, board_use.long),
+            _ if board_use.need == Need::Lines => Region::EMPTY,
+            _ => board.all(board_use.areas, at_work.number),
         };
         let flags = BoardFlags {
             board,
@@ -253,11 +243,14 @@ impl Desk {
         };
         let mut ground = BoardGround {
             flags,
-            areas: [send, recv, board.all_lines(at_work.number), shelves],
+            buffers: &run.bases,
+            lines: board.all_lines(at_work.number),
+            shelves,
             combining: &run.combining,
         };
         let (ops, flow) = (&run.ops, &mut self.flow);
-        let next = run.progress.go_on(ops, run.only_here, flow, &mut ground);
+        let only_here = run.work.as_ref().is_none_or(|w| w.schedule.slots == 0);
+        let next = run.progress.go_on(ops, only_here, flow, &mut ground);
         if run.progress.odd.is_some() {
             self.contradicted(run);
         }
@@ -275,7 +268,7 @@ impl Desk {
     }
 
     /// Says whether another run waits for its turn.
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, run: &mut Run) -> bool {
         let mut flags = BoardFlags {
             board: &self.board,

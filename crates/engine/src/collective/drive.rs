@@ -3,7 +3,7 @@
 
 use super::Failure;
 use super::binding;
-use super::desk::{Desks, Watch};
+use super::channel::{Channels, Watch};
 use super::memory::{Memory, Store};
 use super::run::{Bound, Drive, Flight, Run};
 use super::user::Combining;
@@ -18,7 +18,7 @@ use kw_sys::region::Region;
 
 /// What a run is driven with: the boards, memory for temporaries, and what carries its messages.
 pub(super) struct Driving<'a> {
-    pub desks: &'a mut Desks,
+    pub channels: &'a mut Channels,
     pub store: &'a mut Store,
     /// How this rank writes long data on its shelves.
     pub publisher: &'a mut NontemporalCopier,
@@ -30,8 +30,8 @@ impl Driving<'_> {
     fn prepare(&mut self, run: &mut Run) {
         if run.bound == Bound::Not {
             let long = self.publisher.long();
-            binding::bind_on(self.desks, run, long);
-            if run.berth.is_none() {
+            binding::bind_on(self.channels, run, long);
+            if run.board_use.is_none() {
                 run.work();
             } else if !run.ops.iter().any(|op| matches!(op, Op::Step(_))) {
                 run.work = None;
@@ -66,14 +66,14 @@ impl Driving<'_> {
         None
     }
 
-    /// Goes on with a run that is ready, and some of whose steps are left to the engine.
-    pub fn drive_steps(&mut self, run: &mut Run) -> Drive {
+    /// Goes on with a run that is ready.
+    fn drive_steps(&mut self, run: &mut Run) -> Drive {
         while !run.has_failed() {
-            match self.desks.go_on(run) {
+            match self.channels.go_on(run) {
                 Next::Wait(wait) => {
-                    let desk = run.berth.as_ref().map(|b| b.desk);
-                    if let Some(desk) = desk {
-                        return Drive::Board(Watch { desk, wait });
+                    let channel = run.board_use.as_ref().map(|b| b.channel);
+                    if let Some(channel) = channel {
+                        return Drive::Board(Watch { channel, wait });
                     }
                 }
                 Next::Step(i) => {
@@ -84,11 +84,12 @@ impl Driving<'_> {
                 Next::End => match self.fence(run) {
                     Some((req, peer)) => return Drive::Waiting(req, peer),
                     None if !run.has_failed() => {
-                        if run.berth.is_none() {
+                        if run.board_use.is_none() {
                             return Drive::Done;
                         }
-                        self.desks.end(run);
-                        return ended_on_board(self.messages, run);
+                        self.channels.end(run);
+                        ended_on_board(self.messages, run);
+                        return Drive::Done;
                     }
                     None => break,
                 },
@@ -112,14 +113,14 @@ impl Driving<'_> {
                 None
             }
             Step::Copy { from, to } => {
-                match combine(run, i, (from, to), self.desks) {
+                match combine(run, i, (from, to), self.channels) {
                     true => run.progress.pass(),
-                    false => copy(run, from, to, self.desks, self.publisher),
+                    false => copy(run, from, to, self.channels, self.publisher),
                 }
                 None
             }
             Step::Reduce { left, right } => {
-                reduce(run, left, right, self.desks).then_some(Drive::User)
+                reduce(run, left, right, self.channels).then_some(Drive::User)
             }
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
@@ -239,10 +240,9 @@ impl Driving<'_> {
 
 /// A run on a board has come to its end.
 #[inline(always)]
-pub(super) fn ended_on_board(messages: &mut Messages, run: &Run) -> Drive {
+pub(super) fn ended_on_board(messages: &mut Messages, run: &Run) {
     messages.count(Counter::BoardCollectives, 1);
     messages.count(Counter::BoardBytes, run.bytes);
-    Drive::Done
 }
 
 fn waiting((req, peer): (ReqId, Peer)) -> Drive {
@@ -250,14 +250,20 @@ fn waiting((req, peer): (ReqId, Peer)) -> Drive {
 }
 
 #[inline]
-fn copy(run: &mut Run, from: Slice, to: Slice, desks: &Desks, publisher: &mut NontemporalCopier) {
-    if let (Some(a), Some(b)) = (run.row(from, desks), run.row(to, desks))
+fn copy(
+    run: &mut Run,
+    from: Slice,
+    to: Slice,
+    channels: &Channels,
+    publisher: &mut NontemporalCopier,
+) {
+    if let (Some(a), Some(b)) = (run.row(from, channels), run.row(to, channels))
         && a.len() == b.len()
         && a.len() < publisher.long()
     {
         return a.copy_to(b);
     }
-    copy_any(run, from, to, desks, publisher);
+    copy_any(run, from, to, channels, publisher);
 }
 
 /// Copies long data, and what does not lie in a row on one of the sides.
@@ -266,10 +272,10 @@ fn copy_any(
     run: &mut Run,
     from: Slice,
     to: Slice,
-    desks: &Desks,
+    channels: &Channels,
     publisher: &mut NontemporalCopier,
 ) {
-    let rows = (run.row(from, desks), run.row(to, desks));
+    let rows = (run.row(from, channels), run.row(to, channels));
     let bytes =
         |row: Option<Region<'_>>, slice| row.map_or_else(|| run.buf(slice).len(), |r| r.len());
     let (gives, takes) = (bytes(rows.0, from), bytes(rows.1, to));
@@ -294,7 +300,7 @@ fn copy_any(
 /// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do
 /// not wait for it.
 #[inline]
-fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> bool {
+fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), channels: &Channels) -> bool {
     let next = run.step_of(Op::Step(i + 1));
     let Some(Step::Reduce { left, right: to }) = next else {
         return false;
@@ -302,7 +308,7 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
     let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
         return false;
     };
-    let at = |slice| run.row(slice, desks);
+    let at = |slice| run.row(slice, channels);
     match (at(left), at(right), at(into)) {
         (Some(a), Some(b), Some(c)) if [a.len(), b.len()] == [c.len(); 2] => {
             kernel.run_into(a, b, c);
@@ -314,9 +320,9 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), desks: &Desks) -> b
 
 /// Says whether that is up to a function of the user.
 #[inline]
-fn reduce(run: &Run, left: Slice, right: Slice, desks: &Desks) -> bool {
+fn reduce(run: &Run, left: Slice, right: Slice, channels: &Channels) -> bool {
     if let Some(kernel) = run.kernel()
-        && let (Some(a), Some(b)) = (run.stretch(left, desks), run.stretch(right, desks))
+        && let (Some(a), Some(b)) = (run.stretch(left, channels), run.stretch(right, channels))
     {
         kernel.run(a, b);
     }

@@ -5,7 +5,7 @@
 //! at every rank. The tag stays: messages between two ranks keep their order, so one round is never
 //! taken for the next.
 
-use super::desk::{BoardId, Desks};
+use super::channel::{ChannelId, Channels};
 use super::run::{Home, Run};
 use super::signature_check::SignatureCheck;
 use crate::engine::Engine;
@@ -20,7 +20,7 @@ pub(super) struct PatternId(Key);
 #[derive(Debug)]
 pub struct Pattern {
     id: PatternId,
-    board: Option<BoardId>,
+    board: Option<ChannelId>,
 }
 
 /// What rests of it in the engine.
@@ -41,16 +41,16 @@ impl Patterns {
     /// it.
     pub fn keep(
         &mut self,
-        desks: &mut Desks,
+        channels: &mut Channels,
         mut plan: Box<Run>,
-        board: Option<BoardId>,
+        board: Option<ChannelId>,
     ) -> Pattern {
-        if let Some(berth) = &plan.berth {
-            desks.take_back(berth, &plan.progress.place);
+        if let Some(board_use) = &plan.board_use {
+            channels.take_back(board_use, &plan.progress.place);
         }
-        let unused = board.filter(|_| plan.berth.is_none());
-        unused.into_iter().for_each(|b| desks.leave(b));
-        let board = board.filter(|_| plan.berth.is_some());
+        let unused = board.filter(|_| plan.board_use.is_none());
+        unused.into_iter().for_each(|b| channels.leave(b));
+        let board = board.filter(|_| plan.board_use.is_some());
         let signature_check = plan.signature_check.take();
         let id = PatternId(self.0.insert(Resting {
             run: None,
@@ -62,14 +62,14 @@ impl Patterns {
     }
 
     /// Its next run; the one before has ended.
-    fn next(&mut self, desks: &mut Desks, pattern: &Pattern) -> Box<Run> {
+    fn next(&mut self, channels: &mut Channels, pattern: &Pattern) -> Box<Run> {
         let resting = self.0.get_mut(pattern.id.0);
         let resting = resting.map(|r| (r.run.take(), r.signature_check.as_ref()));
         let (run, signature_check) = resting.unwrap_or_default();
         // Whoever starts a request that is active is told so before.
         let mut run = run.unwrap_or_default();
         run.signature_check = signature_check.map(|p| Box::new(p.again()));
-        desks.enter(&mut run);
+        channels.enter(&mut run);
         run
     }
 
@@ -81,9 +81,9 @@ impl Patterns {
     }
 
     /// There will be no more runs of it.
-    pub fn forget(&mut self, desks: &mut Desks, pattern: &Pattern) {
+    pub fn forget(&mut self, channels: &mut Channels, pattern: &Pattern) {
         self.0.remove(pattern.id.0);
-        pattern.board.into_iter().for_each(|b| desks.leave(b));
+        pattern.board.into_iter().for_each(|b| channels.leave(b));
     }
 }
 
@@ -91,7 +91,9 @@ impl Engine {
     /// Runs a pattern; the run before has ended.
     pub fn launch_pattern(&mut self, pattern: &Pattern) -> ReqId {
         let collectives = &mut self.collectives;
-        let run = collectives.patterns.next(&mut collectives.desks, pattern);
+        let run = collectives
+            .patterns
+            .next(&mut collectives.channels, pattern);
         self.launch(run)
     }
 }

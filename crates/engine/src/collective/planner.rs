@@ -1,7 +1,7 @@
 //! How a call comes to its plan: one that is kept and was made for a call like it, or a new one.
 
+use super::channel::Channels;
 use super::choosing::Choosing;
-use super::desk::Desks;
 use super::memory::Memory;
 use super::plans::{Caller, Named, PlanKey, Plans, PlansId};
 use super::run::{Circle, Home, Run};
@@ -12,18 +12,29 @@ use kw_coll::inter::{Emit, InterAsk};
 use kw_coll::{Ask, Coll, Schedule};
 use kw_sys::buf::Addr;
 
-/// Most steps of a plan that is kept: a longer one takes longer to run than to lay out.
-const KEPT_STEPS: usize = 48;
+/// Most steps of a plan that is kept, for each rank. Algorithms that turn to every rank by itself
+/// have up to seven for each (a ring that reduces and spreads, Bruck's of 64 ranks); one with more
+/// moves its data in many pieces, and takes longer to run than to lay out.
+const KEPT_STEPS_PER_RANK: usize = 8;
+/// Most steps of a plan that is kept, on however many ranks: those of 256. More ranks are on several
+/// nodes, where the message of a step takes longer than to lay it out. A step takes up to 128 bytes
+/// with its op and its transfer, so a full table of plans takes about 16 MB at most.
+const MOST_KEPT_STEPS: usize = 256 * KEPT_STEPS_PER_RANK;
+/// Most steps of a plan that its communicator keeps, and that few ranks keep at any rate. Longer
+/// ones are kept among those of all communicators, so that a communicator does not cost more the
+/// more ranks it has.
+pub(super) const KEPT_STEPS: usize = 48;
 
 /// What plans are made by, and those that are kept.
 #[derive(Debug, Default)]
 pub struct Planner {
     /// Made when the first plan is.
     choosing: Option<Choosing>,
-    /// By communicator: the plans that may serve again, all of whose steps are the executor's.
+    /// By communicator: the short plans that may serve again, all of whose steps are the
+    /// executor's.
     plans: Slab<Plans>,
-    /// Those of all communicators that have steps for the engine.
-    mixed: Plans,
+    /// Those of all communicators that are long, or have steps for the engine.
+    shared: Plans,
 }
 
 impl Planner {
@@ -43,7 +54,7 @@ impl Planner {
     #[inline(always)]
     pub fn named(
         &mut self,
-        desks: &mut Desks,
+        channels: &mut Channels,
         plans: PlansId,
         named: Named,
         buffers: [Addr; 2],
@@ -52,7 +63,7 @@ impl Planner {
         let plans = self.plans.get_mut(plans.0)?;
         let mut run = plans.named(named, counts)?;
         run.bases = buffers;
-        desks.enter(&mut run);
+        channels.enter(&mut run);
         Some(run)
     }
 
@@ -62,7 +73,7 @@ impl Planner {
     #[inline]
     pub fn again(
         &mut self,
-        desks: &mut Desks,
+        channels: &mut Channels,
         caller: &Caller,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
         ask: &Ask,
@@ -71,9 +82,9 @@ impl Planner {
         let (call, counts) = PlanKey::of(coll, bytes, unit, ask, buffers)?;
         let plans = self.plans.get_mut(caller.plans?.0)?;
         let found = plans.of(caller, &call, counts);
-        let mut run = found.or_else(|| self.mixed.of(caller, &call, counts))?;
+        let mut run = found.or_else(|| self.shared.of(caller, &call, counts))?;
         run.set_tag(caller.tag);
-        desks.enter(&mut run);
+        channels.enter(&mut run);
         Some(run)
     }
 
@@ -83,7 +94,7 @@ impl Planner {
     #[inline]
     pub fn plan(
         &mut self,
-        desks: &mut Desks,
+        channels: &mut Channels,
         agreed: &Agreed,
         circle: Circle,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
@@ -97,18 +108,19 @@ impl Planner {
         let mut parts = Ask {
             bytes,
             chooser: Some(choosing.chooser()),
-            board: board.and_then(|(id, unit)| desks.view(id, unit)),
+            board: board.and_then(|(id, unit)| channels.view(id, unit)),
             ..*ask
         };
         let rows = circle.rows.as_deref();
         let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
         parts.param = param;
         (algorithm.emit)(&parts, &mut schedule);
-        run.berth = board.and_then(|(id, unit)| desks.berth(id, &schedule, unit));
+        run.board_use = board.and_then(|(id, unit)| channels.board_use(id, &schedule, unit));
         let mut signature = 0;
         if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
             signature = call.signature().0;
-            if let Some(plans) = circle.plans.filter(|_| schedule.steps.len() <= KEPT_STEPS) {
+            let kept = is_worth_keeping(&schedule, ask.size);
+            if let Some(plans) = circle.plans.filter(|_| kept) {
                 run.home = Home::Plans(plans);
                 run.call = Some(Box::new(call));
                 run.counts = counts.into();
@@ -117,7 +129,7 @@ impl Planner {
         run.work().schedule = schedule;
         (run.circle, run.bytes) = (Some(circle), bytes);
         run.progress = Progress::new(Reservation::NONE, signature);
-        desks.enter(&mut run);
+        channels.enter(&mut run);
         run
     }
 
@@ -146,10 +158,65 @@ impl Planner {
     /// Keeps the plan of a run that has ended, where it may serve again.
     #[inline(always)]
     pub(super) fn keep(&mut self, plans: PlansId, run: Box<Run>) {
-        if run.work.is_some() {
-            self.mixed.keep(run);
+        if run.is_shared() {
+            self.shared.keep(run);
         } else if let Some(plans) = self.plans.get_mut(plans.0) {
             plans.keep(run);
         }
+    }
+}
+
+fn is_worth_keeping(schedule: &Schedule, ranks: u32) -> bool {
+    let most = KEPT_STEPS_PER_RANK.saturating_mul(ranks as usize);
+    schedule.steps.len() <= most.clamp(KEPT_STEPS, MOST_KEPT_STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plans::MOST;
+    use super::super::run::Flight;
+    use super::*;
+    use kw_coll::algorithms::{allgather_ring, allreduce_ring, alltoall_bruck, alltoall_pairwise};
+    use kw_coll::executor::Op;
+    use kw_coll::{Blocks, RECV, SEND, Step};
+
+    #[test]
+    fn plans_that_turn_to_every_rank_are_kept_on_many_ranks() {
+        let each = 8;
+        let blocks = |buf| Blocks::Even { buf, each };
+        let algorithms: [fn(&Ask, &mut Schedule); 4] = [
+            allgather_ring::emit,
+            allreduce_ring::emit,
+            alltoall_bruck::emit,
+            alltoall_pairwise::emit,
+        ];
+        for ranks in [2, 16, 64] {
+            for emit in algorithms {
+                let mut schedule = Schedule::default();
+                let ask = Ask {
+                    count: each * ranks as u64,
+                    block_bytes: each,
+                    send: blocks(SEND),
+                    recv: blocks(RECV),
+                    ..Ask::new(0, ranks)
+                };
+                emit(&ask, &mut schedule);
+                assert!(is_worth_keeping(&schedule, ranks));
+            }
+        }
+        let mut pieces = Schedule::default();
+        (0..2000).for_each(|_| pieces.fence());
+        assert!(!is_worth_keeping(&pieces, 64));
+    }
+
+    #[test]
+    fn plans_that_are_kept_take_so_much_memory_at_most_on_however_many_ranks() {
+        let mut schedule = Schedule::default();
+        (0..MOST_KEPT_STEPS).for_each(|_| schedule.fence());
+        assert!(is_worth_keeping(&schedule, 256) && is_worth_keeping(&schedule, u32::MAX));
+        schedule.fence();
+        assert!(!is_worth_keeping(&schedule, u32::MAX));
+        let step = size_of::<Step>() + size_of::<Op>() + size_of::<Flight>();
+        assert!(MOST * MOST_KEPT_STEPS * step <= 16 << 20);
     }
 }

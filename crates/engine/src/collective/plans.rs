@@ -8,7 +8,7 @@
 //! or, if it has ops alone and all objects of the call are predefined, by the caller's own words
 //! ([`Named`]), before that.
 
-use super::desk::BoardId;
+use super::channel::ChannelId;
 use super::memory::Memory;
 use super::run::{Circle, Run};
 use super::signature::Signature;
@@ -19,11 +19,11 @@ use kw_types::comm::Group;
 use std::sync::Arc;
 
 /// Most plans of a table; a power of two.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// A plan lies in one of that many places in a row, so a table has as many at least.
 const WAYS: usize = 4;
 
-/// Names the plans of one communicator: those that have ops alone.
+/// Names the plans of one communicator: the short ones that have ops alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlansId(pub(super) Key);
 
@@ -39,7 +39,7 @@ pub struct Caller<'a> {
     /// Tells this collective from others on the communicator.
     pub tag: i32,
     /// The communicator's board.
-    pub board: Option<BoardId>,
+    pub board: Option<ChannelId>,
     /// Rows that choose algorithms before those of the engine's table.
     pub rows: Option<&'a Arc<Table>>,
     /// The communicator's plans.

@@ -6,9 +6,10 @@
 //! the executor it does without schedule and buffers ([`Run::work`]).
 
 use super::Failure;
-use super::desk::{Berth, BoardId, Desks, Watch};
+use super::channel::{BoardUse, ChannelId, Channels, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
+use super::planner::KEPT_STEPS;
 use super::plans::{Named, PlanKey, PlansId};
 use super::signature_check::SignatureCheck;
 use super::user::{Combining, UserStep};
@@ -34,7 +35,7 @@ pub struct Circle {
     /// Tells this collective from others on the communicator: all ranks count their calls alike.
     pub tag: i32,
     /// The communicator's board.
-    pub board: Option<BoardId>,
+    pub board: Option<ChannelId>,
     /// Rows that choose algorithms before those of the engine's table.
     pub rows: Option<Arc<Table>>,
     /// The communicator's plans.
@@ -85,7 +86,7 @@ pub(super) enum Home {
     /// Nowhere: it goes.
     #[default]
     Nowhere,
-    /// In the plans of its communicator, or in those of all if it has steps for the engine.
+    /// In the plans of its communicator, or in those of all ([`Run::is_shared`]).
     Plans(PlansId),
     /// With a persistent request.
     Pattern(PatternId),
@@ -111,18 +112,14 @@ pub struct Run {
     pub(super) progress: Progress,
     /// Where the first two buffers begin, if they lie in a row.
     pub(super) bases: [Addr; 2],
-    /// Bytes of them that its ops touch at most.
-    pub(super) reach: [u64; 2],
     /// What it uses of a board. Such a run goes on to its end even after a failure: others watch
     /// it.
-    pub(super) berth: Option<Berth>,
+    pub(super) board_use: Option<BoardUse>,
     pub(super) combining: Option<Combining>,
     /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs
     /// neither.
     pub(super) work: Option<Box<Work>>,
     pub(super) bound: Bound,
-    /// It exchanges no messages.
-    pub(super) only_here: bool,
     /// Which place it had in its table of plans, added to how many places there were.
     pub(super) at_home: u32,
     pub(super) home: Home,
@@ -149,12 +146,10 @@ impl Default for Run {
             ops: Vec::new(),
             progress: Progress::default(),
             bases: [Addr::NULL; 2],
-            reach: [0; 2],
-            berth: None,
+            board_use: None,
             combining: None,
             work: None,
             bound: Bound::Not,
-            only_here: false,
             at_home: HOMELESS,
             home: Home::Nowhere,
             bytes: 0,
@@ -242,7 +237,7 @@ impl Run {
     /// Calls in these words take this plan from now on, before their arguments are looked at.
     #[cold]
     pub fn name(&mut self, named: Named) {
-        if matches!(self.home, Home::Plans(_)) && self.berth.is_some() {
+        if matches!(self.home, Home::Plans(_)) && self.board_use.is_some() {
             self.named = named;
             if self.bound != Bound::Not {
                 self.settle_name();
@@ -254,11 +249,18 @@ impl Run {
     /// name, and then it is found by nothing else.
     #[cold]
     pub(super) fn settle_name(&mut self) {
-        if self.work.is_some() {
+        if self.is_shared() {
             self.named = Named::NOTHING;
         } else if !self.named.is_nothing() {
             (self.at_home, self.call) = (HOMELESS, None);
         }
+    }
+
+    /// Whether the plans of all communicators keep it: it has steps for the engine, or so many ops
+    /// that what a communicator costs would grow with its ranks.
+    #[inline(always)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.work.is_some() || self.ops.len() > KEPT_STEPS
     }
 
     /// Tells its messages from those of the call before.
@@ -282,7 +284,7 @@ impl Run {
     /// what this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some() && self.berth.is_none() && !self.is_uneven()
+        self.failure.is_some() && self.board_use.is_none() && !self.is_uneven()
     }
 
     #[cold]
@@ -305,8 +307,8 @@ impl Run {
     }
 
     #[inline]
-    fn shelf(&self, slice: Slice) -> Option<&Berth> {
-        self.berth.as_ref().filter(|_| is_shelf(slice.buf))
+    fn shelf(&self, slice: Slice) -> Option<&BoardUse> {
+        self.board_use.as_ref().filter(|_| is_shelf(slice.buf))
     }
 
     #[inline]
@@ -314,30 +316,27 @@ impl Run {
         self.work.as_ref().map(|w| &w.memory)
     }
 
-    /// What its ops may touch of the caller's first two buffers.
-    #[inline(always)]
-    pub(super) fn lent<'a>(&self) -> [Region<'a>; 2] {
-        let ([send, recv], [sends, recvs]) = (self.bases, self.reach);
-        [Region::lent(send, sends), Region::lent(recv, recvs)]
-    }
-
     /// The bytes of a slice with data, where they lie in a row as they are.
     #[inline]
-    pub(super) fn row<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
+    pub(super) fn row<'a>(&'a self, slice: Slice, channels: &'a Channels) -> Option<Region<'a>> {
         if slice.is_empty() {
             return None;
         }
         match self.shelf(slice) {
-            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            Some(board_use) => channels.shelf(board_use, self.at_work(), slice),
             None => self.memory()?.row(slice),
         }
     }
 
     /// The elements of a slice with the gaps between them, for loops of ours.
     #[inline]
-    pub(super) fn stretch<'a>(&'a self, slice: Slice, desks: &'a Desks) -> Option<Region<'a>> {
+    pub(super) fn stretch<'a>(
+        &'a self,
+        slice: Slice,
+        channels: &'a Channels,
+    ) -> Option<Region<'a>> {
         match self.shelf(slice) {
-            Some(berth) => desks.shelf(berth, self.at_work(), slice),
+            Some(board_use) => channels.shelf(board_use, self.at_work(), slice),
             None => self.memory()?.stretch(slice),
         }
     }
@@ -420,7 +419,7 @@ impl Run {
 
     /// The op of that index. Without a board there is one for each step, and none needs to be kept.
     fn op(&self, at: u32) -> Option<Op> {
-        match self.berth {
+        match self.board_use {
             Some(_) => self.ops.get(at as usize).copied(),
             None => ((at as usize) < self.steps().len()).then_some(Op::Step(at)),
         }

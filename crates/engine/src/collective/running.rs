@@ -2,7 +2,7 @@
 //! goes on with [`crate::Engine::progress`].
 
 use super::Failure;
-use super::desk::{Desks, Watch};
+use super::channel::{Channels, Watch};
 use super::run::{Drive, Run, State};
 use super::user::UserStep;
 use crate::messages::ReqId;
@@ -22,6 +22,12 @@ impl Running {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
+    }
+
+    /// All of them.
+    #[cold]
+    pub(super) fn all(&self) -> &[(ReqId, Box<Run>)] {
+        &self.runs
     }
 
     /// One that is to be driven next, at the end of the list.
@@ -58,9 +64,9 @@ impl Running {
     }
 
     /// Whether what the run of this index waits for on a board has come.
-    pub(super) fn has_reached(&self, at: usize, desks: &Desks) -> bool {
+    pub(super) fn has_reached(&self, at: usize, channels: &Channels) -> bool {
         let waits = self.runs[at].1.waits_on();
-        waits.is_some_and(|watch| desks.reached(watch))
+        waits.is_some_and(|watch| channels.reached(watch))
     }
 
     /// Whether one can only go on when a send has ended.
@@ -84,10 +90,10 @@ impl Running {
     }
 
     /// A thread of this rank is about to sleep: whatever they wait for on boards wakes it.
-    pub(crate) fn watch(&mut self, desks: &mut Desks) {
+    pub(crate) fn watch(&mut self, channels: &mut Channels) {
         self.unwatched = false;
         for watch in self.runs.iter().filter_map(|(_, run)| run.waits_on()) {
-            desks.sleep_for(watch);
+            channels.sleep_for(watch);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Carries out what the protocol machine wants done: frames, fetches, events for tools.
 
 use crate::events::EventQueue;
-use crate::paths::{NO_REQUEST, Paths};
+use crate::paths::{NO_REQUEST, Paths, seen};
 use kw_base::{Key, Peer};
 use kw_boot::Launcher;
 use kw_path::{Body, Down, Sent};
@@ -89,7 +89,10 @@ impl Outlet {
                 let ok = paths.get(from, address, &into, len);
                 machine.receiver().on_got(req, ok);
             }
-            Action::Reprice(peer) => reprice(machine, paths, peer),
+            Action::Reprice(peer) => {
+                seen::note(paths, peer);
+                reprice(machine, paths, peer);
+            }
             Action::Event(record) => self.event_queue.push(paths.clock(), record),
             Action::Locate(peer) => {
                 if let Err(down) = paths.locate(peer, self.launcher.as_mut()) {

@@ -4,6 +4,7 @@
 mod open;
 mod port;
 mod prices;
+pub(crate) mod seen;
 
 pub use open::{Joined, join};
 pub(crate) use port::NO_REQUEST;
@@ -26,6 +27,7 @@ use kw_proto::wire::Header;
 use kw_start::address_key;
 use kw_sys::buf::Buf;
 use prices::Prices;
+use seen::Seen;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -54,6 +56,7 @@ pub struct Paths {
     routes: Vec<Route>,
     me: Peer,
     prices: Prices,
+    seen: Seen,
     myself: SelfPath,
     shm: Option<ShmPath>,
     tcp: Option<TcpPath>,
@@ -79,6 +82,7 @@ impl Paths {
             routes: vec![Route::Unknown; job.size() as usize],
             me: job.me,
             prices: Prices::read(job.agreed.calibration(), knobs, job.size()),
+            seen: Seen::new(job),
             myself: SelfPath::new(job.me),
             shm: None,
             tcp: None,
@@ -470,6 +474,13 @@ impl Paths {
             || self.tcp.as_ref().is_some_and(|p| p.pending())
             || self.udp.as_ref().is_some_and(|p| p.pending())
             || self.sim.as_ref().is_some_and(|p| p.pending())
+    }
+
+    /// Whether nothing that was sent is under way, as far as this side can tell: its peers have
+    /// all, or need only look.
+    #[cold]
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        !self.pending() && self.tcp.as_mut().is_none_or(TcpPath::is_quiet)
     }
 
     /// Says goodbye everywhere.

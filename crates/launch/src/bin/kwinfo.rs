@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
-use kw_coll::table::COLLS;
 use kw_launch::figures;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
@@ -46,6 +45,9 @@ struct Options {
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
+    /// Have the mpiexec with this process id print where every rank is and what it waits for
+    #[arg(long, value_name = "PID")]
+    job: Option<u32>,
     /// The manual page
     #[arg(long, hide = true)]
     man: bool,
@@ -58,6 +60,14 @@ fn main() -> ExitCode {
         let (told, kept) = figures::calibrate();
         text += &told;
         code = if kept { code } else { ExitCode::FAILURE };
+    }
+    match options.job.map(kw_launch::ask::ask) {
+        Some(Ok(said)) => text += &said,
+        Some(Err(why)) => {
+            eprintln!("kwinfo: {why}");
+            code = ExitCode::FAILURE;
+        }
+        None => {}
     }
     listing::print("kwinfo", &(text + &tell(&options)), code)
 }
@@ -109,8 +119,7 @@ fn algorithm_table() -> String {
         other => format!("{other:?}"),
     };
     let row = |a: &algorithms::Algorithm| {
-        let coll = COLLS.iter().find(|c| c.0 == a.coll).map_or("", |c| c.1);
-        vec![coll.to_string(), a.name.to_string(), need(a.need)]
+        vec![a.coll.name().to_string(), a.name.to_string(), need(a.need)]
     };
     Listing {
         head: vec!["Collective", "Algorithm", "Needs"],
@@ -138,6 +147,8 @@ fn paths() -> String {
         row("compiler", "bin/mpicc"),
         row("header", "include/mpi.h"),
         row("library", "lib/libmpi_abi.so.1"),
+        row("library of MPICH's ABI", "lib/mpich/libmpi.so.12"),
+        row("library of Open MPI's ABI", "lib/openmpi/libmpi.so.40"),
         row("Fortran compiler", "bin/mpifort"),
         row("Fortran library", "lib/libmpifort_abi.so.1"),
         row("Fortran sources", "share/kittiwake/fortran"),

@@ -23,10 +23,13 @@ fn main() -> ExitCode {
 /// The status to exit with, when all that had to be said has been said.
 fn run() -> Result<u8, Verdict> {
     let request = match args::parse(std::env::args_os().skip(1).collect())? {
-        Command::Run(request) => request,
+        Command::Run(request) => *request,
         Command::Print(text) => return print(&text),
         Command::Help => return helper::run().map(|()| 0),
     };
+    for sentence in &request.unheeded {
+        let _ = writeln!(std::io::stderr(), "mpiexec: {sentence}");
+    }
     let environment = std::env::vars_os().collect();
     if request.rendezvous.is_some() {
         return Err(join::join(request, environment));
@@ -40,8 +43,8 @@ fn run() -> Result<u8, Verdict> {
     for (rank, cpus) in here.into_iter().zip(shares) {
         let r = &mut plan.ranks[rank];
         if plan.map {
-            let (host, program) = (&plan.machines[r.machine].name, &plan.apps[r.app].program);
-            let line = bind::line(rank as u32, host, &cpus, program);
+            let (host, app) = (&plan.machines[r.machine].name, &plan.apps[r.app]);
+            let line = bind::line(rank as u32, host, &cpus, &app.program, &app.faces);
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
         r.cpus = cpus;

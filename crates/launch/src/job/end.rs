@@ -2,10 +2,11 @@
 
 use super::Job;
 use crate::plan::Plan;
-use crate::remote::Lost;
+use crate::remote::HelperFailure;
 use crate::verdict::{self, Ended, Verdict, Who};
 use kw_start::pmi::Stage;
 use kw_sys::{clock, signals};
+use std::fmt::Display;
 
 /// A rank, for sentences.
 fn who(plan: &Plan, rank: u32) -> Who<'_> {
@@ -24,8 +25,9 @@ impl Job {
                 signals::CHLD => {}
                 signals::TSTP => self.hosts.pause(),
                 signals::CONT | signals::USR1 | signals::USR2 => self.hosts.signal_all(came.number),
+                number if self.is_question(number, clock::now()) => {}
                 number => {
-                    if let Some(action) = self.course.on_signal(number, clock::now()) {
+                    if let Some(action) = self.phases.on_signal(number, clock::now()) {
                         self.hosts.carry_out(action);
                     }
                 }
@@ -52,8 +54,8 @@ impl Job {
     }
 
     /// A helper is lost, and its ranks with it.
-    pub(super) fn on_lost(&mut self, at: usize, why: &Lost) {
-        let gathering = self.course.is_gathering();
+    pub(super) fn on_lost(&mut self, at: usize, why: &HelperFailure) {
+        let gathering = self.phases.is_gathering();
         let remote = &mut self.hosts.away[at];
         if remote.is_gone() {
             return;
@@ -67,14 +69,14 @@ impl Job {
         };
         remote.close();
         self.lose_ranks(at);
-        self.course.on_lost(verdict, clock::now());
+        self.phases.on_lost(verdict, clock::now());
     }
 
     /// A helper could not start its ranks, and has none left.
     pub(super) fn on_failed(&mut self, at: usize, status: u32, sentence: String) {
         self.lose_ranks(at);
         let verdict = Verdict::new(status as u8, sentence);
-        self.course.fail(verdict, clock::now());
+        self.phases.fail(verdict, clock::now());
     }
 
     /// Nobody will hear how the ranks of this helper end.
@@ -91,29 +93,17 @@ impl Job {
             return;
         }
         self.ended[rank as usize] = Some(ended);
-        self.doubt(rank);
-        if matches!(ended, Ended::Signal(s, _) if self.course.asked() != Some(s)) {
+        if matches!(ended, Ended::Signal(s, _) if self.phases.asked() != Some(s)) {
             self.keep_crash(rank);
         }
         let stage = self.server.stage(rank);
         let open = matches!(stage, Stage::Speaking | Stage::Waiting);
         let who = who(&self.plan, rank);
-        if let Some(action) = self.course.on_ended(who, ended, open, clock::now()) {
+        if let Some(action) = self.phases.on_ended(who, ended, open, clock::now()) {
             self.hosts.carry_out(action);
         }
         self.server.left(rank, &mut self.effects);
         self.carry_out();
-    }
-
-    /// A rank of another MPI library may have ended.
-    fn doubt(&mut self, rank: u32) {
-        if self.ended.len() < 2 {
-            return;
-        }
-        let app = self.plan.ranks[rank as usize].app;
-        if let Some(said) = self.outsiders.on_ended(&self.plan.apps[app].program) {
-            self.printing.say(said);
-        }
     }
 
     /// The first crash is the one to look at.
@@ -127,23 +117,23 @@ impl Job {
         let plan = &self.plan;
         let verdict =
             |first, others: &[u32]| verdict::aborted(who(plan, first), others, status, message);
-        self.course.on_abort(rank, verdict, clock::now());
+        self.phases.on_abort(rank, verdict, clock::now());
     }
 
-    pub(super) fn on_stuck(&mut self, waiting: u32, missing: u32) {
+    pub(super) fn on_broken_fence(&mut self, waiting: u32, missing: u32) {
         let ended = self.ended[missing as usize];
         let verdict = verdict::stuck(waiting, who(&self.plan, missing), ended);
-        self.course.fail(verdict, clock::now());
+        self.phases.fail(verdict, clock::now());
     }
 
-    pub(super) fn on_garbage(&mut self, rank: u32, error: &str) {
+    pub(super) fn on_garbage(&mut self, rank: u32, error: &dyn Display) {
         let who = who(&self.plan, rank);
         let verdict = Verdict::new(1, format!("{who} cannot be understood: {error}"));
-        self.course.fail(verdict, clock::now());
+        self.phases.fail(verdict, clock::now());
     }
 
     /// Whether there is nothing more to wait for.
     pub(super) fn is_over(&self) -> bool {
-        self.course.gave_up(clock::now()) || self.ended.iter().all(Option::is_some)
+        self.phases.gave_up(clock::now()) || self.ended.iter().all(Option::is_some)
     }
 }

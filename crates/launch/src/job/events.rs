@@ -51,7 +51,8 @@ impl Job {
     fn patience(&self, now: Tick) -> Timespec {
         let slow = self.printing.is_blocked() || self.relay.is_pending();
         let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
-        let next = self.course.next().min(self.printing.next()).min(look);
+        let next = self.phases.next().min(self.printing.next()).min(look);
+        let next = next.min(self.next_inquiry());
         let left = next.since(now);
         Timespec {
             tv_sec: left.as_secs() as _,
@@ -64,7 +65,7 @@ impl Job {
         self.relay.push();
         self.note_output();
         for verdict in self.printing.failures() {
-            self.course.fail(verdict, now);
+            self.phases.fail(verdict, now);
         }
         for (at, why) in self.hosts.ask(now) {
             self.on_lost(at, &why);
@@ -72,7 +73,8 @@ impl Job {
         if let Some(sentence) = self.late.due(now, &self.server) {
             self.printing.say(format!("mpiexec: {sentence}\n"));
         }
-        if let Some(action) = self.course.on_time(now) {
+        self.inquire(now);
+        if let Some(action) = self.phases.on_time(now) {
             self.hosts.carry_out(action);
         }
     }
@@ -84,7 +86,7 @@ impl Job {
     }
 
     /// The machine of a rank.
-    fn machine(&self, rank: u32) -> u32 {
+    pub(super) fn machine(&self, rank: u32) -> u32 {
         self.plan.ranks[rank as usize].machine as u32
     }
 
@@ -97,7 +99,6 @@ impl Job {
     }
 
     fn on_pmi(&mut self, rank: u32, bytes: &[u8]) {
-        self.outsiders.on_joined();
         self.server.handle(rank, bytes, &mut self.effects);
         self.carry_out();
     }
@@ -115,8 +116,9 @@ impl Job {
                     status,
                     message,
                 } => self.on_abort(rank, status, &message),
-                Effect::Stuck { waiting, missing } => self.on_stuck(waiting, missing),
-                Effect::Garbage { rank, error } => self.on_garbage(rank, &error.0),
+                Effect::BrokenFence { waiting, missing } => self.on_broken_fence(waiting, missing),
+                Effect::Waits { rank, line } => self.on_waits(rank, &line),
+                Effect::Garbage { rank, error } => self.on_garbage(rank, &error),
             }
         }
     }

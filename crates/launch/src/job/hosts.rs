@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use crate::ranks::Ranks;
-use crate::remote::{Lost, Remote};
+use crate::remote::{HelperFailure, Remote};
 use kw_base::Tick;
 use kw_start::helper::Order;
 use kw_sys::signals;
 
-use super::course::Action;
+use super::phases::Action;
 
 /// All hosts, and the poller that watches what comes from them.
 pub(super) struct Hosts {
@@ -123,7 +123,7 @@ impl Hosts {
 
     /// Asks helpers that were silent for long whether they are there; those that have not answered,
     /// and why they are given up.
-    pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, Lost)> {
+    pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, HelperFailure)> {
         let (away, epoll) = (self.away.iter_mut().enumerate(), &self.epoll);
         let asked = away.filter_map(|(at, r)| Some((at, r.on_time(now, epoll).err()?)));
         asked.collect()

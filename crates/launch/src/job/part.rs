@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::course::Course;
+use super::phases::Phases;
 use super::printing::Printing;
 use super::{Job, PARTING, READING};
+use crate::ask::QUESTION;
 use crate::verdict::{self, Verdict};
 use kw_base::Tick;
 use kw_base::sync::Arc;
@@ -27,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Waiting for the readers of our output, when all ranks are gone.
 struct Last {
     printing: Printing,
-    course: Course,
+    phases: Phases,
     signals: Signals,
     /// Rings when an output is written out.
     written: Arc<OwnedFd>,
@@ -44,7 +45,7 @@ impl Job {
     /// Removes what is left, says the verdict, and writes out what is left; the status to exit
     /// with.
     pub(super) fn finish(mut self) -> u8 {
-        let failed = self.course.has_failed();
+        let failed = self.phases.has_failed();
         self.part(failed);
         let stay = match failed {
             true => {
@@ -64,7 +65,7 @@ impl Job {
         let now = clock::now();
         let last = Last {
             printing: self.printing,
-            course: self.course,
+            phases: self.phases,
             signals: self.signals,
             written: self.written,
             begin: now,
@@ -82,7 +83,7 @@ impl Job {
     pub(super) fn part(&mut self, kill: bool) {
         self.hosts.part(kill);
         let until = clock::now() + PARTING;
-        self.course.part(until);
+        self.phases.part(until);
         while !self.hosts.have_parted() && clock::now() < until {
             // an error here is the end of the job's end
             if self.turn().is_err() {
@@ -108,9 +109,9 @@ impl Last {
     fn write_out(mut self) -> u8 {
         self.printing.close(0);
         let all = self.await_sink(0);
-        if let (false, None, Some(signal)) = (all, self.course.verdict(), self.course.asked()) {
+        if let (false, None, Some(signal)) = (all, self.phases.verdict(), self.phases.asked()) {
             let (name, left) = (signals::name(signal), self.printing.backlog(0));
-            self.course.remember(Verdict::new(
+            self.phases.remember(Verdict::new(
                 128 + signal as u8,
                 format!("{name} came before {left} bytes of the job's output were read"),
             ));
@@ -121,7 +122,7 @@ impl Last {
         self.await_sink(1);
         // standard error itself may have failed: then only the status says so
         self.take_failures();
-        self.course.verdict().map_or(0, |v| v.status)
+        self.phases.verdict().map_or(0, |v| v.status)
     }
 
     /// Waits until a sink is written out, or nobody should wait any longer; whether it is.
@@ -150,12 +151,12 @@ impl Last {
     /// Whether a reader who reads nothing is not waited for: we were asked to end, or cannot say
     /// the verdict.
     fn is_hurried(&self) -> bool {
-        let unsaid = self.course.verdict().is_some() && self.printing.backlog(1) > 0;
-        self.course.asked().is_some() || unsaid
+        let unsaid = self.phases.verdict().is_some() && self.printing.backlog(1) > 0;
+        self.phases.asked().is_some() || unsaid
     }
 
     fn say_verdict(&mut self) {
-        if let (false, Some(verdict)) = (self.said, self.course.verdict()) {
+        if let (false, Some(verdict)) = (self.said, self.phases.verdict()) {
             self.said = true;
             self.printing
                 .say(format!("mpiexec: {}\n", verdict.sentence));
@@ -164,7 +165,7 @@ impl Last {
 
     fn take_failures(&mut self) {
         for verdict in self.printing.failures() {
-            self.course.remember(verdict);
+            self.phases.remember(verdict);
         }
     }
 
@@ -189,9 +190,9 @@ impl Last {
         while let Some(came) = self.signals.poll_signal() {
             match came.number {
                 signals::TSTP => signals::stop_self(),
-                signals::CHLD | signals::CONT | signals::USR1 | signals::USR2 => {}
+                signals::CHLD | signals::CONT | signals::USR1 | signals::USR2 | QUESTION => {}
                 number => {
-                    self.course.on_last_signal(number, clock::now());
+                    self.phases.on_last_signal(number, clock::now());
                     asks = true;
                 }
             }

@@ -5,16 +5,18 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
-use super::course::Course;
+use super::hang::Hang;
 use super::hosts::Hosts;
 use super::late::Late;
-use super::outsiders::Outsiders;
+use super::phases::Phases;
 use super::printing::Printing;
 use super::{GATHERING, Job};
+use crate::inquiry::Inquiry;
 use crate::output::Sink;
 use crate::plan::Plan;
 use crate::ranks::{Begin, Env, Source, common_env, mark, too_many, watch};
 use crate::remote::{self, Remote};
+use crate::sites::Sites;
 use crate::stdin::{self, Relay};
 use crate::verdict::Verdict;
 use kw_base::sync::Arc;
@@ -30,6 +32,7 @@ const SIGNALS: &[i32] = &[
     signals::TERM,
     signals::HUP,
     signals::QUIT,
+    crate::ask::QUESTION,
     signals::USR1,
     signals::USR2,
     signals::TSTP,
@@ -90,10 +93,10 @@ fn gather(job: &mut Job) -> Result<(), Verdict> {
         }
     }
     let until = clock::now() + GATHERING;
-    job.course.gather(until);
+    job.phases.gather(until);
     while !job.hosts.away.iter().all(Remote::is_ready) {
         job.turn()?;
-        if let Some(verdict) = job.course.take_verdict() {
+        if let Some(verdict) = job.phases.take_verdict() {
             return Err(verdict);
         }
         let mut away = job.hosts.away.iter();
@@ -101,7 +104,7 @@ fn gather(job: &mut Job) -> Result<(), Verdict> {
             return Err(late.unreached(format_args!("no answer in {} s", GATHERING.as_secs())));
         }
     }
-    job.course.run();
+    job.phases.run();
     Ok(())
 }
 
@@ -141,12 +144,14 @@ fn empty(
         signals,
         ended: vec![None; plan.ranks.len()],
         hosts: Hosts::new(epoll, tag),
-        course: Course::new(),
+        phases: Phases::new(),
         printing: Printing::new(plan.ranks.len(), plan.label, sinks),
         written,
         relay: Relay::none(),
         crash: None,
-        outsiders: Outsiders::default(),
+        inquiry: Inquiry::new(plan.ranks.len()),
+        hang: Hang::new(plan.end_hung, plan.timeout.map(|t| clock::now() + t)),
+        sites: Sites::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,
         plan,

@@ -120,7 +120,7 @@ pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
     if let Some(engine) = &mut guard.engine {
         engine.departed.forget_senders(comm.context);
         if let Some(board) = comm.board.id() {
-            engine.collectives.desks.leave(board);
+            engine.collectives.channels.leave(board);
         }
         comm.plans
             .into_iter()

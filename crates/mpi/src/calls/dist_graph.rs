@@ -12,7 +12,7 @@ use crate::objects::Topology;
 use crate::objects::topology::{Dist, Edge};
 use crate::state::{Mpi, Tables};
 use kw_sys::args::{Ints, Out};
-use kw_types::comm::reorder::{self, Link, Seat};
+use kw_types::comm::reorder::{self, Link, Location};
 use std::sync::Arc;
 
 /// MPI_UNWEIGHTED
@@ -131,8 +131,8 @@ fn named(
 const OUT: i64 = 0;
 /// It comes in.
 const IN: i64 = 1;
-/// In place of a side: the seat of a process.
-const SEAT: i64 = 2;
+/// In place of a side: the location of a process.
+const LOCATION: i64 = 2;
 
 /// Tells every edge to both its ends. There the edges stand in the order of the ranks that named
 /// them, so that several edges between two processes have one order at both.
@@ -186,14 +186,14 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
 /// The first process sees the whole graph; without reordering nobody does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let (members, size) = (&parent.members, parent.members.group.size());
-    let seats = mapping::seats(parent, size);
-    if members.all(reorder::alike(&seats))? {
+    let locations = mapping::locations(parent, size);
+    if members.all(reorder::alike(&locations))? {
         return Ok(None);
     }
     let me = members.rank as i64;
-    let seat = seats[me as usize];
-    let (host, package) = (seat.host as i64, seat.package as i64);
-    let mut told = vec![[0, SEAT, me, host, package, seat.core as i64]];
+    let location = locations[me as usize];
+    let (host, package) = (location.host as i64, location.package as i64);
+    let mut told = vec![[0, LOCATION, me, host, package, location.core as i64]];
     let out = dist.destinations.iter();
     told.extend(out.map(|e| [0, OUT, me, e.rank, e.weight, 0]));
     let heard = route(members, told)?;
@@ -207,14 +207,14 @@ fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     Ok(Some(bytes.chunks_exact(4).map(word).collect()))
 }
 
-/// What the first process makes of all seats and edges.
+/// What the first process makes of all locations and edges.
 fn placed(heard: &[Words], size: u32) -> Vec<u32> {
-    let mut seats = vec![Seat::default(); size as usize];
+    let mut locations = vec![Location::default(); size as usize];
     let mut links = Vec::new();
     for e in heard {
         match e[1] {
-            SEAT => {
-                seats[e[2] as usize] = Seat {
+            LOCATION => {
+                locations[e[2] as usize] = Location {
                     host: e[3] as u32,
                     package: e[4] as u32,
                     core: e[5] as u32,
@@ -228,7 +228,7 @@ fn placed(heard: &[Words], size: u32) -> Vec<u32> {
         }
     }
     links.sort_unstable_by_key(|l| (l.a, l.b));
-    reorder::graph(&links, &seats)
+    reorder::graph(&links, &locations)
 }
 
 /// Gives the edges that were named for this rank to the process that has this rank now, and takes

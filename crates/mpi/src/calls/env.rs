@@ -13,6 +13,7 @@ use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
 use kw_sys::{crash, environment, log, terminated};
+use std::fmt::Display;
 
 /// MPI_THREAD_SINGLE
 const THREAD_SINGLE: i32 = 0;
@@ -23,7 +24,7 @@ const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
 /// How long whoever ends the job waits for the lock: its owner may never let it go.
-const LANE_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
+const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
 
@@ -105,7 +106,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
                     return fail(Class::Other, LOST);
                 }
                 let kept = life.kept.take();
-                start(kept, &guard.above.tool.cvars).map_err(|e| Fault::new(Class::Other, e))?
+                start(kept, &guard.above.tool.cvars)?
             }
         };
         guard.above.checking = engine.job.agreed.checks();
@@ -113,6 +114,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         guard
             .open()
             .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;
+        guard.hear_of_long_waits(crate::hang::on_lasting);
         predefine(guard);
     }
     guard.above.life.users += 1;
@@ -120,19 +122,20 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 }
 
 /// What a tool has set goes before the environment.
-fn start(kept: Option<Kept>, set: &Cvars) -> Result<Engine, String> {
-    let mut knobs = Knobs::read(environment::variable).map_err(|e| e.to_string())?;
+fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
+    let other = |why: &dyn Display| Fault::new(Class::Other, why.to_string());
+    let mut knobs = Knobs::read(environment::variable).map_err(|e| other(&e))?;
     set.lay_over(&mut knobs);
     log::install(knobs.choice(Id::Log));
     say_what_is_set(&knobs);
     let mut launcher = match kept {
         Some(kept) => kept.launcher,
-        None => kw_boot::connect(&environment::variable).map_err(|e| e.to_string())?,
+        None => kw_boot::connect(&environment::variable).map_err(|e| other(&e))?,
     };
     log::name(launcher.rank());
-    let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| e.to_string())?;
+    let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| other(&e))?;
     let backtrace = knobs.flag(Id::Backtrace);
-    let engine = Engine::start(launcher, joined, knobs).map_err(|e| e.to_string())?;
+    let engine = Engine::start(launcher, joined, knobs).map_err(|e| other(&e))?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.job.me.0);
     }
@@ -383,7 +386,7 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
     // the lock may be held by the very thread that a signal has interrupted here
-    if let Some(guard) = mpi.lock.lock_within(LANE_WAIT) {
+    if let Some(guard) = mpi.lock.lock_within(LOCK_WAIT) {
         guard.above.comm(comm)?;
     }
     end_job(
@@ -401,7 +404,7 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
 
 /// Has the launcher say why the job ends; says it here when there is none.
 fn tell(mpi: &Mpi, status: i32, sentence: &str) {
-    let mut guard = mpi.lock.lock_within(LANE_WAIT);
+    let mut guard = mpi.lock.lock_within(LOCK_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
     let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {

@@ -6,16 +6,16 @@ use crate::objects::Group;
 use crate::objects::comm::UNDEFINED;
 use crate::objects::topology::{Cart, Graph};
 use kw_base::Peer;
-use kw_types::comm::reorder::{self, Link, Seat};
+use kw_types::comm::reorder::{self, Link, Location};
 
-/// The seats of the first `n` processes of a communicator. The hosts of all are known to everybody;
-/// packages and cores only to those on the same host.
-pub(crate) fn seats(parent: &Parent, n: u32) -> Vec<Seat> {
+/// The locations of the first `n` processes of a communicator. The hosts of all are known to
+/// everybody; packages and cores only to those on the same host.
+pub(crate) fn locations(parent: &Parent, n: u32) -> Vec<Location> {
     let peers: Vec<Peer> = parent.members.group.iter().take(n as usize).collect();
     let mut guard = parent.members.mpi.lock();
     match &mut guard.engine {
-        Some(engine) => engine.seats(&peers),
-        None => vec![Seat::default(); peers.len()],
+        Some(engine) => engine.locations(&peers),
+        None => vec![Location::default(); peers.len()],
     }
 }
 
@@ -34,8 +34,8 @@ pub(crate) fn color(place: i32) -> i32 {
 /// This process's place in a grid (MPI_Cart_map).
 pub(crate) fn of_grid(parent: &Parent, cart: &Cart) -> i32 {
     let dims: Vec<u32> = cart.dims.iter().map(|&d| d as u32).collect();
-    let seats = seats(parent, cart.size() as u32);
-    chosen(parent, reorder::grid(&dims, &cart.periods, &seats))
+    let locations = locations(parent, cart.size() as u32);
+    chosen(parent, reorder::grid(&dims, &cart.periods, &locations))
 }
 
 /// This process's place in a graph (MPI_Graph_map).
@@ -54,7 +54,7 @@ pub(crate) fn of_graph(parent: &Parent, graph: &Graph) -> i32 {
         weight: 1,
     };
     let links: Vec<Link> = (0..n).flat_map(ends).map(link).collect();
-    chosen(parent, reorder::graph(&links, &seats(parent, n)))
+    chosen(parent, reorder::graph(&links, &locations(parent, n)))
 }
 
 fn chosen(parent: &Parent, places: Vec<u32>) -> i32 {

@@ -44,11 +44,11 @@ fn look<T>(
     }
 }
 
-fn on(want: &Want) -> WaitOn<'static> {
+fn on(want: &Want) -> WaitOn<'_> {
     WaitOn {
         requests: &[],
         from: from(want),
-        context: Some(want.context),
+        probe: Some(want),
         ..WaitOn::default()
     }
 }

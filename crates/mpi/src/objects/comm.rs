@@ -10,7 +10,7 @@ use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
 use kw_coll::{Nodes, Table};
-use kw_engine::{BoardId, PlansId};
+use kw_engine::{ChannelId, PlansId};
 use kw_types::comm::{ContextPool, SELF, WORLD};
 use std::sync::Arc;
 
@@ -68,13 +68,13 @@ pub enum Board {
     /// There is none, on any rank.
     None,
     /// All ranks have one, this one's engine by that name.
-    Some(BoardId),
+    Some(ChannelId),
 }
 
 impl Board {
     /// The engine's name of it.
     #[inline]
-    pub fn id(self) -> Option<BoardId> {
+    pub fn id(self) -> Option<ChannelId> {
         match self {
             Board::Some(id) => Some(id),
             _ => None,

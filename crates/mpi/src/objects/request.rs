@@ -517,9 +517,9 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
         match &p.start {
             Start::Collective(pattern) => {
                 let Collectives {
-                    patterns, desks, ..
+                    patterns, channels, ..
                 } = &mut engine.collectives;
-                patterns.forget(desks, pattern);
+                patterns.forget(channels, pattern);
             }
             Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
             _ => {}

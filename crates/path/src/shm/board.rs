@@ -182,12 +182,13 @@ impl Boards {
 
     /// A board that some rank of this host has claimed and said so; `number` is below [`BOARDS`].
     pub fn open(&self, number: u32) -> Board {
+        let (base, n) = (self.segment.board(number as usize), self.segment.ranks());
         Board {
-            base: self.segment.board(number as usize),
-            n: self.segment.ranks(),
-            lines: lines(self.segment.ranks()),
-            small: Areas::small(self.segment.ranks()),
-            short: Areas::short(self.segment.ranks()),
+            base,
+            n,
+            lines: base.wrapping_add(lines(n)),
+            small: Areas::small(n),
+            short: Areas::short(n),
             number,
             of: self.clone(),
         }
@@ -201,7 +202,7 @@ pub struct Board {
     base: *mut u8,
     n: usize,
     /// Where the lines begin.
-    lines: usize,
+    lines: *mut u8,
     small: Areas,
     short: Areas,
     number: u32,
@@ -240,43 +241,46 @@ impl Board {
     fn line(&self, place: u32, number: u64) -> *mut u8 {
         assert!((place as usize) < self.n, "place {place}");
         let line = (number % LINES) as usize * self.n + place as usize;
-        self.base.wrapping_add(self.lines + line * 64)
+        self.lines.wrapping_add(line * 64)
     }
 
-    #[inline]
-    fn stage(&self, place: u32, number: u64) -> &AtomicU64 {
-        // SAFETY: aligned, inside the board, only ever touched as an atomic.
-        unsafe { &*(self.line(place, number) as *const AtomicU64) }
+    /// A rank's word, and its signature, in the line of collective `number`.
+    #[inline(always)]
+    fn words(&self, place: u32, number: u64) -> (&AtomicU64, &AtomicU64) {
+        let line = self.line(place, number);
+        // SAFETY: aligned, inside the line, only ever touched as atomics.
+        unsafe {
+            (
+                &*(line as *const AtomicU64),
+                &*(line.wrapping_add(SIGNATURE) as *const AtomicU64),
+            )
+        }
     }
 
     /// How far a rank has come, in the line of collective `number`.
     #[inline]
     pub fn word(&self, place: u32, number: u64) -> u64 {
         // SYNC: board-stage.
-        self.stage(place, number).load(Ordering::Acquire)
+        self.words(place, number).0.load(Ordering::Acquire)
     }
 
-    #[inline]
-    fn beside_data(&self, place: u32, number: u64) -> &AtomicU64 {
-        // SAFETY: aligned, inside the line, only ever touched as an atomic.
-        unsafe { &*(self.line(place, number).wrapping_add(SIGNATURE) as *const AtomicU64) }
-    }
-
-    /// What a rank has said of its call of collective `number`, whose word has been seen.
-    #[inline]
-    pub fn signature(&self, place: u32, number: u64) -> u64 {
-        self.beside_data(place, number).load(Ordering::Relaxed)
+    /// How far a rank has come, and what it says of the call that has brought it there.
+    #[inline(always)]
+    pub fn flag(&self, place: u32, number: u64) -> (u64, u64) {
+        let (word, signature) = self.words(place, number);
+        // SYNC: board-stage.
+        let word = word.load(Ordering::Acquire);
+        (word, signature.load(Ordering::Relaxed))
     }
 
     /// Says that this rank has come to a stage of collective `number`, and that `said` is its call;
     /// wakes who sleeps for that.
-    #[inline]
+    #[inline(always)]
     pub fn raise(&self, number: u64, stage: u32, said: u64) {
-        let word = number << STAGE_BITS | stage as u64;
-        let me = self.of.me as u32;
-        self.beside_data(me, number).store(said, Ordering::Relaxed);
+        let (word, signature) = self.words(self.of.me as u32, number);
+        signature.store(said, Ordering::Relaxed);
         // SYNC: board-stage.
-        self.stage(me, number).store(word, Ordering::Release);
+        word.store(number << STAGE_BITS | stage as u64, Ordering::Release);
         // SYNC: board-sleep. Who misses the word in the last look before it sleeps is seen here.
         self.of.segment.fence();
         if self.sleepers().load(Ordering::Acquire) != 0 {
@@ -316,7 +320,7 @@ impl Board {
     }
 
     /// The lines of all ranks for collective `number`.
-    #[inline]
+    #[inline(always)]
     pub fn all_lines(&self, number: u64) -> Region<'_> {
         self.region(self.line(0, number), self.n * 64)
     }
@@ -414,7 +418,7 @@ impl Board {
         }
         for number in last.saturating_sub(LINES - 1)..=last {
             for &place in places {
-                self.stage(place, number).store(0, Ordering::Relaxed);
+                self.words(place, number).0.store(0, Ordering::Relaxed);
             }
         }
         left.store(0, Ordering::Relaxed);

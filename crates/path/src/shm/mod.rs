@@ -23,7 +23,7 @@
 //! A sleeper is woken by every frame that comes for it and by space for frames it could not send.
 //! `arm` says `false` when another thread of this rank is armed already.
 //!
-//! Called by the owner of the lane only; the doorbell by any thread.
+//! Called by the owner of the lock only; the doorbell by any thread.
 
 pub mod board;
 mod bulk;

@@ -5,7 +5,7 @@
 //! rank for one whose cache is warm. Four ranks on two cores were seen to run three on one and one
 //! on the other for 130 ms and more, a collective taking 1.5 times as long.
 //!
-//! So a rank that looks in vain, or ends a collective, notes on its rank_info, every [`EVERY`], on
+//! So a rank that looks in vain, or ends a collective, notes in its rank info, every [`EVERY`], on
 //! which processor it runs. While the notes of all ranks of the host are fresh, so nobody computes
 //! or sleeps for long, and a processor has at least two ranks more than another one, the last of
 //! its ranks moves there. It stays as free as it was: bound ranks stay where they are, and the
@@ -43,10 +43,10 @@ impl Rebalance {
     fn look(&mut self, segment: &Segment, me: usize, ranks: usize, now: Tick) -> bool {
         self.next_look = now + EVERY;
         note(segment, me, now, cpus::current());
-        let Some(seats) = seats(segment, ranks, now) else {
+        let Some(running_on) = processors(segment, ranks, now) else {
             return false;
         };
-        let Some(cpu) = better(me, &seats, cpus::allowed) else {
+        let Some(cpu) = better(me, &running_on, cpus::allowed) else {
             return false;
         };
         let moved = cpus::move_to(cpu);
@@ -74,7 +74,7 @@ fn note(segment: &Segment, me: usize, now: Tick, cpu: usize) {
 }
 
 /// The processor of every rank of the host; `None` while some rank's note is not fresh.
-fn seats(segment: &Segment, ranks: usize, now: Tick) -> Option<Vec<usize>> {
+fn processors(segment: &Segment, ranks: usize, now: Tick) -> Option<Vec<usize>> {
     let cpu_slot = |i| segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
     (0..ranks).map(|i| read(cpu_slot(i), now)).collect()
 }
@@ -90,11 +90,11 @@ fn read(note: u64, now: Tick) -> Option<usize> {
 }
 
 /// Where rank `me` had better go, when all run on these processors.
-fn better(me: usize, seats: &[usize], allowed: impl FnOnce() -> Vec<usize>) -> Option<usize> {
-    let on = |cpu| seats.iter().filter(|s| **s == cpu).count();
-    let here = seats[me];
+fn better(me: usize, running_on: &[usize], allowed: impl FnOnce() -> Vec<usize>) -> Option<usize> {
+    let on = |cpu| running_on.iter().filter(|s| **s == cpu).count();
+    let here = running_on[me];
     // One at a time: the last of a processor's ranks.
-    if on(here) < 2 || seats[me + 1..].contains(&here) {
+    if on(here) < 2 || running_on[me + 1..].contains(&here) {
         return None;
     }
     let there = allowed().into_iter().min_by_key(|c| on(*c))?;
@@ -106,20 +106,20 @@ mod tests {
     use super::*;
 
     /// Lets everybody look in turn until nobody moves any more.
-    fn settle(mut seats: Vec<usize>, cpus: &[usize]) -> Vec<usize> {
-        for _ in 0..seats.len() {
-            for me in 0..seats.len() {
-                if let Some(cpu) = better(me, &seats, || cpus.to_vec()) {
-                    seats[me] = cpu;
+    fn settle(mut running_on: Vec<usize>, cpus: &[usize]) -> Vec<usize> {
+        for _ in 0..running_on.len() {
+            for me in 0..running_on.len() {
+                if let Some(cpu) = better(me, &running_on, || cpus.to_vec()) {
+                    running_on[me] = cpu;
                 }
             }
         }
-        seats
+        running_on
     }
 
     #[test]
     fn the_last_of_a_crowd_moves_to_the_emptiest_processor() {
-        let to = |me, seats: &[usize]| better(me, seats, || vec![0, 1]);
+        let to = |me, running_on: &[usize]| better(me, running_on, || vec![0, 1]);
         assert_eq!(to(2, &[0, 0, 0, 1]), Some(1));
         assert_eq!(to(0, &[0, 0, 0, 1]), None, "one at a time");
         assert_eq!(to(3, &[0, 0, 0, 1]), None, "alone");
@@ -132,8 +132,8 @@ mod tests {
     fn ranks_end_up_even_wherever_they_were() {
         for n in 2..20 {
             for cpus in [&[0, 1][..], &[3, 5, 9], &[0, 1, 2, 3]] {
-                let seats = settle(vec![cpus[0]; n], cpus);
-                let on = |c| seats.iter().filter(|s| **s == c).count();
+                let running_on = settle(vec![cpus[0]; n], cpus);
+                let on = |c| running_on.iter().filter(|s| **s == c).count();
                 let counts: Vec<usize> = cpus.iter().map(|c| on(*c)).collect();
                 let (least, most) = (counts.iter().min(), counts.iter().max());
                 assert!(most <= least.map(|l| l + 1).as_ref(), "{counts:?}");

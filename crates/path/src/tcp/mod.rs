@@ -88,6 +88,7 @@ mod outbox;
 mod path;
 mod peers;
 mod progress;
+mod quiet;
 mod rail;
 mod rails;
 mod reader;
@@ -111,6 +112,7 @@ use ack_timer::AckTimer;
 use connection_limit::ConnectionLimit;
 use connector::Connector;
 use kw_base::Peer;
+use kw_proto::p2p::prices::Network;
 use kw_proto::wire::Kind;
 use kw_sys::poller::Poller;
 use local::Local;
@@ -243,6 +245,11 @@ impl TcpPath {
     /// did not go over the first one, and pieces that went again.
     pub fn striped(&self) -> [u64; 3] {
         self.net.striping.counts()
+    }
+
+    /// What the connection of a peer has measured of the way: nothing before there is one.
+    pub fn known_network(&self, peer: Peer) -> Network {
+        self.net.peers.network(peer)
     }
 
     /// Which addresses the connections used that this rank made (a peer may have closed its own

@@ -40,6 +40,7 @@ use crate::matching::{Envelope, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
 use kw_base::counters::Counter;
+use kw_base::overheads;
 use kw_types::comm::STRIDE;
 use std::collections::VecDeque;
 
@@ -49,7 +50,7 @@ use std::collections::VecDeque;
 const ENTRY: u64 = 272;
 /// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by
 /// [`weight`]): bytes.
-pub(super) const WINDOW: u64 = 256 << 10;
+pub(super) const WINDOW: u64 = overheads::WINDOW;
 
 /// What a message of `len` bytes costs the receiver if it comes early.
 #[inline]

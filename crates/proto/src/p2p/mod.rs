@@ -37,6 +37,7 @@ mod requests;
 mod sender;
 pub mod table;
 mod unexpected;
+mod view;
 mod withheld;
 
 pub use departed::Awaits;
@@ -47,6 +48,7 @@ pub use peers::{PeerState, Peers};
 pub use receiver::{Receiver, Receiving};
 pub use requests::{ReqKey, Requests};
 pub use sender::{Mode, Sender, Sending, Started};
+pub use view::Stand;
 
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::events::EventRecord;

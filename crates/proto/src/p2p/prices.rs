@@ -10,23 +10,19 @@
 //! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw |
 //!
-//! What a path's own code and the kernel add to that are starting values here, of the machine of
-//! `docs/measurements/2026-11-21-shm-path.md`; nothing measures them on this host.
+//! What a path's own code and the kernel add to that are starting values, here and in
+//! [`kw_base::overheads`], of the machine of `docs/measurements/2026-11-21-shm-path.md`; nothing
+//! measures them on this host.
 
 use super::table::{Line, Lines};
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
+use kw_base::overheads::{RING, TCP_BYTE, TCP_FRAME};
 
-/// What the ring adds to a frame beside the cache line that moves, nanoseconds.
-const RING: f64 = 25.0;
 /// The same of a frame that carries payload.
 const RING_PAYLOAD: f64 = 45.0;
 /// What an early message costs beside its copy: its entries in tables and queues, nanoseconds.
 const ENTRIES: f64 = 60.0;
-/// A frame over TCP: system calls of both sides, and the loopback interface. Nanoseconds.
-const TCP_FRAME: f64 = 4_200.0;
-/// A byte over TCP, as long as no rate was seen: two copies by the kernel. Nanoseconds.
-const TCP_BYTE: f64 = 0.12;
 /// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
 /// The same of a frame without payload. Nanoseconds.

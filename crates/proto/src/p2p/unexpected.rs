@@ -101,6 +101,11 @@ impl<B> Unexpected<B> {
         self.find(|m| is_it(m) && !matches!(m.early, Early::Landing(..)))
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Message<B>> {
+        self.messages.iter().map(|(_, m)| m)
+    }
+
     fn find(&self, which: impl Fn(&Message<B>) -> bool) -> Option<Key> {
         let mut all = self.messages.iter();
         all.find(|(_, m)| which(m)).map(|(key, _)| key)

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn old_hellos_do_not_fill_the_desk_or_drive_another_rank_out() {
+    fn old_hellos_do_not_fill_the_table_of_guests_or_drive_another_rank_out() {
         let mut listener = listener(0);
         let mut honest = call(2, 0);
         let challenge =

@@ -8,7 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use kw_coll::Table;
+use kw_coll::cost::Prices;
 use kw_launch::listing::{self, Listing};
+use kw_sim::machine::forms::Roots;
+use kw_sim::machine::{Machine, calls, check, forms, regret};
 use kw_sim::model::Measurements;
 use kw_sim::{choices, start_table};
 
@@ -30,6 +33,16 @@ enum What {
     /// The cases in which another algorithm, or two collectives in a row, would be quicker by more
     /// than a tenth; the status is 1 when there are any
     Consistency(Measured),
+    /// How much longer than the best measured algorithm the chosen ones take (KW_COLL counts)
+    Regret(Measured),
+    /// What is chosen on a machine that is described, what would be best there, and the regret, all
+    /// by simulation (KW_COLL counts)
+    Machine(Described),
+    /// The simulator against the measurements of this machine: its errors
+    Check(Checked),
+    /// The closed forms that choices are priced with against the simulator: their errors; the status
+    /// is 1 when an algorithm's are larger than they may be
+    Forms(Formed),
     /// The manual page
     #[command(hide = true)]
     Man,
@@ -58,6 +71,66 @@ struct Measured {
     measured: Option<PathBuf>,
 }
 
+#[derive(Args, Debug)]
+struct Described {
+    /// Which machine; all of them when none is named
+    name: Option<String>,
+    /// Collectives that are looked at
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    ops: Vec<String>,
+    /// Bytes that are looked at
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    sizes: Vec<u64>,
+    /// The last lines alone
+    #[arg(long)]
+    summary: bool,
+    /// Choose by the prices that hold where nothing was measured
+    #[arg(long)]
+    unmeasured: bool,
+    /// What the rows of a description are
+    #[arg(long)]
+    prices: bool,
+}
+
+#[derive(Args, Debug)]
+struct Formed {
+    /// Numbers of ranks of one host
+    #[arg(value_delimiter = ',', default_value = "2,3,4,5,8,13,16,32")]
+    ranks: Vec<u32>,
+    /// The machine whose prices hold
+    #[arg(long, value_name = "NAME", default_value = "64-cores")]
+    machine: String,
+    /// Every call of this algorithm
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// Ranks of each host; all of them where it is not given
+    #[arg(long, value_name = "RANKS")]
+    per_host: Option<u32>,
+    /// Bytes that are looked at
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "8,256,2048,32768,1048576"
+    )]
+    sizes: Vec<u64>,
+    /// Every number of ranks from 2 to this one
+    #[arg(long, value_name = "RANKS", conflicts_with = "ranks")]
+    to: Option<u32>,
+    /// Every root, and not rank 0 alone
+    #[arg(long)]
+    roots: bool,
+}
+
+#[derive(Args, Debug)]
+struct Checked {
+    /// Every point, and not the means alone
+    #[arg(long)]
+    points: bool,
+    #[command(flatten)]
+    of: Measured,
+}
+
 fn main() -> ExitCode {
     match tell(Options::parse().what) {
         Ok((out, status)) => listing::print("kwsim", &out, status),
@@ -76,9 +149,13 @@ fn tell(what: What) -> Said<(String, ExitCode)> {
     let out = match what {
         What::Start(start) => starts(&start)?,
         What::Man => man()?,
-        What::Choices(of) => choice_table(&rows_in_force()?, &of.read()?),
+        What::Machine(of) => machines(&of)?,
+        What::Forms(of) => return formed(&of),
+        What::Check(check) => checked(&check)?,
+        What::Choices(of) => choice_table(&rows_of_a_host()?, &of.read()?),
+        What::Regret(of) => regret_table(&choices::regret(&rows_of_a_host()?, &of.read()?)),
         What::Consistency(of) => {
-            let (table, models) = (rows_in_force()?, of.read()?);
+            let (table, models) = (rows_of_a_host()?, of.read()?);
             let found = choices::inconsistencies(&table, &models);
             let judged = extent(choices::judged(&table, &models));
             let status = ExitCode::from(u8::from(!found.is_empty()));
@@ -97,6 +174,121 @@ fn starts(start: &Start) -> Said<String> {
     };
     let table = start_table::listing(&start.ranks, place)?.text();
     Ok(table + "\n" + &start_table::legend(place))
+}
+
+/// What is chosen on machines that are described.
+fn machines(of: &Described) -> Said<String> {
+    if of.prices {
+        return Ok(kw_sim::machine::legend());
+    }
+    let all = Machine::all();
+    let named = |m: &&Machine| of.name.as_ref().is_none_or(|n| *n == m.name);
+    let chosen: Vec<&Machine> = all.iter().filter(named).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+        return Err(format!("no machine is called so; there are {}", names.join(", ")).into());
+    }
+    let table = rows_in_force()?;
+    let sizes = if of.sizes.is_empty() {
+        &regret::SIZES[..]
+    } else {
+        &of.sizes
+    };
+    let (mut text, mut last) = (String::new(), String::new());
+    for machine in chosen {
+        let table = match of.unmeasured {
+            true => table.clone(),
+            false => table.clone().priced(machine.prices),
+        };
+        let cases = regret::cases(machine, sizes);
+        let asked =
+            |c: &&calls::Case| of.ops.is_empty() || of.ops.iter().any(|o| o == c.coll.name());
+        let mut cells = Vec::new();
+        for case in cases.iter().filter(asked) {
+            cells.extend(regret::judge(case, &table)?);
+        }
+        if !of.summary {
+            let listing = Listing {
+                head: regret::HEAD.to_vec(),
+                rows: cells.iter().map(regret::row).collect(),
+            };
+            text += &format!("{}\n{}\n", machine.name, listing.text());
+        }
+        last += &(machine.name.clone() + ": " + &regret::sentence(&cells));
+    }
+    Ok(text + &last)
+}
+
+/// How well the closed forms do.
+fn formed(of: &Formed) -> Said<(String, ExitCode)> {
+    let all = Machine::all();
+    let machine = all.iter().find(|m| m.name == of.machine);
+    let machine = forms::open(machine.ok_or("no machine is called so")?);
+    let ranks = match of.to {
+        Some(most) => (2..=most).collect(),
+        None => of.ranks.clone(),
+    };
+    let host = |n| (n, of.per_host.unwrap_or(n));
+    let ranks: Vec<(u32, u32)> = ranks.into_iter().map(host).collect();
+    let roots = if of.roots { Roots::Every } else { Roots::First };
+    let points = forms::points(&machine, &ranks, (&of.sizes, roots), &Table::default())?;
+    if let Some(name) = &of.algorithm {
+        let line = |p: &forms::Point| {
+            format!(
+                "{} ranks, {} bytes, root {}, /{}: {:.2} us, simulated {:.2}, {:+.0} %\n",
+                p.call.0,
+                p.call.1,
+                p.call.2,
+                p.param,
+                p.form / 1000.0,
+                p.simulated / 1000.0,
+                100.0 * p.error()
+            )
+        };
+        let these = points.iter().filter(|p| p.algorithm == *name);
+        return Ok((these.map(line).collect(), ExitCode::SUCCESS));
+    }
+    let listing = Listing {
+        head: forms::HEAD.to_vec(),
+        rows: forms::rows(&points),
+    };
+    let wrong = forms::beyond(&points);
+    let sentence = match wrong.is_empty() {
+        true => format!(
+            "All {} calls are within what their algorithm is allowed.\n",
+            points.len()
+        ),
+        false => format!("More than is allowed: {}.\n", wrong.join(", ")),
+    };
+    let status = ExitCode::from(u8::from(!wrong.is_empty()));
+    Ok((listing.text() + &sentence, status))
+}
+
+/// How well the simulator does where there are measurements.
+fn checked(of: &Checked) -> Said<String> {
+    let (all, table, measured) = (Machine::all(), Table::default(), of.of.read()?);
+    let points = check::points([&all[0], &all[1]], &measured, &table)?;
+    let mut text = String::new();
+    if of.points {
+        for p in &points {
+            text += &format!(
+                "{} {} {} {} {}: measured {:.2} us, simulated {:.2} us, {:+.0} %\n",
+                p.coll.name(),
+                if p.place.network { "net" } else { "shm" },
+                p.place.procs,
+                p.algorithm,
+                p.bytes,
+                p.measured,
+                p.simulated,
+                100.0 * p.error()
+            );
+        }
+    }
+    let listing = Listing {
+        head: check::HEAD.to_vec(),
+        rows: check::rows(&points),
+    };
+    Ok(text + &listing.text() + &check::sentences(&points))
 }
 
 impl Measured {
@@ -123,6 +315,32 @@ fn rows_in_force() -> Said<Table> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
     let read = |file: &str| std::fs::read_to_string(file);
     Ok(Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))?)
+}
+
+/// The same where all ranks are on one host, as they were when choices were measured.
+fn rows_of_a_host() -> Said<Table> {
+    Ok(rows_in_force()?.priced(Prices::start().on_one_host()))
+}
+
+fn regret_table(all: &[choices::Regret]) -> String {
+    let row = |r: &choices::Regret| {
+        let (worst, ranks, bytes) = r.worst;
+        let words = [
+            r.coll,
+            if r.place.0 { "net" } else { "shm" },
+            if r.place.1 { "shared" } else { "free" },
+            &r.judged.to_string(),
+            &format!("{:.3}", r.mean),
+            &format!("{worst:.2} ({ranks} ranks, {bytes} bytes)"),
+        ];
+        words.map(str::to_string).to_vec()
+    };
+    let head = vec!["Collective", "Path", "Load", "Judged", "Mean", "Worst"];
+    let judged: usize = all.iter().map(|r| r.judged).sum();
+    let logs: f64 = all.iter().map(|r| r.judged as f64 * r.mean.ln()).sum();
+    let rows = all.iter().map(row).collect();
+    let mean = (logs / judged.max(1) as f64).exp();
+    Listing { head, rows }.text() + &format!("All {judged}: {mean:.4}\n")
 }
 
 fn place(c: &choices::Choice) -> [String; 5] {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::Stuck;
+use super::StartError;
 use super::world::{Event, World};
 use super::{Barrier, Setting};
 use kw_coll::table::Site;
@@ -40,7 +40,7 @@ struct Leaders<'a> {
 }
 
 /// Runs it from the time when all are ready.
-pub(super) fn run(world: &mut World) -> Result<Barrier, Stuck> {
+pub(super) fn run(world: &mut World) -> Result<Barrier, StartError> {
     let (setting, began) = (world.setting, world.ready_ns);
     let hosts = setting.hosts();
     let table = Table::with("")?;
@@ -128,10 +128,10 @@ impl Leaders<'_> {
         self.go_on(host, now);
     }
 
-    fn counted(self, began: u64) -> Result<Barrier, Stuck> {
+    fn counted(self, began: u64) -> Result<Barrier, StartError> {
         let mut counts = self.counts;
         for (leader, host) in self.list.iter().zip(0..) {
-            let ended = leader.ended.ok_or(Stuck::Leader(host))?;
+            let ended = leader.ended.ok_or(StartError::Leader(host))?;
             counts.took_ns = counts.took_ns.max(ended - began);
             counts.lookups = counts.lookups.max(leader.lookups);
             counts.connections = counts.connections.max(leader.links.len() as u64);

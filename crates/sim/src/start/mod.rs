@@ -136,7 +136,7 @@ pub struct Barrier {
 
 /// Why a simulated start comes to no end: the simulation is at odds with the machines.
 #[derive(Debug, thiserror::Error)]
-pub enum Stuck {
+pub enum StartError {
     /// A machine refuses what it is told.
     #[error(transparent)]
     Misfit(#[from] kw_start::Misfit),
@@ -155,7 +155,7 @@ pub enum Stuck {
 }
 
 /// Runs a start.
-pub fn run(setting: &Setting) -> Result<Figures, Stuck> {
+pub fn run(setting: &Setting) -> Result<Figures, StartError> {
     let mut world = world::World::new(setting);
     world.start()?;
     let started = world.figures();
@@ -167,7 +167,7 @@ pub fn run(setting: &Setting) -> Result<Figures, Stuck> {
 /// tests.
 #[cfg(test)]
 #[cfg(test)]
-fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, Stuck> {
+fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, StartError> {
     let mut world = world::World::new(setting);
     world.start()?;
     Ok(world.maps())

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::Stuck;
+use super::StartError;
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Knows, Setting, Talked};
 use kw_start::{
@@ -88,7 +88,7 @@ impl World {
     }
 
     /// All ranks, from nothing to ready.
-    pub(super) fn start(&mut self) -> Result<(), Stuck> {
+    pub(super) fn start(&mut self) -> Result<(), StartError> {
         for r in 0..self.setting.ranks {
             self.at(0, Event::Answered(r));
         }
@@ -100,13 +100,13 @@ impl World {
             }
         }
         match self.ranks.iter().position(|r| !matches!(r, Rank::Ready)) {
-            Some(rank) => Err(Stuck::Rank(rank as u32)),
+            Some(rank) => Err(StartError::Rank(rank as u32)),
             None => Ok(()),
         }
     }
 
     /// A server has something to do.
-    pub(super) fn serve(&mut self, event: Event, now: u64) -> Result<(), Stuck> {
+    pub(super) fn serve(&mut self, event: Event, now: u64) -> Result<(), StartError> {
         match event {
             Event::Asked(rank) => self.answer(rank, now),
             Event::Up(server, bytes) => {
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// A rank takes its answer, and asks the next question.
-    fn go_on(&mut self, rank: u32, now: u64) -> Result<(), Stuck> {
+    fn go_on(&mut self, rank: u32, now: u64) -> Result<(), StartError> {
         let r = rank as usize;
         loop {
             let heard = std::mem::replace(&mut self.heard[r], Heard::Done);
@@ -231,7 +231,7 @@ impl World {
         self.at(there, Event::Asked(rank));
     }
 
-    fn answer(&mut self, rank: u32, now: u64) -> Result<(), Stuck> {
+    fn answer(&mut self, rank: u32, now: u64) -> Result<(), StartError> {
         let server = self.servers.of(rank);
         let now = self.servers.handle(server, now);
         let heard = match self.asked[rank as usize].take() {
@@ -242,7 +242,7 @@ impl World {
             }
             Some(Ask::Get { key, .. }) => {
                 let value = self.store.get(&key);
-                Heard::Value(value.ok_or(Stuck::Value(key))?.clone())
+                Heard::Value(value.ok_or(StartError::Value(key))?.clone())
             }
             Some(Ask::Fence) | None => {
                 self.come(server, now);

@@ -6,7 +6,7 @@
 //! `Abort` may be said in any state and has no answer.
 
 use super::line::{Line, short};
-use super::{PmiError, Spawn, fault, text};
+use super::{PmiError, Spawn, text};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,7 +154,13 @@ impl Client {
         match self.state {
             State::Fresh if opens => {}
             State::Ready if !opens => {}
-            _ => return fault(format!("PMI was asked {ask:?} in state {:?}", self.state)),
+            state => {
+                return Err(PmiError::OutOfTurn {
+                    protocol: "PMI",
+                    ask: format!("{ask:?}"),
+                    state: format!("{state:?}"),
+                });
+            }
         }
         self.state = State::Asked(expect);
         Ok(line)
@@ -163,15 +169,14 @@ impl Client {
     /// Takes the line that answers the last question.
     pub fn handle(&mut self, text: &str) -> Result<Answer, PmiError> {
         let State::Asked(expect) = self.state else {
-            return fault(format!("the launcher said '{}' unasked", short(text)));
+            return Err(PmiError::Unasked(short(text)));
         };
         let line = Line::parse(text)?;
         if line.cmd() != expect.answer_cmd() {
-            return fault(format!(
-                "the launcher answered '{}' where '{}' was due",
-                short(text),
-                expect.answer_cmd()
-            ));
+            return Err(PmiError::Answer {
+                said: short(text),
+                due: expect.answer_cmd().into(),
+            });
         }
         self.state = match expect {
             Expect::Finalize => State::Gone,
@@ -222,7 +227,7 @@ fn line_of(ask: &Ask) -> Result<String, PmiError> {
 }
 
 fn answer(expect: Expect, line: &Line, text: &str) -> Result<Answer, PmiError> {
-    let refused = || fault(format!("the launcher refused: '{}'", short(text)));
+    let refused = || Err(PmiError::Refused(short(text)));
     match expect {
         Expect::Init | Expect::Put | Expect::Fence if !line.is_ok() => refused(),
         Expect::Spawn if !line.is_ok() => {
@@ -254,6 +259,9 @@ fn small(line: &Line, key: &str) -> Option<i32> {
 fn size(line: &Line, key: &str) -> Result<usize, PmiError> {
     match usize::try_from(line.number(key)?) {
         Ok(n) if n >= 32 => Ok(n),
-        _ => fault(format!("the launcher says {key} is {}", line.need(key)?)),
+        _ => Err(PmiError::Maximum {
+            key: key.into(),
+            value: line.need(key)?.into(),
+        }),
     }
 }

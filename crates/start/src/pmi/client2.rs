@@ -8,7 +8,7 @@
 
 use super::frame::{self, Frame};
 use super::line::{Line, short};
-use super::{PmiError, Spawn, fault, text};
+use super::{PmiError, Spawn, text};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,20 +146,21 @@ impl Client2 {
     }
 
     fn wrong<T>(&self, ask: &Ask2) -> Result<T, PmiError> {
-        fault(format!("PMI-2 was asked {ask:?} in state {:?}", self.state))
+        Err(PmiError::OutOfTurn {
+            protocol: "PMI-2",
+            ask: format!("{ask:?}"),
+            state: format!("{:?}", self.state),
+        })
     }
 
     /// Takes the line that answers [`Ask2::Greet`].
     pub fn handle_greeting(&mut self, text: &str) -> Result<(), PmiError> {
         let line = Line::parse(text)?;
         if self.state != State::Greeting || line.cmd() != "response_to_init" {
-            return fault(format!("the launcher said '{}' to a greeting", short(text)));
+            return Err(PmiError::Unasked(short(text)));
         }
         if !line.is_ok() || line.number("pmi_version")? != 2 {
-            return fault(format!(
-                "the launcher does not speak PMI-2: '{}'",
-                short(text)
-            ));
+            return Err(PmiError::NoPmi2(short(text)));
         }
         self.state = State::Greeted;
         Ok(())
@@ -168,14 +169,13 @@ impl Client2 {
     /// Takes the frame that answers the last question.
     pub fn handle(&mut self, frame: &Frame) -> Result<Answer2, PmiError> {
         let State::Asked(expect) = self.state else {
-            return fault(format!("the launcher said '{}' unasked", frame.short()));
+            return Err(PmiError::Unasked(frame.short()));
         };
         if frame.cmd().strip_suffix("-response") != Some(expect.cmd()) {
-            return fault(format!(
-                "the launcher answered '{}' where '{}-response' was due",
-                frame.short(),
-                expect.cmd()
-            ));
+            return Err(PmiError::Answer {
+                said: frame.short(),
+                due: format!("{}-response", expect.cmd()),
+            });
         }
         self.state = match expect {
             Expect::Finalize => State::Gone,
@@ -226,7 +226,7 @@ fn words_of(ask: &Ask2) -> Result<String, PmiError> {
 }
 
 fn answer(expect: Expect, frame: &Frame) -> Result<Answer2, PmiError> {
-    let refused = || fault(format!("the launcher refused: '{}'", frame.short()));
+    let refused = || Err(PmiError::Refused(frame.short()));
     match expect {
         // a launcher may say "not found" by an error
         Expect::Attribute | Expect::Get if !frame.is_ok() || !frame.says("found") => {
@@ -328,20 +328,17 @@ mod tests {
     fn answers_out_of_turn_are_refused() {
         let mut c = opened();
         let done = frame_of(&frame::write("kvs-put-response", &[("rc", "0")]).unwrap()).unwrap();
-        assert!(c.handle(&done).unwrap_err().0.contains("unasked"));
+        assert!(matches!(c.handle(&done), Err(PmiError::Unasked(_))));
         c.ask(&Ask2::Fence).unwrap();
-        assert!(c.handle(&done).unwrap_err().0.contains("was due"));
+        assert!(matches!(c.handle(&done), Err(PmiError::Answer { .. })));
         let mut fresh = Client2::new();
         assert!(fresh.ask(&Ask2::Fence).is_err());
         fresh.ask(&Ask2::Greet).unwrap();
         let one = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0";
-        assert!(
-            fresh
-                .handle_greeting(one)
-                .unwrap_err()
-                .0
-                .contains("does not speak PMI-2")
-        );
+        assert!(matches!(
+            fresh.handle_greeting(one),
+            Err(PmiError::NoPmi2(_))
+        ));
     }
 
     #[test]

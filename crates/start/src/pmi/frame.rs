@@ -1,8 +1,8 @@
 //! Frames of PMI-2: six characters that say how long the rest is, then `key=value;` words, of which
 //! the first is `cmd=`. A semicolon in a value is doubled.
 
+use super::PmiError;
 use super::line::short;
-use super::{PmiError, fault};
 
 /// Characters that hold the length.
 const HEAD: usize = 6;
@@ -16,9 +16,10 @@ pub fn write(cmd: &str, words: &[(&str, &str)]) -> Result<String, PmiError> {
         body += &format!("{key}={};", value.replace(';', ";;"));
     }
     match body.len() {
-        n if n > FRAME_MAX => fault(format!(
-            "a PMI-2 frame takes {FRAME_MAX} bytes, this one has {n}"
-        )),
+        len if len > FRAME_MAX => Err(PmiError::LongFrame {
+            len,
+            most: FRAME_MAX,
+        }),
         n => Ok(format!("{n:6}{body}")),
     }
 }
@@ -39,10 +40,8 @@ impl Frames {
     pub fn poll_frame(&mut self) -> Option<Result<Frame, PmiError>> {
         let head = self.bytes.get(..HEAD)?;
         let Some(length) = length(head) else {
-            return Some(fault(format!(
-                "a PMI-2 frame begins with '{}', not with its length",
-                short(&String::from_utf8_lossy(head))
-            )));
+            let head = short(&String::from_utf8_lossy(head));
+            return Some(Err(PmiError::NoLength(head)));
         };
         self.bytes.get(HEAD..HEAD + length)?;
         let frame: Vec<u8> = self.bytes.drain(..HEAD + length).skip(HEAD).collect();
@@ -67,15 +66,12 @@ impl Frame {
         for word in split(&text) {
             match word.split_once('=') {
                 Some((k, v)) => words.push((k.trim().to_string(), v.replace(";;", ";"))),
-                None => return fault(format!("a PMI-2 frame has the word '{}'", short(word))),
+                None => return Err(PmiError::Word(short(word))),
             }
         }
         match words.first() {
             Some((k, _)) if k == "cmd" => Ok(Frame { words }),
-            _ => fault(format!(
-                "a PMI-2 frame begins with '{}', not with 'cmd='",
-                short(&text)
-            )),
+            _ => Err(PmiError::FrameBegins(short(&text))),
         }
     }
 
@@ -93,13 +89,8 @@ impl Frame {
     /// A number that must be there.
     pub fn number(&self, key: &str) -> Result<u32, PmiError> {
         let text = self.get(key).unwrap_or("");
-        text.trim().parse().or_else(|_| {
-            let text = short(text);
-            fault(format!(
-                "PMI-2 command '{}' says {key}='{text}', which is no number",
-                self.cmd()
-            ))
-        })
+        let number = text.trim().parse();
+        number.map_err(|_| PmiError::no_number(self.cmd(), key, text))
     }
 
     /// Whether the answer carries no error (`rc` absent or zero).

@@ -3,7 +3,7 @@
 //! Anything may arrive: half a line, garbage, a line without end. A line longer than the limit is
 //! an error, so a peer can never make the other end keep more than that.
 
-use super::{PmiError, fault};
+use super::PmiError;
 
 /// Longest line that is read. Far above every limit that launchers announce for a value.
 pub const LINE_MAX: usize = 4 << 20;
@@ -51,23 +51,23 @@ impl Lines {
     }
 
     fn too_long(&mut self) -> Result<String, PmiError> {
-        let n = self.bytes.len();
+        let len = self.bytes.len();
         self.bytes.clear();
         self.seen = 0;
-        fault(format!(
-            "a PMI line has {n} bytes and no end; at most {} are read",
-            self.max
-        ))
+        Err(PmiError::LongLine {
+            len,
+            most: self.max,
+        })
     }
 }
 
 fn readable(line: &[u8]) -> Result<String, PmiError> {
     match std::str::from_utf8(line) {
         Ok(s) => Ok(s.trim_end_matches('\r').to_string()),
-        Err(_) => fault(format!(
-            "a PMI line is not text: '{}'",
-            String::from_utf8_lossy(&line[..line.len().min(80)])
-        )),
+        Err(_) => {
+            let begins = String::from_utf8_lossy(&line[..line.len().min(80)]);
+            Err(PmiError::NotText(begins.into_owned()))
+        }
     }
 }
 
@@ -89,16 +89,13 @@ impl Line {
                     v.push(' ');
                     v.push_str(word);
                 }
-                (None, None) => return fault(format!("a PMI line begins with '{}'", short(word))),
+                (None, None) => return Err(PmiError::LineBegins(short(word))),
             }
         }
         match words.first() {
             Some((k, _)) if k == "cmd" || k == "mcmd" => Ok(Line { words }),
-            Some((k, _)) => fault(format!(
-                "a PMI line begins with '{}=', not with 'cmd='",
-                short(k)
-            )),
-            None => fault("a PMI line is empty"),
+            Some((k, _)) => Err(PmiError::LineBegins(short(k) + "=")),
+            None => Err(PmiError::EmptyLine),
         }
     }
 
@@ -124,20 +121,18 @@ impl Line {
     pub fn need(&self, key: &str) -> Result<&str, PmiError> {
         match self.get(key) {
             Some(v) => Ok(v),
-            None => fault(format!("PMI command '{}' lacks '{key}='", self.cmd())),
+            None => Err(PmiError::Lacks {
+                command: self.cmd().into(),
+                key: key.into(),
+            }),
         }
     }
 
     /// A number that must be there.
     pub fn number(&self, key: &str) -> Result<i64, PmiError> {
         let text = self.need(key)?;
-        text.parse().or_else(|_| {
-            fault(format!(
-                "PMI command '{}' says {key}='{}', which is no number",
-                self.cmd(),
-                short(text)
-            ))
-        })
+        let number = text.parse();
+        number.map_err(|_| PmiError::no_number(self.cmd(), key, text))
     }
 
     /// Whether the answer carries no error (`rc` absent or zero).

@@ -15,44 +15,40 @@
 //! | [`frame`] | PMI-2's frames: length, then words |
 //! | [`client2`] | a rank's end of PMI-2 |
 //! | [`spawn`] | how both ask for more processes |
+//! | `waits` | what ranks wait for, while the job runs |
 //!
 //! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the
-//! key-value space, and `msg=` of `abort`. Both ends do without them when the other is somebody
+//! key-value space, the lines of `waits`, and `msg=` of `abort`. Both ends do without them when the other is somebody
 //! else's.
 
 pub mod client;
 pub mod client2;
+mod error;
 pub mod frame;
 pub mod line;
 pub mod mapping;
 pub mod server;
 pub mod spawn;
 pub mod text;
+mod waits;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::{Answer, Ask, Client, Maxes};
 pub use client2::{Answer2, Ask2, Client2};
+pub use error::PmiError;
 pub use frame::{Frame, Frames};
 pub use line::{Line, Lines};
 pub use server::{Effect, Server, Stage};
 pub use spawn::Spawn;
+pub use waits::{WAITS, ask, question};
 
 /// Key under which Kittiwake's launcher keeps the job's 256-bit key (64 hexadecimal digits).
 pub const JOB_KEY: &str = "kw_job_key";
 
 /// Key under which a launcher says which rank is on which host.
 pub const MAPPING_KEY: &str = "PMI_process_mapping";
-
-/// What the other end did wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PmiError(pub String);
-
-pub(crate) fn fault<T>(text: impl Into<String>) -> Result<T, PmiError> {
-    Err(PmiError(text.into()))
-}
 
 /// `rank 3`, `ranks 1, 2`: not more than twenty of them.
 pub fn ranks(list: &[u32]) -> String {

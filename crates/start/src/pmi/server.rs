@@ -10,12 +10,12 @@
 //! A rank that finalizes and opens again (two MPI programs one after the other in a script) speaks
 //! in the next *epoch*, which has its own key-value space; fences are among ranks of one epoch. A
 //! fence that can never be complete, because a rank has left or closed, is said at once
-//! ([`Effect::Stuck`]), never waited for.
+//! ([`Effect::BrokenFence`]), never waited for.
 
 use std::collections::HashMap;
 
 use super::line::{Line, Lines, short};
-use super::{JOB_KEY, MAPPING_KEY, PmiError, fault, mapping, text};
+use super::{JOB_KEY, MAPPING_KEY, PmiError, WAITS, mapping, text};
 
 /// Longest value that is announced. What a rank stores beyond it is cut over several keys by its
 /// own end.
@@ -61,11 +61,18 @@ pub enum Effect {
         message: String,
     },
     /// `waiting` stands in a fence that `missing` can never enter.
-    Stuck {
+    BrokenFence {
         /// Who waits.
         waiting: u32,
         /// Who has left or finalized.
         missing: u32,
+    },
+    /// A rank says what it waits for, in this line.
+    Waits {
+        /// Who.
+        rank: u32,
+        /// The line, without its end.
+        line: String,
     },
     /// A rank does not speak PMI-1; nothing more will be read from it.
     Garbage {
@@ -84,6 +91,8 @@ struct Rank {
     /// Inside `mcmd=` until `endcmd`.
     long: Option<String>,
     deaf: bool,
+    /// It has asked for the job's key, so it is a rank of ours.
+    ours: bool,
     appnum: i32,
 }
 
@@ -114,6 +123,7 @@ impl Server {
             lines: Lines::default(),
             long: None,
             deaf: false,
+            ours: false,
             appnum,
         };
         Server {
@@ -132,6 +142,11 @@ impl Server {
     /// Where a rank stands.
     pub fn stage(&self, rank: u32) -> Stage {
         self.ranks[rank as usize].stage
+    }
+
+    /// Whether a rank can be asked what it waits for ([`super::ask`]).
+    pub fn hears_questions(&self, rank: u32) -> bool {
+        self.ranks[rank as usize].ours && matches!(self.stage(rank), Stage::Speaking)
     }
 
     /// Ranks that wait in a fence of the first epoch, and those that have said nothing yet.
@@ -175,6 +190,11 @@ impl Server {
         if let Some(cmd) = self.ranks[rank as usize].long.take() {
             return self.long_line(rank, cmd, text, out);
         }
+        if text.starts_with(WAITS) {
+            let line = text.to_string();
+            out.push(Effect::Waits { rank, line });
+            return Ok(());
+        }
         let line = Line::parse(text)?;
         if line.is_long() {
             self.ranks[rank as usize].long = Some(line.cmd().to_string());
@@ -184,11 +204,10 @@ impl Server {
         match line.cmd() {
             "init" => self.init(rank, &line, out),
             "abort" => self.abort(rank, &line, out),
-            _ if !opened => fault(format!(
-                "PMI command '{}' came in stage {:?}",
-                short(line.cmd()),
-                self.stage(rank)
-            )),
+            _ if !opened => Err(PmiError::Stage {
+                command: short(line.cmd()),
+                stage: self.stage(rank),
+            }),
             "barrier_in" => self.barrier(rank, out),
             "finalize" => self.finalize(rank, out),
             _ => self.answer(rank, &line, out),
@@ -217,7 +236,10 @@ impl Server {
         match r.stage {
             Stage::Silent => {}
             Stage::Finalized => r.epoch += 1,
-            stage => return fault(format!("PMI init came in stage {stage:?}")),
+            stage => {
+                let command = "init".into();
+                return Err(PmiError::Stage { command, stage });
+            }
         }
         r.stage = Stage::Speaking;
         let epoch = r.epoch;
@@ -269,7 +291,7 @@ impl Server {
             _ => r.epoch > epoch,
         };
         if let Some(missing) = self.ranks.iter().position(lost) {
-            out.push(Effect::Stuck {
+            out.push(Effect::BrokenFence {
                 waiting: waiting as u32,
                 missing: missing as u32,
             });
@@ -291,7 +313,10 @@ impl Server {
             "get_universe_size" => format!("cmd=universe_size size={} rc=0", self.universe),
             "get_my_kvsname" => format!("cmd=my_kvsname kvsname={} rc=0", self.space_name(r.epoch)),
             "put" => self.put(rank, line)?,
-            "get" => self.get(rank, line)?,
+            "get" => {
+                self.ranks[rank as usize].ours |= line.get("key") == Some(JOB_KEY);
+                self.get(rank, line)?
+            }
             other => {
                 let msg = text::encode(b"not offered by this launcher");
                 format!(

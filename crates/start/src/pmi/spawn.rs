@@ -1,8 +1,8 @@
 //! How a rank asks its launcher to start more processes, as PMI-1 and PMI-2 say it. They form a job
 //! of their own.
 
+use super::PmiError;
 use super::frame;
-use super::{PmiError, fault};
 
 /// Under which key a job that was started by another finds the name of that one's key-value space
 /// (PMI-1).
@@ -63,10 +63,7 @@ impl Spawn {
 
 fn one_line(word: &str) -> Result<&str, PmiError> {
     match word.is_empty() || word.contains(['\n', '\0']) {
-        true => fault(format!(
-            "PMI-1 cannot say '{}' as the word of a command",
-            word.escape_debug()
-        )),
+        true => Err(PmiError::Unspeakable(word.into())),
         false => Ok(word),
     }
 }

@@ -73,17 +73,34 @@ fn a_fence_opens_when_the_last_rank_comes() {
 }
 
 #[test]
+fn only_ranks_of_ours_are_asked_what_they_wait_for() {
+    let mut s = server(2);
+    let mut out = Vec::new();
+    let init = "cmd=init pmi_version=1\ncmd=get_my_kvsname\n";
+    s.handle(0, init.as_bytes(), &mut out);
+    let key = format!("{init}cmd=get kvsname=kw-test key={JOB_KEY}\n");
+    s.handle(1, key.as_bytes(), &mut out);
+    assert_eq!([0, 1].map(|r| s.hears_questions(r)), [false, true]);
+    out.clear();
+    s.handle(1, b"cmd=kw_waits any = words\n", &mut out);
+    let line = "cmd=kw_waits any = words".to_string();
+    assert_eq!(out, [Effect::Waits { rank: 1, line }]);
+    s.handle(1, b"cmd=finalize\n", &mut out);
+    assert!(!s.hears_questions(1));
+}
+
+#[test]
 fn a_fence_that_cannot_complete_is_said() {
     let mut s = server(2);
     let mut out = Vec::new();
     s.handle(0, b"cmd=init pmi_version=1\ncmd=barrier_in\n", &mut out);
     out.clear();
     s.left(1, &mut out);
-    let stuck = Effect::Stuck {
+    let broken = Effect::BrokenFence {
         waiting: 0,
         missing: 1,
     };
-    assert_eq!(out, [stuck]);
+    assert_eq!(out, [broken]);
 }
 
 #[test]

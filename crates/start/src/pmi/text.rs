@@ -4,7 +4,7 @@
 //! Letters, digits and `-_.:,/()+@` stand for themselves, every other byte is `%XX`. A stored value
 //! begins with `s` (whole) or is `m<N>` (its N pieces stand under `key.0` ... `key.N-1`).
 
-use super::{PmiError, fault};
+use super::PmiError;
 
 fn plain(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"-_.:,/()+@".contains(&b)
@@ -47,7 +47,7 @@ fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, PmiError> {
     let value = |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16));
     match (value(high), value(low)) {
         (Some(h), Some(l)) => Ok((h * 16 + l) as u8),
-        _ => fault("a PMI value has a '%' that no two hexadecimal digits follow"),
+        _ => Err(PmiError::Escape),
     }
 }
 
@@ -92,9 +92,9 @@ pub fn stored(word: &str) -> Result<Stored, PmiError> {
         Some(("s", rest)) => Ok(Stored::Whole(decode(rest)?)),
         Some(("m", rest)) => match rest.parse() {
             Ok(n) => Ok(Stored::Pieces(n)),
-            Err(_) => fault(format!("a PMI value says it has '{rest}' pieces")),
+            Err(_) => Err(PmiError::Pieces(rest.into())),
         },
-        _ => fault("a PMI value was not stored by this library"),
+        _ => Err(PmiError::Foreign),
     }
 }
 

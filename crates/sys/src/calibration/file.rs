@@ -1,7 +1,7 @@
-//! The file of a host's figures: where it is, reading it, replacing it.
+//! The files of a host's figures: where they are, reading them, replacing them.
 
 use kw_base::Calibration;
-use kw_base::calibration::Subject;
+use kw_base::calibration::{Part, Subject};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -27,8 +27,8 @@ fn refused(what: &str, path: &Path, why: impl fmt::Display) -> Refusal {
     Refusal(format!("cannot {what} {}: {why}", path.display()))
 }
 
-/// Where the file of this host is, whether or not it is there.
-pub fn path() -> Result<PathBuf, Refusal> {
+/// Where the file of this host is that keeps such figures, whether or not it is there.
+pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     if crate::environment::is_untrusted() {
         let why =
             "a program that runs with more rights than whoever started it uses no file of his";
@@ -48,13 +48,21 @@ pub fn path() -> Result<PathBuf, Refusal> {
         }
     };
     let host: String = crate::host::name().chars().map(plain).collect();
-    Ok(cache.join(format!("kittiwake/calibration-{host}")))
+    let what = match part {
+        Part::Host => "calibration",
+        Part::Network => "network",
+    };
+    Ok(cache.join(format!("kittiwake/{what}-{host}")))
 }
 
 /// Reads a file that was measured of this subject, which is asked for when there is a file.
-pub fn load(path: &Path, subject: impl FnOnce() -> Subject) -> Result<Calibration, Refusal> {
+pub fn load(
+    part: Part,
+    path: &Path,
+    subject: impl FnOnce() -> Subject,
+) -> Result<Calibration, Refusal> {
     let text = read(path).map_err(|e| refused("read", path, e))?;
-    Calibration::parse(&text, &subject()).map_err(|why| refused("believe", path, why))
+    Calibration::parse(part, &text, &subject()).map_err(|why| refused("believe", path, why))
 }
 
 /// A pipe that somebody put there holds nobody up.
@@ -141,15 +149,15 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
         let place = Place::new("replaced");
         let path = place.file();
-        assert!(load(&path, subject).is_err());
+        assert!(load(Part::Host, &path, subject).is_err());
         store(&path, "torn").unwrap();
-        let why = load(&path, subject).unwrap_err().to_string();
+        let why = load(Part::Host, &path, subject).unwrap_err().to_string();
         assert!(
             why.starts_with("cannot believe") && why.contains("calibration-h"),
             "{why}"
         );
-        store(&path, &some().text(&subject())).unwrap();
-        assert_eq!(load(&path, subject), Ok(some()));
+        store(&path, &some().text(Part::Host, &subject())).unwrap();
+        assert_eq!(load(Part::Host, &path, subject), Ok(some()));
         assert_eq!(place.names(), ["calibration-h"]);
     }
 
@@ -160,8 +168,8 @@ mod tests {
             let path = place.file();
             kw_base::sync::thread::spawn(move || {
                 for _ in 0..50 {
-                    store(&path, &some().text(&subject())).unwrap();
-                    assert_eq!(load(&path, subject), Ok(some()));
+                    store(&path, &some().text(Part::Host, &subject())).unwrap();
+                    assert_eq!(load(Part::Host, &path, subject), Ok(some()));
                 }
             })
         };
@@ -188,6 +196,6 @@ mod tests {
         fs::create_dir_all(other.file()).unwrap();
         assert!(store(&other.file(), "text").is_err());
         assert_eq!(other.names(), ["calibration-h"]);
-        assert!(load(&other.file(), subject).is_err());
+        assert!(load(Part::Host, &other.file(), subject).is_err());
     }
 }

@@ -82,6 +82,8 @@ fn measure_here() -> Calibration {
         Figure::FetchCall => call,
         Figure::FetchRate => rate,
         Figure::Wake => wake.unwrap_or(0),
+        // Connections measure the network.
+        Figure::NetTrip | Figure::NetByte => 0,
     })
 }
 

@@ -1,10 +1,10 @@
-//! The figures of this host: measuring them, and the file that keeps them.
+//! The figures of this host and of its network: measuring the host, and the files that keep them.
 //!
-//! The file is the one thing of ours that has a name in a file system: `calibration-HOST` in
-//! `kittiwake/` in `$XDG_CACHE_HOME`, or in `~/.cache`. It is replaced as a whole by a rename, so
-//! readers see all of it or the one before; one that is torn, foreign, of another version or
-//! another machine is not believed. A program that runs with more rights than whoever started it
-//! neither reads nor writes it.
+//! The files are the one thing of ours that has names in a file system: `calibration-HOST` and
+//! `network-HOST` in `kittiwake/` in `$XDG_CACHE_HOME`, or in `~/.cache`. Each is replaced as a whole
+//! by a rename, so readers see all of it or the one before; one that is torn, foreign, of another
+//! version or another machine is not believed. A program that runs with more rights than whoever
+//! started it neither reads nor writes them.
 
 mod file;
 mod measure;
@@ -13,31 +13,34 @@ pub use file::{Refusal, path};
 pub use measure::measure;
 
 use kw_base::Calibration;
-use kw_base::calibration::Subject;
+use kw_base::calibration::{Part, Subject};
 use kw_base::knobs::{Id, Knobs};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-/// The figures that the knobs allow to be used: those of the host's file, or the starting values.
+/// The figures that the knobs allow to be used: those of the host's files, or the starting values.
 pub fn known(knobs: &Knobs) -> Calibration {
-    if !knobs.flag(Id::Calibrate) {
-        return Calibration::START;
+    let mut all = Calibration::START;
+    if knobs.flag(Id::Calibrate) {
+        for part in Part::ALL {
+            match load(part) {
+                Ok(figures) => all = all.with_part(part, &figures),
+                Err(why) => tracing::debug!("choices are priced with starting values: {why}"),
+            }
+        }
     }
-    load().unwrap_or_else(|why| {
-        tracing::debug!("choices are priced with starting values: {why}");
-        Calibration::START
-    })
+    all
 }
 
-/// Reads the host's file.
-pub fn load() -> Result<Calibration, Refusal> {
-    file::load(&path()?, subject)
+/// Reads one of the host's files: its figures, and starting values besides.
+pub fn load(part: Part) -> Result<Calibration, Refusal> {
+    file::load(part, &path(part)?, subject)
 }
 
-/// Writes the host's file; says where it is.
-pub fn store(figures: &Calibration) -> Result<std::path::PathBuf, Refusal> {
-    let path = path()?;
-    file::store(&path, &figures.text(&subject()))?;
+/// Writes one of the host's files; says where it is.
+pub fn store(part: Part, figures: &Calibration) -> Result<std::path::PathBuf, Refusal> {
+    let path = path(part)?;
+    file::store(&path, &figures.text(part, &subject()))?;
     Ok(path)
 }
 

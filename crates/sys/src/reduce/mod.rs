@@ -100,7 +100,7 @@ impl Kernel {
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
-    #[inline]
+    #[inline(always)]
     pub fn run(self, a: Region<'_>, b: Region<'_>) {
         assert_eq!(a.len(), b.len(), "bytes of the operands");
         // SAFETY: both have so many bytes.
@@ -112,7 +112,7 @@ impl Kernel {
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
-    #[inline]
+    #[inline(always)]
     pub fn run_into(self, a: Region<'_>, b: Region<'_>, c: Region<'_>) {
         let lengths = (b.len(), c.len());
         assert_eq!((a.len(), a.len()), lengths, "bytes of operands and result");

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// Where a process runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Seat {
+pub struct Location {
     /// Number of its host.
     pub host: u32,
     /// Its package on that host; the same for all where nobody knows.
@@ -56,22 +56,22 @@ fn link(a: u32, b: u32) -> Link {
     Link { a, b, weight: 1 }
 }
 
-/// The place of each process of a grid, whose size is the number of seats.
-pub fn grid(dims: &[u32], periods: &[bool], seats: &[Seat]) -> Vec<u32> {
-    if alike(seats) {
-        return identity(seats.len());
+/// The place of each process of a grid, whose size is the number of locations.
+pub fn grid(dims: &[u32], periods: &[bool], locations: &[Location]) -> Vec<u32> {
+    if alike(locations) {
+        return identity(locations.len());
     }
-    let room = rooms(seats, |s| s.host).values().map(Vec::len).max();
+    let room = rooms(locations, |s| s.host).values().map(Vec::len).max();
     let blocks = shapes(dims, room.unwrap_or(1) as u32);
     let orders = blocks.iter().map(|b| in_blocks(dims, b)).collect();
-    arrange(&faces(dims, periods), seats, orders)
+    arrange(&faces(dims, periods), locations, orders)
 }
 
-/// The place of each process of a graph that has one place for each seat.
-pub fn graph(links: &[Link], seats: &[Seat]) -> Vec<u32> {
-    match alike(seats) {
-        true => identity(seats.len()),
-        false => arrange(links, seats, Vec::new()),
+/// The place of each process of a graph that has one place for each location.
+pub fn graph(links: &[Link], locations: &[Location]) -> Vec<u32> {
+    match alike(locations) {
+        true => identity(locations.len()),
+        false => arrange(links, locations, Vec::new()),
     }
 }
 
@@ -89,9 +89,9 @@ pub fn crossing(links: &[Link], places: &[u32], group: impl Fn(usize) -> u64) ->
 }
 
 /// Whether all run on one package of one host, as far as is known: then every order is as good.
-pub fn alike(seats: &[Seat]) -> bool {
-    let group = |s: &Seat| (s.host, s.package);
-    seats.windows(2).all(|w| group(&w[0]) == group(&w[1]))
+pub fn alike(locations: &[Location]) -> bool {
+    let group = |s: &Location| (s.host, s.package);
+    locations.windows(2).all(|w| group(&w[0]) == group(&w[1]))
 }
 
 fn identity(n: usize) -> Vec<u32> {
@@ -99,31 +99,31 @@ fn identity(n: usize) -> Vec<u32> {
 }
 
 /// The processes of each group, in the order of their cores. Groups are in order of their numbers.
-fn rooms(seats: &[Seat], group: impl Fn(&Seat) -> u32) -> BTreeMap<u32, Vec<usize>> {
+fn rooms(locations: &[Location], group: impl Fn(&Location) -> u32) -> BTreeMap<u32, Vec<usize>> {
     let mut rooms: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (process, seat) in seats.iter().enumerate() {
-        rooms.entry(group(seat)).or_default().push(process);
+    for (process, location) in locations.iter().enumerate() {
+        rooms.entry(group(location)).or_default().push(process);
     }
     for processes in rooms.values_mut() {
-        processes.sort_by_key(|&p| seats[p]);
+        processes.sort_by_key(|&p| locations[p]);
     }
     rooms
 }
 
 /// Both stages. `orders` are sequences of the places that are good to cut into pieces of the hosts'
 /// sizes.
-fn arrange(links: &[Link], seats: &[Seat], mut orders: Vec<Vec<u32>>) -> Vec<u32> {
-    let near = Near::new(seats.len(), links);
-    let hosts: Vec<Vec<usize>> = rooms(seats, |s| s.host).into_values().collect();
+fn arrange(links: &[Link], locations: &[Location], mut orders: Vec<Vec<u32>>) -> Vec<u32> {
+    let near = Near::new(locations.len(), links);
+    let hosts: Vec<Vec<usize>> = rooms(locations, |s| s.host).into_values().collect();
     let sizes: Vec<usize> = hosts.iter().map(Vec::len).collect();
     if hosts.len() > 1 {
-        orders.push(near.grow(&identity(seats.len()), &sizes));
+        orders.push(near.grow(&identity(locations.len()), &sizes));
     }
-    let mut best = identity(seats.len());
-    let cost = |places: &[u32]| crossing(links, places, |p| seats[p].host as u64);
+    let mut best = identity(locations.len());
+    let cost = |places: &[u32]| crossing(links, places, |p| locations[p].host as u64);
     let mut least = cost(&best);
     for order in orders {
-        let mut places = vec![0; seats.len()];
+        let mut places = vec![0; locations.len()];
         for (&process, &place) in hosts.iter().flatten().zip(&order) {
             places[process] = place;
         }
@@ -133,14 +133,20 @@ fn arrange(links: &[Link], seats: &[Seat], mut orders: Vec<Vec<u32>>) -> Vec<u32
         }
     }
     for processes in &hosts {
-        within(&near, links, seats, processes, &mut best);
+        within(&near, links, locations, processes, &mut best);
     }
     best
 }
 
 /// Deals the places of one host out to its packages anew, if that is better.
-fn within(near: &Near, links: &[Link], seats: &[Seat], processes: &[usize], places: &mut [u32]) {
-    let here: Vec<Seat> = processes.iter().map(|&p| seats[p]).collect();
+fn within(
+    near: &Near,
+    links: &[Link],
+    locations: &[Location],
+    processes: &[usize],
+    places: &mut [u32],
+) {
+    let here: Vec<Location> = processes.iter().map(|&p| locations[p]).collect();
     if alike(&here) {
         return;
     }
@@ -154,7 +160,7 @@ fn within(near: &Near, links: &[Link], seats: &[Seat], processes: &[usize], plac
     own.iter().for_each(|&place| inside[place as usize] = true);
     let inner = |l: &&Link| inside[l.a as usize] && inside[l.b as usize];
     let inner: Vec<Link> = links.iter().filter(inner).copied().collect();
-    let cost = |places: &[u32]| crossing(&inner, places, |p| seats[p].package as u64);
+    let cost = |places: &[u32]| crossing(&inner, places, |p| locations[p].package as u64);
     if cost(&other) < cost(places) {
         places.copy_from_slice(&other);
     }
@@ -258,13 +264,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seats(hosts: &[u32], packages: &[u32]) -> Vec<Seat> {
-        let seat = |(i, (&host, &package)): (usize, (&u32, &u32))| Seat {
+    fn locations(hosts: &[u32], packages: &[u32]) -> Vec<Location> {
+        let location = |(i, (&host, &package)): (usize, (&u32, &u32))| Location {
             host,
             package,
             core: i as u32,
         };
-        hosts.iter().zip(packages).enumerate().map(seat).collect()
+        hosts
+            .iter()
+            .zip(packages)
+            .enumerate()
+            .map(location)
+            .collect()
     }
 
     fn is_permutation(places: &[u32]) -> bool {
@@ -274,10 +285,10 @@ mod tests {
     }
 
     /// A valid permutation, not worse between hosts than none.
-    fn judge(links: &[Link], seats: &[Seat], places: &[u32]) {
+    fn judge(links: &[Link], locations: &[Location], places: &[u32]) {
         assert!(is_permutation(places), "{places:?}");
-        let cost = |places: &[u32]| crossing(links, places, |p| seats[p].host as u64);
-        assert!(cost(places) <= cost(&identity(seats.len())));
+        let cost = |places: &[u32]| crossing(links, places, |p| locations[p].host as u64);
+        assert!(cost(places) <= cost(&identity(locations.len())));
     }
 
     #[test]
@@ -285,29 +296,32 @@ mod tests {
         // 8 x 8 on four hosts with 16 processes each: where the torus is closed, pairs of rows are
         // as good as squares.
         let hosts: Vec<u32> = (0..64).map(|r| r / 16).collect();
-        let seats = seats(&hosts, &[0; 64]);
+        let locations = locations(&hosts, &[0; 64]);
         let (dims, periods) = ([8, 8], [true, true]);
-        let places = grid(&dims, &periods, &seats);
-        let cost =
-            |places: &[u32]| crossing(&faces(&dims, &periods), places, |p| seats[p].host as u64);
+        let places = grid(&dims, &periods, &locations);
+        let cost = |places: &[u32]| {
+            crossing(&faces(&dims, &periods), places, |p| {
+                locations[p].host as u64
+            })
+        };
         assert_eq!(cost(&identity(64)), 32);
         assert_eq!(cost(&places), 32);
         let open = [false, false];
-        let places = grid(&dims, &open, &seats);
+        let places = grid(&dims, &open, &locations);
         let cost =
-            |places: &[u32]| crossing(&faces(&dims, &open), places, |p| seats[p].host as u64);
+            |places: &[u32]| crossing(&faces(&dims, &open), places, |p| locations[p].host as u64);
         assert_eq!((cost(&identity(64)), cost(&places)), (24, 16));
     }
 
     #[test]
     fn ranks_dealt_out_in_turn_come_together() {
         let hosts: Vec<u32> = (0..12).map(|r| r % 3).collect();
-        let seats = seats(&hosts, &[0; 12]);
+        let locations = locations(&hosts, &[0; 12]);
         let links = faces(&[12], &[true]);
-        let places = grid(&[12], &[true], &seats);
-        assert_eq!(crossing(&links, &places, |p| seats[p].host as u64), 3);
-        let places = graph(&links, &seats);
-        assert_eq!(crossing(&links, &places, |p| seats[p].host as u64), 3);
+        let places = grid(&[12], &[true], &locations);
+        assert_eq!(crossing(&links, &places, |p| locations[p].host as u64), 3);
+        let places = graph(&links, &locations);
+        assert_eq!(crossing(&links, &places, |p| locations[p].host as u64), 3);
     }
 
     #[test]
@@ -319,24 +333,27 @@ mod tests {
             b: a + 3,
             weight: 100,
         }));
-        let seats = seats(&[0, 0, 1, 1, 2, 2], &[0; 6]);
-        let places = graph(&links, &seats);
-        assert_eq!(crossing(&links, &places, |p| seats[p].host as u64), 6);
+        let locations = locations(&[0, 0, 1, 1, 2, 2], &[0; 6]);
+        let places = graph(&links, &locations);
+        assert_eq!(crossing(&links, &places, |p| locations[p].host as u64), 6);
     }
 
     #[test]
     fn packages_of_a_host_are_filled_in_turn() {
-        let seats = seats(&[0; 8], &[0, 1, 0, 1, 0, 1, 0, 1]);
+        let locations = locations(&[0; 8], &[0, 1, 0, 1, 0, 1, 0, 1]);
         let links = faces(&[4, 2], &[false, false]);
-        let places = grid(&[4, 2], &[false, false], &seats);
+        let places = grid(&[4, 2], &[false, false], &locations);
         assert!(is_permutation(&places));
-        assert_eq!(crossing(&links, &places, |p| seats[p].package as u64), 2);
+        assert_eq!(
+            crossing(&links, &places, |p| locations[p].package as u64),
+            2
+        );
     }
 
     #[test]
     fn one_host_keeps_its_order() {
-        let seats = seats(&[3; 6], &[0; 6]);
-        assert_eq!(grid(&[3, 2], &[true, false], &seats), identity(6));
+        let locations = locations(&[3; 6], &[0; 6]);
+        assert_eq!(grid(&[3, 2], &[true, false], &locations), identity(6));
     }
 
     proptest! {
@@ -352,8 +369,8 @@ mod tests {
                 hosts.sort_unstable();
             }
             let packages: Vec<u32> = (0..size).map(|r| r * 7 % 3).collect();
-            let seats = seats(&hosts, &packages);
-            judge(&faces(&dims, &periods), &seats, &grid(&dims, &periods, &seats));
+            let locations = locations(&hosts, &packages);
+            judge(&faces(&dims, &periods), &locations, &grid(&dims, &periods, &locations));
         }
 
         #[test]
@@ -361,8 +378,8 @@ mod tests {
             let n = hosts.len() as u32;
             let links: Vec<Link> = ends.iter().map(|&(a, b, weight)| Link { a: a % n, b: b % n, weight }).collect();
             let packages: Vec<u32> = (0..n).map(|r| r % 2).collect();
-            let seats = seats(&hosts, &packages);
-            judge(&links, &seats, &graph(&links, &seats));
+            let locations = locations(&hosts, &packages);
+            judge(&links, &locations, &graph(&links, &locations));
         }
 
         #[test]
@@ -373,7 +390,7 @@ mod tests {
             let mut places = vec![0; n];
             for own in 0..3 {
                 let known: Vec<u32> = (0..n).map(|p| if hosts[p] == own { packages[p] } else { 0 }).collect();
-                let seen = graph(&links, &seats(&hosts, &known));
+                let seen = graph(&links, &locations(&hosts, &known));
                 (0..n).filter(|&p| hosts[p] == own).for_each(|p| places[p] = seen[p]);
             }
             prop_assert!(is_permutation(&places));

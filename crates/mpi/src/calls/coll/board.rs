@@ -13,7 +13,7 @@ use crate::objects::Comm;
 use crate::objects::comm::Board;
 use crate::state::{Guard, Mpi, State};
 use kw_coll::Nodes;
-use kw_engine::{BoardId, Engine};
+use kw_engine::{ChannelId, Engine};
 use std::sync::Arc;
 
 /// Said by a leader whose node has no board to give.
@@ -42,7 +42,7 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
 
 /// A board for one persistent collective. All ranks ask for it before they look at the arguments,
 /// so that those which find them right do not wait for one that does not.
-pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<BoardId>> {
+pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<ChannelId>> {
     let guard = mpi.lock();
     let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
     drop(guard);
@@ -56,7 +56,7 @@ fn negotiate(
     mpi: &Mpi,
     comm: CommH,
     claim: impl FnOnce(&mut Engine) -> Option<u32>,
-) -> Res<Option<BoardId>> {
+) -> Res<Option<ChannelId>> {
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
     let c = tables.comm_mut(comm)?;
@@ -76,8 +76,8 @@ fn negotiate(
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
     let opened = number.and_then(|n| {
-        let desks = &mut engine.collectives.desks;
-        desks.open(&mut engine.messages, n, &members.group)
+        let channels = &mut engine.collectives.channels;
+        channels.open(&mut engine.messages, n, &members.group)
     });
     if opened.is_none()
         && mine != NO_BOARD
@@ -129,7 +129,7 @@ fn spread(
 pub(super) fn with<R>(
     state: &mut State,
     comm: CommH,
-    board: Option<BoardId>,
+    board: Option<ChannelId>,
     plan: impl FnOnce(&mut State) -> Res<R>,
 ) -> Res<R> {
     let board = board.map_or(Board::None, Board::Some);

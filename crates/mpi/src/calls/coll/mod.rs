@@ -20,7 +20,9 @@ use crate::handle::{CommH, RequestH};
 use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
 use crate::state::{Guard, Mpi, State};
 use kw_base::Peer;
-use kw_engine::{BoardId, Collectives, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch};
+use kw_engine::{
+    ChannelId, Collectives, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch,
+};
 use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
@@ -50,8 +52,19 @@ fn block_as<'a>(
     finish(mpi, guard, comm, run)
 }
 
-/// Drives a run to its end.
+/// Drives a run to its end: here if it need not wait.
 fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
+    let engine = guard.engine.as_mut().ok_or_else(not_running)?;
+    if !engine.collectives.run_ops(&mut engine.messages, &mut run) {
+        return wait_for_end(mpi, guard, comm, run);
+    }
+    let failure = engine.recycle(run);
+    guard.leave();
+    failure.map_or(Ok(()), |f| Err(explain(f).on(comm)))
+}
+
+#[inline(never)]
+fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         match engine.collectives.drive(&mut engine.messages, &mut run) {
@@ -146,8 +159,9 @@ fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a>
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
-        let over =
-            |e: &Engine| e.collectives.desks.reached(watch) || e.departed.on_board(watch).is_some();
+        let over = |e: &Engine| {
+            e.collectives.channels.reached(watch) || e.departed.on_board(watch).is_some()
+        };
         s.engine.as_ref().is_none_or(over)
     })
 }
@@ -181,7 +195,7 @@ fn keep(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,
-    board: Option<BoardId>,
+    board: Option<ChannelId>,
     plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let mut guard = mpi.lock();
@@ -190,17 +204,17 @@ fn keep(
     let mut run = planned.inspect_err(|_| {
         board
             .into_iter()
-            .for_each(|b| engine.collectives.desks.leave(b));
+            .for_each(|b| engine.collectives.channels.leave(b));
     })?;
     if let Some(said) = run.signature_check() {
         said.record()[check::FORM] = check::PERSISTENT;
     }
     let Collectives {
-        patterns, desks, ..
+        patterns, channels, ..
     } = &mut engine.collectives;
     let kept = Persistent {
         comm,
-        start: Start::Collective(patterns.keep(desks, run, board)),
+        start: Start::Collective(patterns.keep(channels, run, board)),
         active: None,
         partitions: None,
     };

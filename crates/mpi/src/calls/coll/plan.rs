@@ -44,14 +44,16 @@ pub(super) fn lay_out(
         // A call that the ranks disagree on must not have a place on the board.
         caller.board = None;
     }
-    let Collectives { planner, desks, .. } = &mut engine.collectives;
-    let mut run = match planner.again(desks, &caller, what, ask, &buffers) {
+    let Collectives {
+        planner, channels, ..
+    } = &mut engine.collectives;
+    let mut run = match planner.again(channels, &caller, what, ask, &buffers) {
         Some(run) => run,
         None => {
             let circle = caller.circle();
             let nodes = c.nodes(engine.job.hosts()).map(|n| &**n);
             let ask = Ask { nodes, ..*ask };
-            planner.plan(desks, &engine.job.agreed, circle, what, &ask, &buffers)
+            planner.plan(channels, &engine.job.agreed, circle, what, &ask, &buffers)
         }
     };
     run.take_buffers(buffers);

@@ -175,8 +175,10 @@ fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
         return None;
     }
     let same = |list: &[u64]| asked.counts.is_none_or(|c| c.are(list));
-    let Collectives { planner, desks, .. } = &mut engine.collectives;
-    let mut run = planner.named(desks, c.plans?, asked.named(), asked.buffers, same)?;
+    let Collectives {
+        planner, channels, ..
+    } = &mut engine.collectives;
+    let mut run = planner.named(channels, c.plans?, asked.named(), asked.buffers, same)?;
     run.set_tag(c.next_collective());
     Some(run)
 }

@@ -10,6 +10,7 @@ use kw_sys::args::{Out, OutText, Text};
 use kw_sys::buf::Addr;
 use kw_sys::environment;
 use kw_sys::log;
+use std::fmt::Display;
 
 /// MPI_T_cvar_get_num
 pub fn t_cvar_get_num(mpi: &Mpi, num_cvar: Out<i32>) -> Res {
@@ -104,9 +105,10 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     let knob = &ALL[position];
     may_set(&guard, position)?;
     let text = cvar::from_c(knob, &value(buf, cvar::size(knob), knob.kind)?)?;
-    let invalid = |why| Fault::tool(ToolClass::Invalid, why);
+    let invalid = |why: &dyn Display| Fault::tool(ToolClass::Invalid, why.to_string());
     if guard.engine.is_some() {
-        guard.set_knob(position, &text).map_err(invalid)?;
+        let set = guard.set_knob(position, &text);
+        set.map_err(|e| invalid(&e))?;
         if position == Id::Log as usize {
             let engine = guard.engine.as_ref();
             log::set_level(engine.map_or(0, |e| e.knobs().choice(Id::Log)));
@@ -114,10 +116,8 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
         return Ok(());
     }
     let mut knobs = current(&guard);
-    knobs
-        .set_at(position, &text)
-        .map_err(|e| invalid(e.to_string()))?;
-    kw_boot::check_knobs(&knobs).map_err(|e| invalid(e.to_string()))?;
+    knobs.set_at(position, &text).map_err(|e| invalid(&e))?;
+    kw_boot::check_knobs(&knobs).map_err(|e| invalid(&e))?;
     guard.above.tool.cvars.set_early(position, text);
     Ok(())
 }

@@ -102,7 +102,9 @@ pub fn shape(knob: &Knob) -> (TypeH, i32) {
     match knob.kind {
         Kind::Bool | Kind::Choice(_) => (MPI_INT, 1),
         Kind::Count | Kind::Bytes | Kind::Micros => (MPI_COUNT, 1),
-        Kind::Text | Kind::File | Kind::Secret | Kind::Ports => (MPI_CHAR, TEXT_ROOM as i32),
+        Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => {
+            (MPI_CHAR, TEXT_ROOM as i32)
+        }
     }
 }
 
@@ -111,7 +113,7 @@ pub fn size(knob: &Knob) -> usize {
     match knob.kind {
         Kind::Bool | Kind::Choice(_) => 4,
         Kind::Count | Kind::Bytes | Kind::Micros => 8,
-        Kind::Text | Kind::File | Kind::Secret | Kind::Ports => TEXT_ROOM,
+        Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => TEXT_ROOM,
     }
 }
 
@@ -135,7 +137,7 @@ pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
             let number = parse_bytes(text).and_then(|n| i64::try_from(n).ok());
             number.unwrap_or(-1).to_ne_bytes().to_vec()
         }
-        Kind::Text | Kind::File | Kind::Secret | Kind::Ports => {
+        Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => {
             let mut bytes: Vec<u8> = text.bytes().take(TEXT_ROOM - 1).collect();
             bytes.push(0);
             bytes
@@ -165,7 +167,7 @@ pub fn from_c(knob: &Knob, bytes: &[u8]) -> Res<String> {
                 _ => wrong(knob, &n.to_string()),
             }
         }
-        Kind::Text | Kind::File | Kind::Secret | Kind::Ports => {
+        Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => {
             let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
             match std::str::from_utf8(&bytes[..end]) {
                 Ok(text) => Ok(text.to_string()),

@@ -1,4 +1,4 @@
-//! Which course a job takes: whether it runs, who is to blame when it does not, and how it is
+//! Which phase a job is in: whether it runs, who is to blame when it does not, and how it is
 //! ended.
 //!
 //! ```text
@@ -47,7 +47,7 @@ pub(super) enum Action {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct Phases {
     phase: Phase,
     verdict: Option<Verdict>,
     /// Ranks that have aborted the job with the status and the words of the first of them.
@@ -56,10 +56,10 @@ pub(super) struct Course {
     asked: Option<(i32, Tick)>,
 }
 
-impl Course {
+impl Phases {
     /// Of a job all of whose ranks are here.
-    pub(super) fn new() -> Course {
-        Course {
+    pub(super) fn new() -> Phases {
+        Phases {
             phase: Phase::Running,
             verdict: None,
             aborted: Vec::new(),
@@ -264,13 +264,13 @@ mod tests {
         Who { rank, host: "h" }
     }
 
-    fn status(course: &Course) -> Option<u8> {
-        course.verdict().map(|v| v.status)
+    fn status(phases: &Phases) -> Option<u8> {
+        phases.verdict().map(|v| v.status)
     }
 
     #[test]
     fn a_failed_job_is_told_to_end_and_then_killed_and_then_given_up() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         assert_eq!(job.on_ended(who(1), Ended::Exit(3), true, START), None);
         assert!(job.has_failed() && status(&job) == Some(3));
         assert_eq!(job.on_time(at(19)), None);
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_status_that_a_rank_leaves_with_after_finalize_does_not_end_the_job() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         job.on_ended(who(1), Ended::Exit(3), false, START);
         job.on_ended(who(2), Ended::Exit(4), false, START);
         assert!(!job.has_failed());
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn who_was_killed_is_to_blame_before_who_lost_it() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         job.on_ended(who(1), Ended::Exit(1), true, START);
         let killed = job.on_ended(who(2), Ended::Signal(signals::KILL, false), true, at(5));
         assert_eq!(killed, Some(Action::End));
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn ranks_that_abort_with_the_same_words_are_named_together() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         let words = |text: &'static str| {
             move |first: u32, others: &[u32]| Verdict::new(9, format!("{first}{others:?}{text}"))
         };
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_passed_on_and_counts_as_a_second_one_only_after_a_while() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         let int = signals::INT;
         assert_eq!(job.on_signal(int, START), Some(Action::Signal(int)));
         assert_eq!(job.on_signal(int, at(249)), None);
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(job.on_signal(int, at(250)), Some(Action::Kill));
         assert_eq!(status(&job), Some(128 + int as u8));
         // One that ranks die of says so, whoever it was.
-        let mut job = Course::new();
+        let mut job = Phases::new();
         job.on_signal(int, START);
         let ended = job.on_ended(who(1), Ended::Signal(int, false), true, at(1));
         assert_eq!((ended, status(&job)), (None, Some(128 + int as u8)));
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn while_hosts_are_reached_nothing_is_ended_and_the_first_cause_is_kept() {
-        let mut job = Course::new();
+        let mut job = Phases::new();
         job.gather(at(100));
         assert_eq!(job.on_signal(signals::INT, START), None);
         job.on_lost(Verdict::new(7, "lost"), START);

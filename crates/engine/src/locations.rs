@@ -5,40 +5,40 @@ use crate::engine::Engine;
 use kw_base::Peer;
 use kw_base::sync::thread;
 use kw_sys::topology::Tree;
-use kw_types::comm::reorder::Seat;
+use kw_types::comm::reorder::Location;
 
 /// What is known of this machine's cores.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct Locations {
     /// Its tree, once somebody asked who begins where.
     tree: Option<Tree>,
 }
 
-impl Seats {
-    /// The seats of ranks by their host and first processor, in their order. The machine's tree is
-    /// read only when they begin at different processors.
-    fn of(&mut self, ranks: impl Iterator<Item = (u32, Option<usize>)> + Clone) -> Vec<Seat> {
+impl Locations {
+    /// The locations of ranks by their host and first processor, in their order. The machine's tree
+    /// is read only when they begin at different processors.
+    fn of(&mut self, ranks: impl Iterator<Item = (u32, Option<usize>)> + Clone) -> Vec<Location> {
         let mut known = ranks.clone().filter_map(|(_, cpu)| cpu);
         let first = known.next();
         let apart = known.any(|c| Some(c) != first);
         let tree = apart.then(|| &*self.tree.get_or_insert_with(Tree::read));
         let place = |cpu: Option<usize>| tree?.place(cpu?);
-        let seat = |(host, cpu)| {
+        let location = |(host, cpu)| {
             let (package, core) = place(cpu).unwrap_or_default();
-            Seat {
+            Location {
                 host,
                 package,
                 core,
             }
         };
-        ranks.map(seat).collect()
+        ranks.map(location).collect()
     }
 }
 
 impl Engine {
-    /// The seats of these ranks, in their order. A rank of this host says where it runs when it
+    /// The locations of these ranks, in their order. A rank of this host says where it runs when it
     /// joins, before it leaves MPI_Init; until it has, we wait, so that all read the same.
-    pub fn seats(&mut self, peers: &[Peer]) -> Vec<Seat> {
+    pub fn locations(&mut self, peers: &[Peer]) -> Vec<Location> {
         for &peer in peers {
             while self.messages.paths.has_yet_to_join(peer) {
                 self.progress();
@@ -47,7 +47,7 @@ impl Engine {
         }
         let (hosts, paths) = (self.job.hosts(), &self.messages.paths);
         let ranks = peers.iter().map(|&p| (hosts[p.idx()], paths.cpu(p)));
-        self.seats.of(ranks)
+        self.locations.of(ranks)
     }
 }
 
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn ranks_that_begin_at_one_processor_need_no_tree() {
-        let mut seats = Seats::default();
+        let mut locations = Locations::default();
         let ranks = [(0, Some(3)), (1, None), (0, Some(3))];
-        let found = seats.of(ranks.into_iter());
+        let found = locations.of(ranks.into_iter());
         let hosts: Vec<u32> = found.iter().map(|s| s.host).collect();
         assert_eq!(hosts, [0, 1, 0]);
         assert!(found.iter().all(|s| (s.package, s.core) == (0, 0)));
-        assert!(seats.tree.is_none());
+        assert!(locations.tree.is_none());
     }
 }

@@ -1,9 +1,9 @@
 //! The memory that the ranks of a node share for one communicator's collectives, as this rank's
 //! engine holds it.
 //!
-//! A *desk* is this rank's side of one communicator's board: the board's memory and flags, and the
-//! rule by which they are used ([`FlowControl`]), which is pure and tested by itself. What a plan
-//! does there is in `binding`.
+//! A *channel* is this rank's side of one communicator's board: the board's memory and flags, and
+//! the rule by which they are used ([`FlowControl`]), which is pure and tested by itself. What a
+//! plan does there is in `binding`.
 
 use super::run::Run;
 use crate::messages::Messages;
@@ -15,14 +15,14 @@ use kw_types::comm::Group;
 
 const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == board::STAGE_BITS);
 
-/// Names a board that this rank's engine holds for a communicator.
+/// Names a channel of this rank's engine, and with it the board that a communicator has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BoardId(u32);
+pub struct ChannelId(u32);
 
 /// What a run waits for on a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    pub(super) desk: BoardId,
+    pub(super) channel: ChannelId,
     pub(super) wait: Wait,
 }
 
@@ -36,8 +36,8 @@ impl Watch {
 
 /// What a plan uses of a board: all but the places that its runs have one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Berth {
-    pub(super) desk: BoardId,
+pub(crate) struct BoardUse {
+    pub(super) channel: ChannelId,
     pub(super) need: Need,
     pub(super) shelf: Shelf,
     /// Where its short shelves lie.
@@ -56,7 +56,7 @@ pub(super) enum Part {
     Area(i64),
 }
 
-impl Berth {
+impl BoardUse {
     /// Where a slice of a shelf lies.
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
@@ -83,7 +83,7 @@ impl Berth {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct Channel {
     pub(super) board: Board,
     /// By rank of the communicator: which member of this node it is; `STRANGER` for ranks of other
     /// nodes.
@@ -99,9 +99,9 @@ pub(crate) struct Desk {
 
 const STRANGER: u32 = u32::MAX;
 
-impl Desk {
+impl Channel {
     /// `places`: for every rank of the communicator its place on this host, if it is of this host.
-    pub(crate) fn new(board: Board, places: impl Iterator<Item = Option<u32>>) -> Desk {
+    pub(crate) fn new(board: Board, places: impl Iterator<Item = Option<u32>>) -> Channel {
         let mut here = Vec::new();
         let members = places
             .map(|place| {
@@ -112,14 +112,14 @@ impl Desk {
             })
             .collect();
         let own = here.iter().position(|&p| p == board.me());
-        let own = own.expect("a rank has a desk only where it is a member");
+        let own = own.expect("a rank has a channel only where it is a member");
         let capacity = Capacity {
             lines: LINES,
             slots: SLOTS,
             ring: board.reach(),
             lap: board.lap(),
         };
-        Desk {
+        Channel {
             flow: FlowControl::new(own as u32, here.len() as u32, capacity),
             board,
             members,
@@ -130,9 +130,9 @@ impl Desk {
     }
 
     /// What a schedule uses of it, if anything; `unit`: bytes of a unit of the shelves.
-    fn berth(&self, desk: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
-        Some(Berth {
-            desk,
+    fn board_use(&self, channel: ChannelId, schedule: &Schedule, unit: u64) -> Option<BoardUse> {
+        Some(BoardUse {
+            channel,
             need: schedule.need(unit)?,
             shelf: schedule.shelf,
             areas: self.board.areas(schedule.short * unit),
@@ -161,85 +161,87 @@ impl Desk {
 
     /// A slice of a shelf.
     #[inline]
-    fn shelf(&self, berth: &Berth, at_work: &Reservation, slice: Slice) -> Region<'_> {
+    fn shelf(&self, board_use: &BoardUse, at_work: &Reservation, slice: Slice) -> Region<'_> {
         let place = self.place_of(slice.buf - SHELVES);
-        let (region, at) = match (berth.part(slice), berth.shelf) {
+        let (region, at) = match (board_use.part(slice), board_use.shelf) {
             (Part::Line(at), _) => (self.board.beside(place, at_work.number), at),
-            (Part::Area(at), Shelf::Long) => (self.board.long(place, at_work.at, berth.long), at),
-            (Part::Area(at), _) => (self.board.area(berth.areas, place, at_work.number), at),
+            (Part::Area(at), Shelf::Long) => {
+                (self.board.long(place, at_work.at, board_use.long), at)
+            }
+            (Part::Area(at), _) => (self.board.area(board_use.areas, place, at_work.number), at),
         };
-        region.part(at as u64, slice.len * berth.unit)
+        region.part(at as u64, slice.len * board_use.unit)
     }
 }
 
-/// All desks of one engine.
+/// All channels of one engine.
 #[derive(Debug, Default)]
-pub struct Desks {
-    desks: Vec<Option<Box<Desk>>>,
+pub struct Channels {
+    channels: Vec<Option<Box<Channel>>>,
     /// Some collective has ended, so the next one's turn has come.
     pub(super) turned: bool,
 }
 
-impl Desks {
+impl Channels {
     /// This rank's side of a board that was claimed for a communicator of these processes.
     pub fn open(
         &mut self,
         messages: &mut Messages,
         number: u32,
         members: &Group,
-    ) -> Option<BoardId> {
+    ) -> Option<ChannelId> {
         let board = messages.boards()?.open(number);
         let places = members.iter().map(|peer| messages.paths.place(peer));
-        Some(self.add(Desk::new(board, places)))
+        Some(self.add(Channel::new(board, places)))
     }
 
     /// Adds one.
-    fn add(&mut self, desk: Desk) -> BoardId {
-        let free = self.desks.iter().position(|d| d.is_none());
+    fn add(&mut self, channel: Channel) -> ChannelId {
+        let free = self.channels.iter().position(|c| c.is_none());
         let at = free.unwrap_or_else(|| {
-            self.desks.push(None);
-            self.desks.len() - 1
+            self.channels.push(None);
+            self.channels.len() - 1
         });
-        self.desks[at] = Some(Box::new(desk));
-        BoardId(at as u32)
+        self.channels[at] = Some(Box::new(channel));
+        ChannelId(at as u32)
     }
 
     /// The communicator is gone; its board goes with the last collective on it.
-    pub fn leave(&mut self, id: BoardId) {
-        let Some(desk) = self.get(id) else { return };
-        desk.leaving = true;
-        if desk.flow.is_idle() {
+    pub fn leave(&mut self, id: ChannelId) {
+        let Some(channel) = self.get(id) else { return };
+        channel.leaving = true;
+        if channel.flow.is_idle() {
             self.drop(id);
         }
     }
 
     #[cold]
-    pub(super) fn drop(&mut self, id: BoardId) {
-        if let Some(desk) = self.desks[id.0 as usize].take() {
-            let Desk {
+    pub(super) fn drop(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels[id.0 as usize].take() {
+            let Channel {
                 board,
                 places,
                 flow,
                 ..
-            } = *desk;
+            } = *channel;
             board.leave(&places, flow.last());
         }
     }
 
     #[inline]
-    pub(super) fn get(&mut self, id: BoardId) -> Option<&mut Desk> {
-        self.desks.get_mut(id.0 as usize)?.as_deref_mut()
+    pub(super) fn get(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.channels.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
     #[inline]
-    fn see(&self, id: BoardId) -> Option<&Desk> {
-        self.desks.get(id.0 as usize)?.as_deref()
+    fn see(&self, id: ChannelId) -> Option<&Channel> {
+        self.channels.get(id.0 as usize)?.as_deref()
     }
 
     /// What algorithms are told of a board. They may use so much of the rings that the next
     /// collective need not wait.
     #[inline]
-    pub(super) fn view(&mut self, id: BoardId, unit: u64) -> Option<View> {
+    pub(super) fn view(&mut self, id: ChannelId, unit: u64) -> Option<View> {
         Some(View {
             short: SHORT as u64 + SHELF_LINE,
             long: self.get(id)?.flow.most() + SHELF_LINE,
@@ -248,16 +250,21 @@ impl Desks {
     }
 
     /// What a schedule uses of a board, if anything.
-    pub(super) fn berth(&self, id: BoardId, schedule: &Schedule, unit: u64) -> Option<Berth> {
-        self.see(id)?.berth(id, schedule, unit)
+    pub(super) fn board_use(
+        &self,
+        id: ChannelId,
+        schedule: &Schedule,
+        unit: u64,
+    ) -> Option<BoardUse> {
+        self.see(id)?.board_use(id, schedule, unit)
     }
 
     /// A run of a plan begins: it has the next place on the board, if it uses one.
     #[inline(always)]
     pub(super) fn enter(&mut self, run: &mut Run) {
-        let place = match &run.berth {
-            Some(berth) => match self.get(berth.desk) {
-                Some(desk) => desk.flow.reserve(berth.need),
+        let place = match &run.board_use {
+            Some(board_use) => match self.get(board_use.channel) {
+                Some(channel) => channel.flow.reserve(board_use.need),
                 None => Reservation::NONE,
             },
             None => Reservation::NONE,
@@ -266,9 +273,9 @@ impl Desks {
     }
 
     /// The first collective of a board, and so far its only one, is not run.
-    pub(super) fn take_back(&mut self, berth: &Berth, place: &Reservation) {
-        if let Some(desk) = self.get(berth.desk) {
-            desk.flow.take_back(place);
+    pub(super) fn take_back(&mut self, board_use: &BoardUse, place: &Reservation) {
+        if let Some(channel) = self.get(board_use.channel) {
+            channel.flow.take_back(place);
         }
     }
 
@@ -276,17 +283,21 @@ impl Desks {
     #[inline]
     pub(super) fn shelf(
         &self,
-        berth: &Berth,
+        board_use: &BoardUse,
         at_work: &Reservation,
         slice: Slice,
     ) -> Option<Region<'_>> {
-        Some(self.see(berth.desk)?.shelf(berth, at_work, slice))
+        Some(
+            self.see(board_use.channel)?
+                .shelf(board_use, at_work, slice),
+        )
     }
 
     /// Whether what a run waits for has come.
     #[inline]
     pub fn reached(&self, watch: Watch) -> bool {
-        self.see(watch.desk).is_none_or(|d| d.has_come(watch.wait))
+        self.see(watch.channel)
+            .is_none_or(|c| c.has_come(watch.wait))
     }
 
     /// Place on the host of the rank that a run waits for.
@@ -295,7 +306,10 @@ impl Desks {
         let Wait::Flag { member, .. } = watch.wait else {
             return None;
         };
-        self.see(watch.desk)?.places.get(member as usize).copied()
+        self.see(watch.channel)?
+            .places
+            .get(member as usize)
+            .copied()
     }
 
     /// This rank is about to sleep until then, among other things.
@@ -303,19 +317,19 @@ impl Desks {
         let Wait::Flag { member, .. } = watch.wait else {
             return;
         };
-        if let Some(desk) = self.get(watch.desk)
-            && !desk.watching
+        if let Some(channel) = self.get(watch.channel)
+            && !channel.watching
         {
-            desk.watching = true;
-            desk.board.watch(desk.places[member as usize]);
+            channel.watching = true;
+            channel.board.watch(channel.places[member as usize]);
         }
     }
 
     /// This rank is awake.
     pub(crate) fn awake(&mut self) {
-        for desk in self.desks.iter_mut().flatten() {
-            if std::mem::take(&mut desk.watching) {
-                desk.board.watch_nobody();
+        for channel in self.channels.iter_mut().flatten() {
+            if std::mem::take(&mut channel.watching) {
+                channel.board.watch_nobody();
             }
         }
     }

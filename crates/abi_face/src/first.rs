@@ -1,0 +1,60 @@
+//! What is wrong with a process is said before MPI is used in it.
+
+use crate::Abi;
+use crate::functions::{STAMP, functions};
+use std::ffi::{CStr, c_int};
+
+/// Libraries of other ABIs: while one is in the process, some part of it calls that one.
+const LIBRARIES: [&CStr; 6] = [
+    c"libmpi.so.12",
+    c"libmpich.so.12",
+    c"libmpi.so.40",
+    c"libmpi.so.20",
+    c"libmpi.so.80",
+    c"libmpi.so.1",
+];
+
+/// What the library of an ABI has instead of its own name, where a distribution gives it another.
+fn same(a: &CStr, b: &CStr) -> bool {
+    let mpich = [c"libmpi.so.12", c"libmpich.so.12"];
+    a == b || mpich.contains(&a) && mpich.contains(&b)
+}
+
+/// Before MPI is initialised: ends a process in which it cannot work.
+pub fn first<A: Abi>() {
+    let own = A::LIBRARY.to_string_lossy();
+    if functions().stamp != STAMP {
+        end(&format!(
+            "{own} and libmpi_abi.so.1 are of two versions of Kittiwake: install both again"
+        ));
+    }
+    for other in LIBRARIES.iter().filter(|name| !same(name, A::LIBRARY)) {
+        // SAFETY: a name; nothing is loaded.
+        let loaded = unsafe { libc::dlopen(other.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if !loaded.is_null() {
+            let other = other.to_string_lossy();
+            end(&format!(
+                "one part of this program uses {other}, another {own}: their handles differ, so build all parts for the \
+                 same MPI"
+            ));
+        }
+    }
+}
+
+/// Says a sentence and ends the process.
+pub fn end(sentence: &str) -> ! {
+    eprintln!("process {}: {sentence}", std::process::id());
+    std::process::exit(1)
+}
+
+/// The answer of a function that the ABI's own libraries have beyond MPI, and this one has not.
+#[cold]
+pub fn refuse<A: Abi>(name: &str, code: c_int) -> c_int {
+    eprintln!(
+        "process {}: {name} is no function of MPI, and Kittiwake's {} does not have it: it answers \
+         MPI_ERR_UNSUPPORTED_OPERATION",
+        std::process::id(),
+        A::LIBRARY.to_string_lossy()
+    );
+    code
+}

@@ -1,0 +1,35 @@
+//! What libraries of other ABIs have in common: programs that were compiled for another MPI run on
+//! this one through such a library, a *face* (`mpich_abi`, `openmpi_abi`).
+//!
+//! A face has an [`Abi`]: its kinds of handles, its status, its constants. All that follows from
+//! these is here, generic over it: handles and arrays of them ([`handle`]), statuses ([`status`]),
+//! constants and where they stand ([`convert`]), texts ([`text`]), functions of the program that
+//! MPI calls ([`callback`], [`keyval`]), and the functions whose arguments do not say by
+//! themselves what they hold ([`by_hand`]). The face's own functions are generated
+//! (`kw_apigen::abi_shells`): each turns what the program holds into what the standard ABI has for
+//! it, calls the standard function by the table of `libmpi_abi` ([`functions`]), and turns the
+//! results back.
+//!
+//! What calls a standard function cannot be tested here: there is no library to link with. The
+//! faces are tested with whole programs (`tests/faces`).
+
+pub mod abi;
+pub mod address;
+pub mod by_hand;
+pub mod callback;
+pub mod constants;
+pub mod convert;
+pub mod first;
+pub mod functions;
+pub mod handle;
+pub mod keyval;
+pub mod peers;
+pub mod status;
+pub mod text;
+
+pub use abi::{Abi, Constants};
+pub use address::Address;
+pub use kw_base::Key;
+
+#[cfg(test)]
+mod toy;

@@ -1,0 +1,280 @@
+//! The ABI that the Fortran layer stands on: the standard one, or another (`api/abi/NAME.tsv`).
+//!
+//! The layer is one, `crates/fortran`. What differs is what is written here for its modules
+//! `constants`, `handle` and `sentinels`: values, how a handle becomes an INTEGER, and the common
+//! blocks of constants with an address.
+
+use super::constants::{ADDRESSES, OWN, Value, values};
+use super::{Fortran, fortran_shells};
+use crate::api::number;
+use crate::{Abi, Api, Constant, Error};
+use std::fmt::Write;
+
+/// An ABI as Fortran sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Face<'a> {
+    pub(super) api: &'a Api,
+    abi: Option<&'a Abi>,
+}
+
+/// A common block: its constants have addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Its name in Fortran.
+    pub name: String,
+    /// Its constants, in their order.
+    pub members: Vec<&'static str>,
+}
+
+impl<'a> Face<'a> {
+    /// The standard ABI.
+    pub fn standard(api: &'a Api) -> Face<'a> {
+        Face { api, abi: None }
+    }
+
+    /// Another one.
+    pub fn of(api: &'a Api, abi: &'a Abi) -> Face<'a> {
+        Face {
+            api,
+            abi: Some(abi),
+        }
+    }
+
+    /// The constants that only Fortran has.
+    pub(super) fn own(&self) -> impl Iterator<Item = (&'static str, i64)> {
+        OWN.into_iter().map(|(name, standard)| {
+            let of_status = |abi: &Abi| match name {
+                "MPI_STATUS_SIZE" => abi.value("MPI_F_STATUS_SIZE"),
+                // places in an array count from 1
+                _ => Some(abi.value(&name.replace("MPI_", "MPI_F_"))? + 1),
+            };
+            (name, self.abi.and_then(of_status).unwrap_or(standard))
+        })
+    }
+
+    /// The value of a constant that is a number.
+    pub(super) fn number(&self, c: &Constant) -> Option<i64> {
+        let standard = number(&c.value);
+        let version = ["MPI_VERSION", "MPI_SUBVERSION"].contains(&c.name.as_str());
+        let Some(abi) = self.abi.filter(|_| !version) else {
+            return standard;
+        };
+        let value = in_fortran(abi, &c.name).or_else(|| abi.value(&c.name))?;
+        // handles and keys that C writes with the highest bit
+        Some(if c.c_type == "MPI_Offset" {
+            value
+        } else {
+            i64::from(value as i32)
+        })
+    }
+
+    /// The value in C of a constant that is an address.
+    fn address(&self, c: &Constant) -> Option<i64> {
+        let Some(abi) = self.abi else {
+            return number(&c.value);
+        };
+        let symbol = abi.of_form("symbol").find(|f| f.name == c.name);
+        abi.value(&c.name)
+            .or_else(|| symbol.and_then(|f| number(&f.value)))
+    }
+
+    /// Whose descriptors the procedures of mpi_f08 take: those of C, or a compiler's own, which come
+    /// without descriptors of texts.
+    pub(super) fn descriptor(&self) -> &'a str {
+        let of_f08 = self.abi.and_then(|abi| abi.of_form("descriptor").next());
+        of_f08.map_or("c", |f| &f.value)
+    }
+
+    /// Whether the procedures of mpi_f08 take descriptors as we know them.
+    pub(super) fn has_f08(&self) -> bool {
+        self.abi
+            .is_none_or(|abi| abi.of_form("descriptor").next().is_some())
+    }
+
+    /// Procedures of this library under names that only this ABI has: the name, the procedure.
+    pub(super) fn procedures(&self) -> Vec<(String, String)> {
+        let all = self
+            .abi
+            .into_iter()
+            .flat_map(|abi| abi.of_form("procedure"));
+        all.flat_map(|f| {
+            let handles: Vec<String> = match f.name.contains('*') {
+                true => self.api.handles().map(str::to_lowercase).collect(),
+                false => vec![String::new()],
+            };
+            let names = handles.into_iter().map(|h| f.name.replace('*', &h));
+            names
+                .map(|name| (name, f.value.clone()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+    }
+
+    /// Symbols of constants with an address that are no common blocks.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &'a str> {
+        let all = self.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
+        all.map(|f| f.value.as_str())
+    }
+
+    /// The common blocks.
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut add = |block: String, constant: &str| {
+            let known = ADDRESSES.iter().find(|a| a.0 == constant);
+            let Some((constant, ..)) = known else { return };
+            match blocks.iter_mut().find(|b| b.name == block) {
+                Some(b) => b.members.push(constant),
+                None => blocks.push(Block {
+                    name: block,
+                    members: vec![constant],
+                }),
+            }
+        };
+        match self.abi {
+            Some(abi) => abi
+                .of_form("common")
+                .for_each(|f| add(f.value.clone(), &f.name)),
+            None => ADDRESSES
+                .iter()
+                .for_each(|(name, ..)| add(common(name), name)),
+        }
+        blocks
+    }
+
+    /// Bytes of a constant with an address.
+    fn bytes(&self, name: &str) -> i64 {
+        let size = self.own().find(|own| own.0 == "MPI_STATUS_SIZE");
+        match name {
+            "MPI_STATUS_IGNORE" | "MPI_STATUSES_IGNORE" => 4 * size.map_or(0, |s| s.1),
+            "MPI_ARGV_NULL" | "MPI_ARGVS_NULL" => 1,
+            _ => 4,
+        }
+    }
+}
+
+/// Symbols of a constant with an address beside its common block.
+fn objects<'a>(face: &Face<'a>, constant: &str) -> impl Iterator<Item = &'a str> {
+    let all = face.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
+    all.filter(move |f| f.name == constant)
+        .map(|f| f.value.as_str())
+}
+
+/// What a constant is in Fortran, where that is something else than in C.
+fn in_fortran(abi: &Abi, name: &str) -> Option<i64> {
+    let mut own = abi.of_form("fortran").chain(abi.of_form("integer"));
+    let fact = own.find(|f| f.name == name)?;
+    number(&fact.value)
+}
+
+/// The common block of a constant in the standard ABI.
+pub(super) fn common(name: &str) -> String {
+    format!("mpi_fortran_{}", name["MPI_".len()..].to_ascii_lowercase())
+}
+
+/// The files that the layer includes: name, text. For a build script.
+pub fn fortran_layer(face: &Face) -> Result<Vec<(&'static str, String)>, Error> {
+    let dir = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let fortran = Fortran::read(&crate::api_dir(dir.as_ref()), face.api)?;
+    Ok(vec![
+        ("shells.rs", fortran_shells(face, &fortran)?),
+        ("constants.rs", constants(face)),
+        ("handles.rs", handles(face)),
+        ("commons.rs", commons(face)),
+        (
+            "descriptor.rs",
+            format!("pub use {}::Descriptor;\n", face.descriptor()),
+        ),
+    ])
+}
+
+/// Rust text of the constants: Fortran's values, C's addresses, and `c_keyval`, which has C's key
+/// of a predefined attribute. For a module that has `c_int`.
+fn constants(face: &Face) -> String {
+    let mut out = String::new();
+    for (name, value) in face.own() {
+        let _ = writeln!(out, "pub const {name}: c_int = {value};");
+    }
+    for (name, value) in values(face) {
+        let (ty, value) = match value {
+            Value::Integer(v) | Value::Handle(_, v) => ("c_int", v),
+            Value::Offset(v) => ("i64", v),
+        };
+        let _ = writeln!(out, "pub const {name}: {ty} = {value};");
+    }
+    let pointers = face
+        .api
+        .constants
+        .iter()
+        .filter(|c| c.c_type.ends_with('*'));
+    for c in pointers.filter(|c| !c.name.starts_with("MPI_T_")) {
+        // of a constant that the ABI has not, nothing has the address
+        let value = face.address(c).unwrap_or_default();
+        let _ = writeln!(out, "pub const {}: usize = {value}isize as usize;", c.name);
+    }
+    let keys = face.abi.into_iter().flat_map(|abi| {
+        let own = abi.of_form("fortran").filter(|f| abi.is_key(&f.name));
+        own.filter_map(|f| Some((number(&f.value)?, abi.value(&f.name)?)))
+    });
+    let arms: String = keys.map(|(f, c)| format!("{f} => {c}, ")).collect();
+    out + &format!(
+        "#[inline(always)] pub fn c_keyval(key: c_int) -> c_int {{ match key {{ {arms}key => key }} }}\n"
+    )
+}
+
+/// Rust text of the kinds of handles, for a module that has the macros: `numbered!` where constants
+/// are the same in both languages and functions convert the others, `integers!` where handles are
+/// INTEGERs in C, too, `converted!` where functions convert all.
+fn handles(face: &Face) -> String {
+    let mut out = String::new();
+    for name in face.api.handles() {
+        let short = if name == "Datatype" { "Type" } else { name };
+        let ty = |abi: &Abi| {
+            let fact = abi
+                .of_form("type")
+                .find(|f| f.name == format!("MPI_{name}"));
+            fact.map(|f| f.value.clone())
+        };
+        let _ = match face.abi.and_then(ty).as_deref() {
+            None => writeln!(
+                out,
+                "numbered! {{ {name} MPI_{short}_toint MPI_{short}_fromint }}"
+            ),
+            Some("int") => writeln!(out, "integers! {{ {name} }}"),
+            Some(_) => writeln!(
+                out,
+                "converted! {{ {name} MPI_{short}_c2f MPI_{short}_f2c }}"
+            ),
+        };
+    }
+    out
+}
+
+/// Rust text of the common blocks, for a module that has the macros `commons!` (a block or another
+/// symbol, its bytes, and the character that fills it) and `addresses!` (a constant, its block and
+/// where in it, other symbols).
+fn commons(face: &Face) -> String {
+    let (mut commons, mut addresses) = (String::new(), String::new());
+    let mut symbol = |name: &str, bytes: i64, constant: &str| {
+        let fill = if constant.contains("ARGV") { b' ' } else { 0 };
+        let _ = writeln!(commons, "    {name} {bytes} {fill};");
+    };
+    let mut places: Vec<(&str, String)> = Vec::new();
+    for block in face.blocks() {
+        let mut bytes = 0;
+        for name in &block.members {
+            places.push((name, format!("{}_ {bytes}", block.name)));
+            bytes += face.bytes(name);
+        }
+        symbol(&format!("{}_", block.name), bytes, block.members[0]);
+    }
+    for (name, ..) in ADDRESSES {
+        for object in objects(face, name) {
+            places.push((name, format!("{object} 0")));
+            symbol(object, face.bytes(name), name);
+        }
+        let own = places.iter().filter(|place| place.0 == name);
+        let own: Vec<&str> = own.map(|place| place.1.as_str()).collect();
+        let _ = writeln!(addresses, "    {name} {};", own.join(", "));
+    }
+    format!("commons! {{\n{commons}}}\naddresses! {{\n{addresses}}}\n")
+}

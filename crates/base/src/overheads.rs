@@ -1,0 +1,15 @@
+//! What the library's own code and the kernel add to the figures of a host, and what both the
+//! protocols and the collectives are priced with: starting values of the machine of
+//! `docs/measurements/2026-11-21-shm-path.md`. Nothing measures them.
+
+/// What the ring adds to a frame beside the cache line that moves, nanoseconds.
+pub const RING: f64 = 25.0;
+/// A frame over TCP: system calls of both sides, and the loopback interface. Nanoseconds.
+pub const TCP_FRAME: f64 = 4_200.0;
+/// A byte over TCP within a host: two copies by the kernel. Nanoseconds.
+pub const TCP_BYTE: f64 = 0.12;
+/// Bytes that may always be under way to a peer before it asks for them.
+pub const WINDOW: u64 = 256 << 10;
+/// From a send over the loopback interface until its receiver begins, beside the work of both,
+/// nanoseconds.
+pub const LOOPBACK: f64 = 1_200.0;

@@ -1,0 +1,88 @@
+//! Choices by price that were made before. A plan that is too long to be kept is laid out at every
+//! call; its algorithm need not be priced anew.
+
+use super::cheapest;
+use crate::algorithms::Algorithm;
+use crate::table::Site;
+use crate::{Ask, Board, Coll, cost::Prices};
+use kw_base::sync::Mutex;
+
+/// What is chosen, if anything fits.
+type Choice = Option<(&'static Algorithm, u32)>;
+
+/// All that a choice depends on beside the prices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Key {
+    coll: Coll,
+    amounts: [u64; 3],
+    ranks: [u32; 2],
+    is: [bool; 4],
+    sites: (Site, Option<Site>),
+    board: Option<Board>,
+    /// Nodes, ranks of the smallest and of the largest, and whether these are in order.
+    nodes: Option<(u32, u32, u32, bool)>,
+}
+
+impl Key {
+    fn of(coll: Coll, ask: &Ask, site: Site) -> Key {
+        let nodes = ask.nodes;
+        Key {
+            coll,
+            amounts: [ask.bytes, ask.count, ask.block_bytes],
+            ranks: [ask.size, ask.sharing],
+            is: [
+                ask.commutative,
+                ask.in_place,
+                ask.send.is_even(),
+                ask.recv.is_even(),
+            ],
+            sites: (site, ask.chooser.map(|c| c.site)),
+            board: ask.board,
+            nodes: nodes.map(|n| (n.count(), n.fewest(), n.most(), n.are_in_order())),
+        }
+    }
+
+    /// Its place among that many.
+    fn place(&self, of: usize) -> usize {
+        let mixed = self.amounts[0] ^ self.amounts[0] >> 7 ^ u64::from(self.ranks[0]) << 2;
+        (mixed as usize ^ (self.coll as usize) << 3) % of
+    }
+}
+
+/// Choices that are remembered.
+const KEPT: usize = 64;
+
+/// The last choices by one set of prices.
+#[derive(Debug, Default)]
+pub(crate) struct Memo(Mutex<Vec<Option<(Key, Choice)>>>);
+
+impl Clone for Memo {
+    /// Remembers nothing: the other's prices may change.
+    fn clone(&self) -> Memo {
+        Memo::default()
+    }
+}
+
+impl Memo {
+    /// As [`cheapest`].
+    pub(crate) fn cheapest(&self, coll: Coll, ask: &Ask, p: &Prices, site: Site) -> Choice {
+        let key = Key::of(coll, ask, site);
+        let at = key.place(KEPT);
+        if let Some(choice) = self.kept(at, &key) {
+            return choice;
+        }
+        // Nobody holds the lock meanwhile: composed algorithms ask for their parts.
+        let choice = cheapest(coll, ask, p, site);
+        if let Ok(mut kept) = self.0.lock() {
+            kept.resize(KEPT, None);
+            kept[at] = Some((key, choice));
+        }
+        choice
+    }
+
+    fn kept(&self, at: usize, key: &Key) -> Option<Choice> {
+        let kept = self.0.lock().ok()?;
+        let (same, choice) = kept.get(at)?.as_ref()?;
+        (same == key).then_some(*choice)
+    }
+}

@@ -1,0 +1,164 @@
+//! What steps in memory cost: one's own, the shelves that others show, and the lines that say who
+//! has come how far.
+
+use super::Prices;
+use crate::SHELF_LINE;
+
+/// Readers that the caches of one core serve at full speed.
+pub const PORTS: f64 = 8.0;
+
+/// What steps in memory cost by these prices. Times are nanoseconds, `b` bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a>(&'a Prices);
+
+impl<'a> Memory<'a> {
+    /// By those prices.
+    pub fn new(p: &'a Prices) -> Memory<'a> {
+        Memory(p)
+    }
+
+    /// Copies in memory of one's own.
+    pub fn copy(&self, b: f64) -> f64 {
+        super::count();
+        self.0.step + b * self.0.copy
+    }
+
+    /// Combines in memory of one's own.
+    pub fn combine(&self, b: f64) -> f64 {
+        super::count();
+        self.0.step + b * self.0.combine
+    }
+
+    /// Copies to one's shelf.
+    pub fn show(&self, b: f64) -> f64 {
+        super::count();
+        let byte = if in_line(b) {
+            self.0.copy
+        } else {
+            self.0.write
+        };
+        self.0.step + b * byte
+    }
+
+    /// Copies from the shelf of another rank.
+    pub fn read(&self, b: f64) -> f64 {
+        super::count();
+        match in_line(b) {
+            true => self.copy(b),
+            false => self.0.step + self.0.line + b * self.0.read,
+        }
+    }
+
+    /// Combines with what another rank shows.
+    pub fn fold(&self, b: f64) -> f64 {
+        let read = match in_line(b) {
+            true => 0.0,
+            false => self.0.line + b * self.0.read,
+        };
+        self.combine(b) + read
+    }
+
+    /// Shows a part of so many bytes that lies among `of` bytes.
+    pub fn show_part(&self, b: f64, of: f64) -> f64 {
+        super::count();
+        match in_line(of) {
+            true => self.copy(b),
+            false => self.0.step + b * self.0.write,
+        }
+    }
+
+    /// Copies a part that another rank shows among `of` bytes.
+    pub fn read_part(&self, b: f64, of: f64) -> f64 {
+        super::count();
+        match in_line(of) {
+            true => self.copy(b),
+            false => self.0.step + self.0.line + b * self.0.read,
+        }
+    }
+
+    /// Combines with a part that another rank shows among `of` bytes.
+    pub fn fold_part(&self, b: f64, of: f64) -> f64 {
+        match in_line(of) {
+            true => self.combine(b),
+            false => self.combine(b) + self.0.line + b * self.0.read,
+        }
+    }
+
+    /// By how much the last of `k` ranks is behind the first that all read the others' lines and
+    /// shelves in one order.
+    pub fn convoy(&self, k: f64, b: f64) -> f64 {
+        super::count();
+        let port = if in_line(b) {
+            0.0
+        } else {
+            b * self.0.read / PORTS
+        };
+        (k - 1.0).max(0.0) * (self.0.reader + port)
+    }
+
+    /// Combines memory of one's own with what lies on the shelf of another rank, there.
+    pub fn combine_into(&self, b: f64) -> f64 {
+        match in_line(b) {
+            true => self.combine(b),
+            false => self.fold(b) + b * self.0.write,
+        }
+    }
+
+    /// Combines what two other ranks show on the shelf of one of them.
+    pub fn fold_into(&self, b: f64) -> f64 {
+        match in_line(b) {
+            true => self.combine(b),
+            false => self.combine_into(b) + self.0.line + b * self.0.read,
+        }
+    }
+
+    /// Sees that another rank has raised.
+    pub fn look(&self) -> f64 {
+        super::count();
+        self.0.step + self.0.line
+    }
+
+    /// The last of `k` ranks that look at one line at the same time.
+    pub fn looks(&self, k: f64) -> f64 {
+        self.look() + (k - 1.0).max(0.0) * self.0.reader
+    }
+
+    /// Sees that all `n` ranks have raised, while all others look too.
+    pub fn look_at_all(&self, n: f64) -> f64 {
+        let p = self.0;
+        let others = (n - 2.0).max(0.0);
+        self.look()
+            + others.min(1.0) * p.line
+            + (others - 1.0).max(0.0) * p.more
+            + others * p.reader
+    }
+
+    /// How long `k` ranks are busy that see one rank raise again and again, and read from its shelf
+    /// each time.
+    pub fn keep_reading(&self, k: f64, b: f64) -> f64 {
+        let together = k * self.0.reader.max(b * self.0.read / PORTS);
+        (self.look() + self.read(b)).max(together)
+    }
+
+    /// The last of `k` ranks that see at the same time that one has raised, and read its shelf.
+    pub fn see(&self, k: f64, b: f64) -> f64 {
+        let all = if in_line(b) {
+            0.0
+        } else {
+            k * b * self.0.read / PORTS
+        };
+        let others = (k - 1.0).max(0.0);
+        self.look() + (self.read(b) + others * self.0.reader).max(all + self.0.reader)
+    }
+
+    /// Sees that all `n` ranks have raised, alone.
+    pub fn look_alone(&self, n: f64) -> f64 {
+        let others = (n - 2.0).max(0.0);
+        self.look() + others.min(1.0) * self.0.line + (others - 1.0).max(0.0) * self.0.more
+    }
+}
+
+/// Whether data lies in the line of its owner's stage.
+fn in_line(b: f64) -> bool {
+    b <= SHELF_LINE as f64
+}

@@ -1,0 +1,123 @@
+//! What steps of a schedule cost: the prices of a machine.
+//!
+//! One set of prices serves two readers: the simulator (crate `sim`) runs whole schedules with
+//! them, and the closed forms beside the algorithms price what is chosen.
+
+mod memo;
+mod memory;
+mod parts;
+mod place;
+mod prices;
+mod trees;
+
+pub(crate) use memo::Memo;
+pub use memory::{Memory, PORTS};
+pub use parts::Parts;
+pub use place::{PIECE, Place};
+pub use prices::{PRICES, Price, Prices, Source};
+pub use trees::{
+    binomial_down, binomial_gather, binomial_scatter, binomial_up, children, halves, log2_up,
+    subtrees,
+};
+
+use crate::algorithms::{ALL, Algorithm};
+use crate::table::Site;
+use crate::{Ask, Coll};
+
+#[cfg(test)]
+thread_local! {
+    /// Steps that were priced, for tests that count them.
+    pub(crate) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// A step was priced.
+#[inline(always)]
+fn count() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
+/// Nanoseconds from when all ranks make a call until the last one has ended; `ask.bytes` and
+/// `ask.param` are those of the algorithm's row. The same at all ranks.
+pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
+    let net = site.network || ask.nodes.is_some();
+    // Parts inside a node are calls of their own.
+    let p = &match ask.nodes {
+        Some(_) => *p,
+        None => p.of_call(algorithm, ask),
+    };
+    let at = Place::new(p, net, ask);
+    let at = ask.nodes.map_or(at, |n| at.on_nodes(n, !site.network));
+    p.call + (algorithm.cost)(ask, &at)
+}
+
+/// The algorithm that costs least, and its number; the same at all ranks. `None` where the size is
+/// not known to all (the v and w forms).
+pub fn cheapest(
+    coll: Coll,
+    ask: &Ask,
+    p: &Prices,
+    site: Site,
+) -> Option<(&'static Algorithm, u32)> {
+    use Coll::{Allgather, Alltoall, Gather, Scatter};
+    if ask.bytes == 0 && matches!(coll, Allgather | Alltoall | Gather | Scatter) {
+        return None;
+    }
+    let all = candidates(coll, ask, p, site);
+    let (_, algorithm, param) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some((algorithm, param))
+}
+
+/// Every algorithm that can do a call, with the numbers that are worth a look, and its price.
+pub fn candidates<'a>(
+    coll: Coll,
+    ask: &'a Ask,
+    p: &'a Prices,
+    site: Site,
+) -> impl Iterator<Item = (f64, &'static Algorithm, u32)> + 'a {
+    let priced = move |(a, param)| (price(a, &Ask { param, ..*ask }, p, site), a, param);
+    able(coll, ask).map(priced)
+}
+
+/// Every algorithm that can do a call, with the numbers that are worth a look.
+pub fn able(coll: Coll, ask: &Ask) -> impl Iterator<Item = (&'static Algorithm, u32)> {
+    let able = ALL
+        .iter()
+        .filter(move |a| a.coll == coll && a.need.met(ask));
+    able.flat_map(|a| a.params.iter().map(move |&param| (a, param)))
+}
+
+impl Prices {
+    /// Those that hold for a call in shared memory by all ranks of a host: with several sockets
+    /// every other line comes from far, and what the caches do not hold waits for the memory, which
+    /// all ranks of a socket use at the same time.
+    fn of_call(&self, algorithm: &Algorithm, ask: &Ask) -> Prices {
+        let mut p = *self;
+        if p.sockets > 1.0 {
+            let near = 1.0 / p.sockets;
+            p.line = near * p.line + (1.0 - near) * p.far_line;
+            p.read = near * p.read + (1.0 - near) * p.far_read;
+        }
+        let ranks = f64::from(ask.size) / p.sockets.max(1.0);
+        let moved = match algorithm.at_once {
+            true => algorithm.coll.buffers(ask.bytes, ask.size) as f64,
+            false => 0.0,
+        };
+        if moved * ranks > p.cache {
+            let least = p.memory * ranks;
+            let bytes = [
+                &mut p.copy,
+                &mut p.write,
+                &mut p.read,
+                &mut p.send_byte,
+                &mut p.recv_byte,
+            ];
+            for byte in bytes {
+                *byte = byte.max(least);
+            }
+            p.long_byte = p.long_byte.max(least);
+            p.fetch_byte = p.fetch_byte.max(least);
+        }
+        p
+    }
+}

@@ -1,0 +1,84 @@
+//! What the parts of composed algorithms cost: the ranks of a node, and their leaders.
+
+use super::Place;
+use crate::{Ask, Blocks, Coll, SEND};
+
+/// The two levels of a communicator on several nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    ask: &'a Ask<'a>,
+    at: &'a Place<'a>,
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks of the largest node.
+    pub per_node: u32,
+    /// Ranks of the smallest one.
+    pub fewest: u32,
+}
+
+impl<'a> Parts<'a> {
+    /// Of a call.
+    pub fn of(ask: &'a Ask<'a>, at: &'a Place<'a>) -> Parts<'a> {
+        let [nodes, per_node, fewest] = match ask.nodes {
+            Some(nodes) => [nodes.count(), nodes.most(), nodes.fewest()],
+            None => [1, ask.size, ask.size],
+        };
+        Parts {
+            ask,
+            at,
+            nodes,
+            per_node,
+            fewest,
+        }
+    }
+
+    /// A collective inside each node; nothing where each has one rank.
+    pub fn inside(&self, coll: Coll, bytes: u64) -> f64 {
+        match self.per_node {
+            1 => 0.0,
+            n => self.part(coll, bytes, n, false, 1),
+        }
+    }
+
+    /// A collective among one rank of every node; `sharing` of them on each node at the same time.
+    pub fn between(&self, coll: Coll, bytes: u64, sharing: u32) -> f64 {
+        let ask = Ask {
+            board: None,
+            ..*self.ask
+        };
+        Parts { ask: &ask, ..*self }.part(coll, bytes, self.nodes, true, sharing)
+    }
+
+    fn part(&self, coll: Coll, bytes: u64, size: u32, net: bool, sharing: u32) -> f64 {
+        let ask = self.ask;
+        let unit = ask.unit_bytes().max(1);
+        // Blocks of parts are listed, but where each rank gives or gets its own whole.
+        let listed = matches!(coll, Coll::Allgather | Coll::Alltoall | Coll::ReduceScatter);
+        let blocks = match listed {
+            true => Blocks::Listed {
+                buf: SEND,
+                counts: &[],
+                at: &[],
+            },
+            false => Blocks::NONE,
+        };
+        let part = Ask {
+            rank: 0,
+            root: 0,
+            size,
+            bytes,
+            block_bytes: bytes,
+            count: bytes / unit,
+            nodes: None,
+            send: blocks,
+            recv: blocks,
+            in_place: false,
+            sharing,
+            ..*ask
+        };
+        let (algorithm, param) = part.choose(coll, bytes, net);
+        let net = net || ask.chooser.is_some_and(|c| c.site.network);
+        let at = Place::new(self.at.p, net, &part);
+        (algorithm.cost)(&Ask { param, ..part }, &at)
+    }
+}

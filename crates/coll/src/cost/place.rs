@@ -1,0 +1,319 @@
+//! What messages cost where they happen, as the simulator runs them.
+
+use super::{Memory, Prices};
+use crate::{Ask, Nodes};
+
+/// Bytes of a long message after which its receiver can begin.
+pub const PIECE: f64 = 16384.0;
+
+/// Where the steps of an algorithm happen, and what they cost there. Times are nanoseconds, `b`
+/// bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The prices.
+    pub p: &'a Prices,
+    /// What steps in memory cost.
+    pub memory: Memory<'a>,
+    /// Messages go over the network.
+    pub net: bool,
+    /// Ranks of a host that use its link at the same time.
+    pub sharing: f64,
+    /// So many ranks of each node follow one another, and messages between them do not go over the
+    /// network; 1: all do.
+    pub node: u32,
+    /// The receiver fetches, where messages do not go over the network.
+    pub fetched: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Of a call; `net`: its messages go over the network.
+    pub fn new(p: &'a Prices, net: bool, ask: &Ask) -> Place<'a> {
+        Place {
+            p,
+            memory: Memory::new(p),
+            net,
+            sharing: ask.sharing as f64,
+            node: 1,
+            fetched: false,
+        }
+    }
+
+    /// The same with messages that are fetched.
+    pub fn fetching(self) -> Place<'a> {
+        Place {
+            fetched: true,
+            ..self
+        }
+    }
+
+    /// Of ranks that are on several nodes; `near`: those of a node reach each other without the
+    /// network.
+    pub fn on_nodes(self, nodes: &Nodes, near: bool) -> Place<'a> {
+        let node = nodes.most();
+        Place {
+            node: if near && nodes.are_in_order() {
+                node
+            } else {
+                1
+            },
+            sharing: self.sharing * f64::from(node),
+            ..self
+        }
+    }
+
+    /// Between ranks of one node.
+    pub fn near(self) -> Place<'a> {
+        Place {
+            net: self.net && self.node < 2,
+            node: 1,
+            ..self
+        }
+    }
+
+    /// Between nodes, where `ranks` of each send at the same time, or all of a smaller one.
+    pub fn far(self, ranks: u32) -> Place<'a> {
+        let most = f64::from(self.node);
+        let sharing = self.sharing / most * f64::from(ranks).min(most);
+        Place {
+            sharing,
+            node: 1,
+            ..self
+        }
+    }
+
+    /// Between ranks whose numbers differ in the bit that is worth `by` alone: all at once.
+    pub fn across(self, by: u32) -> Place<'a> {
+        match by < self.node {
+            true => self.near(),
+            false => self.far(self.node),
+        }
+    }
+
+    /// The same in a tree, where only the first rank of each node talks to other nodes.
+    pub fn down(self, by: u32) -> Place<'a> {
+        match by < self.node {
+            true => self.near(),
+            false => self.far(1),
+        }
+    }
+
+    /// What `k` others that a rank deals with cost, those of its node and those of others apart.
+    fn others(&self, k: f64, of: impl Fn(&Place) -> f64) -> f64 {
+        let near = f64::from(self.node - 1).min(k);
+        near * of(&self.near()) + (k - near) * of(&self.far(1))
+    }
+
+    /// What one round costs in which every rank sends to the next one, by the mean of the hops of a
+    /// ring of `n` ranks; `busy`: what the busiest rank or link does in a round.
+    pub fn round(&self, n: u32, hop: impl Fn(&Place) -> f64, busy: impl Fn(&Place) -> f64) -> f64 {
+        let far = self.far(1);
+        if self.node < 2 {
+            return hop(&far);
+        }
+        let between = f64::from(n.div_ceil(self.node)) / f64::from(n);
+        let mean = between * hop(&far) + (1.0 - between) * hop(&self.near());
+        mean.max(busy(&far)).max(busy(&self.near()))
+    }
+
+    /// From one end of a chain of `n` ranks to the other.
+    pub fn chain(&self, n: u32, hop: impl Fn(&Place) -> f64) -> f64 {
+        let far = f64::from(n.div_ceil(self.node) - 1);
+        far * hop(&self.far(1)) + (f64::from(n) - 1.0 - far) * hop(&self.near())
+    }
+
+    /// Whether a message is announced first.
+    pub fn is_long(&self, b: f64) -> bool {
+        match self.net {
+            true => b > self.p.net_eager,
+            false => b > self.p.eager,
+        }
+    }
+
+    fn link(&self, b: f64) -> f64 {
+        b * self.p.link * self.sharing
+    }
+
+    /// From one core to another.
+    fn way(&self) -> f64 {
+        self.p.line + self.p.way
+    }
+
+    /// From the announcement of a long message until its sender may begin.
+    fn answer(&self) -> f64 {
+        let p = self.p;
+        match self.net {
+            true => p.net_send + 2.0 * p.latency + p.net_send + p.net_recv,
+            false => p.send + 2.0 * self.way() + p.recv,
+        }
+    }
+
+    /// How long a sender is busy with one message before it is at the next one.
+    pub fn gap(&self, b: f64) -> f64 {
+        super::count();
+        let p = self.p;
+        p.step
+            + match (self.net, self.fetched, self.is_long(b)) {
+                (true, _, false) => (p.net_send + b * p.net_byte).max(self.link(b)),
+                (true, _, true) => p.net_send + (b * p.net_byte).max(self.link(b)),
+                (false, true, _) => p.send,
+                (false, false, true) => p.send + b * p.long_byte,
+                (false, false, false) => p.send + b * p.send_byte,
+            }
+    }
+
+    /// How long a receiver is busy with one message when several have come.
+    pub fn take(&self, b: f64) -> f64 {
+        super::count();
+        let p = self.p;
+        match (self.net, self.fetched, self.is_long(b)) {
+            (true, ..) => (p.net_recv + b * p.net_byte).max(self.link(b)),
+            (false, true, _) => p.recv + p.fetch + b * p.fetch_byte,
+            (false, false, true) => p.recv + b * p.long_byte,
+            (false, false, false) => p.recv + b * p.recv_byte,
+        }
+    }
+
+    /// From the beginning of a send until its receiver, who waits, goes on.
+    pub fn one_way(&self, b: f64) -> f64 {
+        super::count();
+        let p = self.p;
+        let steps = 2.0 * p.step;
+        let data = (b * p.net_byte).max(self.link(b)) + p.latency + p.net_recv;
+        steps
+            + match (self.net, self.fetched, self.is_long(b)) {
+                (true, _, false) => p.net_send + data,
+                (true, _, true) => self.answer() + data,
+                (false, true, _) => p.send + self.way() + self.take(b),
+                (false, false, true) => {
+                    let first = b.min(PIECE) * p.long_byte + p.line;
+                    self.answer() + first + self.take(b)
+                }
+                (false, false, false) => p.send + b * p.send_byte + self.way() + self.take(b),
+            }
+    }
+
+    /// From when all send a message and receive one, each with another rank, until all go on.
+    pub fn exchange(&self, b: f64) -> f64 {
+        self.exchange_of(b, b)
+    }
+
+    /// The same where a rank sends `out` bytes and receives as many as others send.
+    pub fn exchange_of(&self, out: f64, b: f64) -> f64 {
+        super::count();
+        let p = self.p;
+        let both = (out + b) * p.net_byte;
+        let data = ((b * p.net_byte).max(self.link(b)) + p.latency).max(both) + p.net_recv;
+        3.0 * p.step
+            + match (self.net, self.fetched, self.is_long(b)) {
+                (true, _, false) => p.net_send + data,
+                (true, _, true) => self.answer() + data,
+                (false, true, _) => p.send + self.way() + self.take(b) + self.way(),
+                (false, false, true) => self.answer() + out * p.long_byte + self.take(b),
+                (false, false, false) => p.send + out * p.send_byte + self.way() + self.take(b),
+            }
+    }
+
+    /// How long a rank is busy that takes `in_` bytes and sends `out` ones, while links are.
+    pub fn relay(&self, out: f64, in_: f64) -> f64 {
+        super::count();
+        let p = self.p;
+        let steps = 2.0 * p.step;
+        match self.net {
+            true => {
+                let busy = p.net_send + p.net_recv + (out + in_) * p.net_byte;
+                steps + busy.max(self.link(out.max(in_)))
+            }
+            false => self.gap(out) + p.step + self.take(in_),
+        }
+    }
+
+    /// Pieces that count in a chain of `n` ranks: between two a network makes pieces by itself, and
+    /// more of them gain nothing.
+    pub fn pieces(&self, n: u32, pieces: u64) -> f64 {
+        match n {
+            0..=2 if self.net => 1.0,
+            _ => pieces.max(1) as f64,
+        }
+    }
+
+    /// How long after a piece the next one comes to the end of a chain of `n` ranks, which do
+    /// `each` besides.
+    pub fn next(&self, n: u32, b: f64, each: f64) -> f64 {
+        let one = |at: &Place| match n {
+            0..=2 => at.gap(b).max(at.p.step + at.take(b) + each),
+            _ => at.relay(b, b) + each,
+        };
+        one(&self.near()).max(one(&self.far(1)))
+    }
+
+    /// From when all begin to send to `k` others each until all have what they were sent.
+    pub fn storm(&self, k: f64, b: f64) -> f64 {
+        if k < 1.0 {
+            return 0.0;
+        }
+        let p = self.p;
+        if self.node > 1 {
+            let near = f64::from(self.node - 1).min(k);
+            return self.near().storm(near, b) + self.far(self.node).storm(k - near, b);
+        }
+        if self.is_long(b) && !self.goes_by_fetch() {
+            return self.exchange(b) + (k - 1.0) * self.relay(b, b);
+        }
+        let (gap, take) = (self.work_of_send(b) + p.step, self.take(b));
+        let (first, last) = match self.net {
+            true => (gap + p.latency, (k * gap).max(k * self.link(b)) + p.latency),
+            false => (gap + self.way(), k * gap + self.way()),
+        };
+        let all = (k * gap).max(first) + k * take;
+        let back = if self.goes_by_fetch() {
+            self.way()
+        } else {
+            0.0
+        };
+        (k + 1.0) * p.step + back + all.max(last + take)
+    }
+
+    fn goes_by_fetch(&self) -> bool {
+        self.fetched && !self.net
+    }
+
+    /// What a sender does for a message before it goes on.
+    fn work_of_send(&self, b: f64) -> f64 {
+        let p = self.p;
+        match (self.net, self.fetched || self.is_long(b)) {
+            (true, _) if self.is_long(b) => p.net_send,
+            (true, _) => p.net_send + b * p.net_byte,
+            (false, true) => p.send,
+            (false, false) => p.send + b * p.send_byte,
+        }
+    }
+
+    /// Takes a message that came long ago, but was not asked for.
+    pub fn take_late(&self, b: f64) -> f64 {
+        let p = self.p;
+        match (self.is_long(b) && !self.goes_by_fetch(), self.net) {
+            (false, _) => self.take(b),
+            (true, true) => self.one_way(b) - p.net_send - p.latency,
+            (true, false) => self.one_way(b) - p.send - self.way(),
+        }
+    }
+
+    /// From when a rank begins to send to `k` others until the last of them goes on.
+    pub fn fan_out(&self, k: f64, b: f64) -> f64 {
+        if k < 1.0 {
+            return 0.0;
+        }
+        let last = self.far(1);
+        self.others(k, |at| at.gap(b)) - last.gap(b) + last.one_way(b)
+    }
+
+    /// From when `k` others begin to send to a rank until it has taken all; `each`: what it does
+    /// besides with each.
+    pub fn fan_in(&self, k: f64, b: f64, each: f64) -> f64 {
+        if k < 1.0 {
+            return 0.0;
+        }
+        let last = self.far(1);
+        self.others(k, |at| at.take(b) + each) - last.take(b) + last.one_way(b)
+    }
+}

@@ -1,0 +1,165 @@
+//! The prices of one machine, and where each comes from: a figure of the host, or a starting value.
+
+use kw_base::Calibration;
+use kw_base::calibration::Figure;
+use kw_base::overheads::{LOOPBACK, RING, TCP_BYTE, TCP_FRAME, WINDOW};
+
+/// Where a price comes from; numbers are nanoseconds, or how many times the figure it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Source {
+    /// Nothing measures it.
+    Start(f64),
+    /// A cache line over the largest distance on the host.
+    Line,
+    /// A byte through an area that two cores share.
+    Stream(f64),
+    /// A byte copied within a core's caches.
+    CopyNear,
+    /// A call that reads another process's memory; infinite where the host allows none.
+    FetchCall,
+    /// A byte of it.
+    FetchByte(f64),
+    /// The round trip between two hosts.
+    RoundTrip(f64),
+    /// A byte from one host to another.
+    NetByte,
+}
+
+impl Source {
+    /// The price, by these figures.
+    pub fn value(self, c: &Calibration) -> f64 {
+        match self {
+            Source::Start(value) => value,
+            Source::Line => c.line_between(),
+            Source::Stream(times) => times * c.stream_between(),
+            Source::CopyNear => c.get_or_start(Figure::CopyNear),
+            Source::FetchCall => c.fetch().map_or(f64::INFINITY, |f| f.t0),
+            Source::FetchByte(times) => c.fetch().map_or(0.0, |f| times * f.tb),
+            Source::RoundTrip(times) => times * c.get_or_start(Figure::NetTrip),
+            Source::NetByte => c.get_or_start(Figure::NetByte),
+        }
+    }
+
+    /// The price where nothing was measured.
+    pub fn start(self) -> f64 {
+        self.value(&Calibration::START)
+    }
+
+    /// The figures of which the first that the host has makes the price; none: a starting value.
+    pub fn figures(self) -> &'static [Figure] {
+        match self {
+            Source::Start(_) => &[],
+            Source::Line => &Calibration::LINES,
+            Source::Stream(_) => &Calibration::STREAMS,
+            Source::CopyNear => &[Figure::CopyNear],
+            Source::FetchCall => &[Figure::FetchCall],
+            Source::FetchByte(_) => &[Figure::FetchRate],
+            Source::RoundTrip(_) => &[Figure::NetTrip],
+            Source::NetByte => &[Figure::NetByte],
+        }
+    }
+}
+
+/// One price: its name, where it comes from, and what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Price {
+    /// As descriptions of machines name it.
+    pub name: &'static str,
+    /// Where it comes from in a job.
+    pub source: Source,
+    /// What it is.
+    pub help: &'static str,
+}
+
+macro_rules! prices {
+    ($($id:ident = $name:literal, $source:expr, $help:literal;)*) => {
+        /// Prices of one machine: nanoseconds, and nanoseconds a byte where the name says so.
+        #[derive(Clone, Copy, PartialEq, Debug, Default)]
+        pub struct Prices {
+            $(#[doc = $help] pub $id: f64,)*
+        }
+
+        /// Every price, in the order of the fields.
+        pub const PRICES: &[Price] = &[$(Price {
+            name: $name,
+            source: $source,
+            help: $help,
+        }),*];
+
+        impl Prices {
+            /// Every price is the one that `of` gives.
+            pub fn each<E>(mut of: impl FnMut(&Price) -> Result<f64, E>) -> Result<Prices, E> {
+                let mut all = PRICES.iter();
+                // As many rows as fields.
+                let mut next = || all.next().map_or(Ok(0.0), &mut of);
+                Ok(Prices { $($id: next()?,)* })
+            }
+
+            /// The values, in the order of [`PRICES`].
+            pub fn values(&self) -> impl Iterator<Item = f64> {
+                [$(self.$id),*].into_iter()
+            }
+        }
+    };
+}
+
+use Source::{CopyNear, FetchByte, FetchCall, Line, NetByte, RoundTrip, Start, Stream};
+
+// Starting values, and how many times a figure a price is, are fitted to what was measured on a
+// virtual machine with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) where nothing
+// else is said; `kwsim check` says how well.
+prices! {
+    call = "call", Start(60.0), "A call of a collective, beside its steps.";
+    step = "step", Start(5.0), "The bookkeeping of one step.";
+    line = "line", Line, "A cache line from one core to another of its socket.";
+    far_line = "far-line", Line, "The same from one socket to another.";
+    reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
+    more = "more", Start(10.0), "Each further line of a look at many (assumed).";
+    copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
+    write = "write-byte", Stream(2.0), "A byte copied to a shelf, whose lines other cores have read.";
+    read = "read-byte", Stream(2.0), "A byte copied from the shelf of another core of the socket.";
+    far_read = "far-read-byte", Stream(2.0), "The same from another socket.";
+    combine = "combine-byte", Start(0.01), "A byte combined, beside reading its operands.";
+    send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
+    way = "way", Start(RING), "What a message through shared memory takes beside a cache line.";
+    recv = "recv", Start(120.0), "Work of its receiver.";
+    eager = "eager-bytes", Start(8192.0), "Most bytes that are sent before the receiver asks for them.";
+    send_byte = "eager-send-byte", Start(0.13), "Work of the sender for a byte of those.";
+    recv_byte = "eager-recv-byte", Start(0.16), "Work of the receiver for a byte of those.";
+    long_byte = "long-byte", Stream(4.0), "A byte of a longer message: both sides copy at the same time.";
+    fetch = "fetch", FetchCall, "A call that reads another process's memory.";
+    fetch_byte = "fetch-byte", FetchByte(1.5), "A byte of it.";
+    net_send = "net-send", Start(TCP_FRAME / 2.0), "Work of the sender of a message over the network.";
+    net_recv = "net-recv", Start(TCP_FRAME / 2.0), "Work of its receiver.";
+    net_byte = "net-byte", Start(TCP_BYTE), "Work of either side for a byte over the network.";
+    net_eager = "net-eager-bytes", Start(WINDOW as f64), "Most bytes that are sent over the network before the receiver asks for them.";
+    latency = "latency", RoundTrip(0.5), "From one host to another, beside the work of both.";
+    link = "link-byte", NetByte, "A byte out of or into a host.";
+    sockets = "sockets", Start(1.0), "Sockets of a host.";
+    cache = "cache-bytes", Start(33_554_432.0), "Bytes that the caches of a socket hold (assumed).";
+    memory = "memory-byte", Start(0.05), "A byte that no cache of its socket holds: so long is the socket's memory busy (assumed).";
+    switch = "switch", Start(550.0), "Another rank gets the core: so much for each rank of the core, because those that wait look in vain.";
+}
+
+impl Prices {
+    /// Where nothing was measured.
+    pub fn start() -> Prices {
+        Prices::of(&Calibration::START)
+    }
+
+    /// By the figures of a host; starting values where they were not measured.
+    pub fn of(c: &Calibration) -> Prices {
+        let value = |p: &Price| Ok::<f64, std::convert::Infallible>(p.source.value(c));
+        let Ok(prices) = Prices::each(value);
+        prices
+    }
+
+    /// The same where all ranks are on one host: what goes over a network stays inside.
+    pub fn on_one_host(self) -> Prices {
+        Prices {
+            latency: LOOPBACK,
+            link: 0.0,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What trees of messages cost, and how they branch.
+
+use super::Place;
+
+/// The logarithm to base 2, rounded up; of 1 it is 0.
+pub fn log2_up(n: u32) -> u32 {
+    n.max(1).next_power_of_two().trailing_zeros()
+}
+
+/// From the root of a binomial tree of `n` ranks to all; a message is `b` bytes.
+pub fn binomial_down(at: &Place, n: u32, b: f64) -> f64 {
+    let hop = |level: u32| at.down(1 << level).one_way(b);
+    let levels = |k: u32| (0..k).map(hop).sum::<f64>();
+    let (mut rest, mut before, mut most) = (n, 0.0, 0.0f64);
+    // The largest subtree comes first and is the only one that may be incomplete.
+    while rest > 1 {
+        let depth = log2_up(rest);
+        if depth > 1 {
+            most = most.max(before + at.down(1 << (depth - 1)).gap(b) + levels(depth - 1));
+        }
+        before += hop(depth - 1);
+        rest -= 1 << (depth - 1);
+    }
+    most.max(before)
+}
+
+/// From all to the root of a binomial tree of `n` ranks, which combine on the way (`each`).
+pub fn binomial_up(at: &Place, n: u32, b: f64, each: f64) -> f64 {
+    if n < 2 {
+        return 0.0;
+    }
+    let depth = log2_up(n);
+    let top = at.down(1 << (depth - 1));
+    let hop = |level: u32| at.down(1 << level).one_way(b) + each;
+    let full = (0..depth - 1).map(hop).sum::<f64>();
+    let rest = if depth > 1 {
+        full + top.take_late(b) + each
+    } else {
+        0.0
+    };
+    let last = n - (1 << (depth - 1));
+    rest.max(binomial_up(at, last, b, each) + top.one_way(b) + each)
+}
+
+/// Exchanges of recursive halving (or doubling): of a half, a quarter ... of `b` bytes, with
+/// `each(bytes)` besides; `n` a power of two.
+pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
+    let step = |k: u32| {
+        let part = b / f64::from(1u32 << k);
+        at.across(n >> k).exchange(part) + each(part)
+    };
+    (1..=n.ilog2()).map(step).sum()
+}
+
+/// A scatter by a binomial tree of `n` ranks: every hop has half of what the one before had.
+pub fn binomial_scatter(at: &Place, n: u32, each: f64) -> f64 {
+    binomial_parts(at, n, each, &|at, b| at.gap(b))
+}
+
+/// A gather likewise.
+pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
+    binomial_parts(at, n, each, &|at, b| at.take(b))
+}
+
+/// `more`: what the root is busy with a subtree, while it deals with the others.
+fn binomial_parts(at: &Place, n: u32, each: f64, more: &dyn Fn(&Place, f64) -> f64) -> f64 {
+    if n < 2 {
+        return 0.0;
+    }
+    let half = 1 << (log2_up(n) - 1);
+    let (part, there) = (f64::from(n - half) * each, at.down(half));
+    let hop = there.one_way(part) + binomial_parts(at, n - half, each, more);
+    match half {
+        1 => hop,
+        // Complete trees are one path.
+        _ if n == 2 * half => hop,
+        _ => hop.max(more(&there, part) + binomial_parts(at, half, each, more)),
+    }
+}
+
+/// A [`crate::tree::Tree`] of `n` ranks: the children of its root, level by level.
+pub fn children(fan: u32, n: u32) -> impl Iterator<Item = u32> {
+    let (fan, n) = (u64::from(fan.max(2)), u64::from(n));
+    let steps = std::iter::successors(Some(1u64), move |s| Some(s * fan));
+    let steps = steps.take_while(move |&s| s < n);
+    steps.map(move |s| (n.div_ceil(s) - 1).min(fan - 1) as u32)
+}
+
+/// Ranks that each of the last children of such a tree's root leads, itself among them, but the
+/// very last child; and what that one leads.
+pub fn subtrees(fan: u32, n: u32) -> (u32, u32) {
+    let (fan, mut step) = (fan.max(2), 1u32);
+    while step.saturating_mul(fan) < n {
+        step *= fan;
+    }
+    (step, (n - 1) % step + 1)
+}

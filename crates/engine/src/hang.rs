@@ -1,0 +1,249 @@
+//! What a wait that lasts is for: so that somebody can say why nothing moves.
+//!
+//! Only a wait that is doubted comes here ([`crate::wait`], [`crate::poll_backoff`]). The layer
+//! above is called ([`LongWait`]), which knows the names of things; what the engine knows it asks
+//! [`Engine::waits`] and the others here. What it returns says when it wants to be called again.
+
+use crate::collective::{RunView, Watch};
+use crate::engine::Engine;
+use crate::messages::ReqId;
+use crate::polled::Polled;
+use crate::progress_lock::Inner;
+use crate::wait::{LONGEST_SLEEP, WaitOn};
+use kw_base::{Peer, Tick};
+use kw_hang::{Early, Kind, Report, Run, Wait, is_collective};
+use kw_proto::p2p::Stand;
+use std::time::Duration;
+
+const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);
+
+/// A wait that has lasted.
+#[derive(Clone, Copy, Debug)]
+pub struct Lasting<'a> {
+    /// What it is for.
+    pub on: WaitOn<'a>,
+    /// Since when.
+    pub since: Tick,
+    /// Now.
+    pub now: Tick,
+    /// It is no wait: the program looks again and again.
+    pub polls: bool,
+}
+
+/// Hears of a wait that has lasted, in its thread and with the lock; how long that thread may sleep
+/// until it is called again.
+pub type LongWait<T, E> = fn(&mut Inner<T, E>, Lasting<'_>) -> Duration;
+
+/// Who hears of long waits.
+#[derive(Debug)]
+pub(crate) struct LongWaits<T, E: Polled> {
+    hears: Option<LongWait<T, E>>,
+    /// How long a thread that waits may sleep.
+    pub(crate) nap: Duration,
+}
+
+impl<T, E: Polled> Default for LongWaits<T, E> {
+    fn default() -> LongWaits<T, E> {
+        LongWaits {
+            hears: None,
+            nap: LONGEST_SLEEP,
+        }
+    }
+}
+
+impl<T, E: Polled> Inner<T, E> {
+    /// From now on `hears` is called about waits that last.
+    pub fn hear_of_long_waits(&mut self, hears: LongWait<T, E>) {
+        self.long_waits.hears = Some(hears);
+    }
+
+    /// A wait has lasted.
+    #[cold]
+    pub(crate) fn on_lasting(&mut self, lasting: Lasting<'_>) {
+        if let Some(hears) = self.long_waits.hears {
+            self.long_waits.nap = hears(self, lasting).min(LONGEST_SLEEP);
+        }
+    }
+
+    /// Changes whenever a thread of the program calls MPI, or something comes.
+    pub fn mark(&self) -> u64 {
+        let arrivals = self.engine.as_ref().map_or(0, E::arrivals);
+        arrivals.wrapping_mul(1 << 20).wrapping_add(self.entries)
+    }
+}
+
+impl Engine {
+    /// What a wait is for, into a report: each request of it, or what else it is for. A wait on a
+    /// board has no communicator's context: only the layer above knows that.
+    #[cold]
+    pub fn report(&mut self, lasting: &Lasting<'_>, report: &mut Report) {
+        let (mut seen, on) = (Seen(self), lasting.on);
+        seen.take_all_in();
+        report.waits = match (on.board, on.requests) {
+            _ if lasting.polls => vec![Wait::OTHER],
+            (Some(watch), _) => vec![seen.on_board(watch)],
+            (None, []) => vec![seen.probe(on)],
+            (None, requests) => requests.iter().map(|&r| seen.wait_of(r)).collect(),
+        };
+        report.any = report.waits.len() > 1;
+        report.polls = lasting.polls;
+        report.waited = lasting.now.since(lasting.since).as_millis() as u64;
+        report.runs = seen.runs();
+        report.early = seen.early(&report.waits);
+        report.quiet = seen.is_quiet();
+        report.threads = self.departed.has_threads() && kw_sys::threads::are_others();
+    }
+}
+
+/// A rank's waits, as they are seen from outside.
+struct Seen<'a>(&'a mut Engine);
+
+impl Seen<'_> {
+    /// What has come is taken in before anything is said, as before a sleep: another rank may have
+    /// told already what it waits for since.
+    fn take_all_in(&mut self) {
+        let mut looks = (0..MOST_LOOKS).map(|_| self.0.progress_before_sleep());
+        while looks.next() == Some(true) {}
+        self.0.messages.flush();
+    }
+
+    /// Whether nothing goes on by itself: no message is under way, none is kept back, and nobody
+    /// was told to keep one back.
+    fn is_quiet(&mut self) -> bool {
+        let messages = &mut self.0.messages;
+        let machine = &messages.machine;
+        let rests = !machine.is_under_way() && !machine.receiving.is_holding();
+        rests && !messages.pending() && messages.paths.is_quiet()
+    }
+
+    fn on_board(&self, watch: Watch) -> Wait {
+        if self.0.collectives.channels.reached(watch) {
+            return Wait::OTHER;
+        }
+        let Some(place) = self.0.collectives.channels.place_of(watch) else {
+            // Its turn: another collective of this rank is before it.
+            return Wait::OTHER;
+        };
+        let mut all = (0..self.0.job.size()).map(Peer);
+        let peer = all.find(|&p| self.0.messages.paths.place(p) == Some(place));
+        Wait {
+            kind: Kind::Collective,
+            peer: peer.map(|p| p.0),
+            ..Wait::OTHER
+        }
+    }
+
+    fn probe(&mut self, on: WaitOn<'_>) -> Wait {
+        let wanted = on.probe.filter(|&&w| self.0.messages.probe(w).is_none());
+        let Some(want) = wanted else {
+            return Wait::OTHER;
+        };
+        Wait {
+            kind: Kind::Probe,
+            peer: want.source.map(|s| s.1.0),
+            source: want.source.map(|s| s.0),
+            tag: want.tag,
+            context: want.context.0,
+            bytes: 0,
+        }
+    }
+
+    fn wait_of(&self, req: ReqId) -> Wait {
+        match self.0.messages.machine.stand(req.0) {
+            Stand::Receive { want, from, room } => Wait {
+                kind: kind(want.context, Kind::Receive),
+                peer: from.map(|p| p.0),
+                source: want.source,
+                tag: want.tag,
+                context: want.context,
+                bytes: room,
+            },
+            Stand::Send { to, env, len, held } => Wait {
+                kind: kind(env.context, if held { Kind::Held } else { Kind::Send }),
+                peer: Some(to.0),
+                source: None,
+                tag: Some(env.tag),
+                context: env.context,
+                bytes: len,
+            },
+            Stand::Owner => self.run_of(req),
+            Stand::Moves => Wait::OTHER,
+        }
+    }
+
+    /// A collective of this rank in the background.
+    fn run_of(&self, req: ReqId) -> Wait {
+        let views = self.0.collectives.views();
+        let Some(RunView { place, .. }) = views.iter().find(|v| v.req == req) else {
+            return Wait::OTHER;
+        };
+        Wait {
+            kind: Kind::Collective,
+            peer: Some(self.0.job.me.0),
+            tag: Some(place.1),
+            context: place.0.0,
+            ..Wait::OTHER
+        }
+    }
+
+    fn runs(&self) -> Vec<Run> {
+        let views = self.0.collectives.views().into_iter();
+        let run = |view: RunView| Run {
+            context: view.place.0.0,
+            number: view.place.1,
+            waits: self.waits_of_run(&view),
+        };
+        views.map(run).collect()
+    }
+
+    fn waits_of_run(&self, view: &RunView) -> Vec<Wait> {
+        let (context, number) = (view.place.0.0, view.place.1);
+        if view.wants_user {
+            return vec![Wait::OTHER];
+        }
+        if let Some(watch) = view.watch {
+            let tag = Some(number);
+            let wait = self.on_board(watch);
+            return vec![Wait {
+                tag,
+                context,
+                ..wait
+            }];
+        }
+        view.flights.iter().map(|&r| self.wait_of(r)).collect()
+    }
+
+    /// Messages without a receive; first those that a wait has something to do with.
+    fn early(&self, waits: &[Wait]) -> Vec<Early> {
+        let all = self.0.messages.machine.unexpected();
+        let users = all.filter(|(_, env, _)| !is_collective(env.context));
+        let mut early: Vec<Early> = users.map(told).collect();
+        let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));
+        early.sort_by_key(|e| !concerns(e));
+        early.truncate(MOST_EARLY);
+        early
+    }
+}
+
+/// How often it is looked for what has come, before something is said.
+const MOST_LOOKS: u32 = 64;
+/// Most messages without a receive that are told of.
+const MOST_EARLY: usize = 16;
+
+fn told((from, env, bytes): (Peer, kw_proto::matching::Envelope, u64)) -> Early {
+    Early {
+        from: from.0,
+        source: env.source,
+        tag: env.tag,
+        context: env.context,
+        bytes,
+    }
+}
+
+/// Messages that are not in a communicator's own context are those of a collective.
+fn kind(context: u32, users: Kind) -> Kind {
+    match is_collective(context) {
+        false => users,
+        true => Kind::Collective,
+    }
+}

@@ -1,0 +1,387 @@
+//! Jobs that hang, and jobs that only seem to: what is said of each.
+
+use crate::*;
+
+const WORLD: u32 = 0;
+
+fn world(size: u32, calls: i32) -> Comm {
+    Comm {
+        context: WORLD,
+        calls,
+        name: "MPI_COMM_WORLD".into(),
+        senders: (0..size).collect(),
+        members: (0..size).collect(),
+    }
+}
+
+fn of(kind: Kind, peer: Option<Rank>, tag: Option<i32>) -> Wait {
+    let (source, context, bytes) = (peer, WORLD, 8);
+    Wait {
+        kind,
+        peer,
+        source,
+        tag,
+        context,
+        bytes,
+    }
+}
+
+fn recv(peer: Rank, tag: i32) -> Wait {
+    of(Kind::Receive, Some(peer), Some(tag))
+}
+
+fn send(peer: Rank, tag: i32) -> Wait {
+    of(Kind::Send, Some(peer), Some(tag))
+}
+
+fn step(peer: Rank, number: i32) -> Wait {
+    Wait {
+        context: WORLD + 1,
+        ..of(Kind::Collective, Some(peer), Some(number))
+    }
+}
+
+/// A rank of three in a call, which has made so many collective calls.
+fn waits(call: &str, waits: &[Wait], calls: i32) -> Report {
+    Report {
+        waited: 10_000,
+        quiet: true,
+        call: call.into(),
+        waits: waits.to_vec(),
+        comms: vec![world(3, calls)],
+        ..Report::default()
+    }
+}
+
+fn told(report: Report) -> Told {
+    Told {
+        state: State::Waits(Box::new(report)),
+        site: "a.c:7".into(),
+    }
+}
+
+fn outside(what: &str) -> Told {
+    Told {
+        state: State::Outside(what.into()),
+        site: "a.c:99".into(),
+    }
+}
+
+fn said(all: &[Told]) -> String {
+    let text = page(all, &analyze(all));
+    assert!(text.ends_with('\n'));
+    text.lines().last().unwrap().trim().to_string()
+}
+
+fn all(reports: impl IntoIterator<Item = Report>) -> Vec<Told> {
+    reports.into_iter().map(told).collect()
+}
+
+#[test]
+fn two_that_receive_first() {
+    let job = all([
+        waits("MPI_Recv", &[recv(1, 7)], 0),
+        waits("MPI_Recv", &[recv(0, 7)], 0),
+    ]);
+    assert_eq!(
+        said(&job),
+        "deadlock: 0 -> 1 -> 0, each in MPI_Recv, tag 7, on MPI_COMM_WORLD at a.c:7."
+    );
+}
+
+#[test]
+fn a_cycle_of_three_is_told_from_its_lowest_rank() {
+    let next = |r: u32| waits("MPI_Ssend", &[send((r + 1) % 3, 1)], 0);
+    let text = said(&all((0..3).map(next)));
+    assert!(
+        text.starts_with("deadlock: 0 -> 1 -> 2 -> 0, each in MPI_Ssend, tag 1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_circle_of_messages_goes_before_the_collective_that_waits_for_it() {
+    let mut ranks: Vec<Report> = (0..3)
+        .map(|r| waits("MPI_Recv", &[recv((r + 1) % 3, 7)], 0))
+        .collect();
+    ranks.push(waits("MPI_Barrier", &[step(0, 1)], 1));
+    let said = said(&all(ranks));
+    assert!(
+        said.starts_with("deadlock: 0 -> 1 -> 2 -> 0, each in MPI_Recv"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_wrong_tag_is_named() {
+    let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
+    a.early.push(Early {
+        from: 1,
+        source: 1,
+        tag: 8,
+        context: WORLD,
+        bytes: 8,
+    });
+    let job = all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]);
+    let text = said(&job);
+    let hint = "; a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7.";
+    assert!(text.ends_with(hint), "{text}");
+}
+
+#[test]
+fn another_communicator_is_named() {
+    let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
+    a.early.push(Early {
+        from: 1,
+        source: 1,
+        tag: 7,
+        context: 64,
+        bytes: 8,
+    });
+    a.comms.push(Comm {
+        context: 64,
+        name: "rows".into(),
+        ..Comm::default()
+    });
+    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    assert!(
+        text.ends_with(
+            "on rows lies unexpected at rank 0: the communicator wanted is MPI_COMM_WORLD."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_rank_that_does_not_come_to_a_barrier() {
+    let barrier = |peer| waits("MPI_Barrier", &[step(peer, 1)], 1);
+    let job = all([barrier(1), barrier(2), waits("MPI_Recv", &[recv(0, 5)], 0)]);
+    assert_eq!(
+        said(&job),
+        "deadlock: ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at a.c:7 for rank 2, which is in MPI_Recv at a.c:7 and \
+         waits for a message of rank 0, tag 5, on MPI_COMM_WORLD."
+    );
+}
+
+#[test]
+fn different_collectives() {
+    let bcast = waits("MPI_Bcast", &[step(1, 4)], 4);
+    let job = all([bcast.clone(), waits("MPI_Reduce", &[step(0, 4)], 4), bcast]);
+    assert_eq!(
+        said(&job),
+        "deadlock: ranks 0,2 call MPI_Bcast at a.c:7 and rank 1 calls MPI_Reduce at a.c:7 as the same collective of \
+         MPI_COMM_WORLD."
+    );
+}
+
+#[test]
+fn a_receive_from_a_rank_that_has_finished() {
+    let finished = Told {
+        state: State::Finished,
+        site: String::new(),
+    };
+    // Its last messages may be under way; otherwise the library ends the receive.
+    let text = said(&[told(waits("MPI_Recv", &[recv(1, 0)], 0)), finished]);
+    assert_eq!(text, "not proven to be a deadlock: rank 1 has finished.");
+}
+
+#[test]
+fn any_of_nobody() {
+    let mut a = waits("MPI_Waitany", &[recv(1, 0), recv(2, 0)], 0);
+    a.any = true;
+    let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
+    let text = said(&all([a, rest(0), rest(0)]));
+    assert!(
+        text.contains("rank 0 is in MPI_Waitany") && text.contains("only ranks 1-2 can serve it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_probe_of_anybody_when_all_others_wait() {
+    let probe = of(Kind::Probe, None, Some(1));
+    let job = all([
+        waits("MPI_Probe", &[probe], 0),
+        waits("MPI_Recv", &[recv(0, 3)], 0),
+        waits("MPI_Recv", &[recv(0, 3)], 0),
+    ]);
+    let text = said(&job);
+    assert!(
+        text.contains("rank 0 is in MPI_Probe at a.c:7 and waits for a message of any rank, tag 1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_send_to_a_rank_in_a_barrier() {
+    let job = all([
+        waits("MPI_Send", &[send(1, 2)], 0),
+        waits("MPI_Barrier", &[step(0, 1)], 1),
+        waits("MPI_Barrier", &[step(0, 1)], 1),
+    ]);
+    let text = said(&job);
+    assert!(
+        text.contains("ranks 1-2 wait in MPI_Barrier")
+            && text.contains("for rank 0, which is in MPI_Send"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_receive_from_oneself() {
+    let text = said(&all([waits("MPI_Recv", &[recv(0, 2)], 0)]));
+    assert!(
+        text.starts_with("deadlock: 0 -> 0, each in MPI_Recv, tag 2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn two_are_stuck_while_a_third_computes() {
+    let mut job = all([
+        waits("MPI_Recv", &[recv(1, 7)], 0),
+        waits("MPI_Recv", &[recv(0, 7)], 0),
+    ]);
+    job.push(outside("running"));
+    assert!(said(&job).starts_with("deadlock: 0 -> 1 -> 0"));
+}
+
+// What only seems to hang.
+
+#[test]
+fn a_rank_that_computes_is_no_deadlock() {
+    let mut job = all([
+        waits("MPI_Recv", &[recv(2, 7)], 0),
+        waits("MPI_Recv", &[recv(0, 7)], 0),
+    ]);
+    job.push(outside("running, 40 s of processor time"));
+    assert_eq!(
+        said(&job),
+        "not a deadlock: rank 2 is outside MPI (running, 40 s of processor time) at a.c:99; rank 0 has waited for it for \
+         10.0 s."
+    );
+}
+
+#[test]
+fn a_message_under_way_is_no_deadlock() {
+    let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
+    a.quiet = false;
+    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    assert!(
+        text.starts_with("not proven to be a deadlock: rank 0") && text.contains("under way"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_thread_may_send() {
+    let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
+    a.threads = true;
+    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    assert!(
+        text.starts_with("not proven to be a deadlock: rank 0") && text.contains("threads"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_of_any_is_enough() {
+    let mut a = waits("MPI_Waitany", &[recv(1, 0), recv(2, 0)], 0);
+    a.any = true;
+    let mut job = all([a.clone(), waits("MPI_Recv", &[recv(0, 3)], 0)]);
+    job.push(outside(""));
+    assert!(said(&job).starts_with("not a deadlock: rank 2"));
+    a.any = false;
+    job[0] = told(a);
+    assert!(
+        said(&job).starts_with("deadlock: 0 -> 1 -> 0"),
+        "all of them are needed"
+    );
+}
+
+#[test]
+fn a_rank_that_polls_may_do_something_else() {
+    let mut a = waits("MPI_Test", &[recv(1, 7)], 0);
+    a.polls = true;
+    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    assert!(
+        text.contains("calls MPI_Test at a.c:7 again and again"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_collective_in_the_background_goes_on_while_its_rank_waits_for_something_else() {
+    let mut a = waits("MPI_Recv", &[recv(1, 7)], 1);
+    let job = |a: Report| all([a, waits("MPI_Barrier", &[step(0, 1)], 1)]);
+    a.runs = vec![Run {
+        context: WORLD + 1,
+        number: 1,
+        waits: Vec::new(),
+    }];
+    assert!(
+        said(&job(a.clone())).starts_with("not proven"),
+        "its part is done"
+    );
+    a.runs[0].waits = vec![step(1, 2)];
+    assert!(
+        said(&job(a)).starts_with("deadlock"),
+        "its part waits for a call that never comes"
+    );
+}
+
+#[test]
+fn a_rank_of_another_communicator_is_not_missing() {
+    let barrier = |peer| {
+        let mut a = waits("MPI_Barrier", &[step(peer, 1)], 1);
+        a.comms[0].members = vec![0, 1];
+        a
+    };
+    let job = all([
+        barrier(1),
+        waits("MPI_Recv", &[recv(0, 5)], 0),
+        waits("MPI_Recv", &[recv(0, 5)], 0),
+    ]);
+    assert!(
+        said(&job).contains("ranks 0") || said(&job).contains("for rank 1, which"),
+        "{}",
+        said(&job)
+    );
+    assert!(!said(&job).contains("rank 2"));
+}
+
+#[test]
+fn hundreds_of_ranks_are_a_page() {
+    let size = 512;
+    let ring = (0..size).map(|r| {
+        let mut report = waits("MPI_Recv", &[recv((r + 1) % size, 7)], 0);
+        report.comms = vec![world(size, 0)];
+        report.waited += u64::from(r);
+        report
+    });
+    let job = all(ring);
+    let text = page(&job, &analyze(&job));
+    assert!(text.lines().count() < 10, "{text}");
+    assert!(
+        text.contains("ranks 0-511: in MPI_Recv for 10.0 to 10.5 s"),
+        "{text}"
+    );
+    assert!(
+        text.contains("0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> ... (512 ranks) -> 0"),
+        "{text}"
+    );
+    let apart = all((0..size).map(|r| waits("MPI_Recv", &[recv(0, r as i32)], 0)));
+    assert!(page(&apart, &analyze(&apart)).lines().count() < 60);
+}
+
+#[test]
+fn what_was_said_twice_stands() {
+    let first = waits("MPI_Recv", &[recv(1, 7)], 0);
+    let second = Report {
+        round: 2,
+        waited: 11_000,
+        ..first.clone()
+    };
+    assert!(second.stands(&first));
+    assert!(!Report { mark: 1, ..second }.stands(&first));
+}

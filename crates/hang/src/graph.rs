@@ -1,0 +1,299 @@
+//! The wait-for graph: who can never go on, and why.
+//!
+//! A node is a rank's call, or a collective that goes on in the background of a rank. First those
+//! are marked that may go on by themselves; then, until nothing changes, those whose waits one that
+//! is marked may end: all of its waits, or one where one is enough. What is not marked waits for
+//! what is not marked, for ever.
+
+use crate::{Kind, Rank, Report, State, Told, Wait, communicator};
+use std::collections::{BTreeMap, HashSet};
+
+/// What follows from where all ranks are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// These ranks can never go on.
+    Deadlock {
+        /// All of them, in ascending order.
+        stuck: Vec<Rank>,
+        /// Why, as far as one sentence says it.
+        why: Why,
+    },
+    /// All may go on; these do by themselves, or may, and others may wait for them.
+    Open {
+        /// In ascending order.
+        free: Vec<Rank>,
+    },
+}
+
+/// Why ranks are stuck.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The ranks of a communicator have made different calls at the same place of its row of
+    /// collectives.
+    Differ {
+        /// The communicator's id.
+        context: u32,
+        /// The calls, and who made each.
+        calls: Vec<(String, Vec<Rank>)>,
+    },
+    /// Ranks wait in a collective for others that will never come.
+    Missing {
+        /// The communicator's id.
+        context: u32,
+        /// Which call they are in.
+        call: String,
+        /// Who waits.
+        waiting: Vec<Rank>,
+        /// Who does not come.
+        missing: Vec<Rank>,
+    },
+    /// Each waits for the next one, the last one for the first.
+    Cycle(Vec<Rank>),
+    /// A rank can be served only by others that are stuck as well.
+    Nobody(Rank),
+}
+
+/// Says what is proven of a job. `told[r]` is rank `r`.
+pub fn analyze(told: &[Told]) -> Finding {
+    let graph = Graph::new(told);
+    let waits = |r: &Rank| told[*r as usize].report().is_some();
+    let all = 0..told.len() as Rank;
+    let stuck: Vec<Rank> = all
+        .clone()
+        .filter(|r| waits(r) && !graph.may_go_on(*r))
+        .collect();
+    if !stuck.is_empty() {
+        let why = graph.why(&stuck);
+        return Finding::Deadlock { stuck, why };
+    }
+    let free = all.filter(|&r| graph.is_free(r)).collect();
+    Finding::Open { free }
+}
+
+/// A collective in the background of a rank.
+type RunOf = (Rank, u32, i32);
+
+struct Graph<'a> {
+    told: &'a [Told],
+    calls: Vec<bool>,
+    runs: HashSet<RunOf>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(told: &'a [Told]) -> Graph<'a> {
+        let mut graph = Graph {
+            told,
+            calls: vec![false; told.len()],
+            runs: HashSet::new(),
+        };
+        graph.calls = (0..told.len()).map(|r| graph.is_free(r as Rank)).collect();
+        while graph.mark() {}
+        graph
+    }
+
+    fn report(&self, rank: Rank) -> Option<&'a Report> {
+        self.told.get(rank as usize)?.report()
+    }
+
+    /// Whether it may go on whatever others do.
+    fn is_free(&self, rank: Rank) -> bool {
+        match self.told.get(rank as usize).map(|t| &t.state) {
+            Some(State::Waits(r)) => r.threads || r.polls || !r.quiet || r.waits.is_empty(),
+            // Its last messages may be under way; who waits for more ends with an error.
+            Some(State::Finished) => true,
+            // Nothing is known of it.
+            Some(State::Outside(_) | State::Silent) | None => true,
+        }
+    }
+
+    fn may_go_on(&self, rank: Rank) -> bool {
+        self.calls.get(rank as usize).is_none_or(|&may| may)
+    }
+
+    /// Marks those that what is marked already may serve; whether there was one.
+    fn mark(&mut self) -> bool {
+        let mut more = false;
+        for rank in 0..self.told.len() as Rank {
+            let Some(report) = self.report(rank) else {
+                continue;
+            };
+            if !self.may_go_on(rank) && self.may_end(rank, report) {
+                self.calls[rank as usize] = true;
+                more = true;
+            }
+            for run in &report.runs {
+                let name = (rank, run.context, run.number);
+                let may = run.waits.iter().all(|w| self.may_serve(rank, report, w));
+                more |= (may || !report.quiet) && self.runs.insert(name);
+            }
+        }
+        more
+    }
+
+    fn may_end(&self, rank: Rank, report: &Report) -> bool {
+        let mut waits = report.waits.iter();
+        match report.any {
+            true => waits.any(|w| self.may_serve(rank, report, w)),
+            false => waits.all(|w| self.may_serve(rank, report, w)),
+        }
+    }
+
+    /// Whether a wait of this rank may end.
+    fn may_serve(&self, rank: Rank, report: &Report, wait: &Wait) -> bool {
+        match (wait.kind, wait.peer) {
+            (Kind::Other, _) => true,
+            (Kind::Collective, Some(peer)) => self.may_take_part(peer, wait),
+            (_, Some(peer)) => peer != rank && self.may_go_on(peer),
+            (_, None) => match report.comm(wait.context) {
+                Some(comm) if !comm.senders.is_empty() => {
+                    let mut others = comm.senders.iter().filter(|&&s| s != rank);
+                    others.any(|&s| self.may_go_on(s))
+                }
+                _ => true,
+            },
+        }
+    }
+
+    /// Whether a rank may do what is left of its part in a collective: in the background, or in a
+    /// call, now or later.
+    fn may_take_part(&self, peer: Rank, wait: &Wait) -> bool {
+        let runs = self.report(peer).map_or(&[][..], |r| &r.runs);
+        let mut same = runs
+            .iter()
+            .filter(|r| communicator(r.context) == communicator(wait.context));
+        match same.find(|r| Some(r.number) == wait.tag) {
+            Some(run) => self.runs.contains(&(peer, run.context, run.number)),
+            None => self.may_go_on(peer),
+        }
+    }
+
+    fn why(&self, stuck: &[Rank]) -> Why {
+        let found = self.collectives(stuck);
+        let differ = found
+            .iter()
+            .find_map(|(place, calls)| differing(*place, calls));
+        let walk = self.walk(stuck);
+        let by_messages = |r: &Rank| self.report(*r).is_some_and(|r| r.collective().is_none());
+        // Who waits in a circle of messages comes to no collective: that one follows from it.
+        let is_cause = matches!(&walk, Why::Cycle(ranks) if ranks.iter().all(by_messages));
+        let mut collectives = found.iter().filter(|_| !is_cause);
+        let missing = || collectives.find_map(|(place, calls)| self.missing(*place, calls));
+        differ.or_else(missing).unwrap_or(walk)
+    }
+
+    /// The collectives that stuck ranks are in: by place, the calls and who is in each.
+    fn collectives(&self, stuck: &[Rank]) -> BTreeMap<Place, Calls> {
+        let mut all: BTreeMap<Place, Calls> = BTreeMap::new();
+        for &rank in stuck {
+            let Some(report) = self.report(rank) else {
+                continue;
+            };
+            if let Some((context, number)) = report.collective() {
+                let calls = all.entry((communicator(context), number)).or_default();
+                calls.entry(report.call.clone()).or_default().push(rank);
+            }
+        }
+        all
+    }
+
+    /// Who has not made a call that others wait in.
+    fn missing(&self, (context, number): Place, calls: &Calls) -> Option<Why> {
+        let (call, waiting) = calls.iter().next()?;
+        let report = self.report(*waiting.first()?)?;
+        let members = &report.comm(context)?.members;
+        let mut missing = Vec::new();
+        for &member in members.iter().filter(|m| !waiting.contains(m)) {
+            match self.has_called(member, context, number, call) {
+                Some(true) => {}
+                Some(false) if !self.may_go_on(member) => missing.push(member),
+                // It may come, or nobody knows whether it has.
+                Some(false) | None => return None,
+            }
+        }
+        (!missing.is_empty()).then(|| Why::Missing {
+            context,
+            call: call.clone(),
+            waiting: waiting.clone(),
+            missing,
+        })
+    }
+
+    /// Whether a rank has made this call of a communicator, if that can be known.
+    fn has_called(
+        &self,
+        rank: Rank,
+        context: u32,
+        number: Option<i32>,
+        call: &str,
+    ) -> Option<bool> {
+        let report = self.report(rank)?;
+        match number {
+            Some(number) => Some(report.comm(context)?.calls >= number),
+            // Those that have come and gone cannot be told from those that will not come, but for
+            // those whom somebody waits for.
+            None => Some(report.call == call || !self.is_awaited(rank, context, call)),
+        }
+    }
+
+    fn is_awaited(&self, rank: Rank, context: u32, call: &str) -> bool {
+        let mut others = self.told.iter().filter_map(Told::report);
+        others.any(|r| {
+            let here = |w: &&Wait| w.kind == Kind::Collective && communicator(w.context) == context;
+            r.call == call && r.waits.iter().filter(here).any(|w| w.peer == Some(rank))
+        })
+    }
+
+    /// From stuck rank to stuck rank, until one comes again.
+    fn walk(&self, stuck: &[Rank]) -> Why {
+        let mut way: Vec<Rank> = Vec::new();
+        let mut rank = stuck[0];
+        loop {
+            if let Some(at) = way.iter().position(|&r| r == rank) {
+                let first = (at..way.len()).min_by_key(|&i| way[i]).unwrap_or(at);
+                let mut cycle = way[first..].to_vec();
+                cycle.extend(&way[at..first]);
+                return Why::Cycle(cycle);
+            }
+            way.push(rank);
+            match self.next(rank) {
+                Next::Rank(next) => rank = next,
+                Next::Several => return Why::Nobody(rank),
+            }
+        }
+    }
+
+    /// Whom a stuck rank waits for, if that is one.
+    fn next(&self, rank: Rank) -> Next {
+        let Some(report) = self.report(rank) else {
+            return Next::Several;
+        };
+        let hopeless = |w: &&Wait| !self.may_serve(rank, report, w);
+        let mut waits = report.waits.iter().filter(hopeless);
+        let (Some(first), second) = (waits.next(), waits.next()) else {
+            return Next::Several;
+        };
+        match first.peer {
+            Some(_) if report.any && second.is_some() => Next::Several,
+            Some(peer) => Next::Rank(peer),
+            None => Next::Several,
+        }
+    }
+}
+
+enum Next {
+    Rank(Rank),
+    Several,
+}
+
+/// A communicator's id and the number of the call, where calls are counted.
+type Place = (u32, Option<i32>);
+type Calls = BTreeMap<String, Vec<Rank>>;
+
+fn differing((context, number): Place, calls: &Calls) -> Option<Why> {
+    number?;
+    let differ = calls.len() > 1;
+    differ.then(|| Why::Differ {
+        context,
+        calls: calls.iter().map(|(c, r)| (c.clone(), r.clone())).collect(),
+    })
+}

@@ -1,0 +1,227 @@
+//! Why a job hangs: what each rank waits for, as one line of text between rank and launcher; what
+//! follows from that of all ranks; and the page that says so. Pure.
+//!
+//! ```text
+//! rank:     what it waits for -> Report -> encode -> a line over the control connection
+//! launcher: decode -> a State for each rank -> analyze -> Finding -> page
+//! ```
+//!
+//! *What is proven.* A wait can end only by somebody else: by a certain rank, by any of some, or by
+//! several, all of which it needs. A rank that is not known to wait may do anything. From these the
+//! ranks that may still go on are found, again and again, until nothing changes ([`analyze`]); what
+//! is left can never go on, provided that all of it was true at one moment and that no message was
+//! under way then. The launcher asks twice for that: what all ranks say twice in the same words,
+//! the second time after all had said it the first time, was true in between.
+#![forbid(unsafe_code)]
+
+mod graph;
+mod page;
+mod ranges;
+mod sentence;
+mod text;
+
+#[cfg(test)]
+mod cases;
+
+pub use graph::{Finding, Why, analyze};
+pub use page::page;
+pub use ranges::Ranges;
+pub use sentence::line;
+pub use text::{MARK, MOST_BYTES, Malformed};
+
+/// A process of the job, by its rank in the job.
+pub type Rank = u32;
+
+/// Contexts of a communicator, the first of which is its id: `STRIDE` of `kw_types`.
+pub const CONTEXTS: u32 = 4;
+
+/// The communicator's id of a context.
+pub fn communicator(context: u32) -> u32 {
+    context - context % CONTEXTS
+}
+
+/// Whether messages of collectives, or those that make communicators, go by this context.
+pub fn is_collective(context: u32) -> bool {
+    context % CONTEXTS != 0
+}
+
+/// What a wait needs of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A message, for a receive that is posted.
+    Receive,
+    /// A message, for a probe.
+    Probe,
+    /// A receive, for a message that was offered.
+    Send,
+    /// That what was sent before is received.
+    Held,
+    /// What a rank does in a collective.
+    Collective,
+    /// Nothing of anybody, or something that is not known.
+    Other,
+}
+
+/// One thing that a rank waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// What is needed.
+    pub kind: Kind,
+    /// Of whom; `None`: of any that sends in this context.
+    pub peer: Option<Rank>,
+    /// The rank of that one in the communicator, if it has one.
+    pub source: Option<u32>,
+    /// Tag; of a collective, which call of the communicator it is. `None`: any.
+    pub tag: Option<i32>,
+    /// Context.
+    pub context: u32,
+    /// Bytes of the message, or room for it.
+    pub bytes: u64,
+}
+
+impl Wait {
+    /// One that ends by itself, or of which nothing is known.
+    pub const OTHER: Wait = Wait {
+        kind: Kind::Other,
+        peer: None,
+        source: None,
+        tag: None,
+        context: 0,
+        bytes: 0,
+    };
+}
+
+/// A collective that goes on in the background.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Run {
+    /// Context of the communicator's collectives.
+    pub context: u32,
+    /// Which call of the communicator.
+    pub number: i32,
+    /// What it waits for, all of it.
+    pub waits: Vec<Wait>,
+}
+
+/// A message that came before its receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Early {
+    /// Who sent it.
+    pub from: Rank,
+    /// Its rank in the communicator.
+    pub source: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Context.
+    pub context: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A communicator.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Comm {
+    /// Its id.
+    pub context: u32,
+    /// Collective calls that were made on it here.
+    pub calls: i32,
+    /// Its name, or what else tells it.
+    pub name: String,
+    /// Who sends in it to this rank; empty where that was left out.
+    pub senders: Vec<Rank>,
+    /// Who takes part in its collectives; likewise.
+    pub members: Vec<Rank>,
+}
+
+/// A place in a program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Frame {
+    /// Path of the program or library.
+    pub file: String,
+    /// Bytes from where it was loaded.
+    pub offset: u64,
+}
+
+/// What a rank that waits inside MPI says of itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// The question that it answers; 0: it was not asked.
+    pub round: u32,
+    /// How long it has waited, in milliseconds.
+    pub waited: u64,
+    /// Changes whenever something has come or another call was made.
+    pub mark: u64,
+    /// Nothing that it sends or receives is under way.
+    pub quiet: bool,
+    /// Another of its threads may call MPI.
+    pub threads: bool,
+    /// It looks again and again instead of waiting (MPI_Test).
+    pub polls: bool,
+    /// The MPI function that its program called.
+    pub call: String,
+    /// What it waits for.
+    pub waits: Vec<Wait>,
+    /// Any of these ends the wait; else all are needed.
+    pub any: bool,
+    /// Collectives in the background.
+    pub runs: Vec<Run>,
+    /// Messages without a receive, some of them.
+    pub early: Vec<Early>,
+    /// Communicators.
+    pub comms: Vec<Comm>,
+    /// Where the program called it, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl Report {
+    /// Whether nothing has changed since an earlier one.
+    pub fn stands(&self, earlier: &Report) -> bool {
+        let mut same = earlier.clone();
+        (same.round, same.waited) = (self.round, self.waited);
+        same == *self
+    }
+
+    pub(crate) fn comm(&self, context: u32) -> Option<&Comm> {
+        self.comms
+            .iter()
+            .find(|c| c.context == communicator(context))
+    }
+
+    /// The collective that the rank's call waits in: context and number, if it has one.
+    pub(crate) fn collective(&self) -> Option<(u32, Option<i32>)> {
+        let mut inside = self.waits.iter().filter(|w| w.kind == Kind::Collective);
+        inside.next().map(|w| (w.context, w.tag))
+    }
+}
+
+/// Where a rank is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It waits inside MPI.
+    Waits(Box<Report>),
+    /// It said nothing when it was asked: it is outside MPI, or too busy in it to answer. What the
+    /// system says of its process.
+    Outside(String),
+    /// It has not called MPI_Init yet, or its process is none of ours.
+    Silent,
+    /// It has finished MPI, or ended.
+    Finished,
+}
+
+/// A rank, where it is, and where in its program as people want to read it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// Where it is.
+    pub state: State,
+    /// File and line of the call, or as much as is known of that; may be empty.
+    pub site: String,
+}
+
+impl Told {
+    /// What it waits for, if it waits.
+    pub fn report(&self) -> Option<&Report> {
+        match &self.state {
+            State::Waits(report) => Some(report),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The page: ranks that are alike, what they wait for and what lies there; then the sentence.
+
+use crate::graph::Finding;
+use crate::sentence::{comm_name, miss, sentence, wanted};
+use crate::{Early, Kind, Ranges, Rank, Report, State, Told, Wait, is_collective};
+
+/// Most groups, and most lines of waits and of messages of one.
+const GROUPS: usize = 24;
+const LINES: usize = 4;
+
+/// Ranks that are alike.
+struct Group {
+    ranks: Vec<Rank>,
+    /// The shortest and the longest wait.
+    waited: (u64, u64),
+}
+
+/// The page, all of its lines ended.
+pub fn page(told: &[Told], finding: &Finding) -> String {
+    let mut out = String::new();
+    let groups = groups(told);
+    for group in groups.iter().take(GROUPS) {
+        write_group(told, group, &mut out);
+    }
+    let rest = groups.iter().skip(GROUPS).flat_map(|g| &g.ranks);
+    let rest = Ranges::new(rest.copied());
+    if rest.count() > 0 {
+        out += &format!("  {}: each in another place\n", rest.named());
+    }
+    out + &format!("  {}\n", sentence(told, finding))
+}
+
+fn groups(told: &[Told]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for rank in 0..told.len() as Rank {
+        let waited = told[rank as usize].report().map_or(0, |r| r.waited);
+        let mut alike = groups.iter_mut();
+        match alike.find(|g| are_alike(&told[g.ranks[0] as usize], &told[rank as usize])) {
+            Some(group) => {
+                group.ranks.push(rank);
+                group.waited = (group.waited.0.min(waited), group.waited.1.max(waited));
+            }
+            None => groups.push(Group {
+                ranks: vec![rank],
+                waited: (waited, waited),
+            }),
+        }
+    }
+    groups
+}
+
+fn are_alike(a: &Told, b: &Told) -> bool {
+    if a.site != b.site {
+        return false;
+    }
+    match (&a.state, &b.state) {
+        (State::Waits(a), State::Waits(b)) => {
+            let shape = |w: &Wait| match w.kind {
+                // Which step of it a rank is in says nothing to people.
+                Kind::Collective => (w.kind, None, w.context, 0, false),
+                _ => (w.kind, w.tag, w.context, w.bytes, w.peer.is_some()),
+            };
+            let waits = |r: &Report| r.waits.iter().map(shape).collect::<Vec<_>>();
+            let early = |r: &Report| !relevant(r).is_empty();
+            (&a.call, a.any, a.polls, a.threads) == (&b.call, b.any, b.polls, b.threads)
+                && waits(a) == waits(b)
+                && early(a) == early(b)
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn write_group(told: &[Told], group: &Group, out: &mut String) {
+    let first = group.ranks[0];
+    let who = Ranges::new(group.ranks.iter().copied()).named();
+    let one = &told[first as usize];
+    let at = match &one.site[..] {
+        "" => String::new(),
+        site => format!(", at {site}"),
+    };
+    match &one.state {
+        State::Finished => *out += &format!("  {who}: finished\n"),
+        State::Silent => *out += &format!("  {who}: not in MPI yet\n"),
+        State::Outside(what) if what.is_empty() => *out += &format!("  {who}: outside MPI{at}\n"),
+        State::Outside(what) => *out += &format!("  {who}: outside MPI, {what}{at}\n"),
+        State::Waits(report) => {
+            let since = since(group.waited);
+            let polls = if report.polls {
+                ", again and again"
+            } else {
+                ""
+            };
+            *out += &format!("  {who}: in {} for {since}{polls}{at}\n", report.call);
+            write_waits(told, group, report, out);
+            write_early(told, first, report, out);
+            if report.threads {
+                *out += "      it has other threads, which may call MPI\n";
+            }
+        }
+    }
+}
+
+fn since((least, most): (u64, u64)) -> String {
+    let seconds = |ms: u64| format!("{:.1}", ms as f64 / 1000.0);
+    match seconds(least) == seconds(most) {
+        true => format!("{} s", seconds(most)),
+        false => format!("{} to {} s", seconds(least), seconds(most)),
+    }
+}
+
+fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) {
+    let first = group.ranks[0];
+    let many = report.waits.len();
+    if many > 1 {
+        let how = if report.any { "any" } else { "all" };
+        *out += &format!("      waits for {how} of {many}:\n");
+    }
+    for (i, wait) in report.waits.iter().take(LINES).enumerate() {
+        let verb = if many > 1 { "  " } else { "waits for " };
+        let bytes = match wait.kind {
+            Kind::Receive => format!(", up to {} bytes", wait.bytes),
+            Kind::Send => format!(", {} bytes", wait.bytes),
+            _ => String::new(),
+        };
+        let each = peers(told, group, i);
+        *out += &format!("      {verb}{}{bytes}{each}\n", wanted(told, first, wait));
+    }
+    if many > LINES {
+        *out += &format!("        and {} more\n", many - LINES);
+    }
+}
+
+/// Whom the others of a group wait for, where that is somebody else.
+fn peers(told: &[Told], group: &Group, which: usize) -> String {
+    let peer = |r: Rank| {
+        told[r as usize]
+            .report()
+            .and_then(|w| w.waits.get(which)?.peer)
+    };
+    let first = peer(group.ranks[0]);
+    let report = told[group.ranks[0] as usize].report();
+    let wait = report.and_then(|r| r.waits.get(which));
+    if wait.is_some_and(|w| w.kind == Kind::Collective) {
+        return String::new();
+    }
+    if group.ranks.iter().all(|&r| peer(r) == first) {
+        return String::new();
+    }
+    let pairs = group
+        .ranks
+        .iter()
+        .skip(1)
+        .filter_map(|&r| Some(format!("{r} for {}", peer(r)?)));
+    let shown: Vec<String> = pairs.take(LINES).collect();
+    let more = if group.ranks.len() > LINES + 1 {
+        ", ..."
+    } else {
+        ""
+    };
+    format!(" (rank {}{more})", shown.join(", "))
+}
+
+/// The messages of users without a receive.
+fn relevant(report: &Report) -> Vec<&Early> {
+    let early = report.early.iter();
+    early.filter(|e| !is_collective(e.context)).collect()
+}
+
+fn write_early(told: &[Told], rank: Rank, report: &Report, out: &mut String) {
+    let early = relevant(report);
+    for e in early.iter().take(LINES) {
+        let comm = comm_name(told, rank, e.context);
+        let why = report.waits.iter().find_map(|w| miss(told, rank, w, e));
+        let why = why.map_or(String::new(), |w| format!(": {w}"));
+        *out += &format!(
+            "      unexpected at rank {rank}: a message of rank {}, tag {}, on {comm}, {} bytes{why}\n",
+            e.from, e.tag, e.bytes
+        );
+    }
+    if early.len() > LINES {
+        *out += &format!("      and {} more messages\n", early.len() - LINES);
+    }
+}

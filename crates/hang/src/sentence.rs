@@ -1,0 +1,370 @@
+//! What was found, as one sentence.
+
+use crate::graph::{Finding, Why};
+use crate::{
+    Comm, Early, Kind, Ranges, Rank, Report, State, Told, Wait, communicator, is_collective,
+};
+
+/// Most ranks of a cycle that are described one by one.
+const SHOWN: usize = 4;
+
+/// The sentence.
+pub(crate) fn sentence(told: &[Told], finding: &Finding) -> String {
+    match finding {
+        Finding::Open { free } => open(told, free),
+        Finding::Deadlock { stuck, why } => {
+            let mut text = format!("deadlock: {}", because(told, why));
+            if let Some(hint) = almost(told, stuck) {
+                text += &format!("; {hint}");
+            }
+            text + "."
+        }
+    }
+}
+
+fn because(told: &[Told], why: &Why) -> String {
+    match why {
+        Why::Cycle(ranks) => cycle(told, ranks),
+        Why::Differ { context, calls } => {
+            let each = calls.iter().map(|(call, ranks)| {
+                let verb = if ranks.len() == 1 { "calls" } else { "call" };
+                let at = site(told, ranks[0]);
+                format!("{} {verb} {call}{at}", named(ranks))
+            });
+            let comm = comm_name(told, calls[0].1[0], *context);
+            let each: Vec<String> = each.collect();
+            format!("{} as the same collective of {comm}", each.join(" and "))
+        }
+        Why::Missing {
+            context,
+            call,
+            waiting,
+            missing,
+        } => {
+            let comm = comm_name(told, waiting[0], *context);
+            let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+            format!(
+                "{} {verb} in {call} on {comm}{} for {}",
+                named(waiting),
+                site(told, waiting[0]),
+                absent(told, missing)
+            )
+        }
+        Why::Nobody(rank) => {
+            let report = told[*rank as usize].report();
+            let whom = report.map_or(String::new(), |r| others(told, *rank, r));
+            format!(
+                "{}; {whom} can serve it, and all of them wait themselves",
+                doing(told, *rank)
+            )
+        }
+    }
+}
+
+/// Those who could serve a rank.
+fn others(told: &[Told], rank: Rank, report: &Report) -> String {
+    let mut whom: Vec<Rank> = Vec::new();
+    for wait in &report.waits {
+        let comm = report.comm(wait.context);
+        match wait.peer {
+            Some(peer) => whom.push(peer),
+            None => whom.extend(comm.map_or(&[][..], |c| &c.senders)),
+        }
+    }
+    whom.retain(|&r| r != rank && (r as usize) < told.len());
+    match whom.is_empty() {
+        true => "nobody else".into(),
+        false => format!("only {}", named(&whom)),
+    }
+}
+
+/// `0 -> 1 -> 0, each in MPI_Recv, tag 7`, or what each does.
+fn cycle(told: &[Told], ranks: &[Rank]) -> String {
+    let shown = ranks.iter().take(2 * SHOWN).map(Rank::to_string);
+    let mut way: Vec<String> = shown.collect();
+    if ranks.len() > way.len() {
+        way.push(format!("... ({} ranks)", ranks.len()));
+    }
+    way.push(ranks[0].to_string());
+    let way = way.join(" -> ");
+    if let Some(all) = alike(told, ranks) {
+        return format!("{way}, each in {all}");
+    }
+    let each: Vec<String> = ranks.iter().take(SHOWN).map(|&r| doing(told, r)).collect();
+    format!("{way}: {}", each.join("; "))
+}
+
+/// What all of them do, if they do the same.
+fn alike(told: &[Told], ranks: &[Rank]) -> Option<String> {
+    let mut reports = ranks.iter().map(|&r| told[r as usize].report());
+    let first = reports.next()??;
+    let [wait] = &first.waits[..] else {
+        return None;
+    };
+    let same = |r: Option<&Report>| {
+        r.is_some_and(|r| {
+            let w = r.waits.first();
+            let equal =
+                |w: &Wait| (w.kind, w.tag, w.context) == (wait.kind, wait.tag, wait.context);
+            r.call == first.call && r.waits.len() == 1 && w.is_some_and(equal)
+        })
+    };
+    let sites = ranks
+        .iter()
+        .all(|&r| told[r as usize].site == told[ranks[0] as usize].site);
+    let at = if sites {
+        site(told, ranks[0])
+    } else {
+        String::new()
+    };
+    reports.all(same).then(|| {
+        let comm = comm_name(told, ranks[0], wait.context);
+        format!("{}{}, on {comm}{at}", first.call, tag_of(wait))
+    })
+}
+
+fn tag_of(wait: &Wait) -> String {
+    match (wait.kind, wait.tag) {
+        (Kind::Collective, _) => String::new(),
+        (_, Some(tag)) => format!(", tag {tag}"),
+        (_, None) => ", any tag".into(),
+    }
+}
+
+/// What a rank does, and for whom it waits.
+pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
+    let Some(told_of) = told.get(rank as usize) else {
+        return format!("rank {rank} is not known");
+    };
+    match &told_of.state {
+        State::Finished => format!("rank {rank} has finished"),
+        State::Silent => format!("rank {rank} has not called MPI_Init"),
+        State::Outside(what) if what.is_empty() => format!("rank {rank} is outside MPI"),
+        State::Outside(what) => format!("rank {rank} is outside MPI ({what})"),
+        State::Waits(report) => {
+            let whom = whom(told, rank, report);
+            format!(
+                "rank {rank} is in {}{}{whom}",
+                report.call,
+                site(told, rank)
+            )
+        }
+    }
+}
+
+/// For whom it waits.
+fn whom(told: &[Told], rank: Rank, report: &Report) -> String {
+    let hopeful = |w: &&Wait| w.kind != Kind::Other;
+    let waits: Vec<&Wait> = report.waits.iter().filter(hopeful).collect();
+    match &waits[..] {
+        [] => String::new(),
+        [one] => format!(" and waits for {}", wanted(told, rank, one)),
+        [one, ..] => {
+            let n = report.waits.len();
+            let how = if report.any { "one" } else { "all" };
+            format!(
+                " and waits for {how} of {n} requests, the first for {}",
+                wanted(told, rank, one)
+            )
+        }
+    }
+}
+
+/// What a wait is for: `a message of rank 1, tag 7, on MPI_COMM_WORLD`.
+pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
+    let comm = comm_name(told, rank, wait.context);
+    let tag = tag_of(wait);
+    let peer = wait.peer.map_or("any rank".into(), |p| match wait.source {
+        Some(s) if s != p => format!("rank {p} (rank {s} there)"),
+        _ => format!("rank {p}"),
+    });
+    match wait.kind {
+        Kind::Receive | Kind::Probe => format!("a message of {peer}{tag}, on {comm}"),
+        Kind::Send => format!("{peer} to receive its message{tag}, on {comm}"),
+        Kind::Held => format!("{peer} to receive what it was sent before, on {comm}"),
+        Kind::Collective if wait.peer == Some(rank) => {
+            format!("its collective in the background, on {comm}")
+        }
+        Kind::Collective => format!("{peer}, on {comm}"),
+        Kind::Other => "something that ends by itself".into(),
+    }
+}
+
+/// Ranks that do not come, and where they are instead.
+fn absent(told: &[Told], missing: &[Rank]) -> String {
+    let first = missing[0];
+    let same = |r: &Rank| {
+        let key = |r: Rank| {
+            told[r as usize]
+                .report()
+                .map(|w| (&w.call, &told[r as usize].site))
+        };
+        key(*r) == key(first)
+    };
+    let alike: Vec<Rank> = missing.iter().copied().filter(same).collect();
+    let text = match told[first as usize].report() {
+        None => named(&alike),
+        Some(report) if alike.len() == 1 => {
+            let whom = whom(told, first, report);
+            format!(
+                "rank {first}, which is in {}{}{whom}",
+                report.call,
+                site(told, first)
+            )
+        }
+        Some(report) => format!(
+            "{}, which are in {}{}",
+            named(&alike),
+            report.call,
+            site(told, first)
+        ),
+    };
+    match missing.len() - alike.len() {
+        0 => text,
+        more => format!("{text}, and for {more} more"),
+    }
+}
+
+fn open(told: &[Told], free: &[Rank]) -> String {
+    let mut outside: Vec<Rank> = Vec::new();
+    let (mut others, mut finished): (Vec<Rank>, Vec<Rank>) = (Vec::new(), Vec::new());
+    for &rank in free {
+        match told[rank as usize].state {
+            State::Outside(_) | State::Silent => outside.push(rank),
+            State::Waits(_) => others.push(rank),
+            State::Finished => finished.push(rank),
+        }
+    }
+    others.extend(finished);
+    if let Some(&first) = outside.first() {
+        let who = format!("{}{}", doing(told, first), site(told, first));
+        let more = match outside.len() {
+            1 => String::new(),
+            n => format!(", and {} more are outside MPI", n - 1),
+        };
+        return format!("not a deadlock: {who}{more}{}.", waiters(told, first));
+    }
+    match others.first() {
+        None => "not proven to be a deadlock: every wait may still end.".into(),
+        Some(&first) => format!("not proven to be a deadlock: {}.", doubt(told, first)),
+    }
+}
+
+/// Who waits for a rank, and for how long.
+fn waiters(told: &[Told], rank: Rank) -> String {
+    let waits = |t: &Told| {
+        let report = t.report()?;
+        let for_it = report.waits.iter().any(|w| w.peer == Some(rank));
+        for_it.then_some(report.waited)
+    };
+    let all = (0..).zip(told);
+    let all: Vec<(Rank, u64)> = all.filter_map(|(r, t)| Some((r, waits(t)?))).collect();
+    let Some(longest) = all.iter().map(|a| a.1).max() else {
+        return String::new();
+    };
+    let who = Ranges::new(all.iter().map(|a| a.0));
+    let verb = if who.count() == 1 { "has" } else { "have" };
+    let seconds = longest as f64 / 1000.0;
+    format!("; {} {verb} waited for it for {seconds:.1} s", who.named())
+}
+
+/// Why nothing can be proven because of a rank.
+fn doubt(told: &[Told], rank: Rank) -> String {
+    let Some(report) = told[rank as usize].report() else {
+        return doing(told, rank);
+    };
+    let call = format!("{}{}", report.call, site(told, rank));
+    if report.polls {
+        format!("rank {rank} calls {call} again and again, and may do something else")
+    } else if report.threads {
+        format!("rank {rank} is in {call}, and another of its threads may call MPI")
+    } else if !report.quiet {
+        format!("rank {rank} is in {call}, and messages from or to it are under way")
+    } else {
+        format!("rank {rank} is in {call}, which may end by itself")
+    }
+}
+
+/// A message that almost fits what a stuck rank waits for.
+fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
+    stuck.iter().find_map(|&rank| {
+        let report = told[rank as usize].report()?;
+        let misses = |w: &Wait| {
+            report
+                .early
+                .iter()
+                .find_map(|e| Some((e, miss(told, rank, w, e)?)))
+        };
+        let (early, differs) = report.waits.iter().find_map(misses)?;
+        let comm = comm_name(told, rank, early.context);
+        Some(format!(
+            "a message of rank {} with tag {} on {comm} lies unexpected at rank {rank}: {differs}",
+            early.from, early.tag
+        ))
+    })
+}
+
+/// What keeps a message from being what a wait is for; `None`: it has nothing to do with it.
+pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Option<String> {
+    let receives = matches!(wait.kind, Kind::Receive | Kind::Probe);
+    if !receives || is_collective(early.context) {
+        return None;
+    }
+    let tag = wait.tag.filter(|&t| t != early.tag);
+    let source = wait.peer.filter(|&p| p != early.from);
+    let other = communicator(early.context) != communicator(wait.context);
+    match (tag, source, other) {
+        (Some(tag), None, false) => Some(format!("the tag wanted is {tag}")),
+        (None, None, true) => {
+            let comm = comm_name(told, rank, wait.context);
+            Some(format!("the communicator wanted is {comm}"))
+        }
+        (None, Some(peer), false) => Some(format!("the source wanted is rank {peer}")),
+        _ => None,
+    }
+}
+
+/// ` at FILE:LINE`, if that is known.
+pub(crate) fn site(told: &[Told], rank: Rank) -> String {
+    match told.get(rank as usize).map_or("", |t| &t.site) {
+        "" => String::new(),
+        site => format!(" at {site}"),
+    }
+}
+
+fn named(ranks: &[Rank]) -> String {
+    Ranges::new(ranks.iter().copied()).named()
+}
+
+/// The name of a communicator, as this rank knows it.
+pub(crate) fn comm_name(told: &[Told], rank: Rank, context: u32) -> String {
+    let report = told.get(rank as usize).and_then(Told::report);
+    match report.and_then(|r| r.comm(context)) {
+        Some(Comm { name, .. }) if !name.is_empty() => name.clone(),
+        _ => format!("the communicator with context {}", communicator(context)),
+    }
+}
+
+/// What one rank does, where nobody knows of the others.
+pub fn line(rank: Rank, report: &Report) -> String {
+    let mut told = vec![
+        Told {
+            state: State::Silent,
+            site: String::new()
+        };
+        rank as usize
+    ];
+    let frame = report.frames.first();
+    told.push(Told {
+        state: State::Waits(Box::new(report.clone())),
+        site: frame.map_or(String::new(), |f| format!("{}+{:#x}", f.file, f.offset)),
+    });
+    let seconds = report.waited / 1000;
+    let (n, what) = (rank as usize, "a call of MPI");
+    if let State::Waits(report) = &mut told[n].state
+        && report.call.is_empty()
+    {
+        report.call = what.into();
+    }
+    format!("nothing has come for {seconds} s: {}", doing(&told, rank))
+}

@@ -1,0 +1,447 @@
+//! When ranks are asked what they wait for, and what follows from their answers: a machine without
+//! clock and sockets.
+//!
+//! ```text
+//! Idle --all ranks have told that they wait, or somebody asks--> First --all answered--> Second --all answered--> Idle: conclude
+//!   ^----a rank does not answer, and nobody has asked-----------/
+//! ```
+//! Where what a rank says has changed, the second round is repeated a few times.
+//!
+//! What a rank says in both rounds in the same words was so at the moment between them, at which
+//! all had said it once. So is what nobody says: whoever does not answer is outside MPI, or is
+//! taken for that.
+
+use kw_base::Tick;
+use kw_hang::{Report, State};
+use std::time::Duration;
+
+/// How long ranks may take to answer: one that waits looks for a question every second.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// When all wait, and nothing could be proven: when they are asked again, at first and at most.
+const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
+
+/// How often the second round is repeated at most.
+const REPEATS: u32 = 4;
+
+/// Who wants to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Nobody: every rank has waited for long.
+    Waited,
+    /// The user.
+    Asked,
+    /// The time for the job is over.
+    TimeOut,
+}
+
+/// How a rank stands to the launcher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stands {
+    /// It can be asked.
+    Hears,
+    /// It has not called MPI_Init, or is no rank of ours.
+    Silent,
+    /// It has finished or ended.
+    Finished,
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Do {
+    /// Ask these ranks.
+    Ask(u32, Vec<u32>),
+    /// Say what follows: where each rank is.
+    Conclude(Cause, Vec<State>),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    /// It has told unasked that it waits, and has not been seen elsewhere since.
+    lasts: bool,
+    first: Option<Report>,
+    second: Option<Report>,
+    asked: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Idle,
+    First { until: Tick },
+    Second { until: Tick },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Inquiry {
+    ranks: Vec<Rank>,
+    phase: Phase,
+    cause: Cause,
+    round: u32,
+    /// How often the second round may still be repeated.
+    repeats: u32,
+    /// The rank that was waited for when last looked: while it is, nobody else is looked at.
+    awaited: usize,
+    /// Nothing is begun before then unless somebody asks; `None`: as soon as all have told.
+    not_before: Option<Tick>,
+    again: Duration,
+}
+
+impl Inquiry {
+    /// Of a job of so many ranks.
+    pub fn new(ranks: usize) -> Inquiry {
+        Inquiry {
+            ranks: vec![Rank::default(); ranks],
+            phase: Phase::Idle,
+            cause: Cause::Waited,
+            round: 0,
+            repeats: 0,
+            awaited: 0,
+            not_before: None,
+            again: AGAIN[0],
+        }
+    }
+
+    /// A rank says what it waits for.
+    pub fn on_report(&mut self, rank: u32, report: Report) {
+        let round = self.round;
+        let Some(rank) = self.ranks.get_mut(rank as usize) else {
+            return;
+        };
+        if report.round == 0 {
+            rank.lasts = true;
+            // Another wait than that of which nothing could be said.
+            (self.again, self.not_before) = (AGAIN[0], None);
+        }
+        match self.phase {
+            _ if report.round != round || !rank.asked => {}
+            Phase::Idle => {}
+            Phase::First { .. } => rank.first = Some(report),
+            Phase::Second { .. } => rank.second = Some(report),
+        }
+    }
+
+    /// Somebody wants to know, whether or not anybody has waited for long.
+    pub fn ask(&mut self, cause: Cause, now: Tick, stands: impl Fn(u32) -> Stands) -> Do {
+        self.begin(cause, now, stands)
+    }
+
+    /// What is to be done now.
+    pub fn poll(&mut self, now: Tick, stands: impl Fn(u32) -> Stands) -> Option<Do> {
+        match self.phase {
+            Phase::Idle if self.not_before.is_some_and(|at| now < at) => None,
+            Phase::Idle => {
+                self.not_before = None;
+                let begins = self.all_last(&stands);
+                begins.then(|| self.begin(Cause::Waited, now, stands))
+            }
+            Phase::First { until } => {
+                let answered = self.have_answered(|r| &r.first, &stands);
+                (answered || now >= until).then(|| self.go_on(answered, now, stands))?
+            }
+            Phase::Second { until } => {
+                let answered = self.have_answered(|r| &r.second, &stands);
+                (answered || now >= until).then(|| self.conclude(answered, now, stands))?
+            }
+        }
+    }
+
+    /// When there is something to do although nothing comes.
+    pub fn next(&self) -> Tick {
+        match self.phase {
+            Phase::First { until } | Phase::Second { until } => until,
+            Phase::Idle => self.not_before.unwrap_or(Tick::NEVER),
+        }
+    }
+
+    /// It was concluded that all wait and that nothing can be proven, or nothing new: later.
+    pub fn again_later(&mut self, now: Tick) {
+        self.not_before = Some(now + self.again);
+        self.again = AGAIN[1].min(2 * self.again);
+    }
+
+    /// Something was said.
+    pub fn was_said(&mut self, now: Tick) {
+        self.not_before = Some(now + AGAIN[1]);
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u32, &Rank)> {
+        (0..).zip(&self.ranks)
+    }
+
+    /// Whether no rank is `awaited`. Who was awaited last is looked at first, and the others after
+    /// it, all around: so ranks that come one after the other, in whatever order, cost a look each.
+    fn none_is(&mut self, awaited: impl Fn(u32, &Rank) -> bool) -> bool {
+        let size = self.ranks.len();
+        let mut all = (self.awaited..size).chain(0..self.awaited);
+        let found = all.find(|&at| awaited(at as u32, &self.ranks[at]));
+        self.awaited = found.unwrap_or(self.awaited);
+        found.is_none()
+    }
+
+    /// Whether every rank that is left has told that it waits, and some are left.
+    fn all_last(&mut self, stands: &impl Fn(u32) -> Stands) -> bool {
+        let all = self.none_is(|number, rank| match stands(number) {
+            Stands::Finished => false,
+            Stands::Hears => !rank.lasts,
+            Stands::Silent => true,
+        });
+        all && self.numbered().any(|(n, _)| stands(n) == Stands::Hears)
+    }
+
+    fn begin(&mut self, cause: Cause, now: Tick, stands: impl Fn(u32) -> Stands) -> Do {
+        self.cause = cause;
+        let hears = |r: &u32| stands(*r) == Stands::Hears;
+        let ranks: Vec<u32> = (0..self.ranks.len() as u32).filter(hears).collect();
+        for rank in &mut self.ranks {
+            (rank.first, rank.second) = (None, None);
+        }
+        let until = now + PATIENCE;
+        self.phase = Phase::First { until };
+        self.repeats = REPEATS;
+        self.question(ranks)
+    }
+
+    /// `ranks`: in ascending order.
+    fn question(&mut self, ranks: Vec<u32>) -> Do {
+        self.round += 1;
+        for (number, rank) in (0..).zip(&mut self.ranks) {
+            rank.asked = ranks.binary_search(&number).is_ok();
+        }
+        Do::Ask(self.round, ranks)
+    }
+
+    fn have_answered(
+        &mut self,
+        answer: impl Fn(&Rank) -> &Option<Report>,
+        stands: &impl Fn(u32) -> Stands,
+    ) -> bool {
+        self.none_is(|n, r| r.asked && answer(r).is_none() && stands(n) == Stands::Hears)
+    }
+
+    /// After the first round.
+    fn go_on(&mut self, answered: bool, now: Tick, stands: impl Fn(u32) -> Stands) -> Option<Do> {
+        if !answered && self.cause == Cause::Waited {
+            self.forget_others(|r| r.first.is_some());
+            return None;
+        }
+        let first = self.numbered().filter(|(_, r)| r.first.is_some());
+        let ranks: Vec<u32> = first.map(|(n, _)| n).collect();
+        if ranks.is_empty() {
+            return self.conclude(true, now, stands);
+        }
+        let until = now + PATIENCE;
+        self.phase = Phase::Second { until };
+        Some(self.question(ranks))
+    }
+
+    /// Somebody has gone on: until it tells again that it waits there is nothing to say.
+    fn forget_others(&mut self, which: impl Fn(&Rank) -> bool) {
+        self.phase = Phase::Idle;
+        for rank in &mut self.ranks {
+            rank.lasts &= which(rank);
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        answered: bool,
+        now: Tick,
+        stands: impl Fn(u32) -> Stands,
+    ) -> Option<Do> {
+        if !answered && self.cause == Cause::Waited {
+            self.forget_others(|r| r.second.is_some());
+            return None;
+        }
+        if self.repeats > 0 && self.numbered().any(|(_, r)| r.has_changed()) {
+            self.repeats -= 1;
+            for rank in &mut self.ranks {
+                rank.first = rank.second.take();
+            }
+            return self.go_on(true, now, stands);
+        }
+        self.phase = Phase::Idle;
+        let states = self.numbered().map(|(n, rank)| state(rank, stands(n)));
+        Some(Do::Conclude(self.cause, states.collect()))
+    }
+}
+
+impl Rank {
+    /// Whether it has answered twice, but not with the same words, or was not at rest.
+    fn has_changed(&self) -> bool {
+        let both = self.first.as_ref().zip(self.second.as_ref());
+        both.is_some_and(|(first, second)| !second.quiet || !second.stands(first))
+    }
+}
+
+/// Where a rank is, after both rounds.
+fn state(rank: &Rank, stands: Stands) -> State {
+    match (stands, &rank.first, &rank.second) {
+        (Stands::Finished, ..) => State::Finished,
+        (Stands::Silent, ..) => State::Silent,
+        (Stands::Hears, Some(first), Some(second)) => {
+            let mut report = second.clone();
+            // What has changed in between was not so at the one moment.
+            report.quiet &= second.stands(first);
+            State::Waits(Box::new(report))
+        }
+        (Stands::Hears, ..) => State::Outside(String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    fn at(ms: u64) -> Tick {
+        Tick(0) + Duration::from_millis(ms)
+    }
+
+    fn hears(_: u32) -> Stands {
+        Stands::Hears
+    }
+
+    fn report(round: u32, mark: u64) -> Report {
+        Report {
+            round,
+            mark,
+            quiet: true,
+            ..Report::default()
+        }
+    }
+
+    /// Both ranks have told that they wait, and are asked.
+    fn asked() -> Inquiry {
+        let mut inquiry = Inquiry::new(2);
+        inquiry.on_report(0, report(0, 0));
+        assert_eq!(inquiry.poll(at(1), hears), None, "rank 1 has not told");
+        assert_eq!(inquiry.next(), Tick::NEVER, "nothing to do until it tells");
+        inquiry.on_report(1, report(0, 0));
+        assert_eq!(inquiry.poll(at(2), hears), Some(Do::Ask(1, vec![0, 1])));
+        inquiry
+    }
+
+    fn answer(inquiry: &mut Inquiry, marks: [u64; 2]) {
+        let round = inquiry.round;
+        (0..2).for_each(|r| inquiry.on_report(r, report(round, marks[r as usize])));
+    }
+
+    #[test]
+    fn what_is_said_twice_is_concluded() {
+        let mut inquiry = asked();
+        inquiry.on_report(0, report(1, 5));
+        assert_eq!(inquiry.poll(at(3), hears), None);
+        inquiry.on_report(1, report(1, 6));
+        assert_eq!(inquiry.poll(at(4), hears), Some(Do::Ask(2, vec![0, 1])));
+        // A late answer to the first question is none to the second.
+        inquiry.on_report(0, report(1, 5));
+        assert_eq!(inquiry.poll(at(5), hears), None);
+        answer(&mut inquiry, [5, 7]);
+        for again in 1..=REPEATS as u64 {
+            let asked = Some(Do::Ask(2 + again as u32, vec![0, 1]));
+            assert_eq!(
+                inquiry.poll(at(5), hears),
+                asked,
+                "rank 1 has changed its words"
+            );
+            answer(&mut inquiry, [5, 7 + again]);
+        }
+        let Some(Do::Conclude(Cause::Waited, states)) = inquiry.poll(at(6), hears) else {
+            panic!("nothing was concluded");
+        };
+        let quiet = |s: &State| matches!(s, State::Waits(r) if r.quiet);
+        assert_eq!(states.iter().map(quiet).collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn a_rank_that_has_gone_on_ends_it() {
+        let mut inquiry = asked();
+        inquiry.on_report(0, report(1, 0));
+        assert_eq!(inquiry.poll(at(2000), hears), None);
+        assert_eq!(
+            inquiry.poll(at(3000), hears),
+            None,
+            "rank 1 has to tell again"
+        );
+        inquiry.on_report(1, report(0, 9));
+        assert_eq!(inquiry.poll(at(4000), hears), Some(Do::Ask(2, vec![0, 1])));
+    }
+
+    #[test]
+    fn who_was_asked_by_somebody_and_does_not_answer_is_outside() {
+        let mut inquiry = Inquiry::new(3);
+        let stands = |r| {
+            if r == 2 {
+                Stands::Finished
+            } else {
+                Stands::Hears
+            }
+        };
+        assert_eq!(
+            inquiry.ask(Cause::Asked, at(0), stands),
+            Do::Ask(1, vec![0, 1])
+        );
+        inquiry.on_report(1, report(1, 0));
+        assert_eq!(inquiry.poll(at(10), stands), None);
+        assert_eq!(inquiry.poll(at(1500), stands), Some(Do::Ask(2, vec![1])));
+        inquiry.on_report(1, report(2, 0));
+        let Some(Do::Conclude(Cause::Asked, states)) = inquiry.poll(at(1510), stands) else {
+            panic!("nothing was concluded");
+        };
+        assert_eq!(states[0], State::Outside(String::new()));
+        assert!(matches!(states[1], State::Waits(_)));
+        assert_eq!(states[2], State::Finished);
+    }
+
+    /// Each event of a job polls: looks at ranks are counted from the first that calls MPI_Init to
+    /// the last that has finished.
+    #[test]
+    fn a_look_for_each_event_is_enough_in_a_large_job() {
+        let size = 10_000;
+        let looks = Cell::new(0);
+        let stages = RefCell::new(vec![Stands::Silent; size]);
+        let stands = |r: u32| {
+            looks.set(looks.get() + 1);
+            stages.borrow()[r as usize]
+        };
+        let mut inquiry = Inquiry::new(size);
+        // Forwards, backwards, and every seventh in turn.
+        let orders: [fn(usize, usize) -> usize; 3] =
+            [|at, _| at, |at, n| n - 1 - at, |at, n| at * 7 % n];
+        for (order, stage) in orders
+            .iter()
+            .zip([Stands::Hears, Stands::Hears, Stands::Finished])
+        {
+            for turn in 0..size {
+                let rank = order(turn, size);
+                stages.borrow_mut()[rank] = stage;
+                assert_eq!(inquiry.poll(at(0), stands), None);
+            }
+        }
+        assert!(looks.get() < 6 * 3 * size, "{} looks", looks.get());
+
+        looks.set(0);
+        let wanted = inquiry.ask(Cause::Asked, at(0), hears);
+        assert!(matches!(wanted, Do::Ask(1, ref ranks) if ranks.len() == size));
+        stages.replace(vec![Stands::Hears; size]);
+        for rank in 0..size as u32 - 1 {
+            inquiry.on_report(rank, report(1, 0));
+            assert_eq!(inquiry.poll(at(1), stands), None);
+        }
+        assert!(looks.get() < 3 * size, "{} looks", looks.get());
+    }
+
+    #[test]
+    fn what_could_not_be_proven_is_asked_again_later_and_later() {
+        let mut inquiry = asked();
+        answer(&mut inquiry, [0, 0]);
+        inquiry.poll(at(3), hears);
+        answer(&mut inquiry, [0, 0]);
+        assert!(matches!(inquiry.poll(at(4), hears), Some(Do::Conclude(..))));
+        inquiry.again_later(at(4));
+        assert_eq!(inquiry.poll(at(503), hears), None);
+        assert!(inquiry.poll(at(504), hears).is_some());
+        inquiry.again_later(at(504));
+        assert_eq!(inquiry.not_before, Some(at(1504)));
+    }
+}

@@ -1,0 +1,209 @@
+//! Why nothing moves: asks the ranks when it is time to, and says what follows.
+
+use super::Job;
+use crate::ask::QUESTION;
+use crate::inquiry::{Cause, Do, Stands};
+use crate::outside;
+use crate::verdict::{Ended, Verdict};
+use kw_base::Tick;
+use kw_hang::{Finding, Report, State, Told, analyze, page};
+use kw_start::pmi::{self, Server, Stage};
+use kw_sys::peek::Peeker;
+use kw_sys::signals;
+use std::time::Duration;
+
+/// Exit status when the time for the job was over, as that of `timeout`.
+const TIMED_OUT: u8 = 124;
+/// Exit status of a job that was ended because it was proven to hang.
+const HUNG: u8 = 123;
+/// A second SIGQUIT within that time is for the ranks.
+const TWICE: Duration = Duration::from_secs(3);
+/// How long the answers may keep a job that is out of time.
+const LAST: Duration = Duration::from_secs(5);
+
+/// What is kept about a job that may hang.
+#[derive(Debug, Default)]
+pub(super) struct Hang {
+    /// A deadlock that is proven ends the job.
+    end_hung: bool,
+    /// When the time for the job is over.
+    until: Option<Tick>,
+    /// It is over: when the job is ended at the latest.
+    over: Option<Tick>,
+    /// When SIGQUIT came last.
+    quit: Option<Tick>,
+    peeker: Peeker,
+    /// What each rank said when that was printed last.
+    printed: Vec<Option<u64>>,
+}
+
+impl Hang {
+    /// `end_hung`: a deadlock that is proven ends the job; `until`: when its time is over.
+    pub(super) fn new(end_hung: bool, until: Option<Tick>) -> Hang {
+        Hang {
+            end_hung,
+            until,
+            ..Hang::default()
+        }
+    }
+}
+
+impl Job {
+    /// A rank says what it waits for.
+    pub(super) fn on_waits(&mut self, rank: u32, line: &str) {
+        match Report::decode(line) {
+            Ok(report) => self.inquiry.on_report(rank, report),
+            Err(e) => self.on_garbage(rank, &e),
+        }
+    }
+
+    /// Whether a signal is a question; of SIGQUIT, a second one soon is what it says.
+    pub(super) fn is_question(&mut self, number: i32, now: Tick) -> bool {
+        let soon = |at: Tick| now.since(at) < TWICE;
+        match number {
+            QUESTION => {}
+            signals::QUIT if !self.hang.quit.replace(now).is_some_and(soon) => {}
+            _ => return false,
+        }
+        self.ask(Cause::Asked, now);
+        true
+    }
+
+    fn ask(&mut self, cause: Cause, now: Tick) {
+        let (server, ended) = (&self.server, &self.ended);
+        let wanted = self.inquiry.ask(cause, now, |r| stands(server, ended, r));
+        self.carry_out_inquiry(wanted, now);
+    }
+
+    /// Goes on with what was begun; begins when every rank has waited for long, or when the time is
+    /// over.
+    pub(super) fn inquire(&mut self, now: Tick) {
+        self.hang.peeker.let_go();
+        if self.phases.has_failed() {
+            return;
+        }
+        if self.hang.over.is_none() && self.hang.until.is_some_and(|until| now >= until) {
+            self.hang.over = Some(now + LAST);
+            self.ask(Cause::TimeOut, now);
+        }
+        if self.hang.over.is_some_and(|over| now >= over) {
+            self.end_late(now);
+        }
+        while let Some(wanted) = self.poll_inquiry(now) {
+            self.carry_out_inquiry(wanted, now);
+        }
+    }
+
+    fn poll_inquiry(&mut self, now: Tick) -> Option<Do> {
+        let (server, ended) = (&self.server, &self.ended);
+        self.inquiry.poll(now, |r| stands(server, ended, r))
+    }
+
+    /// When there is something to do about it.
+    pub(super) fn next_inquiry(&self) -> Tick {
+        if self.phases.has_failed() {
+            return Tick::NEVER;
+        }
+        let until = self.hang.over.or(self.hang.until).unwrap_or(Tick::NEVER);
+        self.inquiry.next().min(until)
+    }
+
+    fn carry_out_inquiry(&mut self, wanted: Do, now: Tick) {
+        match wanted {
+            Do::Ask(round, ranks) => {
+                for rank in ranks {
+                    let machine = self.machine(rank);
+                    let line = pmi::ask(round).into_bytes();
+                    self.hosts.tell(machine, rank, line);
+                }
+            }
+            Do::Conclude(cause, states) => self.conclude(cause, states, now),
+        }
+    }
+
+    fn conclude(&mut self, cause: Cause, states: Vec<State>, now: Tick) {
+        let told: Vec<Told> = (0..).zip(states).map(|(r, s)| self.told(r, s)).collect();
+        let finding = analyze(&told);
+        let marks = told.iter().map(|t| t.report().map(|r| r.mark)).collect();
+        let proven = matches!(finding, Finding::Deadlock { .. });
+        if cause == Cause::Waited && (self.hang.printed == marks || !is_news(&told, proven)) {
+            return self.inquiry.again_later(now);
+        }
+        self.hang.printed = marks;
+        self.inquiry.was_said(now);
+        let why = match cause {
+            Cause::Waited => "every rank waits inside MPI, and has for long",
+            Cause::Asked => "where every rank is",
+            Cause::TimeOut => "the time is over; where every rank is",
+        };
+        let text = page(&told, &finding);
+        self.printing.say(format!("mpiexec: {why}:\n{text}"));
+        if cause == Cause::TimeOut {
+            self.end_late(now);
+        } else if proven && self.hang.end_hung {
+            let sentence = "the job was ended because it hangs (--end-hung)";
+            self.phases.fail(Verdict::new(HUNG, sentence), now);
+        }
+    }
+
+    /// A call that the rank could not name, by the first of its frames.
+    fn name_call(&mut self, report: &mut Report) {
+        if report.call.is_empty() && !report.frames.is_empty() {
+            let inside = report.frames.remove(0);
+            report.call = self.sites.function(&inside).unwrap_or_default();
+        }
+        if report.call.is_empty() {
+            report.call = "a call of MPI".into();
+        }
+    }
+
+    fn end_late(&mut self, now: Tick) {
+        self.hang.over = Some(Tick::NEVER);
+        let sentence = "the job was ended because its time was over (--timeout)";
+        self.phases.fail(Verdict::new(TIMED_OUT, sentence), now);
+    }
+
+    fn told(&mut self, rank: u32, state: State) -> Told {
+        match state {
+            State::Waits(mut report) => {
+                self.name_call(&mut report);
+                Told {
+                    site: self.sites.of(&report.frames),
+                    state: State::Waits(report),
+                }
+            }
+            State::Outside(_) => {
+                let (what, frames) = outside::of(&mut self.hang.peeker, self.hosts.here.pid(rank));
+                Told {
+                    site: self.sites.of(&frames),
+                    state: State::Outside(what),
+                }
+            }
+            state => Told {
+                state,
+                site: String::new(),
+            },
+        }
+    }
+}
+
+/// How a rank stands to us.
+fn stands(server: &Server, ended: &[Option<Ended>], rank: u32) -> Stands {
+    match server.stage(rank) {
+        _ if ended[rank as usize].is_some() => Stands::Finished,
+        Stage::Finalized | Stage::Left { .. } => Stands::Finished,
+        _ if server.hears_questions(rank) => Stands::Hears,
+        _ => Stands::Silent,
+    }
+}
+
+/// Whether what was found unasked is worth a page: not while messages are under way, or where ranks
+/// do something else beside.
+fn is_news(told: &[Told], proven: bool) -> bool {
+    let waits = |t: &Told| {
+        t.report()
+            .is_some_and(|r| r.quiet && !r.threads && !r.polls)
+    };
+    let rests = |t: &Told| t.state == State::Finished || waits(t);
+    proven || told.iter().any(waits) && told.iter().all(rests)
+}

@@ -1,0 +1,121 @@
+//! What there is to say of requests and messages when nothing moves, for people: nothing here is on
+//! the way of a message.
+
+use super::requests::{Req, ReqKey, State};
+use super::unexpected::Early;
+use super::{Machine, Memory};
+use crate::matching::{Envelope, Pattern};
+use kw_base::Peer;
+
+/// What a request stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stand {
+    /// A receive that no message has come for.
+    Receive {
+        /// What it accepts.
+        want: Pattern,
+        /// Who can send that, if that is one.
+        from: Option<Peer>,
+        /// Room, bytes.
+        room: u64,
+    },
+    /// A message that was offered, and that the receiver has not asked for.
+    Send {
+        /// Whose receive it is.
+        to: Peer,
+        /// Its envelope.
+        env: Envelope,
+        /// Bytes.
+        len: u64,
+        /// It has not even been offered: it is kept back until others were received.
+        held: bool,
+    },
+    /// The owner's own.
+    Owner,
+    /// It has ended, or its message is under way.
+    Moves,
+}
+
+impl<B: Memory> Machine<B> {
+    /// What a request stands for.
+    pub fn stand(&self, key: ReqKey) -> Stand {
+        self.requests.get(key).map_or(Stand::Moves, stand)
+    }
+
+    /// Whether a message of this rank, or one to it, is under way as far as is known here.
+    pub fn is_under_way(&self) -> bool {
+        let mut requests = self.requests.iter();
+        let moves = |req: &Req<B>| req.state != State::Done && stand(req) == Stand::Moves;
+        let lands = |early: &Early<B>| matches!(early, Early::Landing(..));
+        let mut early = self.receiving.unexpected.iter();
+        requests.any(|(_, r)| moves(r)) || early.any(|m| lands(&m.early))
+    }
+
+    /// The messages that came before their receive: who sent each, its envelope and its bytes.
+    pub fn unexpected(&self) -> impl Iterator<Item = (Peer, Envelope, u64)> {
+        let all = self.receiving.unexpected.iter();
+        all.map(|m| (m.from, m.env, m.len))
+    }
+}
+
+fn stand<B: Memory>(req: &Req<B>) -> Stand {
+    let send = |held| {
+        let (env, len) = (req.env, req.buf.len());
+        let send = |to| Stand::Send { to, env, len, held };
+        req.peer.map_or(Stand::Moves, send)
+    };
+    match req.state {
+        State::Posted(want) => Stand::Receive {
+            want,
+            from: req.peer,
+            room: req.buf.len(),
+        },
+        State::Held => send(true),
+        State::Offered { cancelling: false }
+        | State::SendingSync {
+            sent: true,
+            acked: false,
+        } => send(false),
+        State::Open => Stand::Owner,
+        _ => Stand::Moves,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::p2p::table::Choice;
+    use crate::p2p::{Mode, Started};
+
+    #[test]
+    fn requests_say_what_they_wait_for() {
+        let all = Choice {
+            eager_max: u64::MAX,
+            get_min: u64::MAX,
+            announce_min: u64::MAX,
+        };
+        let mut machine: Machine<()> = Machine::new(2, all);
+        let want = Pattern {
+            context: 0,
+            source: Some(1),
+            tag: Some(7),
+        };
+        let key = machine.receiver().recv(want, Some(Peer(1)), &());
+        let (from, room) = (Some(Peer(1)), 0);
+        assert_eq!(machine.stand(key), Stand::Receive { want, from, room });
+        assert!(!machine.is_under_way());
+        let env = Envelope {
+            context: 0,
+            source: 0,
+            tag: 3,
+        };
+        let sent = machine.sender().send(Peer(1), env, Mode::Synchronous, &());
+        let Started::Request(send) = sent else {
+            panic!("a synchronous send has a request");
+        };
+        assert!(machine.is_under_way(), "it has not left");
+        assert_eq!(machine.stand(send), Stand::Moves);
+        machine.cancel(key);
+        assert_eq!(machine.stand(key), Stand::Moves);
+    }
+}

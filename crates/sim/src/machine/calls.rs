@@ -1,0 +1,170 @@
+//! Calls as programs make them: equal blocks, elements of 8 bytes, an operation that commutes,
+//! buffers of one's own; and every algorithm that can do them.
+
+use super::Machine;
+use super::run::{Call, Outcome, Stuck, run};
+use kw_coll::algorithms::Algorithm;
+use kw_coll::cost::{able, price};
+use kw_coll::table::Site;
+use kw_coll::{Ask, Board, Chooser, Coll, ELEMENT, Nodes, SHELF_LINE, Schedule, Table};
+
+/// Most steps of all ranks of a schedule that is simulated.
+pub const MOST_STEPS: usize = 1 << 20;
+
+/// The collectives that are looked at.
+pub const LOOKED_AT: [Coll; 11] = [
+    Coll::Allreduce,
+    Coll::Bcast,
+    Coll::Barrier,
+    Coll::Reduce,
+    Coll::Allgather,
+    Coll::Alltoall,
+    Coll::ReduceScatter,
+    Coll::Gather,
+    Coll::Scatter,
+    Coll::Scan,
+    Coll::Exscan,
+];
+
+/// A collective call on a machine.
+#[derive(Debug)]
+pub struct Case<'a> {
+    machine: &'a Machine,
+    nodes: Option<Nodes>,
+    /// Which collective.
+    pub coll: Coll,
+    /// Ranks.
+    pub n: u32,
+    /// Ranks of each host.
+    pub per_host: u32,
+    /// Bytes as the table counts them.
+    pub bytes: u64,
+    /// The root, where there is one.
+    pub root: u32,
+}
+
+impl<'a> Case<'a> {
+    /// A call of `n` ranks, `per_host` of them on each host.
+    pub fn new(
+        machine: &'a Machine,
+        coll: Coll,
+        (n, per_host): (u32, u32),
+        bytes: u64,
+    ) -> Case<'a> {
+        let bytes = match coll {
+            Coll::Barrier => 0,
+            Coll::ReduceScatter => bytes.max(ELEMENT * n as u64),
+            _ => bytes,
+        };
+        Case {
+            machine,
+            nodes: Nodes::of_hosts((0..n).map(|r| r / per_host)),
+            coll,
+            n,
+            per_host,
+            bytes,
+            root: 0,
+        }
+    }
+
+    /// Whether it has a root.
+    pub fn is_rooted(coll: Coll) -> bool {
+        matches!(
+            coll,
+            Coll::Bcast | Coll::Gather | Coll::Scatter | Coll::Reduce
+        )
+    }
+
+    /// What the ranks run on.
+    pub fn site(&self) -> Site {
+        Site {
+            shared: self.nodes.is_none() && self.per_host > self.machine.host_cores(),
+            network: self.machine.network || self.per_host == 1 && self.n > 1,
+        }
+    }
+
+    fn unit(&self) -> u64 {
+        if self.coll.combines() { ELEMENT } else { 1 }
+    }
+
+    fn board(&self) -> Option<Board> {
+        let (n, ranks) = (self.n as u64, self.per_host.min(self.n) as u64);
+        let ring = ((24 << 20) / ranks).clamp(768 << 10, 2 << 20);
+        let board = Board {
+            short: 4096 + SHELF_LINE,
+            long: ring / 3 / 64 * 64 + SHELF_LINE,
+            unit: self.unit(),
+        };
+        (ranks > 1 && n > 1 && !self.machine.network).then_some(board)
+    }
+
+    /// The call as a rank makes it.
+    pub fn ask<'b>(&'b self, rank: u32, table: &'b Table) -> Ask<'b> {
+        Ask {
+            nodes: self.nodes.as_ref(),
+            board: self.board(),
+            chooser: Some(Chooser {
+                table,
+                site: self.site(),
+            }),
+            root: self.root,
+            ..Ask::ordinary(self.coll, rank, self.n, self.bytes)
+        }
+    }
+
+    /// What the table chooses.
+    pub fn chosen(&self, table: &Table) -> (&'static Algorithm, u32) {
+        table.choose(self.coll, self.bytes, self.site(), &self.ask(0, table))
+    }
+
+    /// Every algorithm that can do it, with the numbers that make a difference.
+    pub fn candidates(&self, table: &Table) -> Vec<(&'static Algorithm, u32)> {
+        able(self.coll, &self.ask(0, table)).collect()
+    }
+
+    /// The schedules of all ranks; `None` where they are too long to be simulated.
+    pub fn schedules(&self, algorithm: &Algorithm, param: u32, table: &Table) -> Option<Call> {
+        let emit = |rank| {
+            let mut s = Schedule::default();
+            let ask = Ask {
+                param,
+                ..self.ask(rank, table)
+            };
+            (algorithm.emit)(&ask, &mut s);
+            s
+        };
+        let long = |s: &Schedule| s.steps.len() * self.n as usize > MOST_STEPS;
+        let first = emit(self.n - 1);
+        if long(&first) {
+            return None;
+        }
+        let mut schedules: Vec<Schedule> = (0..self.n - 1).map(emit).collect();
+        schedules.push(first);
+        Some(Call {
+            schedules,
+            unit: self.unit(),
+            footprint: self.coll.buffers(self.bytes, self.n),
+            per_host: self.per_host,
+        })
+    }
+
+    /// Nanoseconds by the algorithm's closed form.
+    pub fn form(&self, (algorithm, param): (&Algorithm, u32), table: &Table) -> f64 {
+        let ask = Ask {
+            param,
+            ..self.ask(0, table)
+        };
+        price(algorithm, &ask, &self.machine.prices, self.site())
+    }
+
+    /// Simulates `times` calls in a row.
+    pub fn run(
+        &self,
+        (algorithm, param): (&Algorithm, u32),
+        table: &Table,
+        times: u32,
+    ) -> Result<Option<Outcome>, Stuck> {
+        let call = self.schedules(algorithm, param, table);
+        call.map(|c| run(self.machine, &c, times)).transpose()
+    }
+}

@@ -1,0 +1,66 @@
+//! Where the ranks of a call are, and what lies between two of them.
+
+use super::Call;
+use crate::machine::Machine;
+
+/// Ranks fill one host after the other; on each they take the cores in turns.
+pub(super) struct Layout<'a> {
+    machine: &'a Machine,
+    size: u32,
+    per_host: u32,
+}
+
+impl<'a> Layout<'a> {
+    pub fn new(machine: &'a Machine, call: &Call) -> Layout<'a> {
+        Layout {
+            machine,
+            size: call.schedules.len() as u32,
+            per_host: call.per_host,
+        }
+    }
+
+    pub fn host(&self, r: u32) -> usize {
+        (r / self.per_host) as usize
+    }
+
+    pub fn core(&self, r: u32) -> usize {
+        let cores = self.machine.host_cores();
+        self.host(r) * cores as usize + (r % self.per_host % cores) as usize
+    }
+
+    pub fn socket(&self, r: u32) -> usize {
+        self.core(r) / self.machine.cores as usize
+    }
+
+    /// Nanoseconds of a cache line from one to the other.
+    pub fn line(&self, a: u32, b: u32) -> f64 {
+        let p = &self.machine.prices;
+        match self.socket(a) == self.socket(b) {
+            true => p.line,
+            false => p.far_line,
+        }
+    }
+
+    /// Nanoseconds of a byte from the other's shelf.
+    pub fn read(&self, a: u32, b: u32) -> f64 {
+        let p = &self.machine.prices;
+        match self.socket(a) == self.socket(b) {
+            true => p.read,
+            false => p.far_read,
+        }
+    }
+
+    pub fn over_network(&self, a: u32, b: u32) -> bool {
+        self.machine.network || self.host(a) != self.host(b)
+    }
+
+    /// The `i`th rank of a rank's host.
+    pub fn member(&self, r: u32, i: u32) -> u32 {
+        r / self.per_host * self.per_host + i
+    }
+
+    /// Ranks of a rank's host.
+    pub fn members(&self, r: u32) -> u32 {
+        self.per_host.min(self.size - self.member(r, 0))
+    }
+}

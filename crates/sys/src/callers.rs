@@ -1,0 +1,99 @@
+//! The calls that led here: which function of MPI the program has called, and from where.
+//!
+//! For a thread that has waited for long, which has the time: it unwinds its stack and asks the
+//! dynamic linker about every address. A handler of signals may do neither with memory and locks
+//! of others' making, so [`crate::crash`] reads the list of mappings instead.
+
+use crate::crash::{_Unwind_Backtrace, UnwindContext};
+use std::ffi::{CStr, c_int, c_void};
+
+/// Most frames that are looked at.
+const FRAMES: usize = 96;
+
+/// A call, innermost first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Caller {
+    /// The exported function, if the address lies in one.
+    pub function: Option<String>,
+    /// Path of the program or library.
+    pub file: String,
+    /// Bytes of the call from where that was loaded.
+    pub offset: u64,
+}
+
+unsafe extern "C" {
+    fn _Unwind_GetIP(context: *mut UnwindContext) -> usize;
+}
+
+extern "C" fn on_frame(context: *mut UnwindContext, state: *mut c_void) -> c_int {
+    // SAFETY: the unwinder hands over its context, and the list that `callers` gave it.
+    let (address, all) = unsafe { (_Unwind_GetIP(context), &mut *state.cast::<Vec<usize>>()) };
+    if address == 0 || all.len() == FRAMES {
+        // _URC_END_OF_STACK
+        return 5;
+    }
+    // A return address may be that of the next function.
+    all.push(address - 1);
+    0
+}
+
+/// The calls that led here, this function's own among them.
+#[inline(never)]
+pub fn callers() -> Vec<Caller> {
+    let mut all: Vec<usize> = Vec::with_capacity(FRAMES);
+    // SAFETY: the callback gets this list, which lives until the call returns.
+    unsafe {
+        _Unwind_Backtrace(on_frame, (&raw mut all).cast());
+    }
+    all.into_iter().map(caller).collect()
+}
+
+fn caller(address: usize) -> Caller {
+    // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
+    let (found, info) = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(address as *const c_void, &mut info), info)
+    };
+    if found == 0 {
+        return Caller {
+            offset: address as u64,
+            ..Caller::default()
+        };
+    }
+    Caller {
+        function: text(info.dli_sname),
+        file: text(info.dli_fname).map_or_else(String::new, in_full),
+        offset: (address - info.dli_fbase as usize) as u64,
+    }
+}
+
+/// Text of the dynamic linker.
+fn text(name: *const libc::c_char) -> Option<String> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: what is not null is a string that lives as long as its module is loaded.
+    let name = unsafe { CStr::from_ptr(name) };
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// The linker knows the program by the name that it was called by.
+fn in_full(name: String) -> String {
+    let path = std::fs::canonicalize(&name);
+    let path = path.or_else(|_| std::env::current_exe());
+    path.map_or(name, |p| p.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_among_the_callers() {
+        let own = std::env::current_exe().unwrap();
+        let own = own.canonicalize().unwrap();
+        let all = callers();
+        let here = all.iter().filter(|c| c.file == own.to_str().unwrap());
+        assert!(here.count() > 1, "{all:?}");
+    }
+}

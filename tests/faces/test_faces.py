@@ -1,0 +1,162 @@
+"""Programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance programs of tests/c, compiled with a mpi.h of that
+ABI, on our libmpi.so.12 and libmpi.so.40; what mpiexec puts in front of which program, and what it refuses; mpi4py's stock wheel."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from builds import LIBRARIES, prefix
+from jobs import ROOT, mpiexec, run, told
+
+DIRECTORIES = [library.parent.resolve() for library in LIBRARIES.values()]
+BUILDS = [("mpich", ()), ("openmpi", ()), ("openmpi", ("-fno-pic", "-no-pie"))]  # the last has copies of the library's objects
+
+
+def build(abi, options, out):
+    program = out / "foreign"
+    p = run(prefix(abi) / "bin/mpicc", "-std=c99", "-Wall", "-Werror", *options, "-o", program, ROOT / "tests/faces/foreign.c")
+    assert p.returncode == 0, told(p)
+    return program
+
+
+@pytest.fixture(scope="module", params=BUILDS, ids=["mpich", "openmpi", "openmpi fixed"])
+def any_foreign(request, tmp_path_factory):
+    """(ABI, program)"""
+    abi, options = request.param
+    return abi, build(abi, options, tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    return build("mpich", (), tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.mark.parametrize("abi", LIBRARIES)
+def test_conformance(abi):
+    """All programs of tests/c; -DSTRICT as for our own library."""
+    p = run(ROOT / "tests/run-c", "--mpi", prefix(abi), "--smallest", "--build", ROOT / "build/faces/c" / abi, timeout=580)
+    assert p.returncode == 0, p.stdout[-8000:] + p.stderr
+    passed = re.search(r"(\d+) passed", p.stdout.splitlines()[-1])
+    assert int(passed[1]) >= 75, p.stdout.splitlines()[-1]
+    print(p.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("abi", LIBRARIES)
+def test_every_function_has_a_name_for_tools(abi):
+    lines = run("nm", "-D", "--defined-only", LIBRARIES[abi]).stdout.splitlines()
+    names = {name for _, kind, name in map(str.split, lines) if kind == "T"}
+    functions = {name for name in names if re.match(r"MPIX?_[A-Z][a-z]", name)}
+    assert len(functions) > 600 and not functions - {name[1:] for name in names}
+
+
+def test_functions_are_called_back_with_their_own_handles(any_foreign):
+    mpiexec("-n", 2, any_foreign[1], "callbacks", out="")
+
+
+def test_handles_that_are_none_are_errors(any_foreign):
+    abi, program = any_foreign
+    kind = {"mpich": "(the program gave 0x4c000405: of another kind, or freed?", "openmpi": "(freed?"}[abi]
+    for what, why in (("standard", "(the program gave 0x101: a constant of another ABI"), ("kind", kind)):
+        p = mpiexec("-n", 1, program, what, status=None)
+        assert p.returncode != 0 and "names no communicator " + why in p.stderr, told(p)
+
+
+def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
+    p = mpiexec("-n", 1, any_foreign[1], "beyond", out="unsupported\n")
+    assert "MPIX_Comm_agree is no function of MPI" in p.stderr, told(p)
+
+
+def test_mpiexec_says_which_library_it_puts_in_front(any_foreign, program):
+    abi, foreign = any_foreign
+    p = mpiexec("-v", "-n", 1, foreign)
+    library = LIBRARIES[abi]
+    assert f", with {library.name} in {library.parent.resolve()}\n" in p.stderr, told(p)
+    p = mpiexec("-v", "-n", 1, program("tests/abi/swap.c", "-std=c99"))
+    assert "libmpi.so." not in p.stderr, told(p)
+
+
+def test_the_library_of_the_environment_comes_behind_ours(foreign, tmp_path):
+    (tmp_path / "libmpi.so.12").write_text("no library")
+    mpiexec("-n", 2, foreign, "callbacks", env={"LD_LIBRARY_PATH": str(tmp_path)})
+    p = mpiexec("-n", 1, "-env", "LD_LIBRARY_PATH", tmp_path, "sh", "-c", "echo $LD_LIBRARY_PATH")
+    assert p.stdout == ":".join(map(str, [*DIRECTORIES, tmp_path])) + "\n", told(p)
+
+
+def test_without_mpiexec_there_is_one_rank(any_foreign):
+    abi, program = any_foreign
+    p = run(program, "callbacks", env={"LD_LIBRARY_PATH": str(LIBRARIES[abi].parent)})
+    assert p.returncode == 0, told(p)
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name, which lies in tmp_path."""
+    def link(name, *options):
+        source = "int MPI_Init(int *a, char ***b) { return 0; }\nint PMPI_Init(int *a, char ***b) { return 0; }\n"
+        call = "int MPI_Init(int *, char ***); int main(int n, char **v) { return MPI_Init(&n, &v); }\n"
+        library, program = tmp_path / name, tmp_path / f"needs-{name}"
+        words = ["-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, "-xc", "-"]
+        subprocess.run(["cc", *words], input=source, text=True, check=True)
+        inside = name == "inside.so"
+        words = ["-o", program, "-xc", "-", *options] + ([] if inside else ["-xnone", library])
+        subprocess.run(["cc", *words], input=(source if inside else "") + call, text=True, check=True)
+        return program
+    return link
+
+
+def test_what_cannot_be_served_is_refused(linked, tmp_path):
+    first = ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{tmp_path}"]
+    mpiexec("-n", 2, linked("libmpi.so.20"), status=126, sentence="is linked with libmpi.so.20 of Open MPI, in whose place")
+    for name in ("libmpi.so.12", "libmpi.so.40"):
+        mpiexec("-n", 2, linked(name, *first), status=126, sentence=f"finds {name} in {tmp_path} by its DT_RPATH")
+    mpiexec("-n", 2, linked("libmpi_java.so.40"), status=126, sentence="needs libmpi_java.so.40, which this installation of Kittiwake does not")
+    mpiexec("-n", 2, linked("inside.so"), status=126, sentence="has an MPI library inside, linked statically")
+
+
+def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
+    abi, foreign = any_foreign
+    own, other = LIBRARIES[abi].name, LIBRARIES["mpich" if abi == "openmpi" else "openmpi"]
+    made = tmp_path / "libmpi.so.20"
+    subprocess.run(["cc", "-shared", "-Wl,-soname,libmpi.so.20", "-o", made, "-xc", "/dev/null"], check=True)
+    for library in (made, other):
+        p = mpiexec("-n", 1, foreign, status=None, env={"LD_PRELOAD": str(library)})
+        sentence = r"one part of this program uses (\S+), another (\S+):"
+        said = re.search(sentence, p.stderr)
+        assert p.returncode != 0 and said and set(said.groups()) == {library.name, own}, told(p)
+
+
+def test_options_of_other_launchers(foreign):
+    p = mpiexec("--oversubscribe", "--mca", "btl", "self,vader", "--bind-to", "socket", "-n", 2, foreign, "callbacks", status=None)
+    said = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
+    assert p.returncode == 0 and said == ["mpiexec: --mca btl self,vader has no meaning here, and is ignored",
+                                          "mpiexec: --bind-to socket has no meaning here, and is ignored"], told(p)
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    """A Python with mpi4py's stock wheel, which has a module for MPICH's ABI."""
+    home = ROOT / "build/faces/mpi4py"
+    python = home / "bin/python"
+    version = re.search(r"^version=(.*)$", (ROOT / "tests/mpi4py/setup").read_text(), re.M)[1]
+    if not (home / version).exists():
+        shutil.rmtree(home, ignore_errors=True)
+        made = run(sys.executable, "-m", "venv", home)
+        assert made.returncode == 0, told(made)
+        p = run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary", ":all:", f"mpi4py=={version}", timeout=300)
+        if p.returncode != 0:
+            pytest.skip(f"mpi4py's wheel cannot be had here: {p.stderr.strip().splitlines()[-1]}")
+        (home / version).touch()
+    return python
+
+
+@pytest.mark.parametrize("abi", LIBRARIES)
+def test_the_stock_wheel_of_mpi4py_finds_the_library(wheel, abi):
+    code = "from mpi4py import MPI, rc; import mpi4py; print(MPI.__file__.split('/')[-1].split('.')[1], MPI.Get_library_version().split()[0])"
+    env = {"MPI4PY_MPIABI": abi}
+    p = mpiexec("-n", 2, wheel, "-c", code, status=0, env=env)
+    assert p.stdout == f"{abi} Kittiwake\n" * 2, told(p)
+    p = mpiexec("-n", 3, wheel, "-m", "mpi4py.bench", "helloworld", env=env)
+    assert len(p.stdout.splitlines()) == 3, told(p)
