@@ -55,6 +55,7 @@ int main(int argc, char **argv) {
     int flag = 0, wrong = 0;
     if (!strcmp(what, "callbacks")) wrong = callbacks();
     if (!strcmp(what, "standard")) MPI_Comm_rank((MPI_Comm)0x101, &flag); // MPI_COMM_WORLD of the standard ABI
+    if (!strcmp(what, "number")) MPI_Comm_rank(MPI_Comm_fromint(0x101), &flag);
     if (!strcmp(what, "kind")) MPI_Comm_rank((MPI_Comm)MPI_INT, &flag);
     if (!strcmp(what, "beyond")) {
         wrong = MPIX_Query_cuda_support();

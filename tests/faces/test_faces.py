@@ -59,7 +59,8 @@ def test_functions_are_called_back_with_their_own_handles(any_foreign):
 def test_handles_that_are_none_are_errors(any_foreign):
     abi, program = any_foreign
     kind = {"mpich": "(the program gave 0x4c000405: of another kind, or freed?", "openmpi": "(freed?"}[abi]
-    for what, why in (("standard", "(the program gave 0x101: a constant of another ABI"), ("kind", kind)):
+    constant = "(the program gave 0x101: a constant of another ABI"
+    for what, why in (("standard", constant), ("number", constant), ("kind", kind)):
         p = mpiexec("-n", 1, program, what, status=None)
         assert p.returncode != 0 and "names no communicator " + why in p.stderr, told(p)
 

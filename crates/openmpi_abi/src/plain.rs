@@ -6,9 +6,9 @@ use crate::handle::{
     Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Win,
 };
 use crate::handle::{Fortran, integer_of};
-use crate::objects::{mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_};
+use crate::objects::{address_of, mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_};
 use kw_abi_face::functions::functions;
-use kw_abi_face::handle::Kind;
+use kw_abi_face::handle::{Kind, UNKNOWN};
 use kw_abi_face::{Address, by_hand};
 use std::ffi::{c_int, c_void};
 
@@ -25,6 +25,8 @@ macro_rules! integers {
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $f2c(value: c_int) -> usize {
             let handle = match $kind::of_integer(value) {
+                // A constant of the standard ABI, which numbers none here.
+                0 if address_of(value as usize).is_some() => UNKNOWN | value as usize,
                 // SAFETY: takes any number.
                 0 => unsafe { (functions().$fromint)(value) },
                 predefined => predefined,
