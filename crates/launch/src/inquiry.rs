@@ -81,6 +81,8 @@ pub struct Inquiry {
     repeats: u32,
     /// The rank that was waited for when last looked: while it is, nobody else is looked at.
     awaited: usize,
+    /// When last looked all had finished, and none has told since that it waits.
+    over: bool,
     /// Nothing is begun before then unless somebody asks; `None`: as soon as all have told.
     not_before: Option<Tick>,
     again: Duration,
@@ -96,6 +98,7 @@ impl Inquiry {
             round: 0,
             repeats: 0,
             awaited: 0,
+            over: false,
             not_before: None,
             again: AGAIN[0],
         }
@@ -109,6 +112,7 @@ impl Inquiry {
         };
         if report.round == 0 {
             rank.lasts = true;
+            self.over = false;
             // Another wait than that of which nothing could be said.
             (self.again, self.not_before) = (AGAIN[0], None);
         }
@@ -180,12 +184,16 @@ impl Inquiry {
 
     /// Whether every rank that is left has told that it waits, and some are left.
     fn all_last(&mut self, stands: &impl Fn(u32) -> Stands) -> bool {
+        if self.over {
+            return false;
+        }
         let all = self.none_is(|number, rank| match stands(number) {
             Stands::Finished => false,
             Stands::Hears => !rank.lasts,
             Stands::Silent => true,
         });
-        all && self.numbered().any(|(n, _)| stands(n) == Stands::Hears)
+        self.over = all && self.numbered().all(|(n, _)| stands(n) == Stands::Finished);
+        all && !self.over
     }
 
     fn begin(&mut self, cause: Cause, now: Tick, stands: impl Fn(u32) -> Stands) -> Do {
@@ -394,7 +402,7 @@ mod tests {
     }
 
     /// Each event of a job polls: looks at ranks are counted from the first that calls MPI_Init to
-    /// the last that has finished.
+    /// the end of the last process.
     #[test]
     fn a_look_for_each_event_is_enough_in_a_large_job() {
         let size = 10_000;
@@ -405,20 +413,21 @@ mod tests {
             stages.borrow()[r as usize]
         };
         let mut inquiry = Inquiry::new(size);
-        // Forwards, backwards, and every seventh in turn.
-        let orders: [fn(usize, usize) -> usize; 3] =
-            [|at, _| at, |at, n| n - 1 - at, |at, n| at * 7 % n];
-        for (order, stage) in orders
-            .iter()
-            .zip([Stands::Hears, Stands::Hears, Stands::Finished])
-        {
+        // Forwards, backwards, and every seventh in turn; a process ends after it has finished.
+        let forwards: fn(usize, usize) -> usize = |at, _| at;
+        for (order, stage) in [
+            (forwards, Stands::Hears),
+            (|at, n| n - 1 - at, Stands::Hears),
+            (|at, n| at * 7 % n, Stands::Finished),
+            (forwards, Stands::Finished),
+        ] {
             for turn in 0..size {
                 let rank = order(turn, size);
                 stages.borrow_mut()[rank] = stage;
                 assert_eq!(inquiry.poll(at(0), stands), None);
             }
         }
-        assert!(looks.get() < 6 * 3 * size, "{} looks", looks.get());
+        assert!(looks.get() < 6 * 4 * size, "{} looks", looks.get());
 
         looks.set(0);
         let wanted = inquiry.ask(Cause::Asked, at(0), hears);
@@ -429,6 +438,15 @@ mod tests {
             assert_eq!(inquiry.poll(at(1), stands), None);
         }
         assert!(looks.get() < 3 * size, "{} looks", looks.get());
+    }
+
+    #[test]
+    fn a_rank_that_speaks_again_after_all_have_finished_is_asked() {
+        let mut inquiry = Inquiry::new(1);
+        assert_eq!(inquiry.poll(at(0), |_| Stands::Finished), None);
+        assert_eq!(inquiry.poll(at(1), hears), None, "it has not told");
+        inquiry.on_report(0, report(0, 0));
+        assert_eq!(inquiry.poll(at(2), hears), Some(Do::Ask(1, vec![0])));
     }
 
     #[test]
