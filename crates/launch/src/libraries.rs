@@ -56,8 +56,6 @@ pub struct Face {
     pub file: String,
     /// Where it lies.
     pub dir: PathBuf,
-    /// All names in that directory.
-    names: Vec<String>,
 }
 
 /// The libraries for programs of other MPIs, where this is installed.
@@ -68,11 +66,8 @@ pub fn installed() -> Vec<Face> {
         .and_then(|exe| Some(exe.parent()?.parent()?.join("lib")));
     let face = |abi: &Abi| {
         let dir = lib.as_ref()?.join(abi.dir);
-        let entries = std::fs::read_dir(&dir).ok()?;
-        let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
-        Some(Face {
+        dir.is_dir().then(|| Face {
             file: abi.file.into(),
-            names: names.collect(),
             dir,
         })
     };
@@ -84,14 +79,19 @@ pub fn serve(program: &Path, faces: Vec<Face>) -> Result<Vec<Face>, Verdict> {
     let Some(linked) = elf::linked(program) else {
         return Ok(faces);
     };
-    chosen(&linked, faces).map_err(|fault| {
+    chosen(&linked, faces, Path::exists).map_err(|fault| {
         let text = format!("'{}' {fault}", program.display());
         Verdict::new(CANNOT_EXECUTE, text)
     })
 }
 
-/// Those among `faces` that a program so linked needs, or why it cannot be served.
-fn chosen(linked: &Linked, faces: Vec<Face>) -> Result<Vec<Face>, String> {
+/// Those among `faces` that a program so linked needs, or why it cannot be served; `exists`: whether
+/// there is such a file.
+fn chosen(
+    linked: &Linked,
+    faces: Vec<Face>,
+    exists: impl Fn(&Path) -> bool,
+) -> Result<Vec<Face>, String> {
     if linked.needed.iter().any(|n| n.starts_with(STANDARD)) {
         return Ok(Vec::new());
     }
@@ -114,10 +114,10 @@ fn chosen(linked: &Linked, faces: Vec<Face>) -> Result<Vec<Face>, String> {
         return Err(lacking(name));
     };
     for name in linked.needed.iter().filter(|n| (abi.owns)(n)) {
-        if !face.names.contains(name) {
+        if !exists(&face.dir.join(name)) {
             return Err(lacking(name));
         }
-        if let Some(dir) = linked.first.iter().find(|d| d.join(name).exists()) {
+        if let Some(dir) = linked.first.iter().find(|d| exists(&d.join(name))) {
             return Err(format!(
                 "finds {name} in {} by its DT_RPATH, which goes before whatever mpiexec says: take that out (patchelf \
                  --remove-rpath, or chrpath -d), or link the program with -Wl,--enable-new-dtags",
@@ -195,19 +195,25 @@ mod tests {
     }
 
     fn faces() -> Vec<Face> {
-        let face = |abi: &Abi, more: &[&str]| Face {
+        let face = |abi: &Abi| Face {
             file: abi.file.into(),
             dir: Path::new("/opt/kittiwake/lib").join(abi.dir),
-            names: [&[abi.file], more]
-                .concat()
-                .iter()
-                .map(|n| n.to_string())
-                .collect(),
         };
-        vec![
-            face(&ABIS[0], &["libmpich.so.12", "libmpichfort.so.12"]),
-            face(&ABIS[1], &["libopen-pal.so.40", "libmpi_mpifh.so.40"]),
+        ABIS.iter().map(face).collect()
+    }
+
+    /// What lies in the directories of [`faces`].
+    fn exists(file: &Path) -> bool {
+        [
+            "mpich/libmpi.so.12",
+            "mpich/libmpich.so.12",
+            "mpich/libmpichfort.so.12",
+            "openmpi/libmpi.so.40",
+            "openmpi/libopen-pal.so.40",
+            "openmpi/libmpi_mpifh.so.40",
         ]
+        .iter()
+        .any(|end| file.ends_with(end))
     }
 
     #[test]
@@ -222,7 +228,7 @@ mod tests {
             (&["libmpi_abi.so.1", "libmpi.so.40"], &[]),
             (&["libmpfr.so.6"], &["mpich", "openmpi"]),
         ] {
-            let chosen = chosen(&linked(needed), faces()).unwrap();
+            let chosen = chosen(&linked(needed), faces(), exists).unwrap();
             let names = chosen.iter().map(|f| f.dir.file_name().unwrap());
             assert!(names.eq(dirs.iter().copied()), "{needed:?}: {chosen:?}");
         }
@@ -249,10 +255,10 @@ mod tests {
             ),
             (within, "statically"),
         ] {
-            let fault = chosen(&linked, faces()).unwrap_err();
+            let fault = chosen(&linked, faces(), exists).unwrap_err();
             assert!(fault.contains(part) && !fault.contains('\n'), "{fault}");
         }
-        assert!(chosen(&linked(&["libmpi.so.12"]), Vec::new()).is_err());
+        assert!(chosen(&linked(&["libmpi.so.12"]), Vec::new(), exists).is_err());
     }
 
     #[test]
