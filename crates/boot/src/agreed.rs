@@ -89,7 +89,7 @@ impl Agreed {
         // rows that cannot be read have stopped the start
         let table = Table::with(&self.rows).unwrap_or_default();
         let prices = Prices::of(&self.calibration);
-        if self.hosts.iter().all(|h| *h == self.hosts[0]) {
+        if is_one_host(&self.hosts) {
             return table.priced(prices.on_one_host());
         }
         let trip = self.calibration.get_or_start(Figure::NetTrip) / 1e3;
@@ -105,11 +105,16 @@ impl Agreed {
     }
 }
 
+/// Whether ranks with these host numbers share one machine.
+pub(super) fn is_one_host(hosts: &[u32]) -> bool {
+    hosts.iter().all(|h| *h == hosts[0])
+}
+
 /// `shm`: ranks of a host share memory. Rows for shared cores are those of jobs on one host.
 fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
     let seen: HashSet<u32> = hosts.iter().copied().collect();
     Site {
-        shared: seen.len() == 1 && load.is_crowded(0),
+        shared: is_one_host(hosts) && load.is_crowded(0),
         network: !shm || seen.len() == hosts.len(),
     }
 }

@@ -1,6 +1,6 @@
 //! How a rank learns its job from its launcher.
 
-use super::agreed::{Agreed, record};
+use super::agreed::{Agreed, is_one_host, record};
 use super::{Allowed, BootError, Job, Launcher, LauncherFault, talk};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
@@ -95,9 +95,8 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
 
 /// What rank 0 decides.
 fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
-    let one = |hosts: &Vec<u32>| hosts.iter().all(|h| *h == hosts[0]);
     Ok(Word {
-        here: told.as_ref().is_some_and(one) && Allowed::read(knobs)?.shm,
+        here: told.as_deref().is_some_and(is_one_host) && Allowed::read(knobs)?.shm,
         named: key.is_none() && knobs.text(Id::Host) != "auto",
         key: match key {
             Some(_) => None,
