@@ -169,16 +169,21 @@ impl<'a> Graph<'a> {
 
     fn why(&self, stuck: &[Rank]) -> Why {
         let found = self.collectives(stuck);
-        let differ = found
-            .iter()
-            .find_map(|(place, calls)| differing(*place, calls));
+        let mut each = found.iter();
+        if let Some(differ) = each.find_map(|(place, calls)| differing(*place, calls)) {
+            return differ;
+        }
         let walk = self.walk(stuck);
         let by_messages = |r: &Rank| self.report(*r).is_some_and(|r| r.collective().is_none());
-        // Who waits in a circle of messages comes to no collective: that one follows from it.
-        let is_cause = matches!(&walk, Why::Cycle(ranks) if ranks.iter().all(by_messages));
-        let mut collectives = found.iter().filter(|_| !is_cause);
-        let missing = || collectives.find_map(|(place, calls)| self.missing(*place, calls));
-        differ.or_else(missing).unwrap_or(walk)
+        match &walk {
+            // Who waits in a circle of messages comes to no collective: that one follows from it.
+            Why::Cycle(ranks) if ranks.iter().all(by_messages) => walk,
+            _ => {
+                let mut each = found.iter();
+                let missing = each.find_map(|(place, calls)| self.missing(*place, calls));
+                missing.unwrap_or(walk)
+            }
+        }
     }
 
     /// The collectives that stuck ranks are in: by place, the calls and who is in each.
