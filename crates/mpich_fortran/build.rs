@@ -1,7 +1,7 @@
 //! Generates the shells from `api/`, and what differs by ABI from `api/abi/mpich.tsv`.
 
-use kw_apigen::{Face, abi_build_script, fortran_layer};
+use kw_apigen::{FortranAbi, abi_build_script, fortran_layer};
 
 fn main() {
-    abi_build_script("mpich", |api, abi| fortran_layer(&Face::of(api, abi)));
+    abi_build_script("mpich", |api, abi| fortran_layer(&FortranAbi::of(api, abi)));
 }

@@ -74,7 +74,7 @@ pub use built::{Built, built_module};
 pub use constants::rust_constants;
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use fortran::{
-    Binding, Face, Fortran, Interface, Symbols, foreign_symbols, fortran_declaration,
+    Binding, Fortran, FortranAbi, Interface, Symbols, foreign_symbols, fortran_declaration,
     fortran_layer, fortran_shells, fortran_symbols, include_file, module_files, symbols,
 };
 pub use header::{header, prototype};

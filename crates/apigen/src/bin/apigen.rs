@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use kw_apigen::{
-    Abi, Api, Built, Error, Face, Fortran, Words, abi_aliases, abi_header, abi_shells, coverage,
-    coverage_text, foreign_symbols, fortran_shells, header, include_file, man_pages, module_files,
-    shells, symbols,
+    Abi, Api, Built, Error, Fortran, FortranAbi, Words, abi_aliases, abi_header, abi_shells,
+    coverage, coverage_text, foreign_symbols, fortran_shells, header, include_file, man_pages,
+    module_files, shells, symbols,
 };
 use std::path::Path;
 
@@ -31,7 +31,10 @@ fn run(words: &[&str]) -> Result<(), Error> {
         ["header"] => print!("{}", header(&api, &words_of_api()?)),
         ["coverage"] => print!("{}", coverage_text(&coverage(&api, &fortran()?, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
-        ["fortran-shells"] => print!("{}", fortran_shells(&Face::standard(&api), &fortran()?)?),
+        ["fortran-shells"] => print!(
+            "{}",
+            fortran_shells(&FortranAbi::standard(&api), &fortran()?)?
+        ),
         ["fortran-names"] => print!("{}", symbols(&api, &fortran()?).linker_options()),
         ["fortran", dir] => write_fortran(Path::new(dir), &api, &fortran()?)?,
         ["abi-header", name] => print!("{}", abi_header(&api, &abi(name)?, &words_of_api()?)),
@@ -39,16 +42,16 @@ fn run(words: &[&str]) -> Result<(), Error> {
         ["abi-names", name] => print!("{}", abi_aliases(&api, &abi(name)?)),
         ["abi-mpif", name] => {
             let abi = abi(name)?;
-            print!("{}", include_file(&Face::of(&api, &abi), &fortran()?));
+            print!("{}", include_file(&FortranAbi::of(&api, &abi), &fortran()?));
         }
         ["abi-fortran-names", name] => {
             let abi = abi(name)?;
-            let names = foreign_symbols(&Face::of(&api, &abi), &fortran()?);
+            let names = foreign_symbols(&FortranAbi::of(&api, &abi), &fortran()?);
             print!("{}", names.linker_options());
         }
         ["abi-fortran-exports", name] => {
             let abi = abi(name)?;
-            let names = foreign_symbols(&Face::of(&api, &abi), &fortran()?);
+            let names = foreign_symbols(&FortranAbi::of(&api, &abi), &fortran()?);
             print!("{}", names.exports());
         }
         ["man", dir] => man(Path::new(dir), &api, &fortran()?, &built()?)?,
@@ -73,7 +76,7 @@ fn write_fortran(dir: &Path, api: &Api, fortran: &Fortran) -> Result<(), Error> 
     std::fs::create_dir_all(dir).map_err(bad)?;
     std::fs::write(
         dir.join("mpif.h"),
-        include_file(&Face::standard(api), fortran),
+        include_file(&FortranAbi::standard(api), fortran),
     )
     .map_err(bad)?;
     let mut order = String::new();

@@ -1,6 +1,6 @@
 //! Constants in Fortran: the C ones, those with an address, and what only Fortran has.
 
-use super::face::Face;
+use super::fortran_abi::FortranAbi;
 use crate::{Api, Constant};
 
 /// A constant with an address: name; the type in mpif.h and module mpi; its type in mpi_f08 when
@@ -53,15 +53,15 @@ pub enum Value {
 }
 
 /// The constants with a value, without those of the tool interface.
-pub fn values(face: &Face) -> Vec<(String, Value)> {
+pub fn values(abi: &FortranAbi) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = Vec::new();
-    for c in face.api.constants.iter().filter(|c| is_fortran(c)) {
+    for c in abi.api.constants.iter().filter(|c| is_fortran(c)) {
         let value = if c.c_type == "alias" {
             out.iter()
                 .find(|(name, _)| *name == c.value)
                 .map(|(_, v)| v.clone())
         } else {
-            face.number(c).and_then(|v| of_type(c, v, face.api))
+            abi.number(c).and_then(|v| of_type(c, v, abi.api))
         };
         if let Some(value) = value {
             out.push((c.name.clone(), value));

@@ -1,7 +1,7 @@
 //! `mpif.h`, valid in fixed and in free form: no line goes on, none is longer than 72 columns.
 
 use super::constants::{ADDRESSES, Value, values};
-use super::face::Face;
+use super::fortran_abi::FortranAbi;
 use super::interface::value;
 use super::{Fortran, callbacks};
 use std::fmt::Write;
@@ -12,7 +12,7 @@ const HEAD: &str = "\
 ";
 
 /// The whole file, of the standard ABI or of another.
-pub fn include_file(face: &Face, fortran: &Fortran) -> String {
+pub fn include_file(abi: &FortranAbi, fortran: &Fortran) -> String {
     let mut out = String::from(HEAD);
     let mut line = |text: String| {
         let _ = writeln!(out, "      {text}");
@@ -21,7 +21,7 @@ pub fn include_file(face: &Face, fortran: &Fortran) -> String {
         line(format!("{ty} {name}"));
         line(format!("parameter ({name}={value})"));
     };
-    for (name, value) in face.own() {
+    for (name, value) in abi.own() {
         constant("integer", name, value.to_string());
     }
     constant("logical", "MPI_SUBARRAYS_SUPPORTED", ".false.".into());
@@ -30,13 +30,13 @@ pub fn include_file(face: &Face, fortran: &Fortran) -> String {
         "MPI_ASYNC_PROTECTS_NONBLOCKING",
         ".false.".into(),
     );
-    for (name, value) in values(face) {
+    for (name, value) in values(abi) {
         match value {
             Value::Integer(v) | Value::Handle(_, v) => constant("integer", &name, v.to_string()),
             Value::Offset(v) => constant("integer(kind=8)", &name, v.to_string()),
         }
     }
-    let blocks = face.blocks();
+    let blocks = abi.blocks();
     let has = |name: &str| blocks.iter().any(|block| block.members.contains(&name));
     for (name, ty, _, dimension) in ADDRESSES.into_iter().filter(|a| has(a.0)) {
         line(format!("{ty} {name}{dimension}"));
@@ -52,7 +52,7 @@ pub fn include_file(face: &Face, fortran: &Fortran) -> String {
     for (name, _) in callbacks::predefined() {
         line(format!("external {name}"));
     }
-    for b in fortran.functions(face.api).filter(|b| !b.f.code) {
+    for b in fortran.functions(abi.api).filter(|b| !b.f.code) {
         for prefix in ["", "P"] {
             line(format!("external {prefix}{}", b.f.name));
             line(format!("{} {prefix}{}", value(b.f), b.f.name));

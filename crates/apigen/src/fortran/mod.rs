@@ -8,7 +8,7 @@
 
 mod callbacks;
 mod constants;
-mod face;
+mod fortran_abi;
 mod include;
 mod interface;
 mod modules;
@@ -16,7 +16,7 @@ mod names;
 mod pass;
 mod shells;
 
-pub use face::{Face, fortran_layer};
+pub use fortran_abi::{FortranAbi, fortran_layer};
 pub use include::include_file;
 pub use interface::{Interface, fortran_declaration};
 pub use modules::module_files;

@@ -8,7 +8,7 @@
 
 use super::callbacks;
 use super::constants::{ADDRESSES, OWN, Value, values};
-use super::face::{Face, common};
+use super::fortran_abi::{FortranAbi, common};
 use super::interface::{Module, named, signature, specific};
 use super::names::linker;
 use super::{Binding, Fortran};
@@ -88,7 +88,7 @@ fn types(api: &Api) -> String {
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
         out += &format!("logical, parameter :: {name} = .true.\n");
     }
-    for (name, value) in values(&Face::standard(api)) {
+    for (name, value) in values(&FortranAbi::standard(api)) {
         match value {
             Value::Integer(v) => out += &format!("integer, parameter :: {name} = {v}\n"),
             Value::Offset(v) => {
@@ -146,7 +146,7 @@ fn module(api: &Api, fortran: &Fortran, module: Module) -> String {
     };
     let mut out = head(name, what);
     out += "use, intrinsic :: iso_c_binding, only: c_ptr\nuse mpi_fortran_types\nimplicit none\npublic\nprivate :: c_ptr\n";
-    for (name, value) in values(&Face::standard(api)) {
+    for (name, value) in values(&FortranAbi::standard(api)) {
         if let Value::Handle(ty, v) = value {
             out += &match f08 {
                 true => format!("type(MPI_{ty}), parameter :: {name} = MPI_{ty}({v})\n"),

@@ -1,6 +1,6 @@
 //! Names of procedures as linkers see them.
 
-use super::face::Face;
+use super::fortran_abi::FortranAbi;
 use super::{Binding, Fortran};
 use crate::{Api, Function};
 
@@ -130,9 +130,9 @@ pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
 
 /// Every name that a library of another ABI exports: those of mpif.h, as each compiler writes them,
 /// those of mpi_f08, what else its modules have, and the constants with an address.
-pub fn foreign_symbols(face: &Face, fortran: &Fortran) -> Symbols {
+pub fn foreign_symbols(abi: &FortranAbi, fortran: &Fortran) -> Symbols {
     let predefined = super::callbacks::predefined();
-    let functions = fortran.functions(face.api).filter(|b| !b.is_large());
+    let functions = fortran.functions(abi.api).filter(|b| !b.is_large());
     let mut out = Symbols {
         defined: functions
             .map(|b| b.plain())
@@ -156,7 +156,7 @@ pub fn foreign_symbols(face: &Face, fortran: &Fortran) -> Symbols {
             }
         }
     }
-    let f08 = fortran.functions(face.api).filter(|_| face.has_f08());
+    let f08 = fortran.functions(abi.api).filter(|_| abi.has_f08());
     for b in f08 {
         for (name, of) in b.all().into_iter().filter(|(n, _)| n.contains("_f08")) {
             // another name of large-count twins: that of the base, and a word
@@ -175,10 +175,10 @@ pub fn foreign_symbols(face: &Face, fortran: &Fortran) -> Symbols {
             }
         }
     }
-    out.aliases.extend(face.procedures());
-    let blocks = face.blocks().into_iter().map(|b| format!("{}_", b.name));
+    out.aliases.extend(abi.procedures());
+    let blocks = abi.blocks().into_iter().map(|b| format!("{}_", b.name));
     out.defined
-        .extend(blocks.chain(face.objects().map(str::to_string)));
+        .extend(blocks.chain(abi.objects().map(str::to_string)));
     out
 }
 

@@ -1,6 +1,6 @@
 //! Rust text of the procedures of `libmpifort_abi`, and of the C functions that they call.
 
-use super::face::Face;
+use super::fortran_abi::FortranAbi;
 use super::names::linker;
 use super::pass::{Pass, c_type, ident, pass};
 use super::{Binding, Fortran, is_choice};
@@ -8,8 +8,8 @@ use crate::{Direction, Error, Param};
 use std::fmt::Write;
 
 /// Rust text, included in a module of `kw-fortran` that has all its conversions in scope.
-pub fn fortran_shells(face: &Face, fortran: &Fortran) -> Result<String, Error> {
-    let api = face.api;
+pub fn fortran_shells(abi: &FortranAbi, fortran: &Fortran) -> Result<String, Error> {
+    let api = abi.api;
     let mut out = String::from("unsafe extern \"C-unwind\" {\n");
     for b in fortran.functions(api).filter(|b| b.f.code) {
         let mut params = Vec::new();
@@ -30,15 +30,15 @@ pub fn fortran_shells(face: &Face, fortran: &Fortran) -> Result<String, Error> {
     }
     out.push_str("}\n");
     for b in fortran.functions(api).filter(|b| !b.by_hand) {
-        shell(&mut out, &b, face)?;
+        shell(&mut out, &b, abi)?;
     }
     Ok(out)
 }
 
-fn shell(out: &mut String, b: &Binding, face: &Face) -> Result<(), Error> {
+fn shell(out: &mut String, b: &Binding, abi: &FortranAbi) -> Result<(), Error> {
     let mut passes = Vec::new();
     for p in b.f.fixed_params() {
-        passes.push((p, pass(b.f, p, face.api)?));
+        passes.push((p, pass(b.f, p, abi.api)?));
     }
     let defined = b.defined();
     let f08 = linker(&b.specific_f08());
@@ -65,7 +65,7 @@ fn shell(out: &mut String, b: &Binding, face: &Face) -> Result<(), Error> {
             (false, true) => "Pointer",
             (false, false) => "Address",
         };
-        let described = descriptors && face.descriptor() == "c";
+        let described = descriptors && abi.descriptor() == "c";
         let given: Vec<String> = given(&passes, described);
         let _ = writeln!(
             out,

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// An ABI as Fortran sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Face<'a> {
+pub struct FortranAbi<'a> {
     pub(super) api: &'a Api,
     abi: Option<&'a Abi>,
 }
@@ -26,15 +26,15 @@ pub(super) struct Block {
     pub members: Vec<&'static str>,
 }
 
-impl<'a> Face<'a> {
+impl<'a> FortranAbi<'a> {
     /// The standard ABI.
-    pub fn standard(api: &'a Api) -> Face<'a> {
-        Face { api, abi: None }
+    pub fn standard(api: &'a Api) -> FortranAbi<'a> {
+        FortranAbi { api, abi: None }
     }
 
     /// Another one.
-    pub fn of(api: &'a Api, abi: &'a Abi) -> Face<'a> {
-        Face {
+    pub fn of(api: &'a Api, abi: &'a Abi) -> FortranAbi<'a> {
+        FortranAbi {
             api,
             abi: Some(abi),
         }
@@ -153,8 +153,8 @@ impl<'a> Face<'a> {
 }
 
 /// Symbols of a constant with an address beside its common block.
-fn objects<'a>(face: &Face<'a>, constant: &str) -> impl Iterator<Item = &'a str> {
-    let all = face.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
+fn objects<'a>(abi: &FortranAbi<'a>, constant: &str) -> impl Iterator<Item = &'a str> {
+    let all = abi.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
     all.filter(move |f| f.name == constant)
         .map(|f| f.value.as_str())
 }
@@ -172,46 +172,42 @@ pub(super) fn common(name: &str) -> String {
 }
 
 /// The files that the layer includes: name, text. For a build script.
-pub fn fortran_layer(face: &Face) -> Result<Vec<(&'static str, String)>, Error> {
+pub fn fortran_layer(abi: &FortranAbi) -> Result<Vec<(&'static str, String)>, Error> {
     let dir = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let fortran = Fortran::read(&crate::api_dir(dir.as_ref()), face.api)?;
+    let fortran = Fortran::read(&crate::api_dir(dir.as_ref()), abi.api)?;
     Ok(vec![
-        ("shells.rs", fortran_shells(face, &fortran)?),
-        ("constants.rs", constants(face)),
-        ("handles.rs", handles(face)),
-        ("commons.rs", commons(face)),
+        ("shells.rs", fortran_shells(abi, &fortran)?),
+        ("constants.rs", constants(abi)),
+        ("handles.rs", handles(abi)),
+        ("commons.rs", commons(abi)),
         (
             "descriptor.rs",
-            format!("pub use {}::Descriptor;\n", face.descriptor()),
+            format!("pub use {}::Descriptor;\n", abi.descriptor()),
         ),
     ])
 }
 
 /// Rust text of the constants: Fortran's values, C's addresses, and `c_keyval`, which has C's key
 /// of a predefined attribute. For a module that has `c_int`.
-fn constants(face: &Face) -> String {
+fn constants(abi: &FortranAbi) -> String {
     let mut out = String::new();
-    for (name, value) in face.own() {
+    for (name, value) in abi.own() {
         let _ = writeln!(out, "pub const {name}: c_int = {value};");
     }
-    for (name, value) in values(face) {
+    for (name, value) in values(abi) {
         let (ty, value) = match value {
             Value::Integer(v) | Value::Handle(_, v) => ("c_int", v),
             Value::Offset(v) => ("i64", v),
         };
         let _ = writeln!(out, "pub const {name}: {ty} = {value};");
     }
-    let pointers = face
-        .api
-        .constants
-        .iter()
-        .filter(|c| c.c_type.ends_with('*'));
+    let pointers = abi.api.constants.iter().filter(|c| c.c_type.ends_with('*'));
     for c in pointers.filter(|c| !c.name.starts_with("MPI_T_")) {
         // of a constant that the ABI has not, nothing has the address
-        let value = face.address(c).unwrap_or_default();
+        let value = abi.address(c).unwrap_or_default();
         let _ = writeln!(out, "pub const {}: usize = {value}isize as usize;", c.name);
     }
-    let keys = face.abi.into_iter().flat_map(|abi| {
+    let keys = abi.abi.into_iter().flat_map(|abi| {
         let own = abi.of_form("fortran").filter(|f| abi.is_key(&f.name));
         own.filter_map(|f| Some((number(&f.value)?, abi.value(&f.name)?)))
     });
@@ -224,9 +220,9 @@ fn constants(face: &Face) -> String {
 /// Rust text of the kinds of handles, for a module that has the macros: `numbered!` where constants
 /// are the same in both languages and functions convert the others, `integers!` where handles are
 /// INTEGERs in C, too, `converted!` where functions convert all.
-fn handles(face: &Face) -> String {
+fn handles(abi: &FortranAbi) -> String {
     let mut out = String::new();
-    for name in face.api.handles() {
+    for name in abi.api.handles() {
         let short = if name == "Datatype" { "Type" } else { name };
         let ty = |abi: &Abi| {
             let fact = abi
@@ -234,7 +230,7 @@ fn handles(face: &Face) -> String {
                 .find(|f| f.name == format!("MPI_{name}"));
             fact.map(|f| f.value.clone())
         };
-        let _ = match face.abi.and_then(ty).as_deref() {
+        let _ = match abi.abi.and_then(ty).as_deref() {
             None => writeln!(
                 out,
                 "numbered! {{ {name} MPI_{short}_toint MPI_{short}_fromint }}"
@@ -252,25 +248,25 @@ fn handles(face: &Face) -> String {
 /// Rust text of the common blocks, for a module that has the macros `commons!` (a block or another
 /// symbol, its bytes, and the character that fills it) and `addresses!` (a constant, its block and
 /// where in it, other symbols).
-fn commons(face: &Face) -> String {
+fn commons(abi: &FortranAbi) -> String {
     let (mut commons, mut addresses) = (String::new(), String::new());
     let mut symbol = |name: &str, bytes: i64, constant: &str| {
         let fill = if constant.contains("ARGV") { b' ' } else { 0 };
         let _ = writeln!(commons, "    {name} {bytes} {fill};");
     };
     let mut places: Vec<(&str, String)> = Vec::new();
-    for block in face.blocks() {
+    for block in abi.blocks() {
         let mut bytes = 0;
         for name in &block.members {
             places.push((name, format!("{}_ {bytes}", block.name)));
-            bytes += face.bytes(name);
+            bytes += abi.bytes(name);
         }
         symbol(&format!("{}_", block.name), bytes, block.members[0]);
     }
     for (name, ..) in ADDRESSES {
-        for object in objects(face, name) {
+        for object in objects(abi, name) {
             places.push((name, format!("{object} 0")));
-            symbol(object, face.bytes(name), name);
+            symbol(object, abi.bytes(name), name);
         }
         let own = places.iter().filter(|place| place.0 == name);
         let own: Vec<&str> = own.map(|place| place.1.as_str()).collect();
