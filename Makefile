@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz peer-skips petsc scalapack clients clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -93,7 +93,7 @@ petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (3
 	scripts/install-deps - petsc
 	tests/pytest tests/petsc/petsc.py
 
-clients: stage ## programs of Debian's packages, as they come: the same results as under their own MPI (a gigabyte, 20 minutes)
+debian: stage ## programs of Debian's packages, as they come: the same results as under their own MPI (a gigabyte, 20 minutes)
 	tests/pytest tests/debian/debian.py
 
 pstswm-picture: apps ## runs PSTSWM on RANKS ranks and draws the Rossby-Haurwitz wave, build/pstswm.png

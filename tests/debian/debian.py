@@ -1,4 +1,4 @@
-"""Programs of Debian's packages as they come, on the library for the ABI that each was compiled for: `make clients` (20 minutes, a gigabyte, so
+"""Programs of Debian's packages as they come, on the library for the ABI that each was compiled for: `make debian` (20 minutes, a gigabyte, so
 no part of `make check`).
 
 The packages are unpacked into build/debian, not installed, so root is not needed. Programs that do not verify their own results run under
