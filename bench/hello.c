@@ -25,8 +25,16 @@ static long anonymous(void)
 /* On how many processors this rank may run. */
 static int processors(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) ? -1 : CPU_COUNT(&set);
+    /* The kernel refuses a set that is smaller than its own. */
+    for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 2) {
+        cpu_set_t *set = CPU_ALLOC(most);
+        size_t bytes = CPU_ALLOC_SIZE(most);
+        int count = set && !sched_getaffinity(0, bytes, set) ? CPU_COUNT_S(bytes, set) : -1;
+        CPU_FREE(set);
+        if (count >= 0)
+            return count;
+    }
+    return -1;
 }
 
 int main(int argc, char **argv)
