@@ -7,8 +7,8 @@
 //! choice buffers are addresses (mpif.h) or C descriptors (both modules). So most procedures are one
 //! under all their names (`kw_apigen::fortran`); `shells` has them, generated. Conversions are by
 //! kind of argument: `handle`, `logical`, `text`, `sentinels` (constants with an address), `choice`
-//! (buffers, by `descriptor`). `section` is the arithmetic of array sections, `sections` sends and receives them, `pending` copies those of operations that are
-//! under way. `callback` and `attribute` are what crosses between the languages;
+//! (buffers, by `descriptor`). `section` is the arithmetic of array sections, `sections` sends and
+//! receives them, `pending` copies those of operations that are under way. `callback` and `attribute` are what crosses between the languages;
 //! `compiler` is what MPI hears of the program's compiler; `by_hand` are the procedures of
 //! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
 //!

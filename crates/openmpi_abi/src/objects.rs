@@ -44,7 +44,7 @@ mod generated {
 }
 pub use generated::*;
 
-/// Objects are larger than this, so no two of them begin in the same piece of memory of this size.
+/// Objects are at least as large as this, so no two of them begin in the same piece of memory of this size.
 const GRAIN: usize = 256;
 const CELLS: usize = 1024;
 /// A cell: the address in the lower bits, the standard handle above.
