@@ -140,11 +140,16 @@ fn blocking_send(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, mode: 
     }
 }
 
-#[inline]
-fn immediate_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode, request: Out<RequestH>) -> Res {
-    let mut guard = mpi.lock();
+#[inline(never)]
+fn immediate_send(
+    mut guard: Guard<'_>,
+    comm: CommH,
+    end: &End,
+    mode: SendMode,
+    request: Out<RequestH>,
+) -> Res {
     let (engine, tables) = running(&mut guard)?;
-    let handle = match outgoing(tables, comm, &end)? {
+    let handle = match outgoing(tables, comm, end)? {
         None => RequestH::DONE,
         Some(out) => tables.sending(out.start(engine, mode), comm, out.to),
     };
@@ -195,7 +200,7 @@ pub fn send(
 }
 
 #[inline]
-fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight {
+fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: Buf) -> Flight {
     Flight {
         id: engine.messages.recv(want, buf),
         comm,
@@ -230,7 +235,7 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
         status.set_keeping_error(received(found.source, found.tag, found.len));
         return Ok(());
     }
-    let flight = start_recv(engine, comm, want, &buf);
+    let flight = start_recv(engine, comm, want, buf);
     Blocking((status,)).receive(mpi, guard, Some(flight))
 }
 
@@ -250,7 +255,7 @@ fn launch(
     into: Option<(Want, Buf)>,
 ) -> [Part; 2] {
     let recv = match into {
-        Some((want, buf)) => Part::Flying(start_recv(engine, comm, want, &buf)),
+        Some((want, buf)) => Part::Flying(start_recv(engine, comm, want, buf)),
         None => Part::Ended(FROM_PROC_NULL),
     };
     let send = match out {

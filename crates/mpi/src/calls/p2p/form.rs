@@ -53,7 +53,14 @@ impl Send for Nonblocking<(Out<RequestH>,)> {
             request.set(RequestH::DONE);
             return Ok(());
         }
-        immediate_send(mpi, comm, end, engine_mode(mode), request)
+        let mut guard = mpi.lock();
+        let mode = engine_mode(mode);
+        if mode == SendMode::Standard && short::send(&mut guard, comm, &end) {
+            guard.leave();
+            request.set(RequestH::DONE);
+            return Ok(());
+        }
+        immediate_send(guard, comm, &end, mode, request)
     }
 }
 
@@ -96,12 +103,8 @@ impl Recv for Nonblocking<(Out<RequestH>,)> {
     fn recv(self, mpi: &Mpi, comm: CommH, end: End) -> Res {
         let mut guard = mpi.lock();
         let (engine, tables) = running(&mut guard)?;
-        // As a closure it would take its arguments by value: more instructions.
-        #[allow(clippy::manual_map)]
-        let flight = match &incoming(tables, comm, &end)? {
-            Some((want, buf)) => Some(start_recv(engine, comm, *want, buf)),
-            None => None,
-        };
+        let found = incoming(tables, comm, &end)?;
+        let flight = found.map(|(want, buf)| start_recv(engine, comm, want, buf));
         self.receive(mpi, guard, flight)
     }
 }
@@ -150,6 +153,7 @@ impl Started for Nonblocking<(Out<RequestH>,)> {
     fn receive(self, _: &Mpi, mut guard: Guard<'_>, flight: Option<Flight>) -> Res {
         let new = |flight| guard.above.new_request(Kind::Flight(flight));
         self.0.0.set(flight.map_or(RequestH::DONE_PROC_NULL, new));
+        guard.leave();
         Ok(())
     }
 
