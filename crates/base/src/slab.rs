@@ -89,8 +89,8 @@ impl<T> Slab<T> {
         let index = self.free;
         let slot = &mut self.slots[index as usize];
         self.free = slot.next_free;
-        // A free slot has no value: nothing is dropped.
-        std::mem::forget(slot.value.replace(value));
+        // A free slot has no value: nothing is dropped there.
+        slot.value.get_or_insert(value);
         Key {
             index,
             generation: slot.generation,

@@ -239,6 +239,14 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
     Blocking((status,)).receive(mpi, guard, Some(flight))
 }
 
+/// Starts a receive; none where it is from MPI_PROC_NULL.
+#[inline(never)]
+fn post(state: &mut State, comm: CommH, end: &End) -> Res<Option<Flight>> {
+    let (engine, tables) = running(state)?;
+    let found = incoming(tables, comm, end)?;
+    Ok(found.map(|(want, buf)| start_recv(engine, comm, want, buf)))
+}
+
 /// Starts a receive and a send, the receive first; nothing is started when an argument of either is
 /// wrong.
 fn start_both(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {

@@ -1,7 +1,7 @@
 //! What the forms of sends and receives do.
 
 use super::{End, blocking_send, buffered_send, immediate_send};
-use super::{incoming, outgoing, recv_slow, running, settle, short, start_recv};
+use super::{incoming, outgoing, post, recv_slow, settle, short};
 use crate::error::Res;
 use crate::forms::{Blocking, Mode, Nonblocking, Persistent};
 use crate::handle::{CommH, RequestH};
@@ -102,9 +102,10 @@ impl Recv for Nonblocking<(Out<RequestH>,)> {
     #[inline]
     fn recv(self, mpi: &Mpi, comm: CommH, end: End) -> Res {
         let mut guard = mpi.lock();
-        let (engine, tables) = running(&mut guard)?;
-        let found = incoming(tables, comm, &end)?;
-        let flight = found.map(|(want, buf)| start_recv(engine, comm, want, buf));
+        let flight = match short::post(&mut guard, comm, &end) {
+            Some(flight) => Some(flight),
+            None => post(&mut guard, comm, &end)?,
+        };
         self.receive(mpi, guard, flight)
     }
 }
