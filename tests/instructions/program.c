@@ -23,6 +23,19 @@ __attribute__((noinline)) void watched_allreduce(void) {
     MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static MPI_Request requests[CALLS];
+static long long many_came[CALLS];
+static int started;
+__attribute__((noinline)) void watched_isend(void) {
+    MPI_Isend(&mine, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD, &requests[started++]);
+}
+__attribute__((noinline)) void watched_irecv(void) {
+    MPI_Irecv(&many_came[started], 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD, &requests[started]);
+    started++;
+}
+// CALLS receives that have ended.
+__attribute__((noinline)) void watched_waitall(void) { MPI_Waitall(CALLS, requests, MPI_STATUSES_IGNORE); }
+
 static void many(void (*call)(void)) {
     for (int i = 0; i < CALLS; i++) call();
 }
@@ -61,6 +74,18 @@ int main(int argc, char **argv) {
         many(watched_bcast);
     } else if (!strcmp(what, "allreduce")) {
         many(watched_allreduce);
+    } else if (!strcmp(what, "isend")) {
+        many(rank == 0 ? watched_isend : watched_recv);
+        MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    } else if (!strcmp(what, "irecv") || !strcmp(what, "waitall")) {
+        for (int round = 0; round < 3; round++) { // the tables have grown after the first
+            started = 0;
+            if (rank == 0) many(watched_irecv);
+            MPI_Barrier(MPI_COMM_WORLD);
+            if (rank == 1) many(watched_send);
+            MPI_Barrier(MPI_COMM_WORLD); // takes what has come before it into the receives
+            if (rank == 0) watched_waitall();
+        }
     } else {
         fprintf(stderr, "which call?\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

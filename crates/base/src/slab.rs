@@ -89,7 +89,8 @@ impl<T> Slab<T> {
         let index = self.free;
         let slot = &mut self.slots[index as usize];
         self.free = slot.next_free;
-        slot.value = Some(value);
+        // A free slot has no value: nothing is dropped there.
+        slot.value.get_or_insert(value);
         Key {
             index,
             generation: slot.generation,
@@ -134,11 +135,27 @@ impl<T> Slab<T> {
     /// Takes the entry out; its key is dead from then on.
     #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
+        self.take_out(key, Option::take)
+    }
+
+    /// Drops the entry where it lies; its key is dead from then on. Whether it named one.
+    #[inline]
+    pub fn discard(&mut self, key: Key) -> bool {
+        let drop_it = |value: &mut Option<T>| value.is_some().then(|| *value = None);
+        self.take_out(key, drop_it).is_some()
+    }
+
+    #[inline(always)]
+    fn take_out<R>(
+        &mut self,
+        key: Key,
+        how: impl FnOnce(&mut Option<T>) -> Option<R>,
+    ) -> Option<R> {
         let slot = self.slots.get_mut(key.index as usize)?;
         if slot.generation != key.generation {
             return None;
         }
-        let value = slot.value.take()?;
+        let value = how(&mut slot.value)?;
         slot.generation = (slot.generation + 1) & GENERATIONS;
         slot.next_free = self.free;
         self.free = key.index;
@@ -232,7 +249,12 @@ mod tests {
                     model.insert(k, x);
                 } else if !seen.is_empty() {
                     let k = seen[x as usize % seen.len()];
-                    prop_assert_eq!(slab.remove(k), model.remove(&k));
+                    let there = model.remove(&k);
+                    if x % 2 == 0 {
+                        prop_assert_eq!(slab.remove(k), there);
+                    } else {
+                        prop_assert_eq!(slab.discard(k), there.is_some());
+                    }
                 }
                 prop_assert_eq!(slab.len(), model.len());
                 for k in &seen {

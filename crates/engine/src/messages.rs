@@ -193,7 +193,7 @@ impl Messages {
 
     /// Starts a receive.
     #[inline]
-    pub fn recv(&mut self, want: Want, buf: &Buf) -> ReqId {
+    pub fn recv(&mut self, want: Want, buf: Buf) -> ReqId {
         let from = want.source.map(|s| s.1);
         if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
             self.route_by_memory(from);
@@ -233,7 +233,7 @@ impl Messages {
     }
 
     /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
-    pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: &Buf) -> ReqId {
+    pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: Buf) -> ReqId {
         let key = self
             .machine
             .receiver()
@@ -286,6 +286,12 @@ impl Messages {
     #[inline]
     pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
         self.machine.requests.take(req.0)
+    }
+
+    /// Takes what came with a request that has ended well; `None`: [`Messages::take`] knows more.
+    #[inline]
+    pub(crate) fn take_clean(&mut self, req: ReqId) -> Option<Found> {
+        self.machine.requests.take_clean(req.0)
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).

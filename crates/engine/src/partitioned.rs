@@ -181,7 +181,7 @@ impl Partitioned {
             .is_some_and(|s| s.next.is_none() && s.waiting != 0)
         {
             let word = Buf::alloc(SETUP_LEN);
-            let req = messages.recv(any, &word);
+            let req = messages.recv(any, word.clone());
             if let Some(source) = self.sources.get_mut(&at) {
                 source.next = Some((req, word));
                 self.expecting += 1;
@@ -204,7 +204,7 @@ impl Partitioned {
         let outcome = messages.take(req);
         let mut bytes = [0; SETUP_LEN];
         word.read(0, &mut bytes);
-        let failure = outcome.and_then(|o| o.failure);
+        let failure = outcome.and_then(|o| o.failure).map(|f| *f);
         let source = self.sources.entry(at).or_default();
         let setup = Setup::decode(&bytes);
         let (Some(setup), None) = (setup, &failure) else {
@@ -313,7 +313,7 @@ impl Partitioned {
             return;
         };
         let (into, tag) = (op.slice(setup, cargo), Some(cargo.tag(setup)));
-        let req = messages.recv(Want { tag, ..want }, &into);
+        let req = messages.recv(Want { tag, ..want }, into);
         if let Some(op) = self.ops.get_mut(key) {
             op.flights.push((req, cargo));
         }
@@ -472,7 +472,7 @@ impl Partitioned {
                 continue;
             }
             op.came += outcome.len;
-            op.failure = op.failure.take().or(outcome.failure);
+            op.failure = op.failure.take().or(outcome.failure.map(|f| *f));
             op.end_cargo(&setup, cargo);
         }
         let (Some(want), false) = (want, apart.is_empty()) else {

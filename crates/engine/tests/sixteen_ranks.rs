@@ -34,7 +34,7 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
                 };
                 // Half of the receives are posted late, after the sends of their round.
                 if (me + round) % 2 == 0 {
-                    let r = engines[me].messages.recv(want, &buf);
+                    let r = engines[me].messages.recv(want, buf.clone());
                     waiting.push((me, r, Some((buf, filled(other, me, round, len)))));
                 }
             }
@@ -69,7 +69,7 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
                         source: Some((other as u32, Peer(other as u32))),
                         tag: Some(round as i32),
                     };
-                    let r = engine.messages.recv(want, &buf);
+                    let r = engine.messages.recv(want, buf.clone());
                     waiting.push((me, r, Some((buf, filled(other, me, round, len)))));
                 }
             }
@@ -145,8 +145,8 @@ fn a_cut_ends_what_needs_the_peer_and_nothing_else() {
         source: Some((r, Peer(r))),
         tag: Some(1),
     };
-    let lost = engines[0].messages.recv(from(1), &buf);
-    let kept = engines[0].messages.recv(from(2), &buf);
+    let lost = engines[0].messages.recv(from(1), buf.clone());
+    let kept = engines[0].messages.recv(from(2), buf.clone());
     net.cut(Peer(0), Peer(1));
     for _ in 0..100 {
         engines.iter_mut().for_each(|e| {

@@ -438,7 +438,7 @@ pub(crate) fn start_recv(
         source: Some(source),
         tag: Some(purpose.tag()),
     };
-    Ok(engine.messages.recv(want, buf))
+    Ok(engine.messages.recv(want, buf.clone()))
 }
 
 fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut [u8]) -> Res {
@@ -475,8 +475,8 @@ pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
     let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
-    let outcome = outcome.ok_or_else(stopped)?;
-    match outcome.failure {
+    let mut outcome = outcome.ok_or_else(stopped)?;
+    match outcome.failure.take().map(|f| *f) {
         None => Ok(outcome),
         Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
             Class::Intern,

@@ -47,7 +47,11 @@ fn a_message_that_asks_to_be_fetched_is() {
                         source: Some(0),
                         tag: Some(0),
                     };
-                    received = Some(net.machines[1].receiver().recv_fetched(want, Peer(0), &buf));
+                    received = Some(net.machines[1].receiver().recv_fetched(
+                        want,
+                        Peer(0),
+                        buf.clone(),
+                    ));
                 }
                 (0..2).for_each(|me| net.act(me));
                 (0..4).for_each(|wire| while net.step(wire, false) {});
@@ -90,7 +94,7 @@ fn post(net: &mut Net, me: usize) -> ReqKey {
     let from = Some(Peer(1 - me as u32));
     let key = net.machines[me]
         .receiver()
-        .recv(want, from, &Mem::new(vec![0; 100]));
+        .recv(want, from, Mem::new(vec![0; 100]));
     net.act(me);
     key
 }

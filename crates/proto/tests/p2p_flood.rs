@@ -75,7 +75,7 @@ fn receive(net: &mut Net, me: usize, source: Option<u32>, tag: i32) -> ReqKey {
     let buf = Mem::new(vec![0; 8]);
     let key = net.machines[me]
         .receiver()
-        .recv(want(source, tag), source.map(Peer), &buf);
+        .recv(want(source, tag), source.map(Peer), buf.clone());
     net.act(me);
     net.deliver_all();
     key

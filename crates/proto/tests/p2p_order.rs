@@ -166,7 +166,7 @@ fn run_counting(
                     Some(found) => Receive::Direct(found),
                     None => {
                         let from = from.map(|f| Peer(f as u32));
-                        Receive::Request(net.machines[me].receiver().recv(want, from, &buf))
+                        Receive::Request(net.machines[me].receiver().recv(want, from, buf.clone()))
                     }
                 };
                 net.act(me);

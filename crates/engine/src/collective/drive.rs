@@ -171,15 +171,12 @@ impl Driving<'_> {
             source: Some((from, peer)),
             tag: Some(c.tag),
         };
+        let expects = Some((from, buf.len()));
         let req = Some(match work.schedule.fetched {
-            true => self.messages.recv_fetched(want, peer, &buf),
-            false => self.messages.recv(want, &buf),
+            true => self.messages.recv_fetched(want, peer, buf),
+            false => self.messages.recv(want, buf),
         });
-        work.flights.push(Flight {
-            req,
-            peer,
-            expects: Some((from, buf.len())),
-        });
+        work.flights.push(Flight { req, peer, expects });
     }
 
     /// What a slot still waits for; takes its outcome when it has ended.
@@ -192,7 +189,7 @@ impl Driving<'_> {
         }
         flight.req = None;
         let outcome = self.messages.take(req)?;
-        let came = match (outcome.failure, flight.expects) {
+        let came = match (outcome.failure.map(|f| *f), flight.expects) {
             (Some(p2p::Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
             (Some(failure), _) => {
                 run.fail(Failure::Message(failure));

@@ -4,8 +4,8 @@
 use super::Collectives;
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
-use kw_proto::p2p;
 pub use kw_proto::p2p::Failure as MessageFailure;
+use kw_proto::p2p::{self, Found};
 
 /// How an operation ended.
 pub type Outcome = p2p::Outcome<Failure>;
@@ -73,6 +73,16 @@ impl Engine {
     pub fn peek(&self, req: ReqId) -> Option<Outcome> {
         let outcome = self.messages.peek(req)?.clone();
         Some(outcome.map(|failure| failure.map(Failure::Message)))
+    }
+
+    /// Takes what came with a request that has ended well; its id is dead then. `None`: it has not,
+    /// or there is more to say ([`Engine::take`]), and nothing has happened.
+    #[inline]
+    pub fn take_clean(&mut self, req: ReqId) -> Option<Found> {
+        match self.collectives.running.failed.is_empty() {
+            true => self.messages.take_clean(req),
+            false => None,
+        }
     }
 
     /// Takes the outcome of a request that has ended; the id is dead from then on.

@@ -179,7 +179,7 @@ mod tests {
             source: Some((0, Peer(0))),
             tag: Some(7),
         };
-        let received = to.messages.recv(want, &buf);
+        let received = to.messages.recv(want, buf.clone());
         assert!(to.messages.paths.routed().is_empty());
         for _ in 0..100 {
             to.progress();

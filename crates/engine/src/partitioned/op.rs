@@ -93,15 +93,12 @@ impl Op {
             Some(_) => self.failure.take(),
             None => self.failure.clone(),
         };
-        let mut outcome = Outcome {
-            len: self.came,
-            failure,
-            ..Outcome::CLEAN
-        };
+        let mut outcome = failure.map_or(Outcome::CLEAN, Outcome::failed);
+        outcome.len = self.came;
         if let (Side::Recv { want, .. }, Some(setup)) = (&self.side, &self.setup) {
             outcome.source = want.source.map_or(0, |s| s.0);
             outcome.tag = setup.tag;
-            if let Some(Failure::Truncated { came, fits }) = &mut outcome.failure {
+            if let Some(Failure::Truncated { came, fits }) = outcome.failure.as_deref_mut() {
                 (*came, *fits) = (setup.len(), self.buf.len());
             }
         }

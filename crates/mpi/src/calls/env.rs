@@ -308,7 +308,7 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
         source,
         tag: Some(FAREWELL),
     };
-    let req: ReqId = engine.messages.recv(want, &Buf::EMPTY);
+    let req: ReqId = engine.messages.recv(want, Buf::EMPTY);
     let on = WaitOn {
         requests: &[req],
         from: Some(Peer(from)),

@@ -140,11 +140,16 @@ fn blocking_send(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, mode: 
     }
 }
 
-#[inline]
-fn immediate_send(mpi: &Mpi, comm: CommH, end: End, mode: SendMode, request: Out<RequestH>) -> Res {
-    let mut guard = mpi.lock();
+#[inline(never)]
+fn immediate_send(
+    mut guard: Guard<'_>,
+    comm: CommH,
+    end: &End,
+    mode: SendMode,
+    request: Out<RequestH>,
+) -> Res {
     let (engine, tables) = running(&mut guard)?;
-    let handle = match outgoing(tables, comm, &end)? {
+    let handle = match outgoing(tables, comm, end)? {
         None => RequestH::DONE,
         Some(out) => tables.sending(out.start(engine, mode), comm, out.to),
     };
@@ -195,7 +200,7 @@ pub fn send(
 }
 
 #[inline]
-fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: &Buf) -> Flight {
+fn start_recv(engine: &mut Engine, comm: CommH, want: Want, buf: Buf) -> Flight {
     Flight {
         id: engine.messages.recv(want, buf),
         comm,
@@ -230,8 +235,16 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
         status.set_keeping_error(received(found.source, found.tag, found.len));
         return Ok(());
     }
-    let flight = start_recv(engine, comm, want, &buf);
+    let flight = start_recv(engine, comm, want, buf);
     Blocking((status,)).receive(mpi, guard, Some(flight))
+}
+
+/// Starts a receive; none where it is from MPI_PROC_NULL.
+#[inline(never)]
+fn post(state: &mut State, comm: CommH, end: &End) -> Res<Option<Flight>> {
+    let (engine, tables) = running(state)?;
+    let found = incoming(tables, comm, end)?;
+    Ok(found.map(|(want, buf)| start_recv(engine, comm, want, buf)))
 }
 
 /// Starts a receive and a send, the receive first; nothing is started when an argument of either is
@@ -250,7 +263,7 @@ fn launch(
     into: Option<(Want, Buf)>,
 ) -> [Part; 2] {
     let recv = match into {
-        Some((want, buf)) => Part::Flying(start_recv(engine, comm, want, &buf)),
+        Some((want, buf)) => Part::Flying(start_recv(engine, comm, want, buf)),
         None => Part::Ended(FROM_PROC_NULL),
     };
     let send = match out {

@@ -1,15 +1,15 @@
 //! Completion of several requests (MPI 5.0, 3.7.5).
 //!
 //! An array is walked up to three times: are all handles good, have they ended, take what they
-//! left. To wait for all means to wait for one after the other, so a thread is woken no oftener
-//! than it must be and nothing is allocated.
+//! left. To wait for all means to wait for one after the other and to take what it left, so a
+//! thread is woken no oftener than it must be and nothing is allocated.
 
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
 use crate::error::{Class, Fault, Res, fail};
 use crate::forms::{Blocking, Peeking, Testing};
 use crate::handle::RequestH;
-use crate::objects::request::{Ended, Pending, finish, is_active, pending};
+use crate::objects::request::{Ended, Pending, finish, finish_plain, is_active, pending};
 use crate::objects::status::EMPTY;
 use crate::state::{Guard, Mpi, State, Tables};
 use kw_engine::{ReqId, WaitOn};
@@ -149,6 +149,18 @@ impl Harvest {
         }
     }
 
+    /// Takes the result of one operation that has ended well; whether it was that.
+    #[inline]
+    fn take_plain(&mut self, state: &mut State, list: List, i: usize) -> bool {
+        let Some(status) = finish_plain(state, list.handles.get(i)) else {
+            return false;
+        };
+        list.handles.set(i, RequestH::NULL);
+        self.tell(self.at, status);
+        self.at += 1;
+        true
+    }
+
     /// Takes the result of a request that has ended.
     fn take(&mut self, state: &mut State, list: List, i: usize) {
         let handle = list.handles.get(i);
@@ -176,20 +188,20 @@ impl Harvest {
         if let Some(fault) = ended.fault {
             self.fail(fault);
         }
+        self.tell(at, ended.status);
+    }
+
+    /// Gives the caller a status.
+    #[inline]
+    fn tell(&self, at: usize, status: Status) {
         if self.statuses.is_null() {
             return;
         }
         let error = match self.failed {
-            Some(_) => ended.status.error,
+            Some(_) => status.error,
             None => self.statuses.get(at).error,
         };
-        self.statuses.set(
-            at,
-            Status {
-                error,
-                ..ended.status
-            },
-        );
+        self.statuses.set(at, Status { error, ..status });
     }
 
     /// Remembers the first failure; from then on the statuses carry errors, those before it
@@ -316,6 +328,23 @@ fn results<'a, F: Form>(
     harvest.done(guard)
 }
 
+/// Waits for one after the other, and takes what each has left.
+fn wait_for_all<'a>(
+    mpi: &'a Mpi,
+    mut guard: Guard<'a>,
+    list: List,
+    statuses: Array<Status>,
+) -> Res {
+    let mut harvest = Harvest::new(statuses);
+    for i in 0..list.n {
+        if !harvest.take_plain(&mut guard, list, i) {
+            guard = wait_until_ended(mpi, guard, list.handles.get(i));
+            harvest.take(&mut guard, list, i);
+        }
+    }
+    harvest.done(guard)
+}
+
 /// MPI_Waitall
 pub fn waitall<F: Form>(
     mpi: &Mpi,
@@ -328,15 +357,12 @@ pub fn waitall<F: Form>(
     let mut guard = lock::<F>(mpi);
     list.active(&guard.above)?;
     if F::WAITS {
-        for i in 0..list.n {
-            guard = wait_until_ended(mpi, guard, list.handles.get(i));
-        }
-    } else {
-        let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
-        form.say(all.is_some());
-        if all.is_none() {
-            return Ok(());
-        }
+        return wait_for_all(mpi, guard, list, array_of_statuses);
+    }
+    let all = guard.poll(|s| list.all(s).then_some(()), |s| list.doubt_each(s));
+    form.say(all.is_some());
+    if all.is_none() {
+        return Ok(());
     }
     results::<F>(mpi, guard, list, None, array_of_statuses)
 }

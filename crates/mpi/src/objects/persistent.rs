@@ -166,7 +166,7 @@ impl Start {
                 Part::Ended(EMPTY)
             }
             Start::Recv(want, buf) => Part::Flying(Flight {
-                id: engine.messages.recv(*want, buf),
+                id: engine.messages.recv(*want, buf.clone()),
                 comm,
                 from: want.source.map(|(_, peer)| peer),
                 receives: true,

@@ -173,6 +173,12 @@ impl Requests {
         }
     }
 
+    /// Drops it.
+    #[inline]
+    fn discard(&mut self, handle: RequestH) {
+        handle.key().map(|key| self.slab.discard(key));
+    }
+
     /// Full key of the live entry at `index` (for the Fortran form of handles).
     pub fn key_at(&self, index: u32) -> Option<Key> {
         self.slab.key_at(index)
@@ -351,11 +357,32 @@ impl Ended {
     }
 }
 
+/// Takes the status of one operation that has ended well, and frees its request: what most are.
+/// `None`: it is another one, or has not; nothing has happened then.
+#[inline]
+pub fn finish_plain(state: &mut State, handle: RequestH) -> Option<Status> {
+    if let Some(status) = at_once(handle) {
+        return Some(status);
+    }
+    let engine = state.engine.as_mut()?;
+    let requests = &mut state.above.requests;
+    let Kind::Flight(flight) = requests.get(handle)? else {
+        return None;
+    };
+    let receives = flight.receives;
+    let found = engine.take_clean(flight.id)?;
+    requests.discard(handle);
+    Some(match receives {
+        true => status::received(found.source, found.tag, found.len),
+        false => EMPTY,
+    })
+}
+
 /// Takes the result of a request that has ended ([`pending`] is `None`); frees it unless it is
 /// persistent.
 #[inline]
 pub fn finish(state: &mut State, handle: RequestH) -> Res<Ended> {
-    if let Some(status) = at_once(handle) {
+    if let Some(status) = finish_plain(state, handle) {
         return Ok(Ended::well(status, true));
     }
     let engine = state.engine.as_mut().ok_or_else(not_running)?;
@@ -431,8 +458,8 @@ fn status_of(f: &Flight, outcome: &Outcome) -> Status {
 }
 
 #[inline]
-pub(crate) fn fault_of(f: &Flight, failure: Option<Failure>) -> Option<Box<Fault>> {
-    failure.map(|failure| explain(failure).on(f.comm))
+pub(crate) fn fault_of(f: &Flight, failure: Option<Box<Failure>>) -> Option<Box<Fault>> {
+    failure.map(|failure| explain(*failure).on(f.comm))
 }
 
 #[cold]

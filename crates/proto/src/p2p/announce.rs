@@ -275,7 +275,7 @@ impl OurReceives {
 
     /// A receive was matched by a message's envelope. `short`: announcing it was of no use.
     #[inline]
-    fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
+    pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
         if !self.posted.is_empty() {
             self.missed += self.remove(key) as u32;
         }

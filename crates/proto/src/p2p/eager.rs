@@ -64,12 +64,8 @@ impl<B: Memory> Receiver<'_, B> {
             return self.keep(from, head, body);
         };
         self.out.counters.hit(Counter::Expected);
-        self.taken_by_envelope(key, true);
-        self.requests.matched(key, env, head.len);
-        if let Some(req) = self.requests.get_mut(key) {
-            req.buf.write(0, body);
-            req.state = State::Done;
-            self.requests.note_end(key);
+        if let Some(from) = self.requests.receive(key, env, head.len, body) {
+            self.peers[from].ours.taken_by_envelope(key, true);
         }
         Ok(())
     }

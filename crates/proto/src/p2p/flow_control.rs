@@ -389,7 +389,9 @@ impl<B: Memory> Sender<'_, B> {
 
     /// Keeps a message back.
     pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
-        let key = self.requests.insert(State::Held, buf, Some(to), env);
+        let key = self
+            .requests
+            .insert(State::Held, buf.clone(), Some(to), env);
         self.out.counters.hit(Counter::SendsHeld);
         let throttle = &mut self.sending.throttle;
         throttle.keep_back(self.peers, to, key, mode);
@@ -499,7 +501,7 @@ mod tests {
             source: Some(0),
             tag: None,
         };
-        requests.insert(State::Posted(want), &(), Some(Peer(1)), ENV);
+        requests.insert(State::Posted(want), (), Some(Peer(1)), ENV);
         let mut bring = |len| {
             let from = Peer(1);
             high_water.kept_more(&mut peers, &requests, &mut out, from, &ENV, len);

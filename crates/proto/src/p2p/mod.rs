@@ -202,7 +202,7 @@ pub struct Outcome<F = Failure> {
     /// Whether it was cancelled.
     pub cancelled: bool,
     /// What went wrong, if anything did.
-    pub failure: Option<F>,
+    pub failure: Option<Box<F>>,
 }
 
 impl<F> Outcome<F> {
@@ -224,7 +224,7 @@ impl<F> Outcome<F> {
     /// The outcome of what has failed.
     pub fn failed(failure: F) -> Outcome<F> {
         Outcome {
-            failure: Some(failure),
+            failure: Some(Box::new(failure)),
             ..Outcome::CLEAN
         }
     }
@@ -237,7 +237,7 @@ impl<F> Outcome<F> {
             tag: self.tag,
             len: self.len,
             cancelled: self.cancelled,
-            failure: failure(self.failure),
+            failure: failure(self.failure.map(|f| *f)).map(Box::new),
         }
     }
 }

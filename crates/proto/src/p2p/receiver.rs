@@ -69,21 +69,22 @@ pub struct Receiver<'a, B> {
 impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive.
     #[inline]
-    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: &B) -> ReqKey {
-        self.recv_telling(want, from, buf, buf.len())
+    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: B) -> ReqKey {
+        let told = buf.len();
+        self.recv_telling(want, from, buf, told)
     }
 
     /// Starts a receive of what `from` sends as [`super::Mode::Fetched`]: it is never announced.
     #[inline]
-    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: &B) -> ReqKey {
+    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: B) -> ReqKey {
         self.recv_telling(want, Some(from), buf, 0)
     }
 
     /// Starts a receive that says to its source that it has `told` bytes, if it says anything.
     #[inline]
-    fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: &B, told: u64) -> ReqKey {
+    fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: B, told: u64) -> ReqKey {
         if let Some(message) = self.receiving.matching.claim(want) {
-            return self.recv_early(message, buf);
+            return self.recv_early(message, &buf);
         }
         let env = Envelope {
             context: want.context,
@@ -145,7 +146,7 @@ impl<B: Memory> Receiver<'_, B> {
             .expect("a waiting message is in the table");
         let key = self
             .requests
-            .insert(State::Landing, buf, Some(m.from), m.env);
+            .insert(State::Landing, buf.clone(), Some(m.from), m.env);
         self.requests.matched(key, m.env, m.len);
         if m.sync {
             self.out.control(m.from, Kind::SyncAck, m.token, 0, 0);

@@ -3,7 +3,7 @@
 
 use super::departed::Awaits;
 use super::peers::Peers;
-use super::{Failure, Memory, Outcome};
+use super::{Failure, Found, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
 use kw_base::{ContextId, Key, Peer, Slab};
 
@@ -115,6 +115,24 @@ impl<B: Memory> Requests<B> {
         self.table.remove(key).map(|r| r.outcome)
     }
 
+    /// Takes what came with a request that has ended well. `None`: it has not, or there is more to
+    /// say ([`Requests::take`]); nothing has happened then.
+    #[inline]
+    pub fn take_clean(&mut self, key: ReqKey) -> Option<Found> {
+        let req = self.table.get(key)?;
+        let outcome = &req.outcome;
+        if req.state != State::Done || outcome.cancelled || outcome.failure.is_some() {
+            return None;
+        }
+        let found = Found {
+            source: outcome.source,
+            tag: outcome.tag,
+            len: outcome.len,
+        };
+        self.table.discard(key);
+        Some(found)
+    }
+
     /// Forgets a request; it goes on.
     pub fn release(&mut self, key: ReqKey) {
         match self.table.get_mut(key) {
@@ -153,21 +171,21 @@ impl<B: Memory> Requests<B> {
             source: 0,
             tag: 0,
         };
-        self.insert(State::Open, &B::nothing(), None, env)
+        self.insert(State::Open, B::nothing(), None, env)
     }
 
     #[inline]
     pub(super) fn insert(
         &mut self,
         state: State,
-        buf: &B,
+        buf: B,
         peer: Option<Peer>,
         env: Envelope,
     ) -> ReqKey {
         self.active += 1;
         self.table.insert(Req {
             state,
-            buf: buf.clone(),
+            buf,
             peer,
             env,
             outcome: Outcome::CLEAN,
@@ -229,16 +247,29 @@ impl<B: Memory> Requests<B> {
     /// Writes envelope and length of the matched message into the receive's outcome.
     #[inline]
     pub(super) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
-        let Some(req) = self.table.get_mut(key) else {
-            return;
-        };
-        let fits = req.buf.len();
-        req.outcome.source = env.source;
-        req.outcome.tag = env.tag;
-        req.outcome.len = len.min(fits);
-        if len > fits {
-            req.outcome.failure = Some(Failure::Truncated { came: len, fits });
+        if let Some(req) = self.table.get_mut(key) {
+            req.matched(env, len);
         }
+    }
+
+    /// The whole of a message of `len` bytes has come for a receive, which ends by it; whom the
+    /// receive was from.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        key: ReqKey,
+        env: Envelope,
+        len: u64,
+        body: &[u8],
+    ) -> Option<Peer> {
+        let req = self.table.get_mut(key)?;
+        req.matched(env, len);
+        req.buf.write(0, body);
+        req.state = State::Done;
+        let from = req.peer;
+        let released = req.end();
+        self.count_end(key, released);
+        from
     }
 
     /// Ends a receive whose outcome [`Requests::matched`] has written.
@@ -274,16 +305,43 @@ impl<B: Memory> Requests<B> {
 
     #[inline]
     pub(super) fn note_end(&mut self, key: ReqKey) {
+        let released = self.table.get_mut(key).is_some_and(Req::end);
+        self.count_end(key, released);
+    }
+
+    #[inline]
+    fn count_end(&mut self, key: ReqKey, released: bool) {
         self.active -= 1;
         self.ended += 1;
-        match self.table.get_mut(key) {
-            Some(req) if req.released => {
-                self.table.remove(key);
-            }
-            Some(req) => {
-                req.buf = B::nothing();
-            }
-            None => {}
+        if released {
+            self.table.discard(key);
         }
+    }
+}
+
+impl<B: Memory> Req<B> {
+    /// Writes envelope and length of the matched message into the outcome.
+    #[inline]
+    fn matched(&mut self, env: Envelope, len: u64) {
+        let fits = self.buf.len();
+        self.outcome.source = env.source;
+        self.outcome.tag = env.tag;
+        self.outcome.len = len.min(fits);
+        if len > fits {
+            self.truncate(len);
+        }
+    }
+
+    #[cold]
+    fn truncate(&mut self, came: u64) {
+        let fits = self.buf.len();
+        self.outcome.failure = Some(Box::new(Failure::Truncated { came, fits }));
+    }
+
+    /// It has ended, and needs its buffer no more; whether nobody will take the outcome.
+    #[inline]
+    fn end(&mut self) -> bool {
+        self.buf = B::nothing();
+        self.released
     }
 }

@@ -90,7 +90,10 @@ impl<B: Memory> Sender<'_, B> {
             None => Started::Done,
             Some(buf) => {
                 self.sending.throttle.queued(self.peers, to, len);
-                Started::Request(self.requests.insert(State::Sending, buf, Some(to), env))
+                Started::Request(
+                    self.requests
+                        .insert(State::Sending, buf.clone(), Some(to), env),
+                )
             }
         }
     }
@@ -104,7 +107,9 @@ impl<B: Memory> Sender<'_, B> {
         if self.sending.throttle.must_wait(self.peers, to, &env) {
             return Started::Request(self.keep_back(to, env, mode, buf));
         }
-        let key = self.requests.insert(State::Held, buf, Some(to), env);
+        let key = self
+            .requests
+            .insert(State::Held, buf.clone(), Some(to), env);
         self.launch(key, to, env, mode, buf);
         Started::Request(key)
     }

@@ -100,7 +100,7 @@ mod tests {
             source: Some(1),
             tag: Some(7),
         };
-        let key = machine.receiver().recv(want, Some(Peer(1)), &());
+        let key = machine.receiver().recv(want, Some(Peer(1)), ());
         let (from, room) = (Some(Peer(1)), 0);
         assert_eq!(machine.stand(key), Stand::Receive { want, from, room });
         assert!(!machine.is_under_way());

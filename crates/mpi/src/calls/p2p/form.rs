@@ -1,7 +1,7 @@
 //! What the forms of sends and receives do.
 
 use super::{End, blocking_send, buffered_send, immediate_send};
-use super::{incoming, outgoing, recv_slow, running, settle, short, start_recv};
+use super::{incoming, outgoing, post, recv_slow, settle, short};
 use crate::error::Res;
 use crate::forms::{Blocking, Mode, Nonblocking, Persistent};
 use crate::handle::{CommH, RequestH};
@@ -53,7 +53,14 @@ impl Send for Nonblocking<(Out<RequestH>,)> {
             request.set(RequestH::DONE);
             return Ok(());
         }
-        immediate_send(mpi, comm, end, engine_mode(mode), request)
+        let mut guard = mpi.lock();
+        let mode = engine_mode(mode);
+        if mode == SendMode::Standard && short::send(&mut guard, comm, &end) {
+            guard.leave();
+            request.set(RequestH::DONE);
+            return Ok(());
+        }
+        immediate_send(guard, comm, &end, mode, request)
     }
 }
 
@@ -95,12 +102,9 @@ impl Recv for Nonblocking<(Out<RequestH>,)> {
     #[inline]
     fn recv(self, mpi: &Mpi, comm: CommH, end: End) -> Res {
         let mut guard = mpi.lock();
-        let (engine, tables) = running(&mut guard)?;
-        // As a closure it would take its arguments by value: more instructions.
-        #[allow(clippy::manual_map)]
-        let flight = match &incoming(tables, comm, &end)? {
-            Some((want, buf)) => Some(start_recv(engine, comm, *want, buf)),
-            None => None,
+        let flight = match short::post(&mut guard, comm, &end) {
+            Some(flight) => Some(flight),
+            None => post(&mut guard, comm, &end)?,
         };
         self.receive(mpi, guard, flight)
     }
@@ -150,6 +154,7 @@ impl Started for Nonblocking<(Out<RequestH>,)> {
     fn receive(self, _: &Mpi, mut guard: Guard<'_>, flight: Option<Flight>) -> Res {
         let new = |flight| guard.above.new_request(Kind::Flight(flight));
         self.0.0.set(flight.map_or(RequestH::DONE_PROC_NULL, new));
+        guard.leave();
         Ok(())
     }
 

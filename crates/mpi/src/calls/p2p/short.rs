@@ -1,13 +1,14 @@
-//! Short: MPI_Send and MPI_Recv where nothing is out of the ordinary, past all that only other
+//! Short: sends and receives where nothing is out of the ordinary, past all that only other
 //! calls need.
 //!
 //! The data is a row of bytes of a predefined type, the message goes through shared memory, and the
 //! call ends without waiting. Whatever is not so, wrong arguments among it, is left to the ordinary
 //! way, which starts from the beginning and knows what to say: here nothing has happened then.
 
-use super::End;
-use crate::handle::{CommH, TypeH};
+use super::{End, start_recv};
+use crate::handle::CommH;
 use crate::objects::comm::Comm;
+use crate::objects::request::Flight;
 use crate::objects::status::ANY_TAG;
 use crate::state::{State, Tables};
 use kw_base::Peer;
@@ -26,7 +27,7 @@ pub(super) fn send(state: &mut State, comm: CommH, end: &End) -> bool {
 fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<()> {
     let engine = state.engine.as_mut()?;
     let (c, peer) = other(&state.above, comm, end.rank)?;
-    let data = flat(end.buf, end.count, end.datatype)?;
+    let data = Region::lent(end.buf, flat(end)?);
     if end.tag < 0 {
         return None;
     }
@@ -43,19 +44,34 @@ fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<()> {
 #[inline(always)]
 pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
     let engine = state.engine.as_mut()?;
-    let (c, peer) = other(&state.above, comm, end.rank)?;
-    let into = flat(end.buf, end.count, end.datatype)?;
-    if end.tag < 0 && end.tag != ANY_TAG {
-        return None;
-    }
-    let want = Want {
-        context: c.context,
-        source: Some((end.rank as u32, peer)),
-        tag: (end.tag >= 0).then_some(end.tag),
-    };
+    let want = want(&state.above, comm, end)?;
+    let into = Region::lent(end.buf, flat(end)?);
     engine
         .messages
         .recv_at_once(want, into.len(), |body| into.write(body))
+}
+
+/// Starts the receive, if that is simple.
+#[inline(always)]
+pub(super) fn post(state: &mut State, comm: CommH, end: &End) -> Option<Flight> {
+    let engine = state.engine.as_mut()?;
+    let want = want(&state.above, comm, end)?;
+    let into = Buf::bytes(end.buf, flat(end)?);
+    Some(start_recv(engine, comm, want, into))
+}
+
+/// What a receive from one rank wants.
+#[inline(always)]
+fn want(tables: &Tables, comm: CommH, end: &End) -> Option<Want> {
+    let (c, peer) = other(tables, comm, end.rank)?;
+    if end.tag < 0 && end.tag != ANY_TAG {
+        return None;
+    }
+    Some(Want {
+        context: c.context,
+        source: Some((end.rank as u32, peer)),
+        tag: (end.tag >= 0).then_some(end.tag),
+    })
 }
 
 /// As [`recv`], for data that is no row of bytes.
@@ -78,11 +94,10 @@ fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
     there.then(|| (c, group.peer(rank as u32)))
 }
 
-/// The data, where it is a row of bytes.
+/// The bytes of the data, where it is a row of them.
 #[inline(always)]
-fn flat<'a>(addr: Addr, count: i64, datatype: TypeH) -> Option<Region<'a>> {
-    let size = basic::plain_size(datatype.0)?;
-    let len = u64::try_from(count).ok()?.checked_mul(size)?;
-    let there = addr != Addr::NULL || len == 0;
-    there.then(|| Region::lent(addr, len))
+fn flat(end: &End) -> Option<u64> {
+    let size = basic::plain_size(end.datatype.0)?;
+    let len = u64::try_from(end.count).ok()?.checked_mul(size)?;
+    (end.buf != Addr::NULL || len == 0).then_some(len)
 }
