@@ -1,7 +1,7 @@
 //! Fortran's interfaces follow from the description: names, declarations, conversions.
 
 use kw_apigen::{
-    Abi, Api, Face, Fortran, Interface, api_dir, foreign_symbols, fortran_declaration,
+    Abi, Api, Fortran, FortranAbi, Interface, api_dir, foreign_symbols, fortran_declaration,
     fortran_shells, fortran_symbols, include_file, module_files, symbols,
 };
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ fn module(name: &str) -> String {
 /// The body of a procedure in Rust.
 fn shell(name: &str) -> String {
     let (api, fortran) = api();
-    let text = fortran_shells(&Face::standard(&api), &fortran).unwrap();
+    let text = fortran_shells(&FortranAbi::standard(&api), &fortran).unwrap();
     let from = text
         .find(&format!(" fn {name}("))
         .or_else(|| text.find(&format!(" fn {name}<")));
@@ -60,7 +60,7 @@ fn every_name_is_defined_once_and_every_alias_has_one_it_stands_for() {
 fn another_abi_has_its_names_blocks_and_values() {
     let (api, fortran) = api();
     let abi = Abi::read(&dir(), "mpich", &api).unwrap();
-    let face = Face::of(&api, &abi);
+    let face = FortranAbi::of(&api, &abi);
     let symbols = foreign_symbols(&face, &fortran);
     let mut names = HashSet::new();
     let aliases = symbols.aliases.iter().map(|(name, _)| name);
@@ -103,7 +103,7 @@ fn another_abi_has_its_names_blocks_and_values() {
 #[test]
 fn what_shells_define_is_what_the_linker_is_told() {
     let (api, fortran) = api();
-    let text = fortran_shells(&Face::standard(&api), &fortran).unwrap();
+    let text = fortran_shells(&FortranAbi::standard(&api), &fortran).unwrap();
     for b in fortran.functions(&api).filter(|b| !b.by_hand) {
         for name in b.defined() {
             assert!(text.contains(&format!("\"C-unwind\" fn {name}(")), "{name}");
@@ -233,7 +233,7 @@ fn a_section_is_a_message_where_count_and_datatype_describe_all_of_it() {
 #[test]
 fn mpif_h_is_fixed_and_free_form() {
     let (api, fortran) = api();
-    let text = include_file(&Face::standard(&api), &fortran);
+    let text = include_file(&FortranAbi::standard(&api), &fortran);
     for line in text.lines() {
         assert!(
             line.len() <= 72 && line.is_ascii() && !line.contains('&'),

@@ -12,7 +12,7 @@
 //! `compiler` is what MPI hears of the program's compiler; `by_hand` are the procedures of
 //! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
 //!
-//! What differs by ABI is generated (`kw_apigen::Face`): `constants`, the common blocks of
+//! What differs by ABI is generated (`kw_apigen::FortranAbi`): `constants`, the common blocks of
 //! `sentinels`, the kinds of `handle`, which `descriptor`. Nothing else here knows which ABI it stands on, nor a
 //! compiler's run time, nor this C library.
 //!
