@@ -137,7 +137,7 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
 /// one's.
 pub(crate) fn look<'a>(
     mpi: &'a Mpi,
-    guard: Guard<'a>,
+    mut guard: Guard<'a>,
     handle: RequestH,
     status: StatusOut,
 ) -> Res<Guard<'a>> {
@@ -148,6 +148,7 @@ pub(crate) fn look<'a>(
         end?;
         return Ok(mpi.lock());
     }
+    request::do_then(&mut guard, handle)?;
     status.set_keeping_error(request::peek(&guard, handle)?);
     Ok(guard)
 }

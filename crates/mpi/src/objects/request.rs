@@ -94,7 +94,8 @@ pub struct Generalized {
     pub freed: bool,
 }
 
-/// What a [`Kind::Then`] does once its operation has ended well.
+/// What a [`Kind::Then`] does once, when its operation has ended well: as it is completed, or looked
+/// at before that.
 pub type Then = Box<dyn FnOnce(&mut State) -> Res + Send>;
 
 /// What a request stands for.
@@ -105,7 +106,8 @@ pub enum Kind {
     Flight(Flight),
     /// A send and a receive (MPI_Isendrecv); the second gives the status.
     Pair(Box<[Part; 2]>),
-    /// An operation of the engine, and something to do when it has ended (MPI_Comm_idup).
+    /// An operation of the engine, and something to do when it has ended (MPI_Comm_idup), until
+    /// that was done.
     Then(Flight, Option<Then>),
     /// A persistent operation.
     Persistent(Box<Persistent>),
@@ -494,6 +496,20 @@ fn lost(f: &Flight) -> Box<Fault> {
         format!("the engine knows nothing of operation {:?}", f.id),
     )
     .on(f.comm)
+}
+
+/// A request that has ended is looked at, and not completed: what it does when it has ended is
+/// done now, for whoever sees that may go on with what it made.
+pub fn do_then(state: &mut State, handle: RequestH) -> Res {
+    let Some(Kind::Then(flight, then)) = state.above.requests.get_mut(handle) else {
+        return Ok(());
+    };
+    let engine = state.engine.as_ref().ok_or_else(not_running)?;
+    let well = engine.peek(flight.id).is_some_and(|o| o.failure.is_none());
+    match then.take_if(|_| well) {
+        Some(then) => then(state),
+        None => Ok(()),
+    }
 }
 
 /// The status of a request that has ended, left in place (MPI_Request_get_status).
