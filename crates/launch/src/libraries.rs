@@ -2,11 +2,14 @@
 //!
 //! A program of the standard ABI finds `libmpi_abi.so.1` by itself. One of MPICH or Intel MPI asks
 //! the dynamic linker for `libmpi.so.12` (in Fortran for `libmpifort.so.12`), one of Open MPI for
-//! `libmpi.so.40` (`libmpi_mpifh.so.40`), so the directory with ours goes to the front of its
-//! LD_LIBRARY_PATH; for whatever cannot be looked into, such as Python, whose extensions may want
-//! either, both do. What none of our libraries can serve is refused with a sentence.
+//! `libmpi.so.40` (in Fortran for `libmpi_mpifh.so.40` and others), so the directory with ours goes
+//! to the front of its LD_LIBRARY_PATH; for whatever cannot be looked into, such as Python, whose
+//! extensions may want either, both do. A library that looks elsewhere first (DT_RPATH, a path of
+//! its own) is led to ours by `libkw_audit.so` in LD_AUDIT. What none of our libraries can serve is
+//! refused with a sentence.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::elf::{self, Linked};
@@ -14,7 +17,11 @@ use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, Verdict};
 
 const STANDARD: &str = "libmpi_abi.so";
-const VARIABLE: &str = "LD_LIBRARY_PATH";
+/// The version of glibc since which calls of functions take no longer where somebody audits.
+const CHEAP_AUDIT: (u32, u32) = (2, 35);
+
+const STATIC: &str = "has an MPI library inside, linked statically, in whose place no other can be put: link it with the \
+                      shared one, or compile it with Kittiwake's mpicc";
 
 /// An ABI that we have a library for: its directory below `lib`, the library, and which names of
 /// libraries are its own.
@@ -58,12 +65,26 @@ pub struct Face {
     pub dir: PathBuf,
 }
 
+/// What is in the way between a program and the MPI that it was linked with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Libraries {
+    /// Whose directories it looks into first.
+    pub faces: Vec<Face>,
+    /// What leads the dynamic linker to them, whatever goes before LD_LIBRARY_PATH.
+    pub auditor: Option<PathBuf>,
+}
+
+/// Where this is installed: the directory above that of the commands.
+pub fn home() -> io::Result<PathBuf> {
+    let exe = std::env::current_exe()?.canonicalize()?;
+    let home = exe.parent().and_then(Path::parent);
+    home.map(PathBuf::from)
+        .ok_or(io::ErrorKind::NotFound.into())
+}
+
 /// The libraries for programs of other MPIs, where this is installed.
-pub fn installed() -> Vec<Face> {
-    let exe = std::env::current_exe().and_then(|exe| exe.canonicalize());
-    let lib = exe
-        .ok()
-        .and_then(|exe| Some(exe.parent()?.parent()?.join("lib")));
+pub fn installed() -> Libraries {
+    let lib = home().ok().map(|home| home.join("lib"));
     let face = |abi: &Abi| {
         let dir = lib.as_ref()?.join(abi.dir);
         dir.is_dir().then(|| Face {
@@ -71,29 +92,76 @@ pub fn installed() -> Vec<Face> {
             dir,
         })
     };
-    ABIS.iter().filter_map(face).collect()
+    // a path in LD_AUDIT cannot hold these
+    let sayable = |path: &PathBuf| !path.to_string_lossy().contains([':', '$']);
+    let auditor = lib.as_ref().map(|lib| lib.join("libkw_audit.so"));
+    let auditor = auditor.filter(|path| sayable(path) && path.exists());
+    Libraries {
+        faces: ABIS.iter().filter_map(face).collect(),
+        auditor: auditor.filter(|_| kw_sys::host::glibc() >= Some(CHEAP_AUDIT)),
+    }
 }
 
-/// The libraries whose directories a program is to look into first.
-pub fn serve(program: &Path, faces: Vec<Face>) -> Result<Vec<Face>, Verdict> {
+/// Whose ABI a program was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompiledFor {
+    /// The standard one.
+    Standard,
+    /// MPICH's and Intel MPI's.
+    Mpich,
+    /// Open MPI's.
+    OpenMpi,
+}
+
+/// Whose ABI a program was compiled for, and the libraries of that MPI which it was linked with;
+/// `None` where it is linked with no MPI, or cannot be looked into. An error is a sentence without
+/// its subject: the library it was linked with cannot be replaced.
+pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>, String> {
     let Some(linked) = elf::linked(program) else {
-        return Ok(faces);
+        return Ok(None);
     };
-    chosen(&linked, faces, Path::exists).map_err(|fault| {
+    let of = |owns: &dyn Fn(&str) -> bool| -> Vec<String> {
+        let names = linked.needed.iter().filter(|n| owns(n));
+        names.cloned().collect()
+    };
+    let [mpich, openmpi] = ABIS.each_ref().map(|abi| of(&abi.owns));
+    let all = [
+        (
+            CompiledFor::Standard,
+            of(&|name| name.starts_with(STANDARD)),
+        ),
+        (CompiledFor::Mpich, mpich),
+        (CompiledFor::OpenMpi, openmpi),
+    ];
+    match all.into_iter().find(|(_, names)| !names.is_empty()) {
+        None if linked.has_mpi => Err(STATIC.into()),
+        found => Ok(found),
+    }
+}
+
+/// Has a program find what it needs of ours, by its environment.
+pub fn serve(program: &Path, env: &mut Env) -> Result<Libraries, Verdict> {
+    let chosen = match elf::linked(program) {
+        None => Ok(installed()),
+        Some(linked) => chosen(&linked, installed(), Path::exists),
+    };
+    let chosen = chosen.map_err(|fault| {
         let text = format!("'{}' {fault}", program.display());
         Verdict::new(CANNOT_EXECUTE, text)
-    })
+    })?;
+    chosen.put_in_front(env);
+    Ok(chosen)
 }
 
-/// Those among `faces` that a program so linked needs, or why it cannot be served; `exists`: whether
-/// there is such a file.
+/// What a program so linked needs of `ours`, or why it cannot be served; `exists`: whether there is
+/// such a file.
 fn chosen(
     linked: &Linked,
-    faces: Vec<Face>,
+    ours: Libraries,
     exists: impl Fn(&Path) -> bool,
-) -> Result<Vec<Face>, String> {
+) -> Result<Libraries, String> {
     if linked.needed.iter().any(|n| n.starts_with(STANDARD)) {
-        return Ok(Vec::new());
+        return Ok(Libraries::default());
     }
     let of = |abi: &Abi| linked.needed.iter().find(|n| (abi.owns)(n));
     let needed: Vec<_> = ABIS
@@ -101,7 +169,7 @@ fn chosen(
         .filter_map(|abi| Some((abi, of(abi)?)))
         .collect();
     let (abi, name) = match needed[..] {
-        [] => return foreign(linked).map_or(Ok(faces), Err),
+        [] => return foreign(linked).map_or(Ok(ours), Err),
         [one] => one,
         [(_, a), (_, b), ..] => {
             return Err(format!(
@@ -109,23 +177,29 @@ fn chosen(
             ));
         }
     };
-    let mut own = faces.into_iter().filter(|face| face.file == abi.file);
+    let mut own = ours.faces.into_iter().filter(|face| face.file == abi.file);
     let Some(face) = own.next() else {
         return Err(lacking(name));
     };
-    for name in linked.needed.iter().filter(|n| (abi.owns)(n)) {
-        if !exists(&face.dir.join(name)) {
-            return Err(lacking(name));
-        }
-        if let Some(dir) = linked.first.iter().find(|d| exists(&d.join(name))) {
-            return Err(format!(
-                "finds {name} in {} by its DT_RPATH, which goes before whatever mpiexec says: take that out (patchelf \
-                 --remove-rpath, or chrpath -d), or link the program with -Wl,--enable-new-dtags",
-                dir.display()
-            ));
-        }
+    let mut names = linked.needed.iter().filter(|n| (abi.owns)(n));
+    if let Some(name) = names.clone().find(|name| !exists(&face.dir.join(name))) {
+        return Err(lacking(name));
     }
-    Ok(vec![face])
+    let before = names.find_map(|name| {
+        let dir = linked.first.iter().find(|dir| exists(&dir.join(name)))?;
+        Some((name, dir))
+    });
+    if let (Some((name, dir)), None) = (before, &ours.auditor) {
+        return Err(format!(
+            "finds {name} in {} by its DT_RPATH, which goes before whatever mpiexec says: take that out (patchelf \
+             --remove-rpath, or chrpath -d), or link the program with -Wl,--enable-new-dtags",
+            dir.display()
+        ));
+    }
+    Ok(Libraries {
+        faces: vec![face],
+        auditor: ours.auditor.filter(|_| before.is_some()),
+    })
 }
 
 fn lacking(name: &str) -> String {
@@ -144,11 +218,7 @@ fn foreign(linked: &Linked) -> Option<String> {
              use that library's mpiexec"
         ));
     }
-    linked.has_mpi.then(|| {
-        "has an MPI library inside, linked statically, in whose place no other can be put: link it with the shared one, \
-         or compile it with Kittiwake's mpicc"
-            .into()
-    })
+    linked.has_mpi.then(|| STATIC.into())
 }
 
 /// Whose library it is that has this name.
@@ -163,24 +233,38 @@ fn whose(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Puts their directories in front of where libraries are looked for.
-pub fn put_in_front(env: &mut Env, faces: &[Face]) {
-    if faces.is_empty() {
-        return;
+impl Libraries {
+    /// Has the dynamic linker of a program with this environment find them.
+    fn put_in_front(&self, env: &mut Env) {
+        let dirs = self.faces.iter().map(|face| face.dir.clone().into());
+        prepend(env, "LD_LIBRARY_PATH", dirs.collect());
+        prepend(
+            env,
+            "LD_AUDIT",
+            self.auditor.iter().map(OsString::from).collect(),
+        );
     }
-    let mut words: Vec<OsString> = faces.iter().map(|face| face.dir.clone().into()).collect();
-    let before = env.iter().position(|(name, _)| name == VARIABLE);
-    let before = before.map(|at| env.remove(at).1);
-    words.extend(before.filter(|value| !value.is_empty()));
-    env.push((VARIABLE.into(), words.join(OsStr::new(":"))));
+
+    /// Which ones they are and where they lie, for people.
+    pub fn told(&self) -> String {
+        let each = self.faces.iter();
+        let each: Vec<_> = each
+            .map(|face| format!("{} in {}", face.file, face.dir.display()))
+            .collect();
+        let by = self.auditor.as_ref().map_or("", |_| ", by LD_AUDIT");
+        each.join(" and ") + by
+    }
 }
 
-/// Which libraries these are and where they lie, for people.
-pub fn told(faces: &[Face]) -> String {
-    let each = faces
-        .iter()
-        .map(|face| format!("{} in {}", face.file, face.dir.display()));
-    each.collect::<Vec<_>>().join(" and ")
+/// Puts words in front of those of a variable, with colons between.
+pub fn prepend(env: &mut Env, variable: &str, mut words: Vec<OsString>) {
+    if words.is_empty() {
+        return;
+    }
+    let before = env.iter().position(|(name, _)| name == variable);
+    let before = before.map(|at| env.remove(at).1);
+    words.extend(before.filter(|value| !value.is_empty()));
+    env.push((variable.into(), words.join(OsStr::new(":"))));
 }
 
 #[cfg(test)]
@@ -194,15 +278,18 @@ mod tests {
         }
     }
 
-    fn faces() -> Vec<Face> {
+    fn ours() -> Libraries {
         let face = |abi: &Abi| Face {
             file: abi.file.into(),
             dir: Path::new("/opt/kittiwake/lib").join(abi.dir),
         };
-        ABIS.iter().map(face).collect()
+        Libraries {
+            faces: ABIS.iter().map(face).collect(),
+            auditor: Some("/opt/kittiwake/lib/libkw_audit.so".into()),
+        }
     }
 
-    /// What lies in the directories of [`faces`].
+    /// What lies in the directories of [`ours`] and of another MPI.
     fn exists(file: &Path) -> bool {
         [
             "mpich/libmpi.so.12",
@@ -211,6 +298,8 @@ mod tests {
             "openmpi/libmpi.so.40",
             "openmpi/libopen-pal.so.40",
             "openmpi/libmpi_mpifh.so.40",
+            "openmpi/libmpi_usempif08.so.40",
+            "other/libmpi.so.40",
         ]
         .iter()
         .any(|end| file.ends_with(end))
@@ -224,14 +313,40 @@ mod tests {
             (&["libmpichfort.so.12", "libgfortran.so.5"], &["mpich"]),
             (&["libmpi.so.40", "libopen-pal.so.40"], &["openmpi"]),
             (&["libmpi_mpifh.so.40", "libgfortran.so.5"], &["openmpi"]),
+            (
+                &["libmpi_usempif08.so.40", "libmpi_mpifh.so.40"],
+                &["openmpi"],
+            ),
             (&["libmpi_abi.so.1"], &[]),
             (&["libmpi_abi.so.1", "libmpi.so.40"], &[]),
             (&["libmpfr.so.6"], &["mpich", "openmpi"]),
         ] {
-            let chosen = chosen(&linked(needed), faces(), exists).unwrap();
-            let names = chosen.iter().map(|f| f.dir.file_name().unwrap());
-            assert!(names.eq(dirs.iter().copied()), "{needed:?}: {chosen:?}");
+            let chosen = chosen(&linked(needed), ours(), exists).unwrap();
+            let mut names = chosen.faces.iter().map(|f| f.dir.file_name().unwrap());
+            assert!(
+                names.by_ref().eq(dirs.iter().copied()),
+                "{needed:?}: {chosen:?}"
+            );
+            let unknown = dirs.len() == 2;
+            assert_eq!(chosen.auditor.is_some(), unknown, "{needed:?}");
         }
+    }
+
+    #[test]
+    fn a_path_of_the_program_goes_first() {
+        let mut linked = linked(&["libmpi.so.40"]);
+        linked.first = vec!["/other".into()];
+        let served = chosen(&linked, ours(), exists).unwrap();
+        assert!(served.auditor.is_some() && served.told().ends_with("openmpi, by LD_AUDIT"));
+        let without = Libraries {
+            auditor: None,
+            ..ours()
+        };
+        let fault = chosen(&linked, without, exists).unwrap_err();
+        assert!(
+            fault.contains("finds libmpi.so.40 in /other by its DT_RPATH"),
+            "{fault}"
+        );
     }
 
     #[test]
@@ -255,22 +370,24 @@ mod tests {
             ),
             (within, "statically"),
         ] {
-            let fault = chosen(&linked, faces(), exists).unwrap_err();
+            let fault = chosen(&linked, ours(), exists).unwrap_err();
             assert!(fault.contains(part) && !fault.contains('\n'), "{fault}");
         }
-        assert!(chosen(&linked(&["libmpi.so.12"]), Vec::new(), exists).is_err());
+        assert!(chosen(&linked(&["libmpi.so.12"]), Libraries::default(), exists).is_err());
     }
 
     #[test]
     fn directories_go_in_front() {
-        let mut env = vec![(OsString::from("A"), OsString::from("1"))];
-        put_in_front(&mut env, &[]);
+        let mut env = vec![("LD_LIBRARY_PATH".into(), "/m".into())];
+        Libraries::default().put_in_front(&mut env);
         assert_eq!(env.len(), 1);
-        put_in_front(&mut env, &faces()[..1]);
-        assert_eq!(env[1], (VARIABLE.into(), "/opt/kittiwake/lib/mpich".into()));
-        env[1].1 = "/m".into();
-        put_in_front(&mut env, &faces());
+        ours().put_in_front(&mut env);
         let both = "/opt/kittiwake/lib/mpich:/opt/kittiwake/lib/openmpi:/m";
-        assert_eq!(env[1], (VARIABLE.into(), both.into()));
+        let auditor = "/opt/kittiwake/lib/libkw_audit.so";
+        let expected: Env = vec![
+            ("LD_LIBRARY_PATH".into(), both.into()),
+            ("LD_AUDIT".into(), auditor.into()),
+        ];
+        assert_eq!(env, expected);
     }
 }
