@@ -48,6 +48,10 @@ pub struct Request {
     pub label: bool,
     /// Print the map.
     pub map: bool,
+    /// Tell what ranks called of MPI.
+    pub profile: bool,
+    /// The file for that, if there is to be one.
+    pub profile_json: Option<OsString>,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long the job may take.
@@ -68,8 +72,10 @@ pub struct Request {
     pub rendezvous: Option<OsString>,
     /// Which of its ranks this is.
     pub rank: Option<u32>,
-    /// Sentences about options that have no effect.
-    pub unheeded: Vec<String>,
+    /// The other MPI that is to run it.
+    pub with: Option<OsString>,
+    /// Options that have no effect here, with their values.
+    pub unheeded: Vec<Vec<String>>,
 }
 
 /// One program.
@@ -87,14 +93,6 @@ pub struct App {
 
 /// What other launchers bind to and we do not: ranks get their share of the processors.
 const OTHER_BINDINGS: [&str; 6] = ["socket", "package", "numa", "l3cache", "l2cache", "board"];
-
-impl Request {
-    /// An option that has no effect here.
-    fn unheed(&mut self, option: &str) {
-        self.unheeded
-            .push(format!("{option} has no meaning here, and is ignored"));
-    }
-}
 
 /// Most ranks of one job.
 const MAX_RANKS: u32 = 100_000;
@@ -182,43 +180,28 @@ impl Reader<'_> {
         app: &mut App,
         request: &mut Request,
     ) -> Result<Option<String>, Verdict> {
-        let word = word.to_string_lossy().into_owned();
-        let (name, inline) = match word.split_once('=') {
-            Some((n, v)) if n.starts_with("--") => (n.to_string(), Some(OsString::from(v))),
-            _ => (word, None),
-        };
-        let Some(row) = options::find(&name) else {
-            return misuse(match options::nearest(&name) {
-                Some(near) => format!(
-                    "there is no option '{name}'; did you mean '{near}'? (all: mpiexec --help)"
-                ),
-                None => format!("there is no option '{name}' (all: mpiexec --help)"),
-            });
-        };
+        let (row, name, inline) = named(word)?;
         match row.opt {
             Opt::Help => return Ok(Some(options::help())),
-            Opt::Version => {
-                return Ok(Some(format!(
-                    "mpiexec (Kittiwake) {}\n",
-                    env!("CARGO_PKG_VERSION")
-                )));
-            }
+            Opt::Version => return Ok(Some(options::version())),
             Opt::Man => return Ok(Some(options::man())),
             Opt::Completions => return self.completions(&name, inline).map(Some),
             Opt::Label => request.label = true,
             Opt::Map => request.map = true,
+            Opt::Profile => request.profile = true,
+            Opt::ProfileJson => {
+                request.profile = true;
+                request.profile_json = Some(self.value(&name, inline)?);
+            }
+            Opt::With => request.with = Some(self.value(&name, inline)?),
             Opt::EndHung => request.end_hung = true,
             Opt::Timeout => request.timeout = Some(seconds(&name, &self.text(&name, inline)?)?),
             Opt::Network => request.env.push(("KW_LOG".into(), "info".into())),
             Opt::EnvNone => request.bare = true,
             Opt::Ignored => {}
             Opt::Unheeded => {
-                let mut words = vec![name.clone()];
-                words.extend(inline.map(|v| v.to_string_lossy().into_owned()));
-                while words.len() <= row.takes.len() {
-                    words.push(self.text(&name, None)?);
-                }
-                request.unheed(&words.join(" "));
+                let words = self.all(name, inline, row.takes.len())?;
+                request.unheeded.push(words);
             }
             Opt::Count => app.count = Some(count(&name, &self.value(&name, inline)?)?),
             Opt::Hosts => {
@@ -237,10 +220,10 @@ impl Reader<'_> {
             Opt::Rank => request.rank = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::Dir => app.dir = Some(self.value(&name, inline)?),
             Opt::Bind => {
-                let how = self.value(&name, inline)?;
-                match OTHER_BINDINGS.iter().any(|b| how == *b) {
-                    true => request.unheed(&format!("{name} {}", how.to_string_lossy())),
-                    false => request.bind = binding(&name, &how)?,
+                let how = self.text(&name, inline)?;
+                match OTHER_BINDINGS.contains(&how.as_str()) {
+                    true => request.unheeded.push(vec![name, how]),
+                    false => request.bind = binding(&name, how.as_ref())?,
                 }
             }
             Opt::Env => app.env.push(self.variable(&name, inline)?),
@@ -271,6 +254,21 @@ impl Reader<'_> {
         Ok(value.to_string_lossy().into_owned())
     }
 
+    /// An option with all its values.
+    fn all(
+        &mut self,
+        name: String,
+        inline: Option<OsString>,
+        values: usize,
+    ) -> Result<Vec<String>, Verdict> {
+        let mut words = vec![name];
+        words.extend(inline.map(|v| v.to_string_lossy().into_owned()));
+        while words.len() <= values {
+            words.push(self.text(&words[0].clone(), None)?);
+        }
+        Ok(words)
+    }
+
     /// `NAME VALUE` or `NAME=VALUE`.
     fn variable(
         &mut self,
@@ -292,6 +290,24 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// The option that a word names, as it is written, and the value that came with it.
+fn named(word: &OsStr) -> Result<(&'static options::Row, String, Option<OsString>), Verdict> {
+    let word = word.to_string_lossy().into_owned();
+    let (name, inline) = match word.split_once('=') {
+        Some((n, v)) if n.starts_with("--") => (n.to_string(), Some(OsString::from(v))),
+        _ => (word, None),
+    };
+    let Some(row) = options::find(&name) else {
+        return misuse(match options::nearest(&name) {
+            Some(near) => {
+                format!("there is no option '{name}'; did you mean '{near}'? (all: mpiexec --help)")
+            }
+            None => format!("there is no option '{name}' (all: mpiexec --help)"),
+        });
+    };
+    Ok((row, name, inline))
 }
 
 fn cut(word: &OsStr) -> (OsString, Option<OsString>) {
@@ -390,14 +406,9 @@ mod tests {
             run("--oversubscribe --mca btl self,vader --bind-to socket -launcher ssh ./a --mca x")
                 .unwrap();
         assert_eq!(r.apps[0].words, ["./a", "--mca", "x"]);
-        let said = r.unheeded.join("; ");
-        for option in [
-            "--mca btl self,vader ",
-            "--bind-to socket ",
-            "-launcher ssh ",
-        ] {
-            assert!(said.contains(option), "{said}");
-        }
+        let said: Vec<_> = r.unheeded.iter().map(|words| words.join(" ")).collect();
+        let all = ["--mca btl self,vader", "--bind-to socket", "-launcher ssh"];
+        assert_eq!(said, all);
     }
 
     #[test]

@@ -40,8 +40,14 @@ pub enum Opt {
     Map,
     /// Print the networks.
     Network,
+    /// Have another MPI run it.
+    With,
     /// Accepted for other launchers' sake: what it asks for is always so.
     Ignored,
+    /// Tell what ranks called of MPI.
+    Profile,
+    /// That in a file, for programs.
+    ProfileJson,
     /// End a job that hangs.
     EndHung,
     /// End a job after a time.
@@ -220,6 +226,18 @@ pub const ALL: &[Row] = &[
         "Has every rank print which addresses its connections used, and why not others, or that none was (KW_LOG=info).",
     ),
     row(
+        Opt::Profile,
+        &["--profile"],
+        &[],
+        "Records the calls of MPI, and prints at the end a table of them by place in the program: time, number, bytes, how long ranks waited; kwinfo --job has it printed of a job that runs.",
+    ),
+    row(
+        Opt::ProfileJson,
+        &["--profile-json"],
+        &["FILE"],
+        "As --profile, and writes all of it to FILE as JSON.",
+    ),
+    row(
         Opt::EndHung,
         &["--end-hung"],
         &[],
@@ -230,6 +248,12 @@ pub const ALL: &[Row] = &[
         &["--timeout", "-timeout"],
         &["SECONDS"],
         "Ends the job after this time, with status 124, and prints what every rank waits for.",
+    ),
+    row(
+        Opt::With,
+        &["--with"],
+        &["MPI"],
+        "Has another MPI run the same command, for comparison: openmpi, mpich, intel, or the directory where one is installed; the program must have been compiled for it, or for the standard ABI where it has that.",
     ),
     row(
         Opt::Help,
@@ -330,6 +354,11 @@ pub fn help() -> String {
         out += &format!("  {}\n        {}\n", names.trim_end(), r.help);
     }
     out + TAIL
+}
+
+/// The text of `--version`.
+pub fn version() -> String {
+    format!("mpiexec (Kittiwake) {}\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// The manual page.
