@@ -217,7 +217,7 @@ def program():
             lines += [*before, "  ierr = -1", f"  {text}", f"  call told({number + FITS}, ierr)", *after]
             numbers[number + FITS] = f
         lines += ["end subroutine"]
-        condition = "defined(KW_F08)" if f.twin_of else "!defined(KW_F08)" if f.name in NOT_IN_F08 else "1"
+        condition = "defined(KW_F08) && !defined(KW_FOREIGN)" if f.twin_of else "!defined(KW_F08)" if f.name in NOT_IN_F08 else "1"
         parts.append((condition, lines, f.name in NOT_CALLED, number))
         numbers[number] = f
     return "\n".join(["! Made by calls.py.", '#include "forms.h"', HEAD, *body(parts)]) + "\n", numbers

@@ -92,9 +92,9 @@ subroutine test_environment()
   call MPI_Info_free(info, ierr)
 
   ! what the interface promises
-#if defined(KW_MPIF)
-  call check(.not. MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED of mpif.h')
-  call check(.not. MPI_ASYNC_PROTECTS_NONBLOCKING, 'MPI_ASYNC_PROTECTS_NONBLOCKING of mpif.h')
+#if defined(KW_MPIF) || defined(KW_FOREIGN)
+  call check(.not. MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED of mpif.h or of another ABI')
+  call check(.not. MPI_ASYNC_PROTECTS_NONBLOCKING, 'MPI_ASYNC_PROTECTS_NONBLOCKING of mpif.h or of another ABI')
 #else
   call check(MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED')
   call check(MPI_ASYNC_PROTECTS_NONBLOCKING, 'MPI_ASYNC_PROTECTS_NONBLOCKING')

@@ -46,15 +46,19 @@ program suite
     call test_rest()
   case ('abort')
     call MPI_Abort(MPI_COMM_WORLD, 7, ierr)
-#if !defined(KW_MPIF)
+#if !defined(KW_MPIF) && !defined(KW_FOREIGN)
   case ('sections')
     call test_sections()
+  case ('completed_in_c')
+    call test_completed_in_c()
 #endif
 #if defined(KW_F08)
   case ('modern')
     call test_modern()
+#if !defined(KW_FOREIGN)
   case ('large')
     call test_large()
+#endif
 #endif
   case default
     call check(.false., 'there is no chapter '//chapter)

@@ -33,6 +33,18 @@ def test_a_chapter_with_a_second_compiler(interface, chapter, built):
     mpiexec("-n", 2, built("flang", interface, "suite"), chapter, out="passed\n")
 
 
+@pytest.mark.parametrize("interface", ["mpi_f08", "mpi"])
+def test_sections_on_another_library_of_the_standard_abi(interface, built, tmp_path):
+    """One that tells nobody of its requests: what Fortran completes is written back, what C does is not."""
+    text = (DIST / "lib/libmpi_abi.so.1").read_bytes()
+    assert b"kw_MPI_Request_hook" in text
+    (tmp_path / "libmpi_abi.so.1").write_bytes(text.replace(b"kw_MPI_Request_hook", b"no_MPI_Request_hook"))
+    words = ["-genv", "LD_LIBRARY_PATH", tmp_path, "-n", 2, built("gfortran", interface, "suite")]
+    mpiexec(*words, "sections", out="passed\n")
+    p = run(DIST / "bin/mpiexec", *words, "completed_in_c")
+    assert p.returncode == 1 and "MPI_Wait: the first receive" in p.stderr, told(p)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_every_function_can_be_called_and_refuses_null_handles(compiler, interface, built, builder):

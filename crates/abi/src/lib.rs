@@ -3,12 +3,13 @@
 //! [`shells`] is generated: one shell for each function, under its MPI_ and its PMPI_ name.
 //! [`shell`] is what each does around the call into `kw_mpi`; [`arg`] turns C arguments into safe
 //! values; [`report`] invokes error handlers; [`plain`] holds the functions that answer a value
-//! instead of an error code, [`fortran`] those between the languages; [`table`] has all functions
-//! for libraries of other ABIs. The only process global is in
+//! instead of an error code, [`fortran`] those between the languages; [`hook`] is the Fortran
+//! layer's; [`table`] has all functions for libraries of other ABIs. The only process global is in
 //! [`shell`].
 
 pub mod arg;
 pub mod fortran;
+pub mod hook;
 pub mod plain;
 pub mod report;
 pub mod shell;

@@ -64,6 +64,7 @@ pub fn user_function(procedure: usize) -> Result<usize, c_int> {
 }
 
 /// C's function for a Fortran operator with large counts.
+#[allow(dead_code)] // not every ABI has large counts in Fortran
 pub fn user_function_c(procedure: usize) -> Result<usize, c_int> {
     let functions: [Operator<i64>; SLOTS] = each_slot!(operator, i64, 1);
     Ok(functions[slot(&OPERATORS[1], procedure)?] as usize)

@@ -13,7 +13,7 @@
 //! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
 //!
 //! What differs by ABI is generated (`kw_apigen::FortranAbi`): `constants`, the common blocks of
-//! `sentinels`, the kinds of `handle`, which `descriptor`. Nothing else here knows which ABI it stands on, nor a
+//! `sentinels`, the kinds of `handle`, which `descriptor`, the `variables` of modules. Nothing else here knows which ABI it stands on, nor a
 //! compiler's run time, nor this C library.
 //!
 //! The unit tests are those of what calls no C function: there is no C library to link with.
@@ -48,3 +48,5 @@ mod removed;
 mod sections;
 #[cfg(not(test))]
 mod shells;
+#[cfg(not(test))]
+mod variables;

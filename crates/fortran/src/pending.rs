@@ -1,27 +1,100 @@
-//! Copies of sections whose operations are under way, by their requests.
+//! Copies of sections whose operations are under way.
 //!
-//! A request that is completed from C, and not by a procedure of this library, leaves its copy
-//! where it is: C's functions know nothing of it.
+//! A C library of ours tells when an operation begins and ends, whoever completes its request
+//! ([`hook`]). Another one knows nothing of copies: there they stand in a table by their requests, and
+//! what a request that C's functions complete has received stays in its copy.
 
-use crate::constants::{MPI_REQUEST_NULL, MPI_STATUS_IGNORE};
+use crate::constants::{MPI_REQUEST_NULL, MPI_STATUS_IGNORE, REQUEST_HOOK};
 use crate::handle::{Datatype, Request, to_fortran};
 use crate::sections::Copied;
 use crate::shells::MPI_Request_get_status;
-use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
+use kw_base::sync::{Mutex, OnceLock};
 use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_void};
 
-struct Entry {
+/// What an operation uses.
+struct Used {
     copies: Vec<Copied>,
     /// Arrays that C may use.
     _arrays: Vec<Vec<Datatype>>,
+}
+
+impl Used {
+    /// What is sent is read now.
+    fn starts(&mut self) {
+        self.copies.iter_mut().for_each(Copied::gather);
+    }
+
+    /// What was received goes into its section.
+    fn ended(&self) {
+        self.copies.iter().for_each(Copied::scatter);
+    }
+}
+
+type Hook = unsafe extern "C" fn(*mut c_void, c_int);
+type SetHook = unsafe extern "C" fn(Request, Hook, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// The function by which a C library of ours takes a hook (`crates/abi/src/hook.rs`).
+fn set_hook() -> Option<SetHook> {
+    static FOUND: OnceLock<Option<SetHook>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        // SAFETY: null: among the libraries that this one sees. The name ends with a zero.
+        let found = unsafe { dlsym(std::ptr::null_mut(), REQUEST_HOOK.as_ptr()) };
+        // SAFETY: only libraries of ours have the name, for a function of this type.
+        (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, SetHook>(found) })
+    })
+}
+
+/// Called while an operation begins or ends; calls no MPI.
+///
+/// # Safety
+/// `data` is of a [`Used`] that [`add`] has given away, and nobody uses it meanwhile.
+unsafe extern "C" fn hook(data: *mut c_void, event: c_int) {
+    let used: *mut Used = data.cast();
+    // SAFETY: the caller's promise. The last event gives it back.
+    unsafe {
+        match event {
+            0 => (*used).starts(),
+            1 => (*used).ended(),
+            _ => drop(Box::from_raw(used)),
+        }
+    }
+}
+
+/// A request whose operation uses copies.
+pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, persistent: bool) {
+    let used = Used {
+        copies,
+        _arrays: arrays,
+    };
+    if let Some(set_hook) = set_hook() {
+        let data = Box::into_raw(Box::new(used));
+        // SAFETY: it is the hook's now; the library says when it needs it no more.
+        unsafe { set_hook(request, hook, data.cast()) };
+        return;
+    }
+    let entry = Entry {
+        used,
+        persistent,
+        started: false,
+    };
+    with(|entries| entries.insert(request, entry));
+}
+
+struct Entry {
+    used: Used,
     persistent: bool,
     /// A persistent request was started, and is not known to be complete.
     started: bool,
 }
 
 static ENTRIES: Mutex<Option<HashMap<Request, Entry>>> = Mutex::new(None);
-/// How many there are: most programs have none, and their waits look no further.
+/// How many there are: none with a C library of ours, and then waits look no further.
 static HOW_MANY: AtomicUsize = AtomicUsize::new(0);
 
 fn with<R>(work: impl FnOnce(&mut HashMap<Request, Entry>) -> R) -> R {
@@ -34,17 +107,6 @@ fn with<R>(work: impl FnOnce(&mut HashMap<Request, Entry>) -> R) -> R {
 
 fn is_empty() -> bool {
     HOW_MANY.load(Ordering::Relaxed) == 0
-}
-
-/// A request whose operation uses copies.
-pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, persistent: bool) {
-    let entry = Entry {
-        copies,
-        _arrays: arrays,
-        persistent,
-        started: false,
-    };
-    with(|entries| entries.insert(request, entry));
 }
 
 /// Requests as they were, if it matters.
@@ -71,7 +133,7 @@ fn start_some(requests: &[Request]) {
         for request in requests {
             if let Some(entry) = entries.get_mut(request) {
                 entry.started = true;
-                entry.copies.iter_mut().for_each(Copied::gather);
+                entry.used.starts();
             }
         }
     });
@@ -95,10 +157,10 @@ fn settle_some(was: &[Request], is: &[Request]) {
             if entry.persistent {
                 if entry.started && is_complete(*was) {
                     entry.started = false;
-                    entry.copies.iter().for_each(Copied::scatter);
+                    entry.used.ended();
                 }
             } else if to_fortran(*is) == MPI_REQUEST_NULL {
-                entry.copies.iter().for_each(Copied::scatter);
+                entry.used.ended();
                 entries.remove(was);
             }
         }

@@ -171,6 +171,37 @@ impl Section {
     }
 }
 
+/// Where the bytes of a datatype's elements lie: in the words of MPI 5.0, 5.1.7 and 5.1.8.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Span {
+    /// Lower bound.
+    pub lb: i64,
+    /// From one element to the next.
+    pub extent: i64,
+    /// The first byte.
+    pub true_lb: i64,
+    /// From the first byte to behind the last.
+    pub true_extent: i64,
+}
+
+impl Span {
+    /// How many elements of it an element of a section holds, if they fill it.
+    pub fn per_element(&self, element: i64) -> Option<i64> {
+        let end = self.true_lb + self.true_extent;
+        let inside = self.lb == 0 && self.true_lb >= 0 && end <= self.extent;
+        let fits = inside && self.extent > 0 && element % self.extent == 0;
+        fits.then(|| element / self.extent)
+    }
+
+    /// Whether `n` elements, one at least, lie in so many bytes.
+    pub fn lies_in(&self, n: i64, bytes: i64) -> bool {
+        let last = self.extent.saturating_mul(n - 1);
+        let begin = last.min(0).saturating_add(self.true_lb);
+        let end = last.max(0).saturating_add(self.true_lb + self.true_extent);
+        self.true_extent <= 0 || (begin >= 0 && end <= bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +294,18 @@ mod tests {
                 let of = section.dims[..upper].iter().map(|dim| dim.count).product();
                 prop_assert!(section.parts(section.dims[upper].count, of).is_some());
             }
+        }
+
+        #[test]
+        fn elements_lie_in_bytes_that_have_all_of_theirs(
+            (extent, true_lb) in (-9i64..9, -9i64..9), true_extent in 0i64..9, n in 1i64..9, bytes in 0i64..90
+        ) {
+            let span = Span { lb: 0, extent, true_lb, true_extent };
+            let own = (0..n).flat_map(|i| (0..true_extent).map(move |at| i * extent + true_lb + at));
+            let all = own.clone().all(|at| (0..bytes).contains(&at));
+            prop_assert_eq!(span.lies_in(n, bytes), all);
+            let large = Span { extent: i64::MAX / 2, true_extent: 1, ..span };
+            prop_assert!(!large.lies_in(9, bytes));
         }
 
         #[test]

@@ -10,7 +10,7 @@ use crate::constants::*;
 use crate::convert::fault;
 use crate::handle::{Datatype, Handles, Request, to_fortran};
 use crate::pending;
-use crate::section::{Piece, Section};
+use crate::section::{Piece, Section, Span};
 use crate::shells::*;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -49,7 +49,8 @@ pub struct Copied {
     base: *mut c_void,
     section: Section,
     memory: Vec<u8>,
-    written: bool,
+    /// What it was before MPI wrote it; `None` where MPI does not.
+    before: Option<Vec<u8>>,
 }
 
 // SAFETY: the section is the program's, which leaves it to MPI until the operation is complete.
@@ -69,23 +70,44 @@ impl Copied {
             }
             to += length as usize;
         });
+        if let Some(before) = &mut self.before {
+            before.clone_from(&self.memory);
+        }
     }
 
-    /// From the copy into the section, if MPI writes it.
+    /// From the copy into the section, what MPI has written: what else is in the section is the
+    /// program's, or another operation's, which may have changed it meanwhile.
     pub fn scatter(&self) {
-        if !self.written {
-            return;
-        }
+        let Some(before) = &self.before else { return };
         let mut from = 0;
         self.section.runs(|offset, length| {
-            let bytes = &self.memory[from..from + length as usize];
+            let here = from..from + length as usize;
+            from = here.end;
+            let (bytes, before) = (&self.memory[here.clone()], &before[here]);
             // SAFETY: these bytes are the section's.
             unsafe {
                 let to = self.base.cast::<u8>().offset(offset as isize);
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+                put_changed(bytes, before, to);
             }
-            from += length as usize;
         });
+    }
+}
+
+/// Bytes of a piece that is compared as a whole.
+const PIECE: usize = 64;
+
+/// Writes those of some bytes that are not what they were.
+///
+/// # Safety
+/// There is room for them at `to`.
+unsafe fn put_changed(bytes: &[u8], before: &[u8], to: *mut u8) {
+    let pieces = bytes.chunks(PIECE).zip(before.chunks(PIECE)).enumerate();
+    for (i, (now, then)) in pieces.filter(|(_, (now, then))| now != then) {
+        let changed = now.iter().zip(then).enumerate();
+        for (j, (byte, _)) in changed.filter(|(_, (now, then))| now != then) {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(i * PIECE + j).write(*byte) };
+        }
     }
 }
 
@@ -157,11 +179,15 @@ impl Sections {
             return Ok(());
         }
         let short = self.way == Way::Blocking && section.bytes() <= SHORT;
-        match per_element(*datatype, section.element).filter(|_| !short) {
+        let span = span(*datatype)?;
+        match span.per_element(section.element).filter(|_| !short) {
             Some(per) => {
                 *datatype = picked(&section, per, n, *datatype)?;
                 self.made().types.push(*datatype);
                 *count = N::ONE;
+            }
+            None if !span.lies_in(n, section.bytes()) => {
+                return Err(fault(MPI_ERR_COUNT, TOO_FEW));
             }
             None => self.copied(section, direction, buffer),
         }
@@ -194,7 +220,8 @@ impl Sections {
             return Ok(());
         }
         let irregular = || fault(MPI_ERR_BUFFER, IRREGULAR);
-        let per = per_element(*datatype, section.element)
+        let per = span(*datatype)?
+            .per_element(section.element)
             .filter(|per| *count % per == 0)
             .ok_or_else(irregular)?;
         let (part, step) = section
@@ -237,7 +264,7 @@ impl Sections {
             base: *buffer,
             memory: vec![0; section.bytes().max(0) as usize],
             section,
-            written: direction != Direction::In,
+            before: (direction != Direction::In).then(Vec::new),
         };
         // what is only written may be written in part
         copy.gather();
@@ -277,17 +304,23 @@ fn settle(made: Made, way: Way, code: c_int, request: Option<Request>) {
     }
 }
 
-/// How many elements of a datatype an element of a section holds, if they fill it.
-fn per_element(datatype: Datatype, element: i64) -> Option<i64> {
-    let (mut lb, mut extent, mut true_lb, mut true_extent) = (0, 0, 0, 0);
+/// Where the bytes of a datatype's elements lie.
+fn span(datatype: Datatype) -> Result<Span, c_int> {
+    let mut span = Span::default();
     // SAFETY: the results have places.
-    let code = unsafe {
-        MPI_Type_get_extent(datatype, &raw mut lb, &raw mut extent)
-            | MPI_Type_get_true_extent(datatype, &raw mut true_lb, &raw mut true_extent)
-    };
-    let inside = lb == 0 && true_lb >= 0 && true_lb + true_extent <= extent;
-    let fits = code == 0 && inside && extent > 0 && element % extent == 0;
-    fits.then(|| element / extent)
+    unsafe {
+        check(MPI_Type_get_extent(
+            datatype,
+            &raw mut span.lb,
+            &raw mut span.extent,
+        ))?;
+        check(MPI_Type_get_true_extent(
+            datatype,
+            &raw mut span.true_lb,
+            &raw mut span.true_extent,
+        ))?;
+    }
+    Ok(span)
 }
 
 /// A datatype of `n` elements of another, `per` of which lie in each element of the section.

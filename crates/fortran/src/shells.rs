@@ -4,10 +4,12 @@
 //! # Safety
 //! Each is called from Fortran under the promises of its interface in the modules: an argument
 //! that is not optional is there, arrays have the elements that their count says.
-// not every C function is called: attributes under old keys are those under new ones
+// not every C function is called: attributes under old keys are those under new ones; and not every
+// ABI has descriptors
 #![allow(
     dead_code,
     missing_docs,
+    unused_imports,
     unused_mut,
     unused_variables,
     clippy::missing_safety_doc,

@@ -114,6 +114,9 @@ fn say(engine: &mut Engine, report: &Report) {
 /// another is not among the callers: then the name is empty, and the library's last frame comes
 /// first of all.
 fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
+    // The recorder of `mpiexec --profile` is nobody's call.
+    let recorder = |c: &Caller| c.file.ends_with("/libkw_profile.so");
+    let callers: Vec<Caller> = callers.into_iter().filter(|c| !recorder(c)).collect();
     let name = |c: &Caller| c.function.as_deref().and_then(function);
     let named = callers.iter().rposition(|c| name(c).is_some());
     let here = callers.first().map_or("", |c| &c.file);

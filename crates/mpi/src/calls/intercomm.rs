@@ -123,15 +123,12 @@ pub fn intercomm_create_from_groups(
     drop(guard);
     let tag = string_tag(stringtag)?;
     newintercomm.set(CommH::NULL);
-    if ours.is_empty() {
+    match (ours.is_empty(), &theirs) {
         // Nothing but a group can stand there all the same.
-        return match remote_group {
-            GroupH::NULL => Ok(()),
-            _ => theirs.map(drop),
-        };
-    }
-    if theirs.as_ref().is_ok_and(|g| g.is_empty()) {
-        return Ok(());
+        (true, _) if remote_group != GroupH::NULL => return theirs.map(drop),
+        (true, _) => return Ok(()),
+        (false, Ok(theirs)) if theirs.is_empty() => return Ok(()),
+        (false, _) => {}
     }
     check_leader(local_leader, &ours, "local_leader")?;
     let members = bootstrap(mpi, ours.clone(), "local_group", tag)?;

@@ -9,6 +9,7 @@ pub mod comm;
 pub mod datatype;
 pub mod errhandler;
 pub mod group;
+pub mod hook;
 pub mod info;
 pub mod life;
 pub mod message;

@@ -6,11 +6,12 @@
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, RequestH, SessionH};
 use crate::objects::buffered::Buffers;
+use crate::objects::hook::Hooked;
 use crate::objects::request::{Flight, Kind, Outgoing, Part, not_running, part};
 use crate::objects::status::EMPTY;
 use crate::state::{State, Tables};
 use kw_base::Peer;
-use kw_engine::{Engine, PartId, Pattern, SendMode, Want};
+use kw_engine::{Collectives, Engine, PartId, Pattern, SendMode, Want};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 
@@ -30,6 +31,8 @@ pub enum Start {
     PartSend(PartId, Peer),
     /// A partitioned receive from this process.
     PartRecv(PartId, Peer),
+    /// One of these, of which somebody hears.
+    Hooked(Box<Hooked>),
 }
 
 impl std::fmt::Debug for Start {
@@ -42,6 +45,7 @@ impl std::fmt::Debug for Start {
             Start::Collective(_) => "Collective",
             Start::PartSend(..) => "PartSend",
             Start::PartRecv(..) => "PartRecv",
+            Start::Hooked(_) => "Hooked",
         })
     }
 }
@@ -157,7 +161,27 @@ fn not_startable(handle: RequestH) -> Box<Fault> {
 }
 
 impl Start {
-    fn run(&mut self, engine: &mut Engine, buffers: &mut Buffers, comm: CommH) -> Res<Part> {
+    /// The request is gone.
+    pub(crate) fn forget(&self, engine: &mut Engine) {
+        match self {
+            Start::Collective(pattern) => {
+                let Collectives {
+                    patterns, channels, ..
+                } = &mut engine.collectives;
+                patterns.forget(channels, pattern);
+            }
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
+            Start::Hooked(hooked) => hooked.forget(engine),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn run(
+        &mut self,
+        engine: &mut Engine,
+        buffers: &mut Buffers,
+        comm: CommH,
+    ) -> Res<Part> {
         Ok(match self {
             Start::Nothing(status) => Part::Ended(*status),
             Start::Send(out, mode) => part(out.start(engine, *mode), comm, out.to),
@@ -189,6 +213,7 @@ impl Start {
                 from: Some(*peer),
                 receives: true,
             }),
+            Start::Hooked(hooked) => hooked.run(engine, buffers, comm)?,
         })
     }
 }

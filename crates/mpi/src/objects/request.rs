@@ -17,7 +17,7 @@ pub use crate::objects::persistent::{Persistent, Start};
 use crate::objects::status::{self, EMPTY, FROM_PROC_NULL};
 use crate::state::{State, Tables};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Collectives, Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
@@ -557,16 +557,7 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     }
     let removed = state.above.requests.remove(handle);
     if let Some(Kind::Persistent(p)) = &removed {
-        match &p.start {
-            Start::Collective(pattern) => {
-                let Collectives {
-                    patterns, channels, ..
-                } = &mut engine.collectives;
-                patterns.forget(channels, pattern);
-            }
-            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
-            _ => {}
-        }
+        p.start.forget(engine);
     }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {

@@ -8,6 +8,7 @@ mod calls;
 mod collectives;
 mod communicators;
 mod faults;
+mod hooks;
 mod intercomms;
 mod job;
 mod requests;

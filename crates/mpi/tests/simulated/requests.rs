@@ -441,7 +441,7 @@ fn a_ring_of_exchanges_in_place() {
 }
 
 impl Comm<'_> {
-    fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
+    pub fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
         let (mut flag, mut came) = (0, Status::default());
         let place = status(&mut came);
         built::iprobe(

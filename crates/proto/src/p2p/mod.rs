@@ -46,7 +46,7 @@ pub use machine::Machine;
 pub use outbox::Outbox;
 pub use peers::{PeerState, Peers};
 pub use receiver::{Receiver, Receiving};
-pub use requests::{ReqKey, Requests};
+pub use requests::{CompletionGuard, ReqKey, Requests};
 pub use sender::{Mode, Sender, Sending, Started};
 pub use view::Stand;
 

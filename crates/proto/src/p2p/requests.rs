@@ -6,9 +6,23 @@ use super::peers::Peers;
 use super::{Failure, Found, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
 use kw_base::{ContextId, Key, Peer, Slab};
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
 
 /// Names a request.
 pub type ReqKey = Key;
+
+/// Something of the owner's that is dropped as soon as a request has ended, however it ends and
+/// whether anybody takes its outcome: whoever wants to hear of that, hears of it by `Drop`.
+pub type CompletionGuard = Arc<dyn Debug + Send + Sync>;
+
+/// What follows when a request has ended: bits. Most have none.
+type AtEnd = u8;
+/// Nobody will take the outcome.
+const RELEASED: AtEnd = 1;
+/// It has guards.
+const GUARDED: AtEnd = 2;
 
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +71,7 @@ pub(super) struct Req<B> {
     /// Envelope of a send (to cancel it).
     pub env: Envelope,
     pub outcome: Outcome,
-    /// Nobody will take the outcome.
-    released: bool,
+    at_end: AtEnd,
 }
 
 /// The table.
@@ -68,6 +81,8 @@ pub struct Requests<B> {
     /// Requests that have not ended, released ones included.
     active: usize,
     ended: u64,
+    /// Of those that have not ended.
+    guards: HashMap<ReqKey, Vec<CompletionGuard>>,
 }
 
 impl<B> Default for Requests<B> {
@@ -76,6 +91,7 @@ impl<B> Default for Requests<B> {
             table: Slab::new(),
             active: 0,
             ended: 0,
+            guards: HashMap::new(),
         }
     }
 }
@@ -139,8 +155,18 @@ impl<B: Memory> Requests<B> {
             Some(r) if r.state == State::Done => {
                 self.table.remove(key);
             }
-            Some(r) => r.released = true,
+            Some(r) => r.at_end |= RELEASED,
             None => {}
+        }
+    }
+
+    /// Keeps something until a request has ended; drops it at once where it has.
+    pub fn keep(&mut self, key: ReqKey, what: CompletionGuard) {
+        if let Some(r) = self.table.get_mut(key)
+            && r.state != State::Done
+        {
+            r.at_end |= GUARDED;
+            self.guards.entry(key).or_default().push(what);
         }
     }
 
@@ -189,7 +215,7 @@ impl<B: Memory> Requests<B> {
             peer,
             env,
             outcome: Outcome::CLEAN,
-            released: false,
+            at_end: 0,
         })
     }
 
@@ -201,7 +227,7 @@ impl<B: Memory> Requests<B> {
             peer: Some(peer),
             env,
             outcome: Outcome::failed(why),
-            released: false,
+            at_end: 0,
         })
     }
 
@@ -267,8 +293,8 @@ impl<B: Memory> Requests<B> {
         req.buf.write(0, body);
         req.state = State::Done;
         let from = req.peer;
-        let released = req.end();
-        self.count_end(key, released);
+        let at_end = req.end();
+        self.count_end(key, at_end);
         from
     }
 
@@ -305,16 +331,26 @@ impl<B: Memory> Requests<B> {
 
     #[inline]
     pub(super) fn note_end(&mut self, key: ReqKey) {
-        let released = self.table.get_mut(key).is_some_and(Req::end);
-        self.count_end(key, released);
+        let at_end = self.table.get_mut(key).map_or(0, Req::end);
+        self.count_end(key, at_end);
     }
 
     #[inline]
-    fn count_end(&mut self, key: ReqKey, released: bool) {
+    fn count_end(&mut self, key: ReqKey, at_end: AtEnd) {
         self.active -= 1;
         self.ended += 1;
-        if released {
+        if at_end != 0 {
+            self.follow(key, at_end);
+        }
+    }
+
+    #[cold]
+    fn follow(&mut self, key: ReqKey, at_end: AtEnd) {
+        if at_end & RELEASED != 0 {
             self.table.discard(key);
+        }
+        if at_end & GUARDED != 0 {
+            drop(self.guards.remove(&key));
         }
     }
 }
@@ -338,10 +374,71 @@ impl<B: Memory> Req<B> {
         self.outcome.failure = Some(Box::new(Failure::Truncated { came, fits }));
     }
 
-    /// It has ended, and needs its buffer no more; whether nobody will take the outcome.
+    /// It has ended, and needs its buffer no more; what follows.
     #[inline]
-    fn end(&mut self) -> bool {
+    fn end(&mut self) -> AtEnd {
         self.buf = B::nothing();
-        self.released
+        self.at_end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests, and what is kept for one of them, which [`held`] asks about.
+    fn keeping() -> (Requests<()>, ReqKey, Arc<()>) {
+        let (mut requests, kept) = (Requests::<()>::default(), Arc::new(()));
+        let key = requests.open();
+        requests.keep(key, kept.clone());
+        (requests, key, kept)
+    }
+
+    fn held(kept: &Arc<()>) -> bool {
+        Arc::strong_count(kept) > 1
+    }
+
+    #[test]
+    fn what_is_kept_is_dropped_when_the_request_ends_however_it_does() {
+        let why = Failure::Other(String::new());
+        for outcome in [Outcome::CLEAN, Outcome::CANCELLED, Outcome::failed(why)] {
+            let (mut requests, key, kept) = keeping();
+            assert!(held(&kept));
+            requests.close(key, outcome.clone());
+            assert!(!held(&kept), "{outcome:?}");
+            assert_eq!(requests.take(key), Some(outcome));
+        }
+    }
+
+    #[test]
+    fn what_a_released_request_keeps_is_kept_to_its_end() {
+        let (mut requests, key, kept) = keeping();
+        requests.release(key);
+        assert!(held(&kept));
+        requests.close(key, Outcome::CLEAN);
+        assert!(!held(&kept) && requests.take(key).is_none());
+    }
+
+    #[test]
+    fn a_request_that_has_ended_or_is_none_keeps_nothing() {
+        let (mut requests, key, kept) = keeping();
+        requests.close(key, Outcome::CLEAN);
+        requests.keep(key, kept.clone());
+        assert!(!held(&kept));
+        requests.take(key);
+        requests.keep(key, kept.clone());
+        assert!(!held(&kept));
+    }
+
+    #[test]
+    fn one_request_keeps_its_own_alone() {
+        let (mut requests, key, kept) = keeping();
+        let other = requests.open();
+        let more = Arc::new(());
+        requests.keep(key, more.clone());
+        requests.close(other, Outcome::CLEAN);
+        assert!(held(&kept) && held(&more));
+        requests.close(key, Outcome::CLEAN);
+        assert!(!held(&kept) && !held(&more));
     }
 }
