@@ -1,5 +1,5 @@
-"""Programs of another ABI without that library: a mpi.h and a mpif.h that apigen writes from the table of the ABI, and ours in the
-libraries' place."""
+"""Programs of another ABI without that library: a mpi.h, a mpif.h and a module mpi_f08 that apigen writes from the table of the ABI, and ours
+in the libraries' place."""
 
 import functools
 import os
@@ -9,6 +9,8 @@ from jobs import DIST, ROOT
 
 LIBRARIES = {"mpich": DIST / "lib/mpich/libmpi.so.12", "openmpi": DIST / "lib/openmpi/libmpi.so.40"}
 FORTRAN = {"mpich": DIST / "lib/mpich/libmpifort.so.12", "openmpi": DIST / "lib/openmpi/libmpi_mpifh.so.40"}
+F08 = FORTRAN["openmpi"].with_name("libmpi_usempif08.so.40")
+STATUS_SIZE = {"mpich": 5, "openmpi": 6}
 # mpif.h declares no buffers, so a scalar and an array may stand in the same place
 GFORTRAN = ["-O1", "-cpp", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]
 
@@ -40,3 +42,20 @@ def prefix(abi):
         link.unlink(missing_ok=True)
         link.symlink_to(DIST / "bin" / name)
     return home
+
+
+@functools.cache
+def module():
+    """The options with which gfortran finds a module mpi_f08 whose programs want of Open MPI's library what those want that were compiled
+    with its own."""
+    home = prefix("openmpi") / "f08"
+    home.mkdir(exist_ok=True)
+    generated(home / "mpi_f08.f90", "abi-f08", "openmpi")
+    # it has interfaces and constants: there is nothing to link
+    subprocess.run(["gfortran", "-w", "-fsyntax-only", home / "mpi_f08.f90"], cwd=home, check=True)
+    return [f"-I{home}"]
+
+
+def conditions(abi, interface):
+    """For the preprocessor: which interface the programs of tests/fortran are compiled for, and whose."""
+    return [*GFORTRAN, f"-D{interface}", "-DKW_FOREIGN", f"-DKW_STATUS_SIZE={STATUS_SIZE[abi]}", f"-I{ROOT / 'tests/fortran'}"]

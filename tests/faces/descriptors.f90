@@ -1,7 +1,7 @@
 ! What gfortran makes of a program with MPICH's module mpi_f08: calls of procedures that take its own descriptors of arrays, and constants
 ! that are variables of C. Here the interfaces stand in the program: there is no such module. Prints 'passed'.
 module declared
-  use, intrinsic :: iso_c_binding, only: c_int
+  use, intrinsic :: iso_c_binding, only: c_int, c_intptr_t
   implicit none
   integer, parameter :: count_kind = selected_int_kind(18)
   integer(c_int), bind(c, name='MPIR_F08_MPI_IN_PLACE') :: in_place
@@ -14,6 +14,17 @@ module declared
       integer :: status(5)
       integer, optional, intent(out) :: ierror
     end subroutine
+    subroutine mpi_irecv_f08ts(to, n, of, from_rank, tag, comm, request, ierror)
+      type(*), dimension(..), asynchronous :: to
+      integer, intent(in) :: n, of, from_rank, tag, comm
+      integer, intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    integer(c_int) function wait_in_c(request, status) bind(c, name='MPI_Wait')
+      import
+      integer(c_int), intent(inout) :: request
+      integer(c_intptr_t), value :: status
+    end function
     subroutine mpi_allreduce_f08ts(from, to, n, of, op, comm, ierror)
       type(*), dimension(..), intent(in) :: from
       type(*), dimension(..) :: to
@@ -45,8 +56,8 @@ program descriptors
   use declared
   implicit none
   include 'mpif.h'
-  integer :: ierr, i, here, n
-  integer, target :: grid(4, 6), got(4, 6), row(6), packed(6)
+  integer :: ierr, i, here, n, every_second, request
+  integer, target, asynchronous :: grid(4, 6), got(4, 6), row(6), packed(6)
   integer, pointer :: inner(:, :)
   integer(count_kind) :: at
   call MPI_Init(ierr)
@@ -64,6 +75,15 @@ program descriptors
   call mpi_sendrecv_f08ts(here, 1, MPI_INTEGER, 0, 1, i, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, ignored)
   call want(i == here, 'a scalar')
   call assumed(grid)
+
+  ! a datatype over a section: goes through a copy, and C completes the request
+  call MPI_Type_vector(3, 1, 2, MPI_INTEGER, every_second, ierr)
+  call MPI_Type_commit(every_second, ierr)
+  got = 0
+  call mpi_irecv_f08ts(got(2, :), 1, every_second, 0, 1, MPI_COMM_SELF, request, ierr)
+  call MPI_Send([7, 8, 9], 3, MPI_INTEGER, 0, 1, MPI_COMM_SELF, ierr)
+  call want(wait_in_c(request, 1_c_intptr_t) == 0, 'MPI_Wait in C')
+  call want(all(got(2, 1:5:2) == [7, 8, 9]) .and. count(got /= 0) == 3, 'a section whose request C completes')
 
   row = [(i, i = 1, 6)]
   call mpi_allreduce_f08ts(in_place, row(1:5:2), 3, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)

@@ -1,8 +1,10 @@
 """Programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance programs of tests/c, compiled with a mpi.h of that
 ABI, on our libmpi.so.12 and libmpi.so.40; what mpiexec puts in front of which program, and what it refuses; mpi4py's stock wheel."""
 
+import platform
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -93,10 +95,15 @@ def test_without_mpiexec_there_is_one_rank(any_foreign):
 
 @pytest.fixture
 def linked(tmp_path):
-    """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name, which lies in tmp_path."""
+    """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name. One lies in tmp_path that is no MPI: with that one the
+    program fails."""
     def link(name, *options):
-        source = "int MPI_Init(int *a, char ***b) { return 0; }\nint PMPI_Init(int *a, char ***b) { return 0; }\n"
-        call = "int MPI_Init(int *, char ***); int main(int n, char **v) { return MPI_Init(&n, &v); }\n"
+        source = "".join(f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\nint {start}MPI_Finalize(void) {{ return 1; }}\n"
+                         for start in ("", "P"))
+        call = """int MPI_Init(int *, char ***), MPI_Finalize(void);
+int run(void) { return MPI_Init(0, 0) || MPI_Finalize(); }
+int main(void) { return run(); }
+"""
         library, program = tmp_path / name, tmp_path / f"needs-{name}"
         words = ["-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, "-xc", "-"]
         subprocess.run(["cc", *words], input=source, text=True, check=True)
@@ -108,12 +115,68 @@ def linked(tmp_path):
 
 
 def test_what_cannot_be_served_is_refused(linked, tmp_path):
-    first = ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{tmp_path}"]
     mpiexec("-n", 2, linked("libmpi.so.20"), status=126, sentence="is linked with libmpi.so.20 of Open MPI, in whose place")
-    for name in ("libmpi.so.12", "libmpi.so.40"):
-        mpiexec("-n", 2, linked(name, *first), status=126, sentence=f"finds {name} in {tmp_path} by its DT_RPATH")
     mpiexec("-n", 2, linked("libmpi_java.so.40"), status=126, sentence="needs libmpi_java.so.40, which this installation of Kittiwake does not")
     mpiexec("-n", 2, linked("inside.so"), status=126, sentence="has an MPI library inside, linked statically")
+
+
+AUDITED = ("libmpi.so.12", "libmpi.so.40")
+
+
+def without_glibc_2_35():
+    name, version = platform.libc_ver()
+    return name != "glibc" or tuple(map(int, version.split("."))) < (2, 35)
+
+
+audited = pytest.mark.skipif(without_glibc_2_35(), reason="LD_AUDIT is used with glibc 2.35 and later")
+
+
+def rpath(directory):
+    return ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{directory}"]
+
+
+@audited
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_program_with_an_rpath(linked, tmp_path, name):
+    program = linked(name, *rpath(tmp_path))
+    assert run(program).returncode == 1
+    p = mpiexec("-v", "-n", 2, program)
+    assert "by LD_AUDIT" in p.stderr, told(p)
+
+
+@audited
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_module_with_an_rpath(linked, tmp_path, name):
+    # as the packages of Conda have them
+    module = linked(name, "-shared", "-fPIC", *rpath(tmp_path))
+    mpiexec("-n", 2, sys.executable, "-c", f"import ctypes; raise SystemExit(ctypes.CDLL('{module}').run())")
+
+
+@audited
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_script_that_puts_its_libraries_first(linked, tmp_path, name):
+    # as R does
+    program = linked(name)
+    mpiexec("-n", 2, "sh", "-c", f"LD_LIBRARY_PATH={tmp_path}:$LD_LIBRARY_PATH exec {program}")
+
+
+@audited
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_library_that_is_opened_by_its_path(linked, tmp_path, name):
+    # as Julia does; the name without a version is a link, or follows one that is loaded already, as in R
+    linked(name)
+    (tmp_path / "libmpi.so").symlink_to(f"{name}.3.4")
+    (tmp_path / name).rename(tmp_path / f"{name}.3.4")
+    for before in ("", f"ctypes.CDLL('{name}'); "):
+        asked = "libmpi.so" if before else tmp_path / "libmpi.so"
+        mpiexec("-n", 2, sys.executable, "-c", f"import ctypes; {before}m = ctypes.CDLL('{asked}'); "
+                "raise SystemExit(m.MPI_Init(None, None) or m.MPI_Finalize())")
+
+
+@audited
+def test_auditors_of_the_user_stay():
+    p = mpiexec("-n", 1, "-env", "LD_AUDIT", "/no/such", "sh", "-c", "echo $LD_AUDIT", status=None)
+    assert p.stdout.endswith("libkw_audit.so:/no/such\n"), told(p)
 
 
 def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):

@@ -224,3 +224,16 @@ pub unsafe fn copy_status<A: Abi>(from: *const A::Status, to: *mut A::Status) ->
     unsafe { to.write_unaligned(from.read_unaligned()) };
     0
 }
+
+unsafe extern "C" {
+    fn kw_MPI_Request_hook(request: usize, hook: usize, data: usize) -> c_int;
+}
+
+/// Passes on what the Fortran layer of this ABI says (`crates/abi/src/hook.rs`).
+///
+/// # Safety
+/// As there.
+pub unsafe fn request_hook<A: Abi>(request: V<A::Request>, hook: usize, data: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { kw_MPI_Request_hook(A::Request::to_standard(request), hook, data) }
+}

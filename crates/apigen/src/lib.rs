@@ -60,6 +60,7 @@ mod forms;
 mod fortran;
 mod header;
 mod man;
+mod profile;
 mod removed;
 mod roff;
 mod shells;
@@ -74,11 +75,13 @@ pub use built::{Built, built_module};
 pub use constants::rust_constants;
 pub use coverage::{Covered, coverage, coverage_const, coverage_text};
 pub use fortran::{
-    Binding, Fortran, FortranAbi, Interface, Symbols, foreign_symbols, fortran_declaration,
-    fortran_layer, fortran_shells, fortran_symbols, include_file, module_files, symbols,
+    Binding, Fortran, FortranAbi, Interface, Symbols, foreign_module, foreign_symbols,
+    fortran_declaration, fortran_layer, fortran_shells, fortran_symbols, include_file,
+    module_files, symbols,
 };
 pub use header::{header, prototype};
 pub use man::man_pages;
+pub use profile::{profile_names, profile_wrappers};
 pub use shells::shells;
 pub use words::{Kind, Summary, Text, Who, Words};
 

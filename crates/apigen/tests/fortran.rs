@@ -1,8 +1,8 @@
 //! Fortran's interfaces follow from the description: names, declarations, conversions.
 
 use kw_apigen::{
-    Abi, Api, Fortran, FortranAbi, Interface, api_dir, foreign_symbols, fortran_declaration,
-    fortran_shells, fortran_symbols, include_file, module_files, symbols,
+    Abi, Api, Fortran, FortranAbi, Interface, api_dir, foreign_module, foreign_symbols,
+    fortran_declaration, fortran_shells, fortran_symbols, include_file, module_files, symbols,
 };
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,70 @@ fn another_abi_has_its_names_blocks_and_values() {
     ] {
         assert!(text.contains(&format!("      {line}\n")), "{line}");
     }
+}
+
+#[test]
+fn an_abi_whose_buffers_come_by_address_has_the_procedures_of_mpif_h_in_mpi_f08() {
+    let (api, fortran) = api();
+    let abi = Abi::read(&dir(), "openmpi", &api).unwrap();
+    let face = FortranAbi::of(&api, &abi);
+    let symbols = foreign_symbols(&face, &fortran);
+    let mut names: HashSet<&str> = symbols.defined.iter().map(String::as_str).collect();
+    assert_eq!(names.len(), symbols.defined.len());
+    for (name, _) in &symbols.aliases {
+        assert!(names.insert(name), "{name} has two meanings");
+    }
+    for (name, of) in [
+        ("mpi_send_f08_", "mpi_send_"),
+        ("pmpi_send_f08_", "mpi_send_"),
+        ("mpi_comm_dup_f08_", "mpi_comm_dup_"),
+        ("mpix_bcast_init_f08_", "mpi_bcast_init_"),
+        ("PMPIX_BCAST_INIT", "mpi_bcast_init_"),
+        ("mpi_alloc_mem_cptr__", "mpi_alloc_mem_"),
+        ("pmpi_buffer_detach_f08_", "mpi_buffer_detach_f08_"),
+        ("mpi_sizeof_real64_scalar_", "kw_sizeof_8_"),
+        ("pmpi_sizeof_int8_r15_", "kw_sizeof_1_"),
+        ("__mpi_types_MOD_ompi_win_op_ne", "mpi_comm_ne_"),
+        ("__mpi_types_MOD___copy_mpi_types_Mpi_status", "kw_copy_24_"),
+    ] {
+        let alias = symbols.aliases.iter().find(|alias| alias.0 == name);
+        assert_eq!(alias.map(|alias| alias.1.as_str()), Some(of), "{name}");
+    }
+    for name in [
+        "mpi_buffer_detach_f08_",
+        "ompi_f08_mpi_comm_world",
+        "__mpi_f08_types_MOD_mpi_integer",
+        "__mpi_types_MOD___vtab_mpi_types_Mpi_comm",
+    ] {
+        assert!(symbols.defined.iter().any(|n| n == name), "{name}");
+    }
+    for name in ["mpi_send_c_f08_", "mpi_send_f08ts_", "mpi_wtime_f08_"] {
+        assert!(!names.contains(name), "{name} is exported");
+    }
+    let text = fortran_shells(&face, &fortran).unwrap();
+    assert!(text.contains(" fn mpi_buffer_detach_f08_(") && !text.contains("f08ts_"));
+}
+
+#[test]
+fn a_module_wants_what_such_an_abi_has() {
+    let (api, fortran) = api();
+    let abi = |name| Abi::read(&dir(), name, &api).unwrap();
+    let openmpi = abi("openmpi");
+    let text = foreign_module(&FortranAbi::of(&api, &openmpi), &fortran).unwrap();
+    for part in [
+        "integer, parameter :: MPI_STATUS_SIZE = 6\n",
+        "type(MPI_Comm), parameter :: MPI_COMM_SELF = MPI_Comm(1)\n",
+        "logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.\n",
+        "subroutine MPI_Send_f08( &\nbuf, count, datatype, dest, tag, comm, ierror)\nimport\n!GCC$ attributes no_arg_check :: buf\n",
+        "double precision function PMPI_Wtick_f08( &\n) bind(C, name=\"PMPI_Wtick\")\n",
+        "bind(C, name=\"__mpi_f08_types_MOD_ompi_op_op_eq\")\n",
+        "subroutine MPI_Sizeof_complex64_r3(x, size, ierror)\ncomplex(8) :: x(1,1,*)\n",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(!text.contains("MPI_BUFFER_AUTOMATIC"));
+    // descriptors
+    assert!(foreign_module(&FortranAbi::of(&api, &abi("mpich")), &fortran).is_err());
 }
 
 #[test]

@@ -88,3 +88,13 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     // SAFETY: the caller's promise.
     unsafe { by_hand::copy_as_it_is(value, copied, flag) }
 }
+
+/// For the Fortran layer of this ABI: it hears of a request's operations.
+///
+/// # Safety
+/// As of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_face_Request_hook(request: c_int, hook: usize, data: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { by_hand::request_hook::<crate::Here>(request, hook, data) }
+}

@@ -71,7 +71,7 @@ pub struct Abi {
 /// Standard handles below this are constants.
 const CONSTANTS: usize = 0x403;
 
-const FORMS: [&str; 15] = [
+const FORMS: [&str; 17] = [
     "type",
     "status",
     "value",
@@ -87,6 +87,8 @@ const FORMS: [&str; 15] = [
     "fortran",
     "descriptor",
     "procedure",
+    "variable",
+    "class",
 ];
 
 impl Abi {

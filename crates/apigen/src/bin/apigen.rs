@@ -1,16 +1,16 @@
 //! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR |
-//! abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-fortran-names ABI |
-//! abi-fortran-exports ABI`: writes what follows from `api/`. Runs from the root of the repository.
+//! abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-f08 ABI |
+//! abi-fortran-names ABI | abi-fortran-exports ABI`: writes what follows from `api/`. Runs from the root of the repository.
 #![forbid(unsafe_code)]
 
 use kw_apigen::{
     Abi, Api, Built, Error, Fortran, FortranAbi, Words, abi_aliases, abi_header, abi_shells,
-    coverage, coverage_text, foreign_symbols, fortran_shells, header, include_file, man_pages,
-    module_files, shells, symbols,
+    coverage, coverage_text, foreign_module, foreign_symbols, fortran_shells, header, include_file,
+    man_pages, module_files, shells, symbols,
 };
 use std::path::Path;
 
-const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR | abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-fortran-names ABI | abi-fortran-exports ABI   (from the root of the repository)";
+const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR | abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-f08 ABI | abi-fortran-names ABI | abi-fortran-exports ABI   (from the root of the repository)";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +43,13 @@ fn run(words: &[&str]) -> Result<(), Error> {
         ["abi-mpif", name] => {
             let abi = abi(name)?;
             print!("{}", include_file(&FortranAbi::of(&api, &abi), &fortran()?));
+        }
+        ["abi-f08", name] => {
+            let abi = abi(name)?;
+            print!(
+                "{}",
+                foreign_module(&FortranAbi::of(&api, &abi), &fortran()?)?
+            );
         }
         ["abi-fortran-names", name] => {
             let abi = abi(name)?;

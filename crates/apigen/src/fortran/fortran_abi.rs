@@ -6,6 +6,7 @@
 
 use super::constants::{ADDRESSES, OWN, Value, values};
 use super::{Fortran, fortran_shells};
+use crate::abi::Fact;
 use crate::api::number;
 use crate::{Abi, Api, Constant, Error};
 use std::fmt::Write;
@@ -24,6 +25,17 @@ pub(super) struct Block {
     pub name: String,
     /// Its constants, in their order.
     pub members: Vec<&'static str>,
+}
+
+/// What gfortran knows a type of a module by, where a program has it as `class(*)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Class<'a> {
+    /// Names begin so, then comes `__vtab`, `__def_init` or `__copy`.
+    pub before: &'a str,
+    /// And end so.
+    pub after: &'a str,
+    hash: &'a str,
+    bytes: &'a str,
 }
 
 impl<'a> FortranAbi<'a> {
@@ -78,42 +90,100 @@ impl<'a> FortranAbi<'a> {
             .or_else(|| symbol.and_then(|f| number(&f.value)))
     }
 
+    /// What the procedures of mpi_f08 take for a buffer.
+    fn buffers(&self) -> Option<&'a str> {
+        let of_f08 = self.abi?.of_form("descriptor").next()?;
+        Some(&of_f08.value)
+    }
+
     /// Whose descriptors the procedures of mpi_f08 take: those of C, or a compiler's own, which come
     /// without descriptors of texts.
     pub(super) fn descriptor(&self) -> &'a str {
-        let of_f08 = self.abi.and_then(|abi| abi.of_form("descriptor").next());
-        of_f08.map_or("c", |f| &f.value)
+        self.buffers().filter(|b| *b != "address").unwrap_or("c")
     }
 
-    /// Whether the procedures of mpi_f08 take descriptors as we know them.
+    /// Whether the procedures of mpi_f08 take addresses of buffers, as mpif.h's do.
+    pub(super) fn by_address(&self) -> bool {
+        self.buffers() == Some("address")
+    }
+
+    /// Whether the procedures of mpi_f08 take buffers as we know them.
     pub(super) fn has_f08(&self) -> bool {
-        self.abi
-            .is_none_or(|abi| abi.of_form("descriptor").next().is_some())
+        self.abi.is_none() || self.buffers().is_some()
     }
 
     /// Procedures of this library under names that only this ABI has: the name, the procedure.
     pub(super) fn procedures(&self) -> Vec<(String, String)> {
-        let all = self
-            .abi
-            .into_iter()
-            .flat_map(|abi| abi.of_form("procedure"));
-        all.flat_map(|f| {
-            let handles: Vec<String> = match f.name.contains('*') {
-                true => self.api.handles().map(str::to_lowercase).collect(),
+        let all = self.facts("procedure").flat_map(|f| {
+            let fill: Vec<String> = match f.name.contains(['*', '#']) {
+                true if f.name.contains('*') => self.api.handles().map(str::to_lowercase).collect(),
+                true => shapes().collect(),
                 false => vec![String::new()],
             };
-            let names = handles.into_iter().map(|h| f.name.replace('*', &h));
-            names
-                .map(|name| (name, f.value.clone()))
-                .collect::<Vec<_>>()
-        })
-        .collect()
+            let names = fill.into_iter().map(|h| f.name.replace(['*', '#'], &h));
+            names.map(|name| (name, f.value.clone()))
+        });
+        let copies = self.classes().into_iter().map(|c| {
+            let copy = format!("kw_copy_{}_", c.bytes);
+            (format!("{}__copy{}", c.before, c.after), copy)
+        });
+        all.chain(copies).collect()
+    }
+
+    /// The name that this ABI has for a comparison (`eq`, `ne`) of two handles of mpi_f08.
+    pub(super) fn comparison(&self, end: &str, handle: &str) -> Option<String> {
+        let ours = format!("mpi_comm_{end}_");
+        let fact = self.facts("procedure").find(|f| f.value == ours)?;
+        Some(fact.name.replace('*', &handle.to_lowercase()))
+    }
+
+    /// Functions beyond MPI that are others of MPI: the name, the other's.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.facts("same").map(|f| (&*f.name, &*f.value))
+    }
+
+    /// Rows of a form; none of the standard ABI.
+    fn facts(&self, form: &'static str) -> impl Iterator<Item = &'a Fact> + use<'a> {
+        self.abi.into_iter().flat_map(move |abi| abi.of_form(form))
+    }
+
+    /// Handles that are variables of the library: name, value.
+    pub(super) fn variables(&self) -> Vec<(String, i64)> {
+        let handles: Vec<(String, i64)> = values(self)
+            .into_iter()
+            .filter_map(|(name, value)| match value {
+                Value::Handle(_, v) => Some((name.to_lowercase(), v)),
+                _ => None,
+            })
+            .collect();
+        let mut out: Vec<(String, i64)> = Vec::new();
+        for f in self.facts("variable") {
+            let one = number(&f.value).map(|v| vec![(String::new(), v)]);
+            for (name, value) in one.unwrap_or_else(|| handles.clone()) {
+                out.push((f.name.replace('*', &name), value));
+            }
+        }
+        out
+    }
+
+    /// Types of modules that gfortran has variables for.
+    pub(super) fn classes(&self) -> Vec<Class<'a>> {
+        let class = |f: &'a Fact| {
+            let (before, after) = f.name.split_once('*')?;
+            let (hash, bytes) = f.value.split_once(' ')?;
+            Some(Class {
+                before,
+                after,
+                hash,
+                bytes,
+            })
+        };
+        self.facts("class").filter_map(class).collect()
     }
 
     /// Symbols of constants with an address that are no common blocks.
-    pub(super) fn objects(&self) -> impl Iterator<Item = &'a str> {
-        let all = self.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
-        all.map(|f| f.value.as_str())
+    pub(super) fn objects(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.facts("f08").map(|f| f.value.as_str())
     }
 
     /// The common blocks.
@@ -154,9 +224,14 @@ impl<'a> FortranAbi<'a> {
 
 /// Symbols of a constant with an address beside its common block.
 fn objects<'a>(abi: &FortranAbi<'a>, constant: &str) -> impl Iterator<Item = &'a str> {
-    let all = abi.abi.into_iter().flat_map(|abi| abi.of_form("f08"));
-    all.filter(move |f| f.name == constant)
-        .map(|f| f.value.as_str())
+    let all = abi.facts("f08").filter(move |f| f.name == constant);
+    all.map(|f| f.value.as_str())
+}
+
+/// What names of procedures say of an argument's shape: no dimension, or so many.
+pub(super) fn shapes() -> impl Iterator<Item = String> {
+    let ranks = (1..=15).map(|rank| format!("r{rank}"));
+    std::iter::once("scalar".to_string()).chain(ranks)
 }
 
 /// What a constant is in Fortran, where that is something else than in C.
@@ -167,7 +242,7 @@ fn in_fortran(abi: &Abi, name: &str) -> Option<i64> {
 }
 
 /// The common block of a constant in the standard ABI.
-pub(super) fn common(name: &str) -> String {
+fn common(name: &str) -> String {
     format!("mpi_fortran_{}", name["MPI_".len()..].to_ascii_lowercase())
 }
 
@@ -180,6 +255,7 @@ pub fn fortran_layer(abi: &FortranAbi) -> Result<Vec<(&'static str, String)>, Er
         ("constants.rs", constants(abi)),
         ("handles.rs", handles(abi)),
         ("commons.rs", commons(abi)),
+        ("variables.rs", variables(abi)),
         (
             "descriptor.rs",
             format!("pub use {}::Descriptor;\n", abi.descriptor()),
@@ -187,10 +263,16 @@ pub fn fortran_layer(abi: &FortranAbi) -> Result<Vec<(&'static str, String)>, Er
     ])
 }
 
-/// Rust text of the constants: Fortran's values, C's addresses, and `c_keyval`, which has C's key
-/// of a predefined attribute. For a module that has `c_int`.
+/// Rust text of the constants: Fortran's values, C's addresses, the name of the C library's
+/// function that takes a hook of a request, and `c_keyval`, which has C's key of a predefined
+/// attribute. For a module that has `c_int`.
 fn constants(abi: &FortranAbi) -> String {
     let mut out = String::new();
+    let library = if abi.abi.is_some() { "face" } else { "MPI" };
+    let _ = writeln!(
+        out,
+        "pub const REQUEST_HOOK: &std::ffi::CStr = c\"kw_{library}_Request_hook\";"
+    );
     for (name, value) in abi.own() {
         let _ = writeln!(out, "pub const {name}: c_int = {value};");
     }
@@ -273,4 +355,19 @@ fn commons(abi: &FortranAbi) -> String {
         let _ = writeln!(addresses, "    {name} {};", own.join(", "));
     }
     format!("commons! {{\n{commons}}}\naddresses! {{\n{addresses}}}\n")
+}
+
+/// Rust text of what gfortran's modules have as variables of the library, for a module that has the
+/// macros `numbers!` (a symbol and its INTEGER) and `classes!` (how names begin and end, the hash and
+/// the bytes of a type).
+fn variables(abi: &FortranAbi) -> String {
+    let (mut numbers, mut classes) = (String::new(), String::new());
+    for (name, value) in abi.variables() {
+        let _ = writeln!(numbers, "    {name} {value};");
+    }
+    for c in abi.classes() {
+        let (before, after, bytes) = (c.before, c.after, c.bytes);
+        let _ = writeln!(classes, "    \"{before}\" \"{after}\" {} {bytes};", c.hash);
+    }
+    format!("numbers! {{\n{numbers}}}\nclasses! {{\n{classes}}}\n")
 }

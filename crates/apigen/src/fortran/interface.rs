@@ -11,6 +11,15 @@ pub enum Module {
     Mpi,
     /// Handles are types, `ierror` is optional.
     F08,
+    /// Likewise, of another ABI, whose buffers come by address; for gfortran.
+    F08ByAddress,
+}
+
+impl Module {
+    /// Whether it is a mpi_f08.
+    pub fn is_f08(self) -> bool {
+        self != Module::Mpi
+    }
 }
 
 /// The interface of a procedure under a name, in the order of the arguments.
@@ -23,9 +32,12 @@ pub fn named(name: &str, b: &Binding, api: &Api, module: Module) -> String {
         true => "subroutine".to_string(),
         false => format!("{} function", value(b.f)),
     };
-    let bind = match b.has_choice() {
-        true => format!(" &\nbind(C, name=\"{}\")", linker(name)),
-        false => String::new(),
+    let bind = match (module, b.has_choice()) {
+        (Module::F08ByAddress, _) if !b.is_plain_f08() => {
+            format!(" bind(C, name=\"{}\")", generic(name))
+        }
+        (Module::F08ByAddress, _) | (_, false) => String::new(),
+        (_, true) => format!(" &\nbind(C, name=\"{}\")", linker(name)),
     };
     let mut out = format!("{sort} {name}( &\n{}){bind}\nimport\n", wrap(&args));
     for p in b.params() {
@@ -98,7 +110,7 @@ pub fn value(f: &Function) -> &'static str {
 
 fn optional(module: Module) -> &'static str {
     match module {
-        Module::F08 => ", optional, intent(out)",
+        Module::F08 | Module::F08ByAddress => ", optional, intent(out)",
         Module::Mpi => "",
     }
 }
@@ -108,6 +120,7 @@ pub fn specific(b: &Binding, module: Module) -> String {
     match module {
         Module::Mpi => b.specific_mpi(),
         Module::F08 => b.specific_f08(),
+        Module::F08ByAddress => format!("{}_f08", b.f.name),
     }
 }
 
@@ -152,7 +165,7 @@ fn wrap(args: &[String]) -> String {
 }
 
 fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
-    let f08 = module == Module::F08;
+    let f08 = module.is_f08();
     let mut ty = kind(p, api, module);
     if f08 && has_intent(p, b) {
         ty += match p.direction {
@@ -169,14 +182,33 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
         // without `target` gfortran takes it that the address is forgotten when the call returns
         ty += ", asynchronous, target";
     }
-    format!("{ty} :: {}{}", p.name, dimension(p, module))
+    let checked = match is_choice(p) && module == Module::F08ByAddress {
+        true => unchecked(&p.name),
+        false => String::new(),
+    };
+    format!("{checked}{ty} :: {}{}", p.name, dimension(p, module))
+}
+
+/// What makes gfortran pass the address of anything.
+pub fn unchecked(name: &str) -> String {
+    format!("!GCC$ attributes no_arg_check :: {name}\n")
+}
+
+/// The name of a function, of that of its procedure in mpi_f08.
+fn generic(specific: &str) -> &str {
+    specific.strip_suffix("_f08").unwrap_or(specific)
 }
 
 fn kind(p: &Param, api: &Api, module: Module) -> String {
-    let f08 = module == Module::F08;
+    let f08 = module.is_f08();
     let base = p.base_type();
     if is_choice(p) {
-        return "type(*), dimension(..)".into();
+        let bounds = if module == Module::F08ByAddress {
+            "*"
+        } else {
+            ".."
+        };
+        return format!("type(*), dimension({bounds})");
     }
     if is_logical(p) {
         return "logical".into();

@@ -19,7 +19,7 @@ mod shells;
 pub use fortran_abi::{FortranAbi, fortran_layer};
 pub use include::include_file;
 pub use interface::{Interface, fortran_declaration};
-pub use modules::module_files;
+pub use modules::{foreign_module, module_files};
 pub use names::{Symbols, foreign_symbols, fortran_symbols, symbols};
 pub use shells::fortran_shells;
 

@@ -7,12 +7,12 @@
 //! before it, so what programs do not call by its own name is private.
 
 use super::callbacks;
-use super::constants::{ADDRESSES, OWN, Value, values};
-use super::fortran_abi::{FortranAbi, common};
-use super::interface::{Module, named, signature, specific};
+use super::constants::{ADDRESSES, Value, values};
+use super::fortran_abi::{FortranAbi, shapes};
+use super::interface::{Module, named, signature, specific, unchecked};
 use super::names::linker;
 use super::{Binding, Fortran};
-use crate::Api;
+use crate::{Api, Error};
 use std::collections::{BTreeMap, HashMap};
 
 /// What the compiler's types look like. The wrapper links it into every program, where the library
@@ -63,12 +63,23 @@ pub fn own_procedures(api: &Api) -> impl Iterator<Item = (String, String)> {
 
 /// File names and texts.
 pub fn module_files(api: &Api, fortran: &Fortran) -> Vec<(&'static str, String)> {
+    let abi = FortranAbi::standard(api);
     vec![
-        ("mpi_fortran_types.f90", types(api)),
-        ("mpi_f08.f90", module(api, fortran, Module::F08)),
-        ("mpi.f90", module(api, fortran, Module::Mpi)),
+        ("mpi_fortran_types.f90", types(&abi)),
+        ("mpi_f08.f90", module(&abi, fortran, Module::F08)),
+        ("mpi.f90", module(&abi, fortran, Module::Mpi)),
         ("mpi_fortran_compiler.f90", COMPILER.to_string()),
     ]
+}
+
+/// Module mpi_f08 of another ABI, whose procedures take buffers by address, for gfortran: programs
+/// that use it want what those want that were compiled with that library's own module.
+pub fn foreign_module(abi: &FortranAbi, fortran: &Fortran) -> Result<String, Error> {
+    if !abi.by_address() {
+        let text = "only of an ABI whose mpi_f08 takes buffers by address is there a module";
+        return Err(Error(text.into()));
+    }
+    Ok(types(abi) + &module(abi, fortran, Module::F08ByAddress))
 }
 
 fn head(name: &str, what: &str) -> String {
@@ -76,19 +87,25 @@ fn head(name: &str, what: &str) -> String {
 }
 
 /// What both modules have: types, kinds, integers, and the constants with an address.
-fn types(api: &Api) -> String {
+fn types(abi: &FortranAbi) -> String {
+    let api = abi.api;
     let mut out = head(
         "mpi_fortran_types",
         "What modules mpi and mpi_f08 share: types and constants.",
     );
     out += "use, intrinsic :: iso_c_binding, only: c_ptr\nimplicit none\npublic\n";
-    for (name, value) in OWN {
+    let mut internal = 0;
+    for (name, value) in abi.own() {
         out += &format!("integer, parameter :: {name} = {value}\n");
+        if name == "MPI_STATUS_SIZE" {
+            internal = value - 3;
+        }
     }
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
-        out += &format!("logical, parameter :: {name} = .true.\n");
+        let supported = if abi.by_address() { "false" } else { "true" };
+        out += &format!("logical, parameter :: {name} = .{supported}.\n");
     }
-    for (name, value) in values(&FortranAbi::standard(api)) {
+    for (name, value) in values(abi) {
         match value {
             Value::Integer(v) => out += &format!("integer, parameter :: {name} = {v}\n"),
             Value::Offset(v) => {
@@ -100,33 +117,44 @@ fn types(api: &Api) -> String {
     for handle in api.handles() {
         out += &format!("type, bind(C) :: MPI_{handle}\ninteger :: MPI_VAL\nend type\n");
     }
-    out += "type, bind(C) :: MPI_Status\ninteger :: MPI_SOURCE\ninteger :: MPI_TAG\ninteger :: MPI_ERROR\ninteger :: MPI_internal(5)\nend type\n";
+    out += &format!(
+        "type, bind(C) :: MPI_Status\ninteger :: MPI_SOURCE\ninteger :: MPI_TAG\ninteger :: MPI_ERROR\ninteger :: MPI_internal({internal})\nend type\n"
+    );
     for (name, ty, f08, dimension) in ADDRESSES {
         if f08.is_none() {
-            out += &address(name, ty, dimension);
+            out += &address(abi, name, ty, dimension);
         }
     }
-    out += &operators(api);
+    out += &operators(abi);
     out + "end module\n"
 }
 
-fn address(name: &str, ty: &str, dimension: &str) -> String {
-    let common = common(name);
-    format!("{ty} :: {name}{dimension}\ncommon /{common}/ {name}\nsave /{common}/\n")
+/// A constant with an address, if the ABI has it: here each has a block of its own.
+fn address(abi: &FortranAbi, name: &str, ty: &str, dimension: &str) -> String {
+    let block = abi.blocks().into_iter().find(|b| b.members == [name]);
+    block.map_or_else(String::new, |b| {
+        let common = b.name;
+        format!("{ty} :: {name}{dimension}\ncommon /{common}/ {name}\nsave /{common}/\n")
+    })
 }
 
 /// Comparisons of handles. They are procedures of the library, so the modules need no object file.
-fn operators(api: &Api) -> String {
+fn operators(abi: &FortranAbi) -> String {
     let mut out = String::new();
     for (operator, end) in [("==", "eq"), ("/=", "ne")] {
         out += &format!("interface operator({operator})\n");
-        for handle in api.handles() {
+        for handle in abi.api.handles() {
+            // a name that is no Fortran name has to be bound
+            let (sort, bind) = match abi.comparison(end, handle) {
+                Some(name) => ("pure", format!(" bind(C, name=\"{name}\")")),
+                None => ("elemental", String::new()),
+            };
             out += &format!(
-                "elemental function MPI_{handle}_{end}(x, y) result(z)\nimport\ntype(MPI_{handle}), intent(in) :: x, y\nlogical :: z\nend function\n"
+                "{sort} function MPI_{handle}_{end}(x, y) result(z){bind}\nimport\ntype(MPI_{handle}), intent(in) :: x, y\nlogical :: z\nend function\n"
             );
         }
         out += "end interface\n";
-        for handle in api.handles() {
+        for handle in abi.api.handles() {
             out += &private(&format!("MPI_{handle}_{end}"));
         }
     }
@@ -138,15 +166,15 @@ fn private(name: &str) -> String {
     format!("private :: {name}\n")
 }
 
-fn module(api: &Api, fortran: &Fortran, module: Module) -> String {
-    let f08 = module == Module::F08;
+fn module(abi: &FortranAbi, fortran: &Fortran, module: Module) -> String {
+    let f08 = module.is_f08();
     let (name, what) = match f08 {
         true => ("mpi_f08", "MPI 5.0 for Fortran 2008 and later."),
         false => ("mpi", "MPI 5.0 for Fortran 90 and later."),
     };
     let mut out = head(name, what);
     out += "use, intrinsic :: iso_c_binding, only: c_ptr\nuse mpi_fortran_types\nimplicit none\npublic\nprivate :: c_ptr\n";
-    for (name, value) in values(&FortranAbi::standard(api)) {
+    for (name, value) in values(abi) {
         if let Value::Handle(ty, v) = value {
             out += &match f08 {
                 true => format!("type(MPI_{ty}), parameter :: {name} = MPI_{ty}({v})\n"),
@@ -158,9 +186,9 @@ fn module(api: &Api, fortran: &Fortran, module: Module) -> String {
         match in_f08 {
             Some(in_f08) if f08 => {
                 let dimension = if dimension.contains(',') { "(1)" } else { "" };
-                out += &address(name, in_f08, dimension);
+                out += &address(abi, name, in_f08, dimension);
             }
-            Some(_) => out += &address(name, ty, dimension),
+            Some(_) => out += &address(abi, name, ty, dimension),
             None => {}
         }
     }
@@ -168,17 +196,24 @@ fn module(api: &Api, fortran: &Fortran, module: Module) -> String {
         out += &callbacks::interfaces();
     }
     out += &callbacks::predefined_interfaces(f08);
-    out += &procedures(api, fortran, module);
+    out += &procedures(abi.api, fortran, module);
     out += &own(module);
+    if module == Module::F08ByAddress {
+        out += &sizes();
+    }
     out + "end module\n"
 }
 
 /// Interfaces of procedures; then those that are like them, among which are all PMPI ones; then
 /// generic names.
 fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
-    let f08 = module == Module::F08;
+    let f08 = module.is_f08();
     let mut bindings: Vec<Binding> = fortran.functions(api).collect();
-    bindings.retain(|b| if f08 { b.f08 } else { !b.is_large() });
+    bindings.retain(|b| match module {
+        Module::F08 => b.f08,
+        Module::Mpi => !b.is_large(),
+        Module::F08ByAddress => b.f08 && !b.is_large(),
+    });
     let mut generics: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut known: HashMap<String, String> = HashMap::new();
     let mut out = String::from("interface\n");
@@ -193,10 +228,12 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
             pointers += &pointer_forms(b, api);
             continue;
         }
+        // a procedure whose linker name is told cannot be like another one
+        let is_bound = b.has_choice() || module == Module::F08ByAddress && !b.is_plain_f08();
         // what makes an interface, whatever its name
         let form = named("", b, api, module);
         for specific in [specific.clone(), format!("P{specific}")] {
-            match known.get(&form).filter(|_| !b.has_choice()) {
+            match known.get(&form).filter(|_| !is_bound) {
                 Some(first) => alike += &like(first, &specific),
                 None => {
                     out += &named(&specific, b, api, module);
@@ -261,9 +298,14 @@ fn own(module: Module) -> String {
     let (choice, plain, optional) = match module {
         Module::F08 => ("_f08ts", "_f08", ", optional, intent(out)"),
         Module::Mpi => ("_fts", "", ""),
+        Module::F08ByAddress => ("_f08", "_f08", ", optional, intent(out)"),
     };
     let error = format!("integer{optional} :: ierror\n");
-    let any = "type(*), dimension(..), asynchronous, target";
+    let by_address = module == Module::F08ByAddress;
+    let any = match by_address {
+        true => &format!("{}type(*), dimension(*)", unchecked("buf")),
+        false => "type(*), dimension(..), asynchronous, target",
+    };
     let (f, f08) = (
         "integer :: f_status(MPI_STATUS_SIZE)\n",
         "type(MPI_Status) :: f08_status\n",
@@ -290,25 +332,66 @@ fn own(module: Module) -> String {
         ),
     ];
     let mut out = String::new();
+    // where buffers come by address, the size is told by the type
+    let procedures = procedures.into_iter().skip(usize::from(by_address));
     for (name, end, args, declarations) in procedures {
-        for prefix in ["", "P"] {
-            let generic = if end.is_empty() {
-                ""
-            } else {
-                &format!(" {prefix}{name}")
-            };
-            let specific = format!("{prefix}{name}{end}");
-            let bind = match end == choice {
-                true => format!(" bind(C, name=\"{}\")", linker(&specific)),
-                false => String::new(),
-            };
-            out += &format!(
-                "interface{generic}\nsubroutine {specific}({args}){bind}\nimport\n{declarations}end subroutine\nend interface\n"
-            );
-            if !end.is_empty() {
-                out += &private(&specific);
+        let is_bound = end == choice && !by_address;
+        for name in [name.to_string(), format!("P{name}")] {
+            out += &one(&name, end, is_bound, &format!("({args})"), &declarations);
+        }
+    }
+    out
+}
+
+/// The interface of one of these, and its generic name where the procedure has another.
+fn one(name: &str, end: &str, is_bound: bool, args: &str, declarations: &str) -> String {
+    let specific = format!("{name}{end}");
+    let bind = match is_bound {
+        true => format!(" bind(C, name=\"{}\")", linker(&specific)),
+        false => String::new(),
+    };
+    let (generic, hidden) = match end {
+        "" => (String::new(), String::new()),
+        _ => (format!(" {name}"), private(&specific)),
+    };
+    format!(
+        "interface{generic}\nsubroutine {specific}{args}{bind}\nimport\n{declarations}end subroutine\nend interface\n{hidden}"
+    )
+}
+
+/// Types that MPI_Sizeof knows, of gfortran: in the name of a procedure, and in its interface.
+const SIZED: [(&str, &str); 12] = [
+    ("character", "character"),
+    ("logical", "logical"),
+    ("int8", "integer(1)"),
+    ("int16", "integer(2)"),
+    ("int32", "integer(4)"),
+    ("int64", "integer(8)"),
+    ("real32", "real(4)"),
+    ("real64", "real(8)"),
+    ("real128", "real(16)"),
+    ("complex32", "complex(4)"),
+    ("complex64", "complex(8)"),
+    ("complex128", "complex(16)"),
+];
+
+/// MPI_Sizeof with a procedure for each type and shape.
+fn sizes() -> String {
+    let mut out = String::new();
+    for prefix in ["", "P"] {
+        out += &format!("interface {prefix}MPI_Sizeof\n");
+        for (kind, ty) in SIZED {
+            for (rank, shape) in shapes().enumerate() {
+                let bounds = match rank {
+                    0 => String::new(),
+                    _ => format!("({}*)", "1,".repeat(rank - 1)),
+                };
+                out += &format!(
+                    "subroutine {prefix}MPI_Sizeof_{kind}_{shape}(x, size, ierror)\n{ty} :: x{bounds}\ninteger, intent(out) :: size\ninteger, optional, intent(out) :: ierror\nend subroutine\n"
+                );
             }
         }
+        out += "end interface\n";
     }
     out
 }

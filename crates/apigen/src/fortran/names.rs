@@ -70,6 +70,33 @@ impl Binding<'_> {
         }
     }
 
+    /// Likewise, in a library whose mpi_f08 passes buffers by address: it has no large counts, and
+    /// what differs from mpif.h is the form of an address that MPI gives.
+    pub(super) fn defined_by_address(&self) -> Vec<String> {
+        match (self.is_large(), self.has_two_forms() && !self.has_choice()) {
+            (true, _) => Vec::new(),
+            (false, true) => vec![self.plain(), self.f08_by_address()],
+            (false, false) => vec![self.plain()],
+        }
+    }
+
+    /// The name in such an mpi_f08.
+    pub(super) fn f08_by_address(&self) -> String {
+        format!("{}_f08_", self.small())
+    }
+
+    /// Whether such an mpi_f08 has it under a name of its own: not large counts, nor the clocks,
+    /// which are C's.
+    pub(super) fn is_plain_f08(&self) -> bool {
+        self.f08 && !self.is_large() && (self.f.code || !self.f.params.is_empty())
+    }
+
+    /// Its name in module mpi where memory is told by a C pointer, and what it is.
+    fn of_pointers(&self) -> Option<(String, String)> {
+        let has = self.f.params.iter().any(|p| p.kind == "C_BUFFER");
+        has.then(|| (format!("{}_cptr_", self.small()), self.plain()))
+    }
+
     fn all(&self) -> Vec<(String, String)> {
         let defined = self.defined();
         let last = defined[defined.len() - 1].clone();
@@ -81,9 +108,7 @@ impl Binding<'_> {
         if !self.is_large() && self.has_choice() {
             names.push((linker(&self.specific_mpi()), last.clone()));
         }
-        if !self.is_large() && self.f.params.iter().any(|p| p.kind == "C_BUFFER") {
-            names.push((format!("{}_cptr_", self.small()), last));
-        }
+        names.extend(self.of_pointers().filter(|_| !self.is_large()));
         names.dedup();
         names
     }
@@ -132,32 +157,71 @@ pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
 /// those of mpi_f08, what else its modules have, and the constants with an address.
 pub fn foreign_symbols(abi: &FortranAbi, fortran: &Fortran) -> Symbols {
     let predefined = super::callbacks::predefined();
-    let functions = fortran.functions(abi.api).filter(|b| !b.is_large());
+    let functions = || fortran.functions(abi.api).filter(|b| !b.is_large());
     let mut out = Symbols {
-        defined: functions
+        defined: functions()
             .map(|b| b.plain())
             .chain(predefined.into_iter().map(|(name, _)| linker(&name)))
             .chain(MORE.map(str::to_string))
             .collect(),
         aliases: Vec::new(),
     };
-    for of in &out.defined {
-        let plain = of.trim_end_matches('_');
-        for name in [plain.to_string(), format!("p{plain}")] {
-            for written in [
-                format!("{name}_"),
-                format!("{name}__"),
-                name.to_uppercase(),
-                name,
-            ] {
-                if written != *of {
-                    out.aliases.push((written, of.clone()));
-                }
-            }
-        }
+    let mut plain: Vec<(String, String)> =
+        out.defined.iter().map(|n| (n.clone(), n.clone())).collect();
+    plain.extend(functions().filter_map(|b| b.of_pointers()));
+    plain.extend(abi.beyond().map(|(name, of)| (linker(name), linker(of))));
+    for (name, of) in plain {
+        let written = written(&name).into_iter().filter(|name| *name != of);
+        out.aliases.extend(written.map(|name| (name, of.clone())));
     }
-    let f08 = fortran.functions(abi.api).filter(|_| abi.has_f08());
-    for b in f08 {
+    match abi.by_address() {
+        true => addresses(&mut out, abi, fortran),
+        false if abi.has_f08() => descriptors(&mut out, abi, fortran),
+        false => {}
+    }
+    out.aliases.extend(abi.procedures());
+    let blocks = abi.blocks().into_iter().map(|b| format!("{}_", b.name));
+    let classes = abi.classes().into_iter().flat_map(|class| {
+        ["__vtab", "__def_init"].map(|part| format!("{}{part}{}", class.before, class.after))
+    });
+    let variables = abi.variables().into_iter().map(|(name, _)| name);
+    out.defined.extend(blocks.chain(classes).chain(variables));
+    out.defined.extend(abi.objects().map(str::to_string));
+    out
+}
+
+/// How compilers write the name of a procedure of mpif.h, and the p-name.
+fn written(linker: &str) -> Vec<String> {
+    let plain = linker.trim_end_matches('_');
+    let both = [plain.to_string(), format!("p{plain}")];
+    let each = both.into_iter().flat_map(|name| {
+        let upper = name.to_uppercase();
+        [format!("{name}_"), format!("{name}__"), upper, name]
+    });
+    each.collect()
+}
+
+/// The names of mpi_f08 where buffers come by address: most procedures are those of mpif.h.
+fn addresses(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
+    let mut add = |name: String, of: &str| {
+        out.aliases.push((format!("p{name}"), of.to_string()));
+        match name == of {
+            true => out.defined.push(name),
+            false => out.aliases.push((name, of.to_string())),
+        }
+    };
+    for b in fortran.functions(abi.api).filter(Binding::is_plain_f08) {
+        let defined = b.defined_by_address();
+        add(b.f08_by_address(), &defined[defined.len() - 1]);
+    }
+    for (name, of) in abi.beyond() {
+        add(format!("{}_f08_", name.to_ascii_lowercase()), &linker(of));
+    }
+}
+
+/// The names of mpi_f08 where buffers come by descriptors.
+fn descriptors(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
+    for b in fortran.functions(abi.api) {
         for (name, of) in b.all().into_iter().filter(|(n, _)| n.contains("_f08")) {
             // another name of large-count twins: that of the base, and a word
             let large = b.base.filter(|_| b.is_large());
@@ -175,11 +239,6 @@ pub fn foreign_symbols(abi: &FortranAbi, fortran: &Fortran) -> Symbols {
             }
         }
     }
-    out.aliases.extend(abi.procedures());
-    let blocks = abi.blocks().into_iter().map(|b| format!("{}_", b.name));
-    out.defined
-        .extend(blocks.chain(abi.objects().map(str::to_string)));
-    out
 }
 
 /// Procedures that no row of the description has: those that MPI 3.0 removed (module `removed` of

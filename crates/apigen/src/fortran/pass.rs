@@ -104,7 +104,12 @@ pub fn pass(f: &Function, p: &Param, api: &Api) -> Result<Pass, Error> {
             "let {n}_ = match callback::{convert}({n}) {{ Ok(f) => f, Err(class) => return fail(ierror, class) }};"
         )));
     }
-    Ok(match (p.kind.as_str(), ty.as_str()) {
+    by_kind(f, p, n, &ty)
+}
+
+/// How an argument is passed that only its kind tells.
+fn by_kind(f: &Function, p: &Param, n: String, ty: &str) -> Result<Pass, Error> {
+    Ok(match (p.kind.as_str(), ty) {
         ("C_BUFFER", _) => Pass::new("*mut *mut c_void", format!("{n}.cast()")),
         ("C_BUFFER2", _) => Pass::new("*mut B", format!("(&raw mut {n}_).cast()"))
             .before(format!("let mut {n}_ = 0usize;"))
@@ -136,7 +141,7 @@ pub fn pass(f: &Function, p: &Param, api: &Api) -> Result<Pass, Error> {
             Pass::new("*mut c_int", n.clone()).after(format!("if code == 0 {{ {after} }}"))
         }
         (_, "c_int" | "i64") => Pass::new(&format!("*mut {ty}"), format!("*{n}")),
-        _ if ty.matches('*').count() == 1 => Pass::new(&ty, n),
+        _ if ty.matches('*').count() == 1 => Pass::new(ty, n),
         _ => Err(Error(format!(
             "{}: cannot pass {} to Fortran",
             f.name, p.name

@@ -40,8 +40,13 @@ fn shell(out: &mut String, b: &Binding, abi: &FortranAbi) -> Result<(), Error> {
     for p in b.f.fixed_params() {
         passes.push((p, pass(b.f, p, abi.api)?));
     }
-    let defined = b.defined();
-    let f08 = linker(&b.specific_f08());
+    let (defined, f08) = match abi.by_address() {
+        true => (b.defined_by_address(), b.f08_by_address()),
+        false => (b.defined(), linker(&b.specific_f08())),
+    };
+    if defined.is_empty() {
+        return Ok(());
+    }
     if !b.has_two_forms() {
         let name = &defined[0];
         let _ = writeln!(
