@@ -10,16 +10,17 @@ from jobs import MPIEXEC, WATCHDOG, run
 
 # instructions of one call, with the three or so that hand it its arguments; waitall: of 40 receives that have ended
 BOUNDS = {"send": 415, "recv": 410, "bcast": 615, "allreduce": 765, "isend": 425, "irecv": 550, "waitall": 40 * 300}
+RECORDED = 155  # what mpiexec --profile adds to each of them
 
 
-def counts(program, call, work):
+def counts(program, call, work, *options):
     """Instructions of each call of this function that rank 0 made."""
     profile, there = work / call, work / "there"
     watched = ["valgrind", "--tool=callgrind", "-q", "--collect-atstart=no", f"--toggle-collect=watched_{call}", f"--dump-after=watched_{call}",
                f"--callgrind-out-file={profile}"]
     # the other rank never sleeps while it waits for this slow one: who sleeps is rung, which is not the price of a call
     settings = ["-genv", "KW_PATHS", "self,shm", "-genv", "KW_EVENT_THREAD", "no", "-genv", "KW_SPIN", "10000000"]
-    done = run(MPIEXEC, *settings, "-n", "1", *watched, program, call, there, ":", "-n", "1", program, call, there, timeout=2 * WATCHDOG)
+    done = run(MPIEXEC, *options, *settings, "-n", "1", *watched, program, call, there, ":", "-n", "1", program, call, there, timeout=2 * WATCHDOG)
     assert done.returncode == 0, f"{call} ended with {done.returncode}: {done.stderr}"
     texts = [dump.read_text() for dump in work.glob(f"{call}.*")]
     found = [int(n) for text in texts for n in re.findall(r"^(?:summary|totals): (\d+)", text, re.M)]
@@ -32,3 +33,11 @@ def test_an_8_byte_call(call, program, tmp_path):
     executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path), default=0)
     print(f"{call}: {executed} instructions, {BOUNDS[call]} at most")
     assert 0 < executed <= BOUNDS[call], f"an 8-byte {call} executes {executed} instructions, {BOUNDS[call]} at most are allowed"
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed (scripts/install-deps - valgrind)")
+@pytest.mark.parametrize("call", ["send", "allreduce"])
+def test_what_recording_adds(call, program, tmp_path):
+    executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path, "--profile"), default=0)
+    print(f"{call}: {executed} instructions, recorded")
+    assert 0 < executed <= BOUNDS[call] + RECORDED, f"a recorded {call} executes {executed} instructions"

@@ -24,7 +24,7 @@ use kw_boot::{Job, Launcher};
 use kw_path::shm::board::Boards;
 use kw_path::{Body, Sent};
 use kw_proto::matching::Envelope;
-use kw_proto::p2p::{self, Found, Machine, Outcome};
+use kw_proto::p2p::{self, CompletionGuard, Found, Machine, Outcome};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use outlet::Outlet;
@@ -297,6 +297,12 @@ impl Messages {
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
         self.machine.requests.release(req.0);
+    }
+
+    /// Keeps something until the request has ended, or drops it at once where it has. It is dropped
+    /// by the owner of the lock, in whichever thread that is.
+    pub fn keep(&mut self, req: ReqId, what: CompletionGuard) {
+        self.machine.requests.keep(req.0, what);
     }
 
     /// A request that whoever opens it ends with [`Messages::close`]: no message does.

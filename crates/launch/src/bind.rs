@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::args::Binding;
-use crate::libraries::{self, Face};
+use crate::libraries::Libraries;
 use crate::verdict::Verdict;
 
 /// Processors of this machine that we may use, grouped by core, neighbours together.
@@ -76,17 +76,16 @@ fn shares(how: Binding, n: usize, cores: &Cores) -> Result<Vec<Vec<usize>>, Verd
     Ok((0..n).map(share).collect())
 }
 
-/// A line of the map, for people; `faces`: the libraries of other ABIs that the program finds
-/// first.
-pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, faces: &[Face]) -> String {
+/// A line of the map, for people; `ours`: the libraries of other ABIs that the program finds first.
+pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, ours: &Libraries) -> String {
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let where_ = match cpus.len() {
         0 => "any processor".to_string(),
         _ => format!("processors {}", cpus.join(",")),
     };
-    let library = match faces {
-        [] => String::new(),
-        _ => format!(", with {}", libraries::told(faces)),
+    let library = match ours.faces.is_empty() {
+        true => String::new(),
+        false => format!(", with {}", ours.told()),
     };
     format!(
         "mpiexec: rank {rank} on {host}, {where_}: {}{library}\n",

@@ -15,7 +15,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::libraries::Face;
+use crate::libraries::Libraries;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
 use crate::verdict::{self, Ended, Verdict};
 use crate::{args, bind, libraries, plan, stdin};
@@ -193,6 +193,7 @@ impl Helper {
         for which in 0..2 {
             while self.ranks.has_output(rank, which) && self.on_output(rank, which) {}
         }
+        self.tell_calls(rank, true);
         if let Some(crash) = self.ranks.crash(rank).filter(|_| !self.crashed) {
             let text = crash.text(rank).into_bytes();
             self.crashed = true;
@@ -209,6 +210,21 @@ impl Helper {
             signal,
             core,
         });
+    }
+
+    /// What a rank that records has called.
+    fn tell_calls(&mut self, rank: u32, over: bool) {
+        if let Some(calls) = self.ranks.calls(rank) {
+            let calls = calls.encode();
+            self.say(&Report::Calls { rank, over, calls });
+        }
+    }
+
+    fn tell_all_calls(&mut self) {
+        for rank in self.ranks.living() {
+            self.tell_calls(rank, false);
+        }
+        self.say(&Report::AllCalls);
     }
 
     fn on_wire(&mut self, rank: u32) {
@@ -251,6 +267,7 @@ impl Helper {
             Order::Flow(on) => self.wanted = on,
             Order::Ping => self.say(&Report::Pong),
             Order::Hold => self.held = true,
+            Order::Calls => self.tell_all_calls(),
             Order::End(kill) => {
                 match kill {
                     true => self.kill(),
@@ -289,6 +306,9 @@ impl Helper {
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
         self.ranks.check_files(start.tasks.len())?;
+        if start.profile {
+            self.ranks.record(start.tasks.len())?;
+        }
         for (task, share) in start.tasks.iter().zip(shares) {
             let chosen = task.cpus.iter().map(|c| *c as usize).collect();
             let cpus: Vec<usize> = if task.cpus.is_empty() { share } else { chosen };
@@ -303,7 +323,13 @@ impl Helper {
                 }
             };
             if start.map {
-                let line = bind::line(task.rank, &start.host, &cpus, &program.path, &program.faces);
+                let line = bind::line(
+                    task.rank,
+                    &start.host,
+                    &cpus,
+                    &program.path,
+                    &program.libraries,
+                );
                 self.say(&Report::Say(line));
             }
             let input = self.input_of(task.rank)?;
@@ -392,7 +418,7 @@ impl Helper {
 struct Ready {
     path: PathBuf,
     /// The libraries of other ABIs that it finds first.
-    faces: Vec<Face>,
+    libraries: Libraries,
     words: Vec<OsString>,
     env: Env,
     dir: PathBuf,
@@ -417,11 +443,10 @@ impl Ready {
         let here =
             |v: Verdict| Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence));
         let path = path.map_err(here)?;
-        let faces = libraries::serve(&path, libraries::installed()).map_err(here)?;
-        libraries::put_in_front(&mut base, &faces);
+        let libraries = libraries::serve(&path, &mut base).map_err(here)?;
         Ok(Ready {
             path,
-            faces,
+            libraries,
             words,
             env: common_env(&base, start.size as usize, &start.job, mark, usable),
             dir,

@@ -13,6 +13,7 @@ mod late;
 mod part;
 mod phases;
 mod printing;
+mod profile;
 mod start;
 
 use std::os::fd::OwnedFd;
@@ -37,6 +38,7 @@ use hosts::Hosts;
 use late::Late;
 use phases::Phases;
 use printing::Printing;
+use profile::Profile;
 
 /// How long other hosts may take to say that they are there.
 const GATHERING: Duration = Duration::from_secs(30);
@@ -66,6 +68,8 @@ struct Job {
     /// What ranks say of their waits, and what was made of that.
     inquiry: Inquiry,
     hang: Hang,
+    /// What ranks have called, if that is recorded.
+    profile: Profile,
     sites: Sites,
     guard: Guard,
 }

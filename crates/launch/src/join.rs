@@ -48,12 +48,15 @@ fn amiss(request: &Request) -> Option<&'static str> {
         bind: none.bind,
         label: none.label,
         map: none.map,
+        profile: none.profile,
+        profile_json: none.profile_json,
         end_hung: none.end_hung,
         timeout: none.timeout,
         ..request.clone()
     };
-    (understood != *request)
-        .then_some("becomes the program, here, so it takes no hosts, binding, labels or time")
+    (understood != *request).then_some(
+        "becomes the program, here, so it takes no hosts, binding, labels, profile or time",
+    )
 }
 
 fn become_program(app: &AppPlan) -> Verdict {

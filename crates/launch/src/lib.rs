@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`options`] | the table of options: parser, help, manual page and shell completions read it |
 //! | [`args`] | the command line as a [`args::Command`] |
+//! | [`peer`] | the same command by another MPI, for comparison |
 //! | [`plan`] | what to start: programs found, environments made, one entry a rank |
 //! | [`hosts`] | hosts by list and by file, and which rank goes where |
 //! | [`slurm`] | the hosts of an allocation of Slurm |
@@ -19,6 +20,7 @@
 //! | [`crash`] | what a rank says when a signal kills it, with the names of functions |
 //! | [`ask`] | has an mpiexec that runs say where every rank is |
 //! | [`inquiry`] | when ranks are asked what they wait for, and what follows |
+//! | [`profile`] | what ranks call of MPI (`--profile`): where they write it, all of it, the page |
 //! | [`sites`] | file and line of places in programs |
 //! | [`outside`] | what the system says of a process that is outside MPI |
 //! | [`elf`] | what the file of a program says: which libraries it was linked with |
@@ -47,7 +49,9 @@ pub mod listing;
 pub mod options;
 pub mod output;
 pub mod outside;
+pub mod peer;
 pub mod plan;
+pub mod profile;
 pub mod ranks;
 pub mod remote;
 pub mod sites;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{App, Binding, Request};
 use crate::hosts::{self, Host};
-use crate::libraries::{self, Face};
+use crate::libraries::{self, Libraries};
 use crate::ranks::Env;
 use crate::slurm;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
@@ -25,6 +25,7 @@ const FOREIGN: &[&str] = &[
     "I_MPI_HYDRA_",
     "MPIEXEC_JOB",
     "MPIEXEC_MARK",
+    "MPIEXEC_PROFILE",
 ];
 
 /// Variables of a session on this machine, which mean nothing on another host; passed there only
@@ -66,7 +67,7 @@ pub struct AppPlan {
     /// Working directory, if not ours.
     pub dir: Option<PathBuf>,
     /// The libraries of other ABIs that it finds first.
-    pub faces: Vec<Face>,
+    pub libraries: Libraries,
     /// Value of `KW_HOST`, if it has one.
     pub host: Option<OsString>,
 }
@@ -109,6 +110,10 @@ pub struct Plan {
     pub hosts: Vec<u32>,
     /// Label output.
     pub label: bool,
+    /// Tell what ranks called of MPI.
+    pub profile: bool,
+    /// The file for that, if there is to be one.
+    pub profile_json: Option<PathBuf>,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long it may take.
@@ -203,6 +208,8 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
         machines,
         reach,
         label: request.label,
+        profile: request.profile,
+        profile_json: request.profile_json.map(PathBuf::from),
         end_hung: request.end_hung,
         timeout: request.timeout,
         map: request.map,
@@ -348,14 +355,13 @@ fn app_plan(
         )?,
         false => PathBuf::from(&app.words[0]),
     };
-    let faces = match here {
-        true => libraries::serve(&program, libraries::installed())?,
-        false => Vec::new(),
+    let libraries = match here {
+        true => libraries::serve(&program, &mut env)?,
+        false => Libraries::default(),
     };
-    libraries::put_in_front(&mut env, &faces);
     Ok(AppPlan {
         program,
-        faces,
+        libraries,
         words: app.words,
         host,
         env,

@@ -15,7 +15,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_gro
 use rustix::process::{WaitOptions, wait};
 
 use crate::crash::{self, Crash};
+use crate::profile::memory::Memory;
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
+use kw_start::profile::Calls;
 use kw_sys::process::Start;
 
 /// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
@@ -147,6 +149,8 @@ pub struct Ranks {
     pids: HashMap<u32, u32>,
     /// Limit of open files that ranks get.
     files: Option<u64>,
+    /// Where their recorders write, if they have any.
+    recorded: Option<Memory>,
 }
 
 impl Ranks {
@@ -177,6 +181,23 @@ impl Ranks {
         }
     }
 
+    /// Has the ranks that are started from now on, so many, record what they call.
+    pub fn record(&mut self, ranks: usize) -> Result<(), Verdict> {
+        self.recorded = Some(Memory::new(ranks)?);
+        Ok(())
+    }
+
+    /// What a rank that records has called until now.
+    pub fn calls(&self, rank: u32) -> Option<Calls> {
+        self.recorded.as_ref()?.calls(rank)
+    }
+
+    /// The ranks that were started and still run.
+    pub fn living(&self) -> Vec<u32> {
+        let living = self.all.iter().filter(|(_, p)| p.lives);
+        living.map(|(rank, _)| *rank).collect()
+    }
+
     /// Starts a rank and watches what it says.
     pub fn start(&mut self, epoll: &OwnedFd, b: Begin) -> Result<(), Verdict> {
         let rank = b.rank;
@@ -189,14 +210,21 @@ impl Ranks {
         for fd in [&wire, &out_r, &err_r] {
             rustix::io::ioctl_fionbio(fd, true).map_err(many)?;
         }
+        let mut env = rank_env(&b, theirs.as_raw_fd());
+        let mut keep = vec![theirs.as_fd()];
+        if let Some(recorded) = &mut self.recorded {
+            let failed = |e| Verdict::system("use the memory of --profile", e);
+            recorded.give(rank, &mut env).map_err(failed)?;
+            keep.push(recorded.fd());
+        }
         let pid = kw_sys::process::start(Start {
             program: b.program,
             arg0: &b.words[0],
             args: &b.words[1..],
-            env: &rank_env(&b, theirs.as_raw_fd()),
+            env: &env,
             dir: b.dir,
             stdio: [b.input, out_w, err_w],
-            keep: Some(theirs.as_fd()),
+            keep: &keep,
             cpus: b.cpus,
             files: self.files,
         })

@@ -86,7 +86,8 @@ pub struct Remote {
     asked: Option<Tick>,
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_string(),
@@ -161,7 +162,7 @@ impl Remote {
             env: &std::env::vars_os().collect::<Env>(),
             dir: None,
             stdio: [in_r, out_w, err_w],
-            keep: None,
+            keep: &[],
             cpus: &[],
             files: files.filter(|_| *shared_out),
         })
@@ -393,6 +394,7 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
         size: plan.ranks.len() as u32,
         bind: bind.word().to_string(),
         map: plan.map && !shared_out,
+        profile: plan.profile,
         programs: programs.collect(),
         tasks: tasks.collect(),
     })

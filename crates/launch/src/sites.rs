@@ -32,6 +32,22 @@ impl Sites {
         }
     }
 
+    /// The function at a place and its `FILE:LINE`, each empty where it is not known.
+    pub fn place(&mut self, frame: &Frame) -> (String, String) {
+        let line = self.line(frame).unwrap_or_default();
+        let file: &Path = frame.file.as_ref();
+        let symbol = self.symbol(file, frame.offset);
+        let inlined = self.loader(file).and_then(|(loader, base)| {
+            let found = loader
+                .find_frames(*base + frame.offset)
+                .ok()?
+                .next()
+                .ok()??;
+            Some(found.function?.demangle().ok()?.into_owned())
+        });
+        (inlined.or(symbol).unwrap_or_default(), line)
+    }
+
     /// The function of MPI that a frame of the library belongs to.
     pub fn function(&mut self, frame: &Frame) -> Option<String> {
         let symbol = self.symbol(frame.file.as_ref(), frame.offset)?;

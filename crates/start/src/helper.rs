@@ -9,7 +9,7 @@
 //! mpiexec                              helper
 //!            <-- MAGIC Ready --
 //!   -- Start -->
-//!            <-- Wire Output Ended Taken Pong --       -- Wire Input Signal Flow Ping Hold -->
+//!            <-- Wire Output Ended Taken Pong Calls --       -- Wire Input Signal Flow Ping Hold Calls -->
 //!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
 //!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
 //! ```
@@ -21,7 +21,7 @@ use thiserror::Error;
 /// What stands before the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
 /// Version of what is said here; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
 
@@ -85,6 +85,8 @@ pub struct Start {
     pub bind: String,
     /// Whether to report which rank runs where.
     pub map: bool,
+    /// Whether ranks record what they call of MPI.
+    pub profile: bool,
     /// Programs.
     pub programs: Vec<Program>,
     /// Ranks.
@@ -108,6 +110,8 @@ pub enum Order {
     Ping,
     /// mpiexec is about to be stopped, so it will be silent until it says something again.
     Hold,
+    /// Say what the ranks that live have called of MPI.
+    Calls,
     /// Kill all that is left (`true`), and end.
     End(bool),
 }
@@ -140,6 +144,18 @@ pub enum Report {
     Say(String),
     /// Still there.
     Pong,
+    /// What a rank has called of MPI until now, or (`over`) until it ended
+    /// ([`crate::profile::Calls::encode`]).
+    Calls {
+        /// Who.
+        rank: u32,
+        /// Whether it has ended.
+        over: bool,
+        /// What.
+        calls: Vec<u8>,
+    },
+    /// That was all that [`Order::Calls`] asks for.
+    AllCalls,
 }
 
 /// Writes one message.
@@ -232,6 +248,7 @@ fn write_start(s: &Start) -> Vec<u8> {
         .number(s.size)
         .bytes(s.bind.as_bytes())
         .number(s.map.into())
+        .number(s.profile.into())
         .list(&s.programs, program)
         .list(&s.tasks, task)
         .end()
@@ -245,6 +262,7 @@ fn read_start(r: &mut Reader) -> Result<Start, Malformed> {
         size: r.number()?,
         bind: r.text()?,
         map: r.flag()?,
+        profile: r.flag()?,
         programs: r.list(|r| {
             Ok(Program {
                 words: r.list(Reader::bytes)?,
@@ -283,6 +301,7 @@ impl Message for Order {
             Order::Ping => Writer::new(5).end(),
             Order::Hold => Writer::new(6).end(),
             Order::End(kill) => Writer::new(7).number((*kill).into()).end(),
+            Order::Calls => Writer::new(8).end(),
         }
     }
 
@@ -297,6 +316,7 @@ impl Message for Order {
             5 => Order::Ping,
             6 => Order::Hold,
             7 => Order::End(r.flag()?),
+            8 => Order::Calls,
             kind => {
                 return Err(Malformed::Kind {
                     what: "order",
@@ -337,6 +357,12 @@ impl Message for Report {
             Report::Taken => Writer::new(5).end(),
             Report::Say(text) => Writer::new(6).bytes(text.as_bytes()).end(),
             Report::Pong => Writer::new(7).end(),
+            Report::Calls { rank, over, calls } => Writer::new(8)
+                .number(*rank)
+                .number((*over).into())
+                .bytes(calls)
+                .end(),
+            Report::AllCalls => Writer::new(9).end(),
         }
     }
 
@@ -356,6 +382,12 @@ impl Message for Report {
             5 => Report::Taken,
             6 => Report::Say(r.text()?),
             7 => Report::Pong,
+            8 => Report::Calls {
+                rank: r.number()?,
+                over: r.flag()?,
+                calls: r.bytes()?,
+            },
+            9 => Report::AllCalls,
             kind => {
                 return Err(Malformed::Kind {
                     what: "report",
@@ -439,6 +471,7 @@ mod tests {
             size: 9,
             bind: "auto".into(),
             map: true,
+            profile: true,
             programs: vec![Program {
                 words: vec![b"./a".to_vec(), b"".to_vec(), b"x \xff".to_vec()],
                 env: vec![(b"A".to_vec(), b"1\n2".to_vec())],
@@ -464,6 +497,7 @@ mod tests {
             Order::Ping,
             Order::Hold,
             Order::End(true),
+            Order::Calls,
         ]
     }
 
@@ -482,6 +516,12 @@ mod tests {
             Report::Taken,
             Report::Say("rank 0 on a\n".into()),
             Report::Pong,
+            Report::Calls {
+                rank: 5,
+                over: true,
+                calls: b"\0\x01".to_vec(),
+            },
+            Report::AllCalls,
         ]
     }
 

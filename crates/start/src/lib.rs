@@ -28,6 +28,7 @@ pub mod helper;
 mod load;
 mod misfit;
 pub mod pmi;
+pub mod profile;
 mod publish;
 mod record;
 mod verdict;

@@ -66,6 +66,8 @@ type RawEvent = unsafe extern "C-unwind" fn(usize, usize, c_int, usize);
 type RawEventFree = unsafe extern "C-unwind" fn(usize, c_int, usize);
 type RawEventDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, usize);
 
+type RawRequestHook = unsafe extern "C" fn(usize, c_int);
+
 callbacks! {
     /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
     CopyAttr: RawCopyAttr;
@@ -95,6 +97,8 @@ callbacks! {
     ToolEventFree: RawEventFree;
     /// A tool hears that events were dropped.
     ToolEventDropped: RawEventDropped;
+    /// A library on top of this one hears of a request's operations.
+    RequestHook: RawRequestHook;
 }
 
 /// What becomes of an attribute when its object is copied.
@@ -120,6 +124,32 @@ impl AttrCopy {
             None if address == 0 => AttrCopy::Never,
             None => AttrCopy::Same,
         }
+    }
+}
+
+/// What a [`RequestHook`] hears.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum RequestEvent {
+    /// A persistent request is about to be started.
+    Starts = 0,
+    /// An operation has ended, however it did: nothing is read or written any more.
+    Ended = 1,
+    /// There will be no more operations: the last call.
+    Gone = 2,
+}
+
+impl RequestHook {
+    /// A function of our own.
+    pub fn of(function: extern "C" fn(usize, c_int)) -> RequestHook {
+        RequestHook(function as *const () as usize)
+    }
+
+    /// Tells it. Unlike other functions, this one is called with the lock taken, by whichever
+    /// thread has it: it does not call MPI, and no exception leaves it.
+    pub fn call(self, data: usize, event: RequestEvent) {
+        // SAFETY: the address was promised to be of this function, and its owner that it does so.
+        unsafe { self.pointer()(data, event as c_int) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The machine's name, and the way out of the process.
 
+#[cfg(target_env = "gnu")]
+use std::ffi::CStr;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -17,6 +19,19 @@ pub fn name() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned()
+}
+
+/// The version of the GNU C library that this runs on, if it is that one.
+pub fn glibc() -> Option<(u32, u32)> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: a text that is never changed.
+        let text = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+        let (major, minor) = text.to_str().ok()?.split_once('.')?;
+        Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
 }
 
 /// Ends the process: [`leave_after`] with nothing more to do.

@@ -69,6 +69,7 @@ pub mod tcp;
 #[cfg(not(loom))]
 pub mod terminated;
 pub mod threads;
+pub mod ticks;
 pub mod topology;
 pub mod udp;
 pub mod unix;

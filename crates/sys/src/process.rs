@@ -23,8 +23,8 @@ pub struct Start<'a> {
     pub dir: Option<&'a Path>,
     /// Standard input, output and error.
     pub stdio: [OwnedFd; 3],
-    /// A descriptor that stays open in the process under its number.
-    pub keep: Option<BorrowedFd<'a>>,
+    /// Descriptors that stay open in the process under their numbers.
+    pub keep: &'a [BorrowedFd<'a>],
     /// Processors to run on; empty leaves the mask alone.
     pub cpus: &'a [usize],
     /// Soft limit of open files to go back to.
@@ -34,7 +34,7 @@ pub struct Start<'a> {
 /// Starts a process in a group of its own. It is killed when the calling thread ends.
 pub fn start(s: Start) -> io::Result<u32> {
     let [stdin, stdout, stderr] = s.stdio;
-    let keep = s.keep.map(|fd| fd.as_raw_fd());
+    let keep: Vec<i32> = s.keep.iter().map(|fd| fd.as_raw_fd()).collect();
     let mask = mask_of(s.cpus);
     let files = s.files;
     let parent = rustix::process::getpid();
@@ -54,7 +54,7 @@ pub fn start(s: Start) -> io::Result<u32> {
     // SAFETY: the closure runs between fork and exec and makes system calls only; it allocates
     // nothing.
     unsafe {
-        command.pre_exec(move || prepare(keep, mask.as_ref(), files, parent));
+        command.pre_exec(move || prepare(&keep, mask.as_ref(), files, parent));
     }
     command.spawn().map(|child| child.id())
 }
@@ -72,16 +72,15 @@ fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
 
 /// In the child, before exec.
 fn prepare(
-    keep: Option<i32>,
+    keep: &[i32],
     mask: Option<&rustix::thread::CpuSet>,
     files: Option<u64>,
     parent: rustix::process::Pid,
 ) -> io::Result<()> {
     // SAFETY: plain system calls on numbers and on a local signal set.
     unsafe {
-        if keep.is_some_and(|fd| libc::fcntl(fd, libc::F_SETFD, 0) == -1)
-            || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1
-        {
+        let lost = |fd: &i32| libc::fcntl(*fd, libc::F_SETFD, 0) == -1;
+        if keep.iter().any(lost) || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
             return Err(io::Error::last_os_error());
         }
         let mut none: libc::sigset_t = std::mem::zeroed();

@@ -75,15 +75,7 @@ impl Paths {
             Some(Wire::Udp) => udp = Some(open_udp(member())?),
             None => {}
         }
-        let listens = match (&tcp, &udp) {
-            (Some(tcp), _) => Some(("tcp", tcp.address())),
-            (None, Some(udp)) => Some(("udp", udp.address())),
-            (None, None) => None,
-        };
-        match listens.as_ref() {
-            Some((wire, address)) => tracing::debug!("listens by {wire}: {address}"),
-            None => tracing::debug!("listens on no network"),
-        }
+        let listens = listens(tcp.as_ref(), udp.as_ref());
         let joins = by_shm > 1 && lead.is_none();
         let publish = Publish {
             rank: job.me.0,
@@ -161,6 +153,17 @@ fn listen(job: &Job, knobs: &Knobs, member: Member, sharing: usize) -> Result<Tc
         false => Tuning::for_size(job.size()),
     };
     TcpPath::tuned(config, tuning).map_err(no_path)
+}
+
+/// By which network this rank is reached, and where.
+fn listens(tcp: Option<&TcpPath>, udp: Option<&UdpPath>) -> Option<(&'static str, String)> {
+    let tcp = tcp.map(|tcp| ("tcp", tcp.address()));
+    let found = tcp.or_else(|| udp.map(|udp| ("udp", udp.address())));
+    match &found {
+        Some((wire, address)) => tracing::debug!("listens by {wire}: {address}"),
+        None => tracing::debug!("listens on no network"),
+    }
+    found
 }
 
 fn open_udp(member: Member) -> Result<UdpPath, BootError> {

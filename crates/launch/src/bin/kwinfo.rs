@@ -1,13 +1,13 @@
 //! `kwinfo`: what this Kittiwake is, has built, and lets itself be told.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
 use kw_launch::figures;
+use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
 
@@ -45,7 +45,8 @@ struct Options {
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
-    /// Have the mpiexec with this process id print where every rank is and what it waits for
+    /// Have the mpiexec with this process id print where every rank is and what it waits for, and
+    /// with --profile what was called so far
     #[arg(long, value_name = "PID")]
     job: Option<u32>,
     /// The manual page
@@ -129,14 +130,7 @@ fn algorithm_table() -> String {
 }
 
 fn paths() -> String {
-    let exe = std::env::current_exe()
-        .and_then(|p| p.canonicalize())
-        .unwrap_or_default();
-    let prefix: PathBuf = exe
-        .parent()
-        .and_then(|bin| bin.parent())
-        .map(Into::into)
-        .unwrap_or_default();
+    let prefix = libraries::home().unwrap_or_default();
     let row = |what: &str, path: &str| {
         let path = prefix.join(path);
         let missing = if path.exists() { "" } else { "  (not there)" };

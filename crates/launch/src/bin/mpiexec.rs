@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{bind, helper, job, join, plan};
+use kw_launch::{bind, helper, job, join, peer, plan};
 use kw_sys::neighbours;
 
 fn main() -> ExitCode {
@@ -27,10 +27,17 @@ fn run() -> Result<u8, Verdict> {
         Command::Print(text) => return print(&text),
         Command::Help => return helper::run().map(|()| 0),
     };
-    for sentence in &request.unheeded {
-        let _ = writeln!(std::io::stderr(), "mpiexec: {sentence}");
-    }
     let environment = std::env::vars_os().collect();
+    if let Some(with) = request.with.clone() {
+        return Err(peer::run(request, &with, environment));
+    }
+    for words in &request.unheeded {
+        let option = words.join(" ");
+        let _ = writeln!(
+            std::io::stderr(),
+            "mpiexec: {option} has no meaning here, and is ignored"
+        );
+    }
     if request.rendezvous.is_some() {
         return Err(join::join(request, environment));
     }
@@ -44,7 +51,7 @@ fn run() -> Result<u8, Verdict> {
         let r = &mut plan.ranks[rank];
         if plan.map {
             let (host, app) = (&plan.machines[r.machine].name, &plan.apps[r.app]);
-            let line = bind::line(rank as u32, host, &cpus, &app.program, &app.faces);
+            let line = bind::line(rank as u32, host, &cpus, &app.program, &app.libraries);
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
         r.cpus = cpus;

@@ -93,6 +93,7 @@ impl Job {
             return;
         }
         self.ended[rank as usize] = Some(ended);
+        self.keep_calls(rank);
         if matches!(ended, Ended::Signal(s, _) if self.phases.asked() != Some(s)) {
             self.keep_crash(rank);
         }

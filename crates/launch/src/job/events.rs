@@ -52,7 +52,7 @@ impl Job {
         let slow = self.printing.is_blocked() || self.relay.is_pending();
         let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
         let next = self.phases.next().min(self.printing.next()).min(look);
-        let next = next.min(self.next_inquiry());
+        let next = next.min(self.next_inquiry()).min(self.profile.next());
         let left = next.since(now);
         Timespec {
             tv_sec: left.as_secs() as _,
@@ -74,6 +74,7 @@ impl Job {
             self.printing.say(format!("mpiexec: {sentence}\n"));
         }
         self.inquire(now);
+        self.show_profile(now);
         if let Some(action) = self.phases.on_time(now) {
             self.hosts.carry_out(action);
         }
@@ -192,6 +193,8 @@ impl Job {
             Report::Failed(status, sentence) => self.on_failed(at, status, sentence),
             Report::Taken => self.relay.on_taken(),
             Report::Say(line) => self.printing.say(line),
+            Report::Calls { rank, over, calls } if known(rank) => self.on_calls(rank, over, &calls),
+            Report::AllCalls => self.on_all_calls(at),
             // what this version never says
             _ => {}
         }

@@ -66,6 +66,7 @@ impl Job {
             _ => return false,
         }
         self.ask(Cause::Asked, now);
+        self.ask_for_calls(now);
         true
     }
 

@@ -42,7 +42,7 @@ impl Hosts {
         self.away.iter().position(|r| r.pid == pid)
     }
 
-    fn order_all(&mut self, order: &Order) {
+    pub(super) fn order_all(&mut self, order: &Order) {
         for remote in &mut self.away {
             remote.say(&self.epoll, order);
         }

@@ -59,6 +59,7 @@ impl Job {
             let sentence = verdict::who_stays(&kw_sys::host::name(), &stay);
             self.printing.say(sentence);
         }
+        self.tell_profile();
         if let Some((rank, crash)) = self.crash.take() {
             self.printing.say(crash.text(rank));
         }

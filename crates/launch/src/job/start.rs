@@ -10,6 +10,7 @@ use super::hosts::Hosts;
 use super::late::Late;
 use super::phases::Phases;
 use super::printing::Printing;
+use super::profile::Profile;
 use super::{GATHERING, Job};
 use crate::inquiry::Inquiry;
 use crate::output::Sink;
@@ -151,6 +152,7 @@ fn empty(
         crash: None,
         inquiry: Inquiry::new(plan.ranks.len()),
         hang: Hang::new(plan.end_hung, plan.timeout.map(|t| clock::now() + t)),
+        profile: Profile::new(plan.profile),
         sites: Sites::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,
@@ -176,6 +178,9 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
 fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
     let here = job.plan.here();
     job.hosts.here.check_files(here.len())?;
+    if job.plan.profile && !here.is_empty() {
+        job.hosts.here.record(here.len())?;
+    }
     let (first, relay) = match here.first() {
         Some(0) => stdin::for_rank_0().map_err(sys("pass standard input on"))?,
         _ => (nothing()?, Relay::away()),

@@ -1,0 +1,129 @@
+//! `--profile`: gathers what ranks have called, and says it at the end, or when somebody asks.
+
+use super::Job;
+use crate::profile::json::json;
+use crate::profile::page::page;
+use crate::profile::table::Table;
+use kw_base::Tick;
+use kw_start::helper::Order;
+use kw_start::profile::Calls;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// How long other hosts may take to say what their ranks have called so far.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What is known of the ranks' calls.
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    wanted: bool,
+    /// Of the ranks that have ended.
+    ended: Table,
+    /// What somebody has asked for.
+    asked: Option<Asked>,
+}
+
+/// Somebody wants to know of ranks that live.
+#[derive(Debug)]
+struct Asked {
+    /// All that is known so far.
+    table: Table,
+    /// Helpers that have not said all.
+    awaited: HashSet<u32>,
+    until: Tick,
+}
+
+impl Profile {
+    pub(super) fn new(wanted: bool) -> Profile {
+        Profile {
+            wanted,
+            ..Profile::default()
+        }
+    }
+
+    /// When there is something to do although nothing comes.
+    pub(super) fn next(&self) -> Tick {
+        self.asked.as_ref().map_or(Tick::NEVER, |a| a.until)
+    }
+}
+
+impl Job {
+    /// A rank of this machine has ended.
+    pub(super) fn keep_calls(&mut self, rank: u32) {
+        if let Some(calls) = self.hosts.here.calls(rank) {
+            self.profile.ended.add(rank, &calls);
+        }
+    }
+
+    /// A helper says what a rank has called; `over`: until it ended.
+    pub(super) fn on_calls(&mut self, rank: u32, over: bool, calls: &[u8]) {
+        let Some(calls) = Calls::decode(calls) else {
+            return; // a helper of this version says nothing else
+        };
+        let asked = self.profile.asked.as_mut();
+        let table = match over {
+            true => Some(&mut self.profile.ended),
+            false => asked.map(|a| &mut a.table),
+        };
+        if let Some(table) = table {
+            table.add(rank, &calls);
+        }
+    }
+
+    /// A helper has said all of its ranks that live.
+    pub(super) fn on_all_calls(&mut self, at: usize) {
+        let machine = self.hosts.away[at].machine;
+        if let Some(asked) = &mut self.profile.asked {
+            asked.awaited.remove(&machine);
+        }
+    }
+
+    /// Somebody wants to know what was called so far.
+    pub(super) fn ask_for_calls(&mut self, now: Tick) {
+        if !self.profile.wanted || self.profile.asked.is_some() {
+            return;
+        }
+        let mut table = self.profile.ended.clone();
+        for rank in self.hosts.here.living() {
+            if let Some(calls) = self.hosts.here.calls(rank) {
+                table.add(rank, &calls);
+            }
+        }
+        let ready = self.hosts.away.iter().filter(|r| r.is_ready());
+        let awaited = ready.map(|r| r.machine).collect();
+        self.hosts.order_all(&Order::Calls);
+        self.profile.asked = Some(Asked {
+            table,
+            awaited,
+            until: now + PATIENCE,
+        });
+    }
+
+    /// Says what was asked for when all have answered, or long enough was waited.
+    pub(super) fn show_profile(&mut self, now: Tick) {
+        let done = |a: &mut Asked| a.awaited.is_empty() || now >= a.until;
+        if let Some(asked) = self.profile.asked.take_if(done) {
+            let text = page(&asked.table, self.plan.ranks.len(), &mut self.sites);
+            let head = "mpiexec: the profile so far:";
+            self.printing.say(format!("{head}\n{text}"));
+        }
+    }
+
+    /// At the end: the page, and the file.
+    pub(super) fn tell_profile(&mut self) {
+        if !self.profile.wanted {
+            return;
+        }
+        let (table, size) = (&self.profile.ended, self.plan.ranks.len());
+        let text = page(table, size, &mut self.sites);
+        self.printing.say(format!("mpiexec: the profile:\n{text}"));
+        if let Some(file) = &self.plan.profile_json {
+            let text = json(table, size, &mut self.sites);
+            if let Err(e) = std::fs::write(file, text) {
+                let file = file.display();
+                let sentence = format!("mpiexec: the profile cannot be written to '{file}': {e}\n");
+                self.printing.say(sentence);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The bytes that a call is about: a number of elements times the size of their datatype.
+//!
+//! Asked for after a call that did well. What the call did not look at (the datatype of no elements,
+//! for instance) is not looked at here either: MPI would call its error handler.
+
+use crate::next::{Asked, asked};
+use crate::record::this_thread;
+use kw_base::sync::atomic::{AtomicU64, Ordering};
+
+/// How often datatypes were freed: a size that was seen before may be another's.
+static FREED: AtomicU64 = AtomicU64::new(1);
+
+/// A datatype was freed.
+pub(crate) fn type_freed() {
+    // SYNC: who uses the handle anew has heard of it by other ways than this.
+    FREED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Sizes of datatypes that a thread has seen.
+#[derive(Default)]
+pub(crate) struct Sizes {
+    seen: [(usize, u64, u64); 16],
+}
+
+impl Sizes {
+    #[inline(always)]
+    fn of(&mut self, datatype: usize) -> u64 {
+        let now = FREED.load(Ordering::Relaxed);
+        // handles are small numbers or addresses
+        let place = (datatype ^ datatype >> 4) & 15;
+        let (known, then, size) = self.seen[place];
+        if known == datatype && then == now {
+            return size;
+        }
+        let size = ask_size(datatype);
+        self.seen[place] = (datatype, now, size);
+        size
+    }
+}
+
+#[cold]
+fn ask_size(datatype: usize) -> u64 {
+    let mut size = 0;
+    // SAFETY: the datatype was good enough for the call that has just ended.
+    match asked().map(|a| unsafe { (a.type_size)(datatype, &mut size) }) {
+        Some(0) => size.max(0) as u64,
+        _ => 0,
+    }
+}
+
+/// Where the buffer of the result is the data's, too: MPI_IN_PLACE is 1 or -1, by ABI.
+#[inline(always)]
+pub(crate) fn in_place(buffer: usize) -> bool {
+    buffer == 1 || buffer == usize::MAX
+}
+
+/// So many elements.
+#[inline(always)]
+pub(crate) fn of(count: i64, datatype: usize) -> u64 {
+    if count <= 0 {
+        return 0;
+    }
+    let size = this_thread().map_or(0, |t| t.sizes.of(datatype));
+    size.saturating_mul(count as u64)
+}
+
+fn int(f: unsafe extern "C-unwind" fn(usize, *mut i32) -> i32, comm: usize) -> usize {
+    let mut answer = 0;
+    // SAFETY: the communicator was good enough for the call that has just ended.
+    match unsafe { f(comm, &mut answer) } {
+        0 => answer.max(0) as usize,
+        _ => 0,
+    }
+}
+
+/// How many processes a collective call gives data.
+fn others(asked: &Asked, comm: usize) -> usize {
+    match int(asked.is_inter, comm) {
+        0 => int(asked.size, comm),
+        _ => int(asked.remote_size, comm),
+    }
+}
+
+/// So many elements for each process.
+pub(crate) fn for_each(count: i64, datatype: usize, comm: usize) -> u64 {
+    let processes = asked().map_or(0, |a| others(a, comm)) as u64;
+    of(count, datatype).saturating_mul(processes)
+}
+
+/// An element of an array of counts.
+///
+/// # Safety
+/// The array has it.
+unsafe fn count(counts: usize, wide: bool, at: usize) -> i64 {
+    // SAFETY: the caller says so.
+    unsafe {
+        match wide {
+            true => (counts as *const i64).add(at).read(),
+            false => (counts as *const i32).add(at).read().into(),
+        }
+    }
+}
+
+/// A number of elements of its own for each process.
+pub(crate) fn sum(counts: usize, wide: bool, datatype: usize, comm: usize) -> u64 {
+    let processes = asked().map_or(0, |a| others(a, comm));
+    // SAFETY: the call has read one count for each process.
+    let all = (0..processes).map(|at| unsafe { count(counts, wide, at) });
+    of(all.fold(0, i64::saturating_add), datatype)
+}
+
+/// A number of elements and a datatype of its own for each process.
+pub(crate) fn sum_of_types(counts: usize, wide: bool, datatypes: usize, comm: usize) -> u64 {
+    let Some(asked) = asked() else { return 0 };
+    let each = (0..others(asked, comm)).map(|at| {
+        // SAFETY: the call has read one count and one datatype for each process.
+        unsafe {
+            let datatype = match asked.handle {
+                4 => (datatypes as *const u32).add(at).read() as usize,
+                _ => (datatypes as *const usize).add(at).read(),
+            };
+            of(count(counts, wide, at), datatype)
+        }
+    });
+    each.fold(0, u64::saturating_add)
+}
+
+/// What is this process's of a number of elements for each.
+pub(crate) fn own(counts: usize, wide: bool, datatype: usize, comm: usize) -> u64 {
+    let Some(asked) = asked() else { return 0 };
+    let rank = int(asked.rank, comm);
+    // SAFETY: the call has read one count for each process.
+    of(unsafe { count(counts, wide, rank) }, datatype)
+}

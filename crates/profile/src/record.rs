@@ -1,0 +1,317 @@
+//! What is done around each call.
+//!
+//! A thread writes into a sheet of its own, so threads do not meet. The row of a call is found by the
+//! address that it returns to and the function's number, in an index of the thread's own. A call
+//! that another one makes (from a function of the program that MPI calls) belongs to that one.
+
+use std::ffi::{c_int, c_void};
+
+use crate::amount::{Sizes, type_freed};
+use crate::caller::{self, Found};
+use crate::entry::{Entered, entered};
+use crate::next::Next;
+use crate::table::{Table, table};
+use kw_base::sync::OnceLock;
+use kw_base::sync::atomic::{AtomicU64, Ordering};
+use kw_start::profile::{BEGIN, END, ROWS_AT, SINCE, UNDER_WAY};
+use kw_sys::ticks;
+
+/// Places of a thread's index, a power of two; more than rows of a sheet.
+const PLACES: usize = 2048;
+
+/// What a call means beyond itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing.
+    Passes,
+    /// MPI begins.
+    Begins,
+    /// MPI ends.
+    Ends,
+    /// A datatype goes.
+    FreesType,
+}
+
+/// A place of the index: a return address with a function, and what is known of it.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    key: u64,
+    /// Where the row stands in the table (a multiple of 8), or twice the distance to the caller's
+    /// own return address, and 1 more.
+    known: usize,
+}
+
+/// A thread's state. Only its thread uses it.
+pub(crate) struct Thread {
+    /// The stack of the call under way, 0 when there is none; of a thread that records nothing the
+    /// highest address.
+    outer: usize,
+    table: Option<&'static Table>,
+    sheet: usize,
+    /// Whether other threads write there, too.
+    shared: bool,
+    used: usize,
+    index: Vec<Place>,
+    pub sizes: Sizes,
+}
+
+/// The state of threads that record nothing. Nobody writes there.
+struct Off(Thread);
+// SAFETY: it is never changed: its `outer` says so before anything else is looked at.
+unsafe impl Sync for Off {}
+// SAFETY: as above.
+unsafe impl Send for Off {}
+
+fn off() -> *mut Thread {
+    static OFF: OnceLock<Off> = OnceLock::new();
+    let make = || {
+        Off(Thread {
+            outer: usize::MAX,
+            table: None,
+            sheet: 0,
+            shared: false,
+            used: 0,
+            index: Vec::new(),
+            sizes: Sizes::default(),
+        })
+    };
+    (&raw const OFF.get_or_init(make).0).cast_mut()
+}
+
+/// This thread, where it records.
+#[inline(always)]
+pub(crate) fn this_thread() -> Option<&'static mut Thread> {
+    // SAFETY: the thread's own state, which nobody else has; `call` keeps no reference to it while
+    // something else may ask.
+    unsafe { (*entered()).thread.as_mut().filter(|t| t.table.is_some()) }
+}
+
+/// The state goes with the thread; the sheet is the next one's.
+extern "C" fn thread_ends(state: *mut c_void) {
+    // SAFETY: the state that `begin` made for this thread; from now on the thread has none.
+    unsafe {
+        (*entered()).thread = off();
+        let thread = Box::from_raw(state.cast::<Thread>());
+        if let (Some(table), false) = (thread.table, thread.shared) {
+            table.leave_sheet(thread.sheet);
+        }
+    }
+}
+
+/// A child of a fork is not the rank.
+extern "C" fn in_child() {
+    // SAFETY: the child's only thread; what it had before stays.
+    unsafe { (*entered()).thread = off() }
+}
+
+/// The first call of a thread.
+#[cold]
+#[inline(never)]
+fn begin(here: *mut Entered) -> *mut Thread {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    let thread = match table() {
+        None => off(),
+        Some(table) => {
+            let (sheet, shared) = table.take_sheet();
+            let thread = Box::into_raw(Box::new(Thread {
+                outer: 0,
+                table: Some(table),
+                sheet,
+                shared,
+                used: 0,
+                index: vec![Place::default(); PLACES],
+                sizes: Sizes::default(),
+            }));
+            let key = KEY.get_or_init(|| {
+                kw_sys::process::in_children(in_child);
+                let mut key = 0;
+                // SAFETY: the key is made once; its destructor gets what was set.
+                unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) };
+                key
+            });
+            // SAFETY: the key was made, and keeps the state until the thread ends.
+            unsafe { libc::pthread_setspecific(*key, thread.cast_const().cast()) };
+            thread
+        }
+    };
+    // SAFETY: this thread's own memory.
+    unsafe { (*here).thread = thread };
+    thread
+}
+
+/// A call is under way; whatever ends it, it is not any more.
+struct UnderWay {
+    thread: *mut Thread,
+    table: &'static Table,
+}
+
+impl UnderWay {
+    #[inline(always)]
+    fn end(&self) {
+        // SAFETY: the thread's own state, which lives as long as the thread.
+        let thread = unsafe { &mut *self.thread };
+        thread.outer = 0;
+        if !thread.shared {
+            // SYNC: the launcher reads words as they are.
+            let word = self.table.word(thread.sheet + UNDER_WAY);
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    /// An exception of the program's passes.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Records a call. `run` calls the next function at this address, `bytes` says what it was about.
+///
+/// # Safety
+/// The function was entered by its symbol.
+#[inline(always)]
+pub(crate) unsafe fn call(
+    function: u32,
+    event: Event,
+    next: &Next,
+    run: impl FnOnce(usize) -> c_int,
+    bytes: impl FnOnce() -> u64,
+) -> c_int {
+    let here = entered();
+    // SAFETY: this thread's own memory, which the symbol has filled in.
+    let (site, stack, mut thread) = unsafe { ((*here).site, (*here).stack, (*here).thread) };
+    let next = next.get();
+    if thread.is_null() {
+        thread = begin(here);
+    }
+    // SAFETY: a thread's state lives as long as the thread.
+    let (outer, table) = unsafe { ((*thread).outer, (*thread).table) };
+    // Stacks grow down: what is called from inside lies below. What was left by a jump lies not.
+    let (false, Some(table)) = (stack < outer, table) else {
+        return run(next);
+    };
+    // SAFETY: as above; nobody else has a reference now.
+    let row = unsafe { (*thread).enter(site, stack, function) };
+    let begin = ticks::now(table.counter);
+    if event == Event::Begins {
+        let none = table.word(BEGIN).load(Ordering::Relaxed) == 0;
+        if none {
+            table.word(BEGIN).store(begin, Ordering::Relaxed);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { (*thread).under_way(table, row, begin) };
+    let under_way = UnderWay { thread, table };
+    let code = run(next);
+    let end = ticks::now(table.counter);
+    under_way.end();
+    std::mem::forget(under_way);
+    match event {
+        Event::Ends => table.word(END).store(end, Ordering::Relaxed),
+        Event::FreesType => type_freed(),
+        Event::Passes | Event::Begins => {}
+    }
+    let bytes = if code == 0 { bytes() } else { 0 };
+    // SAFETY: as above.
+    let shared = unsafe { (*thread).shared };
+    for (at, more) in [(16, 1), (24, end.saturating_sub(begin)), (32, bytes)] {
+        add(table.word(row + at), more, shared);
+    }
+    code
+}
+
+#[inline(always)]
+fn add(word: &AtomicU64, more: u64, shared: bool) {
+    // SYNC: sums, which the launcher reads at any time, each by itself.
+    match shared {
+        false => word.store(
+            word.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        ),
+        true => drop(word.fetch_add(more, Ordering::Relaxed)),
+    }
+}
+
+impl Thread {
+    /// The row of a call.
+    #[inline(always)]
+    fn enter(&mut self, site: usize, stack: usize, function: u32) -> usize {
+        self.outer = stack;
+        let key = key(site, function);
+        let place = self.index[first(key)];
+        match place.key == key && place.known & 1 == 0 {
+            true => place.known,
+            false => self.look(site, stack, function),
+        }
+    }
+
+    #[inline(always)]
+    fn under_way(&self, table: &Table, row: usize, begin: u64) {
+        if self.shared {
+            return;
+        }
+        let row = row - self.sheet;
+        // SYNC: the launcher reads words as they are; half of this is a wrong time for a moment.
+        table
+            .word(self.sheet + SINCE)
+            .store(begin, Ordering::Relaxed);
+        table
+            .word(self.sheet + UNDER_WAY)
+            .store(row as u64, Ordering::Relaxed);
+    }
+
+    /// The same where the first place of the index does not say it: for a call through the Fortran
+    /// layer, from there on to the program.
+    #[inline(never)]
+    fn look(&mut self, mut site: usize, mut stack: usize, function: u32) -> usize {
+        loop {
+            let key = key(site, function);
+            let mut at = first(key);
+            while self.index[at].key != key {
+                if self.index[at].known == 0 && self.index[at].key == 0 {
+                    if !self.learn(at, site, stack, function) {
+                        return self.sheet + ROWS_AT;
+                    }
+                    break;
+                }
+                at = (at + 1) % PLACES;
+            }
+            let known = self.index[at].known;
+            if known & 1 == 0 {
+                return known;
+            }
+            stack += known >> 1;
+            site = caller::at(stack);
+        }
+    }
+
+    /// Fills a place of the index in; whether there was room.
+    #[cold]
+    fn learn(&mut self, at: usize, site: usize, stack: usize, function: u32) -> bool {
+        let Some(table) = self.table.filter(|_| self.used < PLACES / 4 * 3) else {
+            return false;
+        };
+        let known = match caller::find(site, stack) {
+            Found::Program => table.row(self.sheet, function, site),
+            Found::Through(distance) => distance << 1 | 1,
+        };
+        self.used += 1;
+        self.index[at] = Place {
+            key: key(site, function),
+            known,
+        };
+        true
+    }
+}
+
+#[inline(always)]
+fn key(site: usize, function: u32) -> u64 {
+    (site as u64) << 16 | u64::from(function) + 1
+}
+
+/// Where a key stands in the index, unless that is taken.
+#[inline(always)]
+fn first(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % PLACES
+}

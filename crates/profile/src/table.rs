@@ -1,0 +1,204 @@
+//! The rank's table in the memory that its launcher gave it; what stands where says
+//! `kw_start::profile`.
+
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+
+use kw_base::sync::atomic::{AtomicU64, Ordering};
+use kw_base::sync::{Mutex, OnceLock};
+use kw_start::profile::*;
+use kw_sys::{clock, environment, ticks};
+
+use crate::next;
+
+/// The table; the mapping stays for as long as the process does.
+#[derive(Debug)]
+pub(crate) struct Table {
+    base: *mut u8,
+    /// Whether ticks are those of the counter.
+    pub counter: bool,
+    /// Modules are added by one thread at a time, which knows their bases.
+    modules: Mutex<Vec<usize>>,
+}
+
+// SAFETY: an address range of words that are read and written as atomics only, or, as modules, under
+// the lock.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+/// The table of this process, if it was given one.
+pub(crate) fn table() -> Option<&'static Table> {
+    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
+    TABLE.get_or_init(Table::open).as_ref()
+}
+
+impl Table {
+    fn open() -> Option<Table> {
+        let text = environment::variable(VARIABLE)?;
+        let (fd, number) = text.split_once(',')?;
+        let (fd, number): (i32, usize) = (fd.parse().ok()?, number.parse().ok()?);
+        let at = number.checked_mul(SIZE)?;
+        // SAFETY: the number may be any descriptor, or none: what is asked of it changes nothing. A
+        // fresh mapping overlaps nothing.
+        let base = unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            if libc::fstat(fd, &mut stat) != 0 || (stat.st_size as usize) < at + SIZE {
+                return None;
+            }
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(
+                std::ptr::null_mut(),
+                SIZE,
+                rights,
+                libc::MAP_SHARED,
+                fd,
+                at as i64,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        let mut table = Table {
+            base: base.cast(),
+            counter: false,
+            modules: Mutex::new(Vec::new()),
+        };
+        if table.word(0).load(Ordering::Relaxed) != MAGIC {
+            return None; // a file of the program's under this number
+        }
+        table.counter = table.word(COUNTER).load(Ordering::Relaxed) != 0;
+        table.begin();
+        Some(table)
+    }
+
+    /// The first call of a process; another one of the same rank may have been here before.
+    fn begin(&self) {
+        let now = ticks::now(self.counter);
+        if self.word(TICKS).load(Ordering::Relaxed) == 0 {
+            self.word(NANOSECONDS)
+                .store(clock::now().0, Ordering::Relaxed);
+            self.word(TICKS).store(now, Ordering::Release);
+        }
+    }
+
+    /// A word of the table.
+    pub fn word(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at + 8 <= SIZE);
+        // SAFETY: all places are those of the table's own description, inside the mapping, and
+        // multiples of 8; nobody uses the word but as an atomic.
+        unsafe { &*self.base.add(at).cast::<AtomicU64>() }
+    }
+
+    /// A sheet for a thread, and whether others write there, too: of the first that nobody has.
+    pub fn take_sheet(&self) -> (usize, bool) {
+        let sheets = (0..SHEETS - 1).map(|n| SHEETS_AT + n * SHEET);
+        // SYNC: what the thread before has written there is seen by the one that takes it.
+        let free = |at: &usize| {
+            let owner = self.word(at + OWNER);
+            owner
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+        };
+        let last = SHEETS_AT + (SHEETS - 1) * SHEET;
+        sheets
+            .clone()
+            .find(free)
+            .map_or((last, true), |at| (at, false))
+    }
+
+    /// A thread is done with its sheet.
+    pub fn leave_sheet(&self, at: usize) {
+        self.word(at + OWNER).store(0, Ordering::Release);
+    }
+
+    /// The row of a sheet for a function and an address: the one that has both, a new one, or the
+    /// one for many.
+    pub fn row(&self, sheet: usize, function: u32, address: usize) -> usize {
+        let module = self.module(address);
+        let _one = self.modules.lock().unwrap_or_else(|e| e.into_inner());
+        let used = self
+            .word(sheet + ROWS_USED)
+            .load(Ordering::Relaxed)
+            .min(ROWS as u64) as usize;
+        let at = |n: usize| sheet + ROWS_AT + n * ROW;
+        let has = |n: &usize| {
+            let both = self.word(at(*n) + 8).load(Ordering::Relaxed);
+            both as u32 == function && self.word(at(*n)).load(Ordering::Relaxed) == address as u64
+        };
+        if let Some(n) = (1..used).find(has) {
+            return at(n);
+        }
+        if used == 0 {
+            self.word(at(0) + 8)
+                .store(u64::from(NONE) | u64::from(NONE) << 32, Ordering::Relaxed);
+        }
+        let new = used.max(1);
+        if new == ROWS {
+            return at(0);
+        }
+        self.word(at(new)).store(address as u64, Ordering::Relaxed);
+        let both = u64::from(function) | u64::from(module) << 32;
+        self.word(at(new) + 8).store(both, Ordering::Relaxed);
+        // SYNC: the launcher reads rows up to here.
+        self.word(sheet + ROWS_USED)
+            .store(new as u64 + 1, Ordering::Release);
+        at(new)
+    }
+
+    /// The number of the program or library that an address lies in.
+    fn module(&self, address: usize) -> u32 {
+        let Some(info) = next::info(address) else {
+            return NONE;
+        };
+        let base = info.dli_fbase as usize;
+        let mut known = self.modules.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(n) = known.iter().position(|b| *b == base) {
+            return self.first(&known) + n as u32;
+        }
+        let used = self.word(MODULES_USED).load(Ordering::Relaxed) as usize;
+        if used >= MODULES {
+            return NONE;
+        }
+        let path = path(&info);
+        let len = path.len().min(MODULE - PATH_AT);
+        let at = MODULES_AT + used * MODULE;
+        self.word(at).store(base as u64, Ordering::Relaxed);
+        self.word(at + 8).store(len as u64, Ordering::Relaxed);
+        // SAFETY: the module's place lies inside the mapping, and nobody else writes there: the lock
+        // is held, and the launcher reads what is used only.
+        unsafe {
+            let to = self.base.add(at + PATH_AT);
+            std::ptr::copy_nonoverlapping(path.as_ptr(), to, len);
+        }
+        known.push(base);
+        self.word(MODULES_USED)
+            .store(used as u64 + 1, Ordering::Release);
+        used as u32
+    }
+
+    /// The number of this process's first module: one before it may have left some.
+    fn first(&self, known: &[usize]) -> u32 {
+        (self.word(MODULES_USED).load(Ordering::Relaxed) as usize - known.len()) as u32
+    }
+}
+
+/// The absolute path of a program or library.
+fn path(info: &libc::Dl_info) -> Vec<u8> {
+    // SAFETY: the program's headers are asked for where they are.
+    let program = next::info(unsafe { libc::getauxval(libc::AT_PHDR) } as usize);
+    if program.is_some_and(|p| p.dli_fbase == info.dli_fbase) {
+        if let Ok(path) = std::fs::read_link("/proc/self/exe") {
+            return path.as_os_str().as_bytes().to_vec();
+        }
+    }
+    if info.dli_fname.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the dynamic linker's own name of what is loaded.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) }
+        .to_bytes()
+        .to_vec();
+    let whole = std::fs::canonicalize(std::ffi::OsStr::from_bytes(&name));
+    whole.map_or(name, |p| p.as_os_str().as_bytes().to_vec())
+}
