@@ -71,6 +71,15 @@ def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
     assert "MPIX_Comm_agree is no function of MPI" in p.stderr, told(p)
 
 
+@pytest.mark.parametrize("name", ("libmpi.so.12", "libmpi.so.40"))
+def test_a_function_that_no_library_of_ours_has_is_named_before_the_program_runs(linked, name):
+    p = mpiexec("-n", 2, linked(name, beyond="MPIX_Of_tomorrow"), status=127)
+    assert p.stderr.count(f"wants MPIX_Of_tomorrow, which Kittiwake's {name} does not have") == 1, told(p)
+    assert p.stderr.index("wants MPIX_Of_tomorrow") < p.stderr.index("undefined symbol: MPIX_Of_tomorrow"), told(p)
+    p = mpiexec("-n", 2, linked(name))
+    assert "wants" not in p.stderr, told(p)
+
+
 def test_mpiexec_says_which_library_it_puts_in_front(any_foreign, program):
     abi, foreign = any_foreign
     p = mpiexec("-v", "-n", 1, foreign)
@@ -96,13 +105,13 @@ def test_without_mpiexec_there_is_one_rank(any_foreign):
 @pytest.fixture
 def linked(tmp_path):
     """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name. One lies in tmp_path that is no MPI: with that one the
-    program fails."""
-    def link(name, *options):
+    program fails. `beyond`: a function that the program calls, too, and that only that library has."""
+    def link(name, *options, beyond=None):
         source = "".join(f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\nint {start}MPI_Finalize(void) {{ return 1; }}\n"
-                         for start in ("", "P"))
-        call = """int MPI_Init(int *, char ***), MPI_Finalize(void);
-int run(void) { return MPI_Init(0, 0) || MPI_Finalize(); }
-int main(void) { return run(); }
+                         for start in ("", "P")) + (f"int {beyond}(void) {{ return 0; }}\n" if beyond else "")
+        call = f"""int MPI_Init(int *, char ***), MPI_Finalize(void), {beyond or "main"}(void);
+int run(void) {{ return MPI_Init(0, 0) || MPI_Finalize(){f" || {beyond}()" if beyond else ""}; }}
+int main(void) {{ return run(); }}
 """
         library, program = tmp_path / name, tmp_path / f"needs-{name}"
         words = ["-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, "-xc", "-"]

@@ -1,12 +1,15 @@
 //! What the file of a program says: which libraries it was linked with and where it looks for them,
-//! whether it has an MPI library inside, and where its addresses begin.
+//! which functions it wants of them, whether it has an MPI library inside, and where its addresses
+//! begin.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64, PT_LOAD, SHN_UNDEF, SHT_SYMTAB};
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB,
+};
 use object::read::elf::{FileHeader, ProgramHeader, SectionTable, Sym};
 use object::{Endianness, ReadCache};
 
@@ -83,6 +86,33 @@ fn has_mpi<'a>(
     names.any(|name| name == b"PMPI_Init")
 }
 
+/// The names that the dynamic linker knows a file by: those it wants of others, or those it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbols {
+    /// It must find them in other files.
+    Wanted,
+    /// Other files find them here.
+    Had,
+}
+
+/// The names of one kind that `choose` takes, of a program or library; none of what cannot be read.
+pub fn symbols(file: &Path, kind: Symbols, choose: impl Fn(&str) -> bool) -> Vec<String> {
+    let read = || {
+        let data = &ReadCache::new(File::open(file).ok()?);
+        let header = Header::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, data).ok()?;
+        let symbols = sections.symbols(endian, data, SHT_DYNSYM).ok()?;
+        let of_kind =
+            |s: &&_| (Sym::st_shndx(*s, endian) == SHN_UNDEF) == (kind == Symbols::Wanted);
+        let names = symbols.iter().filter(of_kind);
+        let names = names.filter_map(|s| s.name(endian, symbols.strings()).ok());
+        let names = names.filter_map(|name| std::str::from_utf8(name).ok());
+        Some(names.filter(|n| choose(n)).map(String::from).collect())
+    };
+    read().unwrap_or_default()
+}
+
 /// The address that the first mapping of a file stands for in its symbols.
 pub fn base(file: &Path) -> Option<u64> {
     let data = &ReadCache::new(File::open(file).ok()?);
@@ -114,6 +144,15 @@ mod tests {
         );
         assert_eq!(base(Path::new("/dev/null")), None);
         assert_eq!(super::linked(Path::new("/dev/null")), None);
+    }
+
+    #[test]
+    fn a_program_says_which_functions_it_wants() {
+        let me = std::env::current_exe().unwrap();
+        let main = |kind| symbols(&me, kind, |name| name == "__libc_start_main");
+        assert_eq!(main(Symbols::Wanted), ["__libc_start_main"]);
+        assert!(main(Symbols::Had).is_empty());
+        assert!(symbols(Path::new("/dev/null"), Symbols::Had, |_| true).is_empty());
     }
 
     #[test]

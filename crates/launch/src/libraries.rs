@@ -8,11 +8,12 @@
 //! its own) is led to ours by `libkw_audit.so` in LD_AUDIT. What none of our libraries can serve is
 //! refused with a sentence.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::elf::{self, Linked};
+use crate::elf::{self, Linked, Symbols};
 use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, Verdict};
 
@@ -207,6 +208,43 @@ fn lacking(name: &str) -> String {
         "needs {name}, which this installation of Kittiwake does not have: compile the program with Kittiwake's mpicc, \
          mpicxx or mpifort, or use that library's mpiexec"
     )
+}
+
+/// The functions of its MPI that a program wants and the library we put in their place does not
+/// have, as a sentence: the dynamic linker ends the program when it comes to one.
+pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
+    let [face] = &ours.faces[..] else { return None };
+    let wanted = elf::symbols(program, Symbols::Wanted, is_of_mpi);
+    let files = std::fs::read_dir(&face.dir).ok()?.flatten();
+    let files = files.filter(|f| f.file_type().is_ok_and(|t| t.is_file()));
+    let had: HashSet<String> = files
+        .flat_map(|f| {
+            elf::symbols(&f.path(), Symbols::Had, |name| {
+                wanted.iter().any(|w| w == name)
+            })
+        })
+        .collect();
+    let lacks: Vec<_> = wanted.iter().filter(|w| !had.contains(*w)).collect();
+    let names = match lacks[..] {
+        [] => return None,
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, two, ..] => format!("{one}, {two} and {} more", lacks.len() - 2),
+    };
+    Some(format!(
+        "'{}' wants {names}, which Kittiwake's {} does not have: unless another of its libraries has it, the dynamic \
+         linker ends the program when it gets there (`undefined symbol`)",
+        program.display(),
+        face.file
+    ))
+}
+
+/// Whether a function or variable of this name is an MPI library's, in C and C++.
+fn is_of_mpi(name: &str) -> bool {
+    let starts = [
+        "MPI_", "PMPI_", "MPIX_", "PMPIX_", "MPIO_", "ompi_", "_ZN3MPI", "_ZNK3MPI",
+    ];
+    starts.iter().any(|start| name.starts_with(start))
 }
 
 /// Why a program that is not linked with a library that we have cannot be served.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{bind, helper, job, join, peer, plan};
+use kw_launch::{bind, helper, job, join, libraries, peer, plan};
 use kw_sys::neighbours;
 
 fn main() -> ExitCode {
@@ -42,6 +42,11 @@ fn run() -> Result<u8, Verdict> {
         return Err(join::join(request, environment));
     }
     let mut plan = plan::plan(request, environment)?;
+    for app in &plan.apps {
+        if let Some(sentence) = libraries::missing(&app.program, &app.libraries) {
+            let _ = writeln!(std::io::stderr(), "mpiexec: {sentence}");
+        }
+    }
     let usable = kw_sys::cpus::usable();
     let here = plan.here();
     let turn = bind::may_bind(plan.bind, here.len(), usable).then(neighbours::turn);
