@@ -240,6 +240,9 @@ CLIENTS = [
     Client("hpcc", "openmpi", ["hpcc"], "usr/bin/hpcc", well=r"Success=1", results=r"PASSED|FAILED|\d+ tests completed.*|Success=\d",
            output="hpccoutf.txt", inputs={"hpccinf.txt": "usr/share/doc/hpcc/examples/_hpccinf.txt"}, ranks=(4,)),
     Client("lammps", "openmpi", ["lammps"], "usr/bin/lmp", "-in melt", r"^ +\d+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ *$", inputs={"melt": MELT}),
+    # a molecule in water with PPPM: distributed FFTs, constraints
+    Client("peptide", "openmpi", ["lammps", "lammps-examples"], "usr/bin/lmp", "-in in.peptide", r"^(TotEng|PotEng|E_bond|E_impro|E_coul) .*",
+           inputs={name: f"usr/share/lammps/examples/peptide/{name}" for name in ("in.peptide", "data.peptide")}),
     Client("silicon", "openmpi", ["quantum-espresso", "quantum-espresso-data"], "usr/bin/pw.x", "-in silicon", r"^! +total energy.*",
            inputs={"silicon": SILICON, "pseudo.UPF": "usr/share/espresso/pseudo/Si*.UPF"}),
     # the last digits of a sum depend on the order, which differs
