@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::hosts::{self, Host, Order};
 use crate::options::{self, Opt};
 use crate::verdict::Verdict;
+use crate::wrap::Wrap;
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,10 @@ pub struct Request {
     pub rendezvous: Option<OsString>,
     /// Which of its ranks this is.
     pub rank: Option<u32>,
+    /// What ranks are started under.
+    pub wraps: Vec<Wrap>,
+    /// The rank that a debugger is to have.
+    pub debug: Option<u32>,
     /// The other MPI that is to run it.
     pub with: Option<OsString>,
     /// Options that have no effect here, with their values.
@@ -193,6 +198,8 @@ impl Reader<'_> {
                 request.profile = true;
                 request.profile_json = Some(self.value(&name, inline)?);
             }
+            Opt::Wrap => request.wraps.push(Wrap::parse(&self.text(&name, inline)?)?),
+            Opt::Debug => request.debug = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::With => request.with = Some(self.value(&name, inline)?),
             Opt::EndHung => request.end_hung = true,
             Opt::Timeout => request.timeout = Some(seconds(&name, &self.text(&name, inline)?)?),

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::libraries::Libraries;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
 use crate::verdict::{self, Ended, Verdict};
+use crate::wrap::Wrap;
 use crate::{args, bind, libraries, plan, stdin};
 use kw_base::Tick;
 use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
@@ -306,6 +307,8 @@ impl Helper {
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
         self.ranks.check_files(start.tasks.len())?;
+        let wraps: Result<_, _> = start.wraps.iter().map(|w| Wrap::parse(w)).collect();
+        self.ranks.wrap(wraps?);
         if start.profile {
             self.ranks.record(start.tasks.len())?;
         }
@@ -342,6 +345,7 @@ impl Helper {
                 dir: Some(&program.dir),
                 cpus: &cpus,
                 input,
+                has_terminal: false,
                 host: &start.host,
             };
             self.ranks.start(&self.epoll, begin)?;
@@ -443,7 +447,8 @@ impl Ready {
         let here =
             |v: Verdict| Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence));
         let path = path.map_err(here)?;
-        let libraries = libraries::serve(&path, &mut base).map_err(here)?;
+        let libraries =
+            libraries::serve(&path, words.get(1..).unwrap_or(&[]), &mut base).map_err(here)?;
         Ok(Ready {
             path,
             libraries,

@@ -25,6 +25,7 @@
 //! | [`outside`] | what the system says of a process that is outside MPI |
 //! | [`elf`] | what the file of a program says: which libraries it was linked with |
 //! | [`libraries`] | which library of this installation a program runs on |
+//! | [`wrap`] | commands that ranks are started under: `--wrap`, `--debug` |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`listing`] | tables on a terminal |
@@ -59,3 +60,4 @@ pub mod slurm;
 pub mod stdin;
 pub mod tuning;
 pub mod verdict;
+pub mod wrap;

@@ -140,8 +140,15 @@ pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>
     }
 }
 
-/// Has a program find what it needs of ours, by its environment.
-pub fn serve(program: &Path, env: &mut Env) -> Result<Libraries, Verdict> {
+/// Has a program find what it needs of ours, by its environment. One that is linked with no MPI
+/// (`perf`, `valgrind`, `env`) may be called to start another: the first of its `arguments` that is
+/// a program linked with one says what is needed.
+pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Libraries, Verdict> {
+    let started = arguments.iter().map(Path::new).find(|p| speaks_mpi(p));
+    let program = match started {
+        Some(started) if !speaks_mpi(program) => started,
+        _ => program,
+    };
     let chosen = match elf::linked(program) {
         None => Ok(installed()),
         Some(linked) => chosen(&linked, installed(), Path::exists),
@@ -152,6 +159,11 @@ pub fn serve(program: &Path, env: &mut Env) -> Result<Libraries, Verdict> {
     })?;
     chosen.put_in_front(env);
     Ok(chosen)
+}
+
+/// Whether it is a program that was linked with an MPI library which has a name.
+fn speaks_mpi(program: &Path) -> bool {
+    program.is_file() && matches!(compiled_for(program), Ok(Some(_)))
 }
 
 /// What a program so linked needs of `ours`, or why it cannot be served; `exists`: whether there is

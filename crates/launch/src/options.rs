@@ -40,6 +40,10 @@ pub enum Opt {
     Map,
     /// Print the networks.
     Network,
+    /// Start ranks under a command.
+    Wrap,
+    /// Start one under a debugger.
+    Debug,
     /// Have another MPI run it.
     With,
     /// Accepted for other launchers' sake: what it asks for is always so.
@@ -250,6 +254,18 @@ pub const ALL: &[Row] = &[
         "Ends the job after this time, with status 124, and prints what every rank waits for.",
     ),
     row(
+        Opt::Wrap,
+        &["--wrap"],
+        &["[RANKS:]COMMAND"],
+        "Starts all ranks, or those named (0,4-7), under a command: --wrap 'valgrind --log-file=rank.%r' has valgrind run the program, with the rank for %r. Of several the first stands outermost.",
+    ),
+    row(
+        Opt::Debug,
+        &["--debug"],
+        &["R"],
+        "Starts rank R under gdb (or lldb), which gets the terminal or whatever is standard input; the others run, and wait for it as long as they have to.",
+    ),
+    row(
         Opt::With,
         &["--with"],
         &["MPI"],
@@ -334,7 +350,7 @@ Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM 
 ";
 
 const TAIL: &str = "
-Standard input goes to rank 0. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second SIGINT kills them.
+Standard input goes to rank 0, or to that of --debug. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second SIGINT kills them.
 SIGQUIT (Ctrl and the backslash) prints what every rank waits for, and whether that is a deadlock; a second one within 3 s is passed
 on. The same is printed when every rank has waited inside MPI for KW_HANG seconds (default 10; 0: never).
 

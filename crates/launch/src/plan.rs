@@ -11,6 +11,7 @@ use crate::libraries::{self, Libraries};
 use crate::ranks::Env;
 use crate::slurm;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
+use crate::wrap::Wrap;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::pmi::mapping;
 
@@ -122,6 +123,12 @@ pub struct Plan {
     pub map: bool,
     /// How to bind; [`crate::bind`] fills in [`RankPlan::cpus`].
     pub bind: Binding,
+    /// What ranks are started under.
+    pub wraps: Vec<Wrap>,
+    /// The rank that gets our standard input: 0, or that which is debugged.
+    pub reader: usize,
+    /// Whether that one has the terminal.
+    pub debug: bool,
 }
 
 impl Plan {
@@ -169,6 +176,9 @@ impl Plan {
 pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
     let allocated = request.hosts.is_empty() && use_allocation(&mut request, &ours)?;
     let reach = reach(&request, allocated, &ours)?;
+    if let Some(rank) = request.debug {
+        debug(&mut request, rank)?;
+    }
     let base = environment(&request, ours);
     let machines = machines(&request)?;
     let alone = request.apps.len() == 1 && !request.hosts.is_empty();
@@ -197,6 +207,7 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
         );
         apps.push(app_plan(a, &base, here, away, &request.pass)?);
     }
+    check_wraps(&request.wraps, request.debug, &ranks, &machines)?;
     let names: Vec<String> = ranks
         .iter()
         .map(|r| format!("{}\0{}", machines[r.machine].name, host_name(&apps[r.app])))
@@ -214,7 +225,56 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
         timeout: request.timeout,
         map: request.map,
         bind: request.bind,
+        wraps: request.wraps,
+        reader: request.debug.unwrap_or(0) as usize,
+        debug: request.debug.is_some(),
     })
+}
+
+/// Has a rank start under a debugger. The others wait for it for as long as somebody thinks.
+fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
+    let is_there = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|dir| kw_sys::process::executable(&dir.join(name)))
+    };
+    let command = match (is_there("gdb"), is_there("lldb")) {
+        (true, _) => "gdb -q --args",
+        (_, true) => "lldb --",
+        _ => {
+            return Err(Verdict::misuse(
+                "--debug needs gdb or lldb, and neither is in the PATH".into(),
+            ));
+        }
+    };
+    let wrap = Wrap::parse(&format!("{rank}:{command}"))?;
+    request.wraps.insert(0, wrap);
+    request.env.push(("KW_HANG".into(), "0".into()));
+    Ok(())
+}
+
+/// Refuses what no rank can be started under.
+fn check_wraps(
+    wraps: &[Wrap],
+    debug: Option<u32>,
+    ranks: &[RankPlan],
+    machines: &[Machine],
+) -> Result<(), Verdict> {
+    let size = ranks.len();
+    if let Some((wrap, rank)) = wraps.iter().find_map(|w| Some((w, w.beyond(size as u32)?))) {
+        let text = format!(
+            "'{}' names rank {rank}, and the job has {size}",
+            wrap.text()
+        );
+        return Err(Verdict::misuse(text));
+    }
+    let away = |rank: &u32| Some(&machines[ranks[*rank as usize].machine]).filter(|m| !m.here);
+    match debug.and_then(|rank| Some((rank, away(&rank)?))) {
+        None => Ok(()),
+        Some((rank, machine)) => Err(Verdict::misuse(format!(
+            "--debug {rank} is for a rank on this machine, and that one runs on {}: start mpiexec there",
+            machine.name
+        ))),
+    }
 }
 
 /// The one program of a request, to be run here.
@@ -356,7 +416,7 @@ fn app_plan(
         false => PathBuf::from(&app.words[0]),
     };
     let libraries = match here {
-        true => libraries::serve(&program, &mut env)?,
+        true => libraries::serve(&program, &app.words[1..], &mut env)?,
         false => Libraries::default(),
     };
     Ok(AppPlan {

@@ -17,6 +17,7 @@ use rustix::process::{WaitOptions, wait};
 use crate::crash::{self, Crash};
 use crate::profile::memory::Memory;
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
+use crate::wrap::{self, Wrap};
 use kw_start::profile::Calls;
 use kw_sys::process::Start;
 
@@ -127,6 +128,8 @@ pub struct Begin<'a> {
     pub cpus: &'a [usize],
     /// Standard input.
     pub input: OwnedFd,
+    /// Whether it has our terminal: its output goes there, too, and it is in the foreground.
+    pub has_terminal: bool,
     /// Name of this host, for sentences.
     pub host: &'a str,
 }
@@ -151,6 +154,8 @@ pub struct Ranks {
     files: Option<u64>,
     /// Where their recorders write, if they have any.
     recorded: Option<Memory>,
+    /// What they are started under.
+    wraps: Vec<Wrap>,
 }
 
 impl Ranks {
@@ -187,6 +192,11 @@ impl Ranks {
         Ok(())
     }
 
+    /// Has the ranks that are started from now on started under commands.
+    pub fn wrap(&mut self, wraps: Vec<Wrap>) {
+        self.wraps = wraps;
+    }
+
     /// What a rank that records has called until now.
     pub fn calls(&self, rank: u32) -> Option<Calls> {
         self.recorded.as_ref()?.calls(rank)
@@ -217,18 +227,31 @@ impl Ranks {
             recorded.give(rank, &mut env).map_err(failed)?;
             keep.push(recorded.fd());
         }
+        let words = wrap::wrapped(&self.wraps, &b, &mut env);
+        let found = words.as_ref().map(|words| wrap::find(&words[0], b.dir));
+        let found = found.transpose()?;
+        let words = words.as_deref().unwrap_or(b.words);
+        let outputs = match b.has_terminal {
+            true => {
+                [rustix::stdio::stdout(), rustix::stdio::stderr()].map(|fd| fd.try_clone_to_owned())
+            }
+            false => [Ok(out_w), Ok(err_w)],
+        };
+        let [out_w, err_w] =
+            outputs.map(|fd| fd.map_err(|e| Verdict::system("use the terminal", e)));
         let pid = kw_sys::process::start(Start {
-            program: b.program,
-            arg0: &b.words[0],
-            args: &b.words[1..],
+            program: found.as_deref().unwrap_or(b.program),
+            arg0: &words[0],
+            args: &words[1..],
             env: &env,
             dir: b.dir,
-            stdio: [b.input, out_w, err_w],
+            stdio: [b.input, out_w?, err_w?],
             keep: &keep,
             cpus: b.cpus,
             files: self.files,
+            foreground: b.has_terminal,
         })
-        .map_err(|e| cannot_start(rank, b.host, &b.words[0], &e))?;
+        .map_err(|e| cannot_start(rank, b.host, &words[0], &e))?;
         watch(epoll, &wire, Source::Wire(rank)).map_err(many)?;
         watch(epoll, &out_r, Source::Output(rank, 0)).map_err(many)?;
         watch(epoll, &err_r, Source::Output(rank, 1)).map_err(many)?;

@@ -165,6 +165,7 @@ impl Remote {
             keep: &[],
             cpus: &[],
             files: files.filter(|_| *shared_out),
+            foreground: false,
         })
         .map_err(|e| failed(&e))?;
         let number = machine as u32;
@@ -395,6 +396,7 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
         bind: bind.word().to_string(),
         map: plan.map && !shared_out,
         profile: plan.profile,
+        wraps: plan.wraps.iter().map(|w| w.text().to_string()).collect(),
         programs: programs.collect(),
         tasks: tasks.collect(),
     })

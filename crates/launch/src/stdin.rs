@@ -1,4 +1,4 @@
-//! Standard input for rank 0.
+//! Standard input for rank 0, or the rank that is debugged.
 //!
 //! A file or a pipe is given to rank 0 as it is, so nothing is read that rank 0 does not read. A
 //! terminal cannot be: rank 0 is not in its foreground group. Then what is typed is relayed through
@@ -33,11 +33,15 @@ pub struct Relay {
     watched: bool,
 }
 
-/// What rank 0 gets, and the relay.
-pub fn for_rank_0() -> std::io::Result<(OwnedFd, Relay)> {
-    let stdin = rustix::stdio::stdin();
+/// Our own standard input.
+pub fn own() -> std::io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?)
+}
+
+/// What the rank that reads gets, and the relay.
+pub fn for_rank() -> std::io::Result<(OwnedFd, Relay)> {
     if !std::io::stdin().is_terminal() {
-        return match rustix::io::fcntl_dupfd_cloexec(stdin, 3) {
+        return match own() {
             Ok(fd) => Ok((fd, Relay::none())),
             Err(_) => Ok((nothing()?, Relay::none())),
         };

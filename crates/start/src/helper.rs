@@ -21,7 +21,7 @@ use thiserror::Error;
 /// What stands before the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
 /// Version of what is said here; both ends must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
 
@@ -87,6 +87,8 @@ pub struct Start {
     pub map: bool,
     /// Whether ranks record what they call of MPI.
     pub profile: bool,
+    /// What ranks are started under, as the options of mpiexec say it.
+    pub wraps: Vec<String>,
     /// Programs.
     pub programs: Vec<Program>,
     /// Ranks.
@@ -249,6 +251,7 @@ fn write_start(s: &Start) -> Vec<u8> {
         .bytes(s.bind.as_bytes())
         .number(s.map.into())
         .number(s.profile.into())
+        .list(&s.wraps, |w, wrap| w.bytes(wrap.as_bytes()))
         .list(&s.programs, program)
         .list(&s.tasks, task)
         .end()
@@ -263,6 +266,7 @@ fn read_start(r: &mut Reader) -> Result<Start, Malformed> {
         bind: r.text()?,
         map: r.flag()?,
         profile: r.flag()?,
+        wraps: r.list(Reader::text)?,
         programs: r.list(|r| {
             Ok(Program {
                 words: r.list(Reader::bytes)?,
@@ -472,6 +476,7 @@ mod tests {
             bind: "auto".into(),
             map: true,
             profile: true,
+            wraps: vec!["0:gdb".into()],
             programs: vec![Program {
                 words: vec![b"./a".to_vec(), b"".to_vec(), b"x \xff".to_vec()],
                 env: vec![(b"A".to_vec(), b"1\n2".to_vec())],

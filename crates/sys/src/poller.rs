@@ -5,7 +5,7 @@
 
 use kw_base::Tick;
 use rustix::event::{Timespec, epoll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -178,6 +178,22 @@ pub(crate) const NO_EVENT: epoll::Event = epoll::Event {
     data: epoll::EventData::new_u64(0),
 };
 
+/// `epoll_wait` without a limit, by the C library: rustix's call leaves the sixth argument of the
+/// system call, which says nothing without a fifth one, as it is, and valgrind complains of that in
+/// every program that sleeps.
+fn wait_forever(epoll: &OwnedFd, list: &mut [epoll::Event]) -> rustix::io::Result<usize> {
+    let most = list.len().min(i32::MAX as usize) as i32;
+    // SAFETY: the list's places are the kernel's `epoll_event`, and it has `most` of them.
+    let n = unsafe { libc::epoll_wait(epoll.as_raw_fd(), list.as_mut_ptr().cast(), most, -1) };
+    match usize::try_from(n) {
+        Ok(n) => Ok(n),
+        Err(_) => Err(
+            rustix::io::Errno::from_io_error(&io::Error::last_os_error())
+                .unwrap_or(rustix::io::Errno::INVAL),
+        ),
+    }
+}
+
 /// What happened in an epoll set, as many events as `list` has places; waits as long as `timeout`
 /// says, or until a signal comes.
 pub(crate) fn happened<'a>(
@@ -185,11 +201,17 @@ pub(crate) fn happened<'a>(
     list: &'a mut [epoll::Event],
     timeout: Option<Duration>,
 ) -> io::Result<&'a [epoll::Event]> {
-    let limit = timeout.map(|d| Timespec {
-        tv_sec: d.as_secs() as _,
-        tv_nsec: d.subsec_nanos() as _,
-    });
-    match epoll::wait(epoll, &mut *list, limit.as_ref()) {
+    let n = match timeout {
+        None => wait_forever(epoll, list),
+        Some(d) => {
+            let limit = Timespec {
+                tv_sec: d.as_secs() as _,
+                tv_nsec: d.subsec_nanos() as _,
+            };
+            epoll::wait(epoll, &mut *list, Some(&limit))
+        }
+    };
+    match n {
         Ok(n) => Ok(&list[..n]),
         Err(rustix::io::Errno::INTR) => Ok(&[]),
         Err(e) => Err(e.into()),

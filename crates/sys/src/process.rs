@@ -29,6 +29,8 @@ pub struct Start<'a> {
     pub cpus: &'a [usize],
     /// Soft limit of open files to go back to.
     pub files: Option<u64>,
+    /// Whether it is put in the foreground of the terminal that is its standard input.
+    pub foreground: bool,
 }
 
 /// Starts a process in a group of its own. It is killed when the calling thread ends.
@@ -36,7 +38,7 @@ pub fn start(s: Start) -> io::Result<u32> {
     let [stdin, stdout, stderr] = s.stdio;
     let keep: Vec<i32> = s.keep.iter().map(|fd| fd.as_raw_fd()).collect();
     let mask = mask_of(s.cpus);
-    let files = s.files;
+    let (files, foreground) = (s.files, s.foreground);
     let parent = rustix::process::getpid();
     let mut command = Command::new(s.program);
     command
@@ -54,9 +56,22 @@ pub fn start(s: Start) -> io::Result<u32> {
     // SAFETY: the closure runs between fork and exec and makes system calls only; it allocates
     // nothing.
     unsafe {
-        command.pre_exec(move || prepare(&keep, mask.as_ref(), files, parent));
+        command.pre_exec(move || prepare(&keep, mask.as_ref(), (files, foreground), parent));
     }
     command.spawn().map(|child| child.id())
+}
+
+/// Takes the terminal that is our standard input, if it is one, back from who had it.
+pub fn take_foreground() {
+    // SAFETY: plain system calls on a local signal set; failure leaves things as they are.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before = all;
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        libc::tcsetpgrp(0, libc::getpgrp());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    }
 }
 
 fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
@@ -74,7 +89,7 @@ fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
 fn prepare(
     keep: &[i32],
     mask: Option<&rustix::thread::CpuSet>,
-    files: Option<u64>,
+    (files, foreground): (Option<u64>, bool),
     parent: rustix::process::Pid,
 ) -> io::Result<()> {
     // SAFETY: plain system calls on numbers and on a local signal set.
@@ -84,6 +99,12 @@ fn prepare(
             return Err(io::Error::last_os_error());
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
+        if foreground {
+            // who is not in it yet may not say so, unless the signal for that is blocked
+            libc::sigfillset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            libc::tcsetpgrp(0, libc::getpid());
+        }
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     }

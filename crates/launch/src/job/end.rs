@@ -93,6 +93,9 @@ impl Job {
             return;
         }
         self.ended[rank as usize] = Some(ended);
+        if self.plan.debug && rank as usize == self.plan.reader {
+            kw_sys::process::take_foreground();
+        }
         self.keep_calls(rank);
         if matches!(ended, Ended::Signal(s, _) if self.phases.asked() != Some(s)) {
             self.keep_crash(rank);

@@ -1,6 +1,6 @@
 //! Starting the ranks.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
@@ -178,30 +178,41 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
 fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
     let here = job.plan.here();
     job.hosts.here.check_files(here.len())?;
+    job.hosts.here.wrap(job.plan.wraps.clone());
     if job.plan.profile && !here.is_empty() {
         job.hosts.here.record(here.len())?;
     }
-    let (first, relay) = match here.first() {
-        Some(0) => stdin::for_rank_0().map_err(sys("pass standard input on"))?,
-        _ => (nothing()?, Relay::away()),
+    let reader = job.plan.reader;
+    let has_terminal = job.plan.debug && std::io::stdin().is_terminal();
+    let (mine, relay) = match here.contains(&reader) {
+        true if has_terminal => (
+            stdin::own().map_err(sys("use the terminal"))?,
+            Relay::none(),
+        ),
+        true => stdin::for_rank().map_err(sys("pass standard input on"))?,
+        false => (nothing()?, Relay::away()),
     };
     job.relay = relay;
-    let mut first = Some(first);
+    let mut mine = Some(mine);
     let size = job.plan.ranks.len();
     let apps = job.plan.apps.iter();
     let envs: Vec<Env> = apps
         .map(|a| common_env(&a.env, size, name, mark, usable))
         .collect();
     for rank in here {
-        let input = match first.take() {
+        let input = match mine.take_if(|_| rank == reader) {
             Some(input) => input,
             None => nothing()?,
         };
-        start_one(job, rank, input, &envs)?;
+        start_one(job, rank, input, has_terminal && rank == reader, &envs)?;
     }
     for remote in &mut job.hosts.away {
         let orders = remote::orders(&job.plan, remote.machine as usize, name)?;
+        let has_rank_0 = orders.tasks.iter().any(|t| t.rank == 0);
         remote.say(&job.hosts.epoll, &Order::Start(orders));
+        if has_rank_0 && reader != 0 {
+            remote.say(&job.hosts.epoll, &Order::Input(Vec::new()));
+        }
     }
     Ok(())
 }
@@ -210,7 +221,13 @@ fn nothing() -> Result<OwnedFd, Verdict> {
     stdin::nothing().map_err(sys("open /dev/null"))
 }
 
-fn start_one(job: &mut Job, rank: usize, input: OwnedFd, envs: &[Env]) -> Result<(), Verdict> {
+fn start_one(
+    job: &mut Job,
+    rank: usize,
+    input: OwnedFd,
+    has_terminal: bool,
+    envs: &[Env],
+) -> Result<(), Verdict> {
     let plan = &job.plan.ranks[rank];
     let app = &job.plan.apps[plan.app];
     let begin = Begin {
@@ -222,6 +239,7 @@ fn start_one(job: &mut Job, rank: usize, input: OwnedFd, envs: &[Env]) -> Result
         dir: app.dir.as_deref(),
         cpus: &plan.cpus,
         input,
+        has_terminal,
         host: &job.plan.machines[plan.machine].name,
     };
     job.hosts.here.start(&job.hosts.epoll, begin)
