@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz honesty peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -85,6 +85,10 @@ loom: ## model checks of the concurrent parts, whole ('make check' gives each mo
 
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
+
+honesty: stage ## has the laboratory compare this library with itself, and with 5 % more work, on the machine as it is
+	scripts/install-deps $(VENV)
+	$(VENV)/bin/python -m pytest -q -p no:cacheprovider -m machine lab/tests/test_honesty.py
 
 forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, every root (some minutes)
 	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144

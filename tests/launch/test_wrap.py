@@ -60,11 +60,11 @@ int main(int argc, char **argv) {
 }
 """)
     checked = ["valgrind", "-q", "--error-exitcode=9"]
-    words = {"wrapped": ["--wrap", " ".join(checked), "-n", "2", program(source, "-g")], "as it is": ["-n", "2", *checked, program(source, "-g")]}[how]
+    words = {"wrapped": ["--wrap", " ".join(checked), "-n", "2", program(str(source), "-g")], "as it is": ["-n", "2", *checked, program(str(source), "-g")]}[how]
     p = run(MPIEXEC, *words, timeout=2 * WATCHDOG)
     assert p.returncode == 0 and "==    at " not in p.stderr, told(p)
     p = run(MPIEXEC, *words, "fault", timeout=2 * WATCHDOG)
-    assert p.returncode == 9 and p.stderr.count("Invalid read of size 4") == 1 and "fault.c:11" in p.stderr, told(p)
+    assert p.returncode == 9 and p.stderr.count("Invalid read of size 4") == 1 and "fault.c:10" in p.stderr, told(p)
 
 
 @gdb
