@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz honesty peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -85,6 +85,9 @@ loom: ## model checks of the concurrent parts, whole ('make check' gives each mo
 
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_
+
+mpi4py: stage ## mpi4py's own tests, whole: on 1, 2, 3, 4 and 8 processes (10 minutes)
+	tests/mpi4py/run --whole
 
 honesty: stage ## has the laboratory compare this library with itself, and with 5 % more work, on the machine as it is
 	scripts/install-deps $(VENV)

@@ -21,14 +21,20 @@ class Lists:
     """modules.txt: what is run, with the patterns of tests left out of it, and which modules are left out, with reasons."""
 
     def __init__(self):
-        self.modules, self.patterns, self.left_out = [], [], {}
+        self.modules, self.patterns, self.left_out, self.alone = [], [], {}, set()
         for line in (HERE / "modules.txt").read_text().splitlines():
             words = line.split("#")[0].split()
             if words and words[0] == "-":
                 self.left_out[words[1]] = " ".join(words[2:])
             elif words:
                 self.modules.append(words[0])
-                self.patterns += [f"{words[0]}.*{x}*" for x in words[1:] if x != "-x"]
+                self.patterns += [f"{words[0]}.*{x}*" for x in words[1:] if x not in ("-x", "alone")]
+                if "alone" in words:
+                    self.alone.add(words[0])
+
+    def for_number(self, n):
+        """The modules for so many processes: those whose ranks do nothing together are for one."""
+        return [name for name in self.modules if n == 1 or name not in self.alone]
 
 
 class Outcome:
