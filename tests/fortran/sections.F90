@@ -40,6 +40,21 @@ subroutine test_sections()
                     MPI_STATUS_IGNORE, ierr)
   call check(all(other(4, :) == from(plate(:, 2))), 'a column came wrong into a row')
   call same(count(other /= -1), n, 'what a row has changed')
+
+  ! likewise under the tools' names, each more than once
+  do round = 1, 2
+    call clear()
+    call PMPI_Sendrecv(plate(3, :), n, MPI_INTEGER, next, 0, other(:, 5), n, MPI_INTEGER, previous, 0, MPI_COMM_WORLD, &
+                       MPI_STATUS_IGNORE, ierr)
+    call PMPI_Sendrecv(plate(:, 2), n, MPI_INTEGER, next, 0, other(4, :), n, MPI_INTEGER, previous, 0, MPI_COMM_WORLD, &
+                       MPI_STATUS_IGNORE, ierr)
+    call PMPI_Sendrecv(rank, 1, MPI_INTEGER, next, 0, other(1, 1), 1, MPI_INTEGER, previous, 0, MPI_COMM_WORLD, &
+                       MPI_STATUS_IGNORE, ierr)
+    call check(all(other(5:, 5) == from(plate(3, 5:))) .and. all(other(:3, 5) == from(plate(3, :3))), 'a row came wrong by PMPI')
+    call check(all(other(4, :) == from(plate(:, 2))), 'a column came wrong by PMPI')
+    call same(other(1, 1), previous, 'a number by PMPI')
+    call same(count(other /= -1), 2 * n, 'what PMPI has changed')
+  end do
   call clear()
   call MPI_Sendrecv(plate(n:1:-1, 1), n, MPI_INTEGER, next, 0, other(1, n:1:-2), n / 2, MPI_INTEGER, previous, 0, &
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)

@@ -1,7 +1,7 @@
 // program CALL FILE: what an 8-byte call costs in instructions; makes many of one kind, on two ranks. Rank 0 is watched
 // (test_instructions.py), which makes it so slow that rank 1 has always done its part before: no call of rank 0 waits for long, and
 // the cheapest of them does not wait at all. Messages that rank 0 receives wait in the ring: it learns outside of MPI, by a
-// file, that they are there.
+// file, that they are there. With FORTRAN defined, watched.F90 has the functions that are counted.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,8 +10,13 @@
 
 enum { CALLS = 40 };
 
+int rank, started;
+
+#ifdef FORTRAN
+void watched_send(void), watched_recv(void), watched_bcast(void), watched_allreduce(void);
+void watched_isend(void), watched_irecv(void), watched_waitall(void);
+#else
 static long long mine = 1, all, came;
-static int rank;
 
 // What is counted: one call, and what it takes to make it.
 __attribute__((noinline)) void watched_send(void) { MPI_Send(&mine, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD); }
@@ -25,7 +30,6 @@ __attribute__((noinline)) void watched_allreduce(void) {
 
 static MPI_Request requests[CALLS];
 static long long many_came[CALLS];
-static int started;
 __attribute__((noinline)) void watched_isend(void) {
     MPI_Isend(&mine, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD, &requests[started++]);
 }
@@ -35,6 +39,7 @@ __attribute__((noinline)) void watched_irecv(void) {
 }
 // CALLS receives that have ended.
 __attribute__((noinline)) void watched_waitall(void) { MPI_Waitall(CALLS, requests, MPI_STATUSES_IGNORE); }
+#endif
 
 static void many(void (*call)(void)) {
     for (int i = 0; i < CALLS; i++) call();
@@ -76,7 +81,7 @@ int main(int argc, char **argv) {
         many(watched_allreduce);
     } else if (!strcmp(what, "isend")) {
         many(rank == 0 ? watched_isend : watched_recv);
-        MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+        if (rank == 0) watched_waitall();
     } else if (!strcmp(what, "irecv") || !strcmp(what, "waitall")) {
         for (int round = 0; round < 3; round++) { // the tables have grown after the first
             started = 0;

@@ -29,6 +29,17 @@ pub trait Choice {
         false
     }
 
+    /// Whether it is quickly seen that it is no such section: with few registers, for what follows
+    /// has to pass them all on.
+    ///
+    /// # Safety
+    /// `at` is an argument of this form.
+    #[inline(always)]
+    unsafe fn is_direct(at: *mut Self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { !Self::is_scattered(at) }
+    }
+
     /// The section.
     ///
     /// # Safety

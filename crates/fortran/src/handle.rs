@@ -12,6 +12,10 @@ pub trait Handle: Copy + Eq + Hash {
     fn to_c(i: c_int) -> Self;
     /// The INTEGER.
     fn to_fortran(self) -> c_int;
+    /// Whether one that may be converted without a function is.
+    fn is_direct(_: c_int) -> bool {
+        true
+    }
 }
 
 /// Handles below this are the standard ABI's constants, in C and Fortran the same (MPI 5.0, 20.4).
@@ -42,8 +46,13 @@ macro_rules! numbered {
             const NONE: Self = $id(0);
 
             #[inline(always)]
+            fn is_direct(i: c_int) -> bool {
+                (0..CONSTANTS as c_int).contains(&i)
+            }
+
+            #[inline(always)]
             fn to_c(i: c_int) -> Self {
-                if (0..CONSTANTS as c_int).contains(&i) {
+                if Self::is_direct(i) {
                     return $id(i as usize);
                 }
                 // SAFETY: takes any number.
@@ -135,6 +144,16 @@ pub fn to_fortran<H: Handle>(h: H) -> c_int {
 pub unsafe fn handle<H: Handle>(at: *const c_int) -> H {
     // SAFETY: the caller's promise.
     to_c(unsafe { *at })
+}
+
+/// Whether an argument is converted without a function, if those of its kind ever are.
+///
+/// # Safety
+/// `at` points at an INTEGER.
+#[inline(always)]
+pub unsafe fn is_direct<H: Handle>(at: *const c_int) -> bool {
+    // SAFETY: the caller's promise.
+    H::is_direct(unsafe { *at })
 }
 
 /// Gives an argument its handle.

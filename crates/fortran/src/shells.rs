@@ -22,7 +22,7 @@ use crate::convert::{Status, answer, fail};
 use crate::descriptor::Descriptor;
 use crate::handle::{
     Comm, Datatype, Errhandler, File, Group, Handles, Info, Message, Op, Request, Session, Win,
-    give, handle as read,
+    give, handle as read, is_direct,
 };
 use crate::logical::Logicals;
 use crate::sections::{Direction, Sections, Way};

@@ -24,7 +24,9 @@ pub fn from_int<H: FromInt>(mpi: &Mpi, value: i32) -> H {
         Ok(predefined) => return H::predefined(predefined),
         Err(parts) => parts,
     };
-    let key = H::key_at(&mpi.lock().above, index).filter(|k| k.generation & 0xf == low);
+    let guard = mpi.lock();
+    let key = H::key_at(&guard.above, index).filter(|k| k.generation & 0xf == low);
+    guard.leave();
     key.map_or_else(H::null, H::of_key)
 }
 

@@ -1,10 +1,11 @@
 //! The sources of the modules mpi and mpi_f08, for any compiler of Fortran 2018.
 //!
 //! A module that is used is read by the compiler each time, so equal interfaces are written down
-//! once, and procedures are declared to be like others: all PMPI ones, and more. Not those with
-//! choice buffers: gfortran (12.2) passes the second call of such a procedure an address instead
-//! of a descriptor. gfortran compares each name that a module makes public with all public names
-//! before it, so what programs do not call by its own name is private.
+//! once, and procedures are declared to be like others: all PMPI ones, and more. Of one with choice
+//! buffers that is like another gfortran (12.2) passes the second call an address instead of a
+//! descriptor, but not so where it is called through a pointer: PMPI procedures with choice buffers
+//! are constant pointers. gfortran compares each name that a module makes public with all public
+//! names before it, so what programs do not call by its own name is private.
 
 use super::callbacks;
 use super::constants::{ADDRESSES, Value, values};
@@ -207,7 +208,7 @@ fn module(abi: &FortranAbi, fortran: &Fortran, module: Module) -> String {
 /// Interfaces of procedures; then those that are like them, among which are all PMPI ones; then
 /// generic names.
 fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
-    let f08 = module.is_f08();
+    let (f08, by_address) = (module.is_f08(), module == Module::F08ByAddress);
     let mut bindings: Vec<Binding> = fortran.functions(api).collect();
     bindings.retain(|b| match module {
         Module::F08 => b.f08,
@@ -229,12 +230,15 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
             continue;
         }
         // a procedure whose linker name is told cannot be like another one
-        let is_bound = b.has_choice() || module == Module::F08ByAddress && !b.is_plain_f08();
+        let is_bound = b.has_choice() || by_address && !b.is_plain_f08();
         // what makes an interface, whatever its name
         let form = named("", b, api, module);
         for specific in [specific.clone(), format!("P{specific}")] {
             match known.get(&form).filter(|_| !is_bound) {
                 Some(first) => alike += &like(first, &specific),
+                None if b.has_choice() && specific.starts_with('P') && !by_address => {
+                    alike += &pointed(&specific);
+                }
                 None => {
                     out += &named(&specific, b, api, module);
                     known.insert(form.clone(), specific);
@@ -266,6 +270,16 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
 /// A procedure that is like another one.
 fn like(other: &str, name: &str) -> String {
     format!("procedure({other}) :: &\n{name}\n")
+}
+
+/// A PMPI procedure with choice buffers: a pointer at it, of the interface of its twin.
+fn pointed(name: &str) -> String {
+    let twin = &name[1..];
+    let at = format!("{name}_at");
+    let label = linker(name);
+    let target = format!("procedure({twin}), bind(C, name=\"{label}\") :: &\n{at}\n");
+    let pointer = format!("procedure({twin}), pointer, protected :: &\n{name} => {at}\n");
+    target + &pointer + &private(&at)
 }
 
 /// A twin that no compiler could tell from its base: its counts are addresses or counts, which are

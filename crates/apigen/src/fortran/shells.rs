@@ -54,15 +54,12 @@ fn shell(out: &mut String, b: &Binding, abi: &FortranAbi) -> Result<(), Error> {
             "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({}) {{",
             takes(&passes, None, false)
         );
-        return body(out, b, &passes);
+        body(out, b, &passes, true)?;
+        out.push_str("}\n");
+        return Ok(());
     }
     let inner = b.small();
-    let _ = writeln!(
-        out,
-        "#[inline(always)]\nunsafe fn {inner}<B: Choice>({}) {{",
-        takes(&passes, None, false)
-    );
-    body(out, b, &passes)?;
+    generic(out, b, &passes, &inner)?;
     for name in defined {
         let descriptors = name == f08 && b.has_choice();
         let form = match (descriptors, name == f08) {
@@ -80,6 +77,58 @@ fn shell(out: &mut String, b: &Binding, abi: &FortranAbi) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+/// A function that is generic over the form of buffers. Most often buffers are contiguous and handles
+/// are constants, and then nothing has to be kept across C's function: what is not so is a function
+/// of its own.
+fn generic(
+    out: &mut String,
+    b: &Binding,
+    passes: &[(&Param, Pass)],
+    inner: &str,
+) -> Result<(), Error> {
+    let takes = takes(passes, None, false);
+    let Some(direct) = direct(b, passes) else {
+        let _ = writeln!(
+            out,
+            "#[inline(always)]\nunsafe fn {inner}<B: Choice>({takes}) {{"
+        );
+        body(out, b, passes, true)?;
+        out.push_str("}\n");
+        return Ok(());
+    };
+    let _ = writeln!(
+        out,
+        "#[inline(never)]\nunsafe fn {inner}_any<B: Choice>({takes}) {{"
+    );
+    body(out, b, passes, true)?;
+    let given = given(passes, false).join(", ");
+    let _ = writeln!(
+        out,
+        "}}\n#[inline(always)]\nunsafe fn {inner}<B: Choice>({takes}) {{\n    if !unsafe {{ {direct} }} {{ return unsafe {{ {inner}_any::<B>({given}) }} }}"
+    );
+    body(out, b, passes, false)?;
+    out.push_str("}\n");
+    Ok(())
+}
+
+/// The condition on which the arguments go to C as they are; none where some never do.
+fn direct(b: &Binding, passes: &[(&Param, Pass)]) -> Option<String> {
+    let converted =
+        |(p, pass): &(&Param, Pass)| pass.text || pass.arg == format!("{}_.as_c()", ident(p));
+    if !has_sections(b, passes) || passes.iter().any(converted) {
+        return None;
+    }
+    let conditions = passes.iter().filter_map(|(p, pass)| {
+        let n = ident(p);
+        match pass.before.split_once("read::<") {
+            _ if is_choice(p) => Some(format!("B::is_direct({n})")),
+            Some((_, rest)) => Some(format!("is_direct::<{}>({n})", rest.split_once('>')?.0)),
+            None => None,
+        }
+    });
+    Some(conditions.collect::<Vec<_>>().join(" && "))
 }
 
 /// The parameters of a procedure: arguments, ierror, lengths of texts. With C's descriptors of choice
@@ -124,7 +173,8 @@ fn given(passes: &[(&Param, Pass)], described: bool) -> Vec<String> {
     args
 }
 
-fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)]) -> Result<(), Error> {
+/// The conversions and C's function; `any`: of sections that are not contiguous, too.
+fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], any: bool) -> Result<(), Error> {
     out.push_str("    unsafe {\n");
     let mut args: Vec<String> = Vec::new();
     for (_, pass) in passes {
@@ -133,7 +183,10 @@ fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)]) -> Result<(), 
         }
         args.push(pass.arg.clone());
     }
-    let sections = sections(out, b, passes, &mut args)?;
+    let sections = any && has_sections(b, passes);
+    if sections {
+        take_sections(out, b, passes, &mut args);
+    }
     let _ = writeln!(out, "        let code = {}({});", b.f.name, args.join(", "));
     if sections {
         let request = match b.f.params.iter().find(|p| is_request(p)) {
@@ -145,7 +198,7 @@ fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)]) -> Result<(), 
     for (_, pass) in passes.iter().filter(|(_, pass)| !pass.after.is_empty()) {
         let _ = writeln!(out, "        {}", pass.after);
     }
-    out.push_str("        answer(ierror, code)\n    }\n}\n");
+    out.push_str("        answer(ierror, code)\n    }\n");
     Ok(())
 }
 
@@ -154,25 +207,27 @@ fn is_request(p: &Param) -> bool {
     p.c_type == "MPI_Request *" && p.direction == Direction::Out
 }
 
-/// What becomes of array sections that are not contiguous.
-fn sections(
-    out: &mut String,
-    b: &Binding,
-    passes: &[(&Param, Pass)],
-    args: &mut [String],
-) -> Result<bool, Error> {
-    let f = b.f;
-    let kept_arrays: Vec<String> = passes
+/// Arrays of datatypes, which C uses as long as an operation that gives a request is under way.
+fn kept_arrays(b: &Binding, passes: &[(&Param, Pass)]) -> Vec<String> {
+    if !b.f.params.iter().any(is_request) {
+        return Vec::new();
+    }
+    passes
         .iter()
         .filter(|(p, pass)| pass.arg == format!("{}_.as_c()", ident(p)) && p.kind == "DATATYPE")
         .map(|(p, _)| ident(p))
-        .collect();
-    let requests = f.params.iter().any(is_request);
-    let keeps = !kept_arrays.is_empty() && requests;
-    if !b.has_choice() || (base_only(b) && !keeps) {
-        return Ok(false);
-    }
-    let way = match requests {
+        .collect()
+}
+
+/// Whether array sections may be passed that are not contiguous, or arrays have to be kept.
+fn has_sections(b: &Binding, passes: &[(&Param, Pass)]) -> bool {
+    b.has_choice() && (!base_only(b) || !kept_arrays(b, passes).is_empty())
+}
+
+/// What becomes of array sections that are not contiguous.
+fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args: &mut [String]) {
+    let f = b.f;
+    let way = match f.params.iter().any(is_request) {
         false => "Way::Blocking",
         true if f.name.contains("_init") => "Way::Persistent",
         true => "Way::Nonblocking",
@@ -206,12 +261,9 @@ fn sections(
             "        if B::is_scattered({n}) && let Err(class) = {how} {{ return fail(ierror, class); }}"
         );
     }
-    if keeps {
-        for n in kept_arrays {
-            let _ = writeln!(out, "        sections.keep(&mut {n}_);");
-        }
+    for n in kept_arrays(b, passes) {
+        let _ = writeln!(out, "        sections.keep(&mut {n}_);");
     }
-    Ok(true)
 }
 
 /// Whether only the address of the buffers matters: memory that is attached or freed, windows,

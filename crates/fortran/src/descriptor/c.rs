@@ -53,7 +53,30 @@ unsafe fn is_scattered(at: *mut Descriptor) -> bool {
     dims.iter().any(|bound| bound.leaves(&mut next))
 }
 
+/// Dimensions of an array that are looked at without a call.
+const LOOKED_AT: i8 = 3;
+
 impl Choice for Descriptor {
+    #[inline(always)]
+    unsafe fn is_direct(at: *mut Self) -> bool {
+        // SAFETY: a descriptor has as many bounds as its rank says.
+        unsafe {
+            let (rank, dims) = ((*at).rank, &raw const (*at).dims);
+            let mut next = (*at).element as isize;
+            for d in 0..LOOKED_AT {
+                if d == rank {
+                    return true;
+                }
+                let bound = &(*dims)[d as usize];
+                if bound.stride != next {
+                    return false;
+                }
+                next *= bound.extent;
+            }
+            rank == LOOKED_AT
+        }
+    }
+
     #[inline(always)]
     unsafe fn address(at: *mut Self) -> *mut c_void {
         // SAFETY: a descriptor.
