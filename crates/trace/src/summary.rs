@@ -215,6 +215,15 @@ fn slow(loss: &Loss) -> Option<(u32, u64)> {
         .filter(|o| o.1.saturating_mul(2) > loss.time)
 }
 
+/// A rank that computes more than twice as much of a loss as the others do on average, and its part.
+fn standing_out(trace: &Trace, loss: &Loss) -> Option<(u32, String)> {
+    let all: u64 = loss.origins.iter().map(|o| o.1).sum();
+    let (rank, time) = loss.origins.first().copied()?;
+    let even = all / loss.origins.len() as u64;
+    let number = trace.ranks[rank as usize].number;
+    (time > even.saturating_mul(2)).then(|| (number, words::share(time, loss.time)))
+}
+
 fn after(trace: &Trace, loss: &Loss) -> String {
     loss.before
         .map_or(String::new(), |b| format!(" after {}", site(trace, b)))
@@ -238,7 +247,12 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
                 words::share(time, loss.time)
             )
         }
-        None if direct => format!("Who is waited for computes for {share} of that time{after}."),
+        None if direct => {
+            let most = standing_out(trace, loss).map_or(String::new(), |(number, part)| {
+                format!(", the largest part of it, {part}, on rank {number}")
+            });
+            format!("Who is waited for computes for {share} of that time{after}{most}.")
+        }
         None if computing(loss) => {
             let most = loss
                 .origins
@@ -273,10 +287,16 @@ fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
         (_, Some(rank)) => format!(
             "give rank {rank} less work{after}, or let the others compute between sending and waiting."
         ),
-        (_, None) if computing(loss) => format!(
-            "the work{after} takes longer now on one rank, now on another: divide it more evenly, or wait later \
-             (non-blocking calls), so that delays do not add up."
-        ),
+        (_, None) if computing(loss) => match standing_out(trace, loss) {
+            Some((rank, _)) => format!(
+                "give rank {rank} less work{after}; the rest comes from one rank now, from another then: waiting later \
+                 (non-blocking calls) keeps delays from adding up."
+            ),
+            None => format!(
+                "the work{after} takes longer now on one rank, now on another: divide it more evenly, or wait later \
+                 (non-blocking calls), so that delays do not add up."
+            ),
+        },
         _ => "find what delays the rank that is waited for: kwtrace view shows its calls at that time.".into(),
     }
 }

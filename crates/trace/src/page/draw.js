@@ -114,11 +114,11 @@ function drawAxis() {
   pen.fillRect(0, 0, wide, AXIS); pen.fillRect(0, 0, LABELS, high);
   const step = ticks();
   pen.font = "11px system-ui, sans-serif"; pen.textBaseline = "middle";
-  const unit = step >= 1e9 ? ["s", 1e9] : step >= 1e6 ? ["ms", 1e6] : step >= 1e3 ? ["µs", 1e3] : ["ns", 1];
+  const unit = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]].find(([, u]) => view.end >= u && step >= u / 1e4) || ["ns", 1];
   for (let t = Math.ceil(view.begin / step) * step; t <= view.end; t += step) {
     pen.fillStyle = colours.edge; pen.fillRect(x(t), AXIS - 6, 1, 6);
     pen.fillStyle = colours.soft;
-    pen.fillText(+(t / unit[1]).toPrecision(12) + " " + unit[0], x(t) + 4, 11);
+    if (x(t) < wide - 50) pen.fillText(+(t / unit[1]).toPrecision(12) + " " + unit[0], x(t) + 4, 11);
   }
   for (const [, t, text] of D.marks) {
     if (t < view.begin || t > view.end) continue;
@@ -244,6 +244,8 @@ function draw() {
   pen.restore();
   drawAxis();
   drawStrip();
+  const hint = document.getElementById("many"), hidden = view.arrows && view.many;
+  hint.textContent = hidden ? `${count(view.many)} messages are in this part; zoom in to see them` : "";
   view.draws++; view.took = performance.now() - from;
 }
 let asked = false;
@@ -265,4 +267,5 @@ function legend() {
     box1.style.background = colours[view.mode][k];
     entry.append(box1, text); box.append(entry);
   });
+  box.append(el("span", "", { id: "many" }));
 }

@@ -48,7 +48,7 @@ const PANELS = {
       if (part > s.most) { s.most = part; s.w = w; }
     }
     const all = [...sums.values()].sort((a, b) => b.time - a.time), c = s => waits.call[s.w];
-    return [table(["Wait", "Rank", "Where", "#Times", "#Time", "#Share of the rank", "Longest", ""], all.slice(0, 200).map(s => [
+    return [table(["Wait", "Rank", "Where", "#Times", "#Time", "#Share of the rank", "Longest wait", ""], all.slice(0, 200).map(s => [
       chip(waits.kind[s.w] + 1, KINDS[waits.kind[s.w]]), rankName(rankOf(c(s))), site(calls.fn[c(s)], calls.at[c(s)]), count(s.n), time(s.time),
       share(s.time, visible()), "for " + rankName(rankOf(waits.cause[s.w])), button("Show", () => goTo(c(s)), "Show the longest")])), more(all, 200)];
   },
