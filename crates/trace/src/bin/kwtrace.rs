@@ -69,9 +69,12 @@ struct FormOptions {
 struct Made {
     /// The file
     file: PathBuf,
-    /// Columns and rows of ranks
-    #[arg(long, value_delimiter = 'x', num_args = 2, default_values_t = [4, 4])]
-    grid: Vec<u32>,
+    /// Ranks beside each other
+    #[arg(long, default_value_t = 4)]
+    columns: u32,
+    /// Ranks below each other
+    #[arg(long, default_value_t = 4)]
+    rows: u32,
     /// Steps
     #[arg(long, default_value_t = 64)]
     steps: u32,
@@ -161,7 +164,7 @@ fn save(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn example(made: &Made) -> Vec<u8> {
-    let (width, height) = (made.grid[0].clamp(1, 64), made.grid[1].clamp(1, 64));
+    let (width, height) = (made.columns.clamp(1, 64), made.rows.clamp(1, 64));
     match made.ring {
         Some(ranks) => example::ring(ranks.max(2), made.steps),
         None => Stencil {

@@ -163,7 +163,7 @@ function drawArrows() {
   const { many, list } = visibleMessages(1500);
   if (view.arrows) {
     pen.strokeStyle = pen.fillStyle = colours.text;
-    pen.globalAlpha = list.length > 400 ? 0.25 : 0.6; pen.lineWidth = 1;
+    pen.globalAlpha = list.length > 400 ? 0.25 : 0.45; pen.lineWidth = 1;
     for (const m of list) arrow(...ends(m), 5);
     pen.globalAlpha = 1;
   }

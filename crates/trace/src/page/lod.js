@@ -20,7 +20,7 @@ function pyramid(mode, t) {
 function build(mode, t) {
   const { from, to } = threads[t];
   let bins = 64;
-  while (bins * 4 < to - from && bins < 1 << 18) bins *= 2;
+  while (bins * 2 < to - from && bins < 1 << 18) bins *= 2;
   const sums = new Sums(0, total / bins, bins);
   for (let c = from; c < to; c++) if (!calls.depth[c]) MODES[mode](c, sums.add);
   const levels = [sums.time];
