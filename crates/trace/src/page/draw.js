@@ -258,11 +258,11 @@ function redraw() {
 function legend() {
   const box = document.getElementById("legend");
   box.replaceChildren();
-  const seen = new Set([0, 1]);
+  const seen = new Set(view.mode === "waits" ? [0, 1] : [0]);
   if (view.mode === "waits") for (let i = 0; i < waits.n; i++) seen.add(waits.kind[i] + 1);
   else for (let c = 0; c < calls.n; c++) seen.add(D.classes[calls.fn[c]]);
   LEGEND[view.mode].forEach((text, k) => {
-    if (!seen.has(k) || view.mode === "calls" && k === 1 && !calls.fn.some(f => D.classes[f] === 1)) return;
+    if (!seen.has(k)) return;
     const entry = document.createElement("span"), box1 = document.createElement("i");
     box1.style.background = colours[view.mode][k];
     entry.append(box1, text); box.append(entry);

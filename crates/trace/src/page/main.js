@@ -91,7 +91,8 @@ const KEYS = {
 function turn(by) {
   view.row = Math.max(0, Math.min(rows.length - 1, view.row + by));
   const when = view.call >= 0 ? calls.begin[view.call] : middle(), c = callAt(view.row, when);
-  choose(c >= 0 ? c : Math.min(firstCall(view.row, when), threads[view.row].to - 1));
+  const { from, to } = threads[view.row];
+  if (from < to) choose(c >= 0 ? c : Math.min(firstCall(view.row, when), to - 1)); else redraw();
 }
 line.addEventListener("keydown", e => {
   if (e.ctrlKey || e.altKey || e.metaKey || !KEYS[e.key]) return;

@@ -19,6 +19,7 @@ function table(head, body) {
   ]);
 }
 const site = (fn, at) => D.names[fn] + (at ? " at " + D.names[at] : "");
+const placeKey = c => calls.fn[c] * D.names.length + calls.at[c];
 const rankName = r => "rank " + ranks[r].number;
 const inView = (from, to) => Math.max(0, Math.min(to, view.end) - Math.max(from, view.begin));
 const visible = () => view.end - view.begin;
@@ -55,7 +56,8 @@ const PANELS = {
   functions: () => {
     const sums = new Map();
     eachCall((c, r, part) => {
-      const s = sums.get(calls.fn[c] * 65536 + calls.at[c]) || sums.set(calls.fn[c] * 65536 + calls.at[c], { c, n: 0, time: 0, bytes: 0, by: new Float64Array(ranks.length) }).get(calls.fn[c] * 65536 + calls.at[c]);
+      const key = placeKey(c);
+      const s = sums.get(key) || sums.set(key, { c, n: 0, time: 0, bytes: 0, by: new Float64Array(ranks.length) }).get(key);
       s.n++; s.time += part; s.bytes += Math.max(0, calls.bytes[c] - 1); s.by[r] += part;
     });
     const all = [...sums.values()].sort((a, b) => b.time - a.time), whole = visible() * ranks.length;
@@ -102,12 +104,12 @@ const PANELS = {
         if (calls.depth[c]) continue;
         const part = Math.max(0, Math.min(calls.begin[c] + calls.time[c], to) - Math.max(calls.begin[c], from));
         rest -= part;
-        const key = calls.fn[c] * 65536 + calls.at[c];
+        const key = placeKey(c);
         by.set(key, (by.get(key) || 0) + part);
       }
       outside += rest;
     }
-    const functions = [["outside MPI", outside], ...[...by].map(([k, v]) => [site(Math.floor(k / 65536), k % 65536), v])].filter(f => f[1] > 0).sort((a, b) => b[1] - a[1]);
+    const functions = [["outside MPI", outside], ...[...by].map(([k, v]) => [site(Math.floor(k / D.names.length), k % D.names.length), v])].filter(f => f[1] > 0).sort((a, b) => b[1] - a[1]);
     const order = [...per.keys()].filter(r => per[r] > 0).sort((a, b) => per[b] - per[a]);
     return [
       el("p", ["What the end of the run depended on: only what lies on this path makes the run shorter when it gets shorter. ", button(view.path ? "Hide it" : "Show it in the time line", () => toggle("path"))]),
@@ -129,7 +131,7 @@ const chip = (k, text) => el("span", [el("i", "", { style: `background:${colours
 function callPanel(c) {
   const w = calls.wait[c], rows = [];
   const put = (name, value) => value === undefined || value === "" || rows.push([name, value]);
-  const world = v => v === NONE ? undefined : v === -1 ? "any" : "rank " + v;
+  const world = v => v === NONE ? undefined : v === -1 ? "any" : v < 0 ? "none" : "rank " + v;
   put("Rank", ranks[rankOf(c)].name + (ranks[rankOf(c)].labels ? " (" + ranks[rankOf(c)].labels + ")" : ""));
   put("Thread", threads[calls.thread[c]].name);
   put("Where", placeOf(c));
