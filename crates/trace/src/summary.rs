@@ -56,17 +56,35 @@ pub fn overview(trace: &Trace, analysis: &Analysis) -> String {
     let whole = trace.rank_time();
     let (outside, waiting, inside) = (sum(|r| r.outside), sum(|r| r.waiting), sum(|r| r.inside));
     format!(
-        "{} ranks ran for {}: {} calls of MPI, {} messages, {} collectives. Of the time of all ranks {} was \
-         outside MPI, {} waiting for other ranks, and {} in MPI otherwise.",
-        trace.ranks.len(),
+        "{} ran for {}: {} of MPI, {}, {}. Of the time of all ranks {} was outside MPI, {} waiting for other ranks, \
+         and {} in MPI otherwise{}.",
+        words::several(trace.ranks.len() as u64, "rank"),
         words::time(trace.time()),
-        words::count(trace.calls.len() as u64),
-        words::count(trace.messages.len() as u64),
-        words::count(trace.collectives.len() as u64),
+        words::several(trace.calls.len() as u64, "call"),
+        words::several(trace.messages.len() as u64, "message"),
+        words::several(trace.collectives.len() as u64, "collective"),
         words::share(outside, whole),
         words::share(waiting, whole),
         words::share(inside, whole),
+        ends(trace, analysis),
     )
+}
+
+/// What the start and the end of the job took, where that is worth a word: nobody can change it, and
+/// in a longer run its share is smaller.
+fn ends(trace: &Trace, analysis: &Analysis) -> String {
+    let own = analysis.losses.iter().filter(|l| is_end(trace, l));
+    let time: u64 = own.map(|l| l.time).sum();
+    if time < trace.rank_time() / 100 {
+        return String::new();
+    }
+    let share = words::share(time, trace.rank_time());
+    format!(" ({share} in MPI_Init and MPI_Finalize)")
+}
+
+fn is_end(trace: &Trace, loss: &Loss) -> bool {
+    let function = trace.names.text(loss.site.0);
+    loss.cost == Cost::Inside && matches!(function, "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
 }
 
 /// What is on the critical path.
@@ -97,7 +115,10 @@ pub fn critical(trace: &Trace, analysis: &Analysis) -> String {
 /// The largest losses.
 pub fn told(trace: &Trace, analysis: &Analysis) -> Vec<Told> {
     let small = trace.rank_time() / SMALL;
-    let large = analysis.losses.iter().filter(|l| l.time > small);
+    let large = analysis
+        .losses
+        .iter()
+        .filter(|l| l.time > small && !is_end(trace, l));
     large.take(LOSSES).map(|l| tell(trace, l)).collect()
 }
 
@@ -184,7 +205,10 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
     let whom = causes(trace, loss);
     let there = loss.cause.map_or(String::new(), |c| site(trace, c));
     let mean = words::time(loss.time / loss.count.max(1));
-    let often = format!("{} times, {mean} each", words::count(loss.count));
+    let often = match loss.count {
+        1 => "once".into(),
+        n => format!("{} times, {mean} each", words::count(n)),
+    };
     let reason = match class {
         Class::LateSender => format!("for messages that are sent late, in {there}, by {whom}"),
         Class::WrongOrder => format!(
@@ -317,10 +341,10 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
         b => format!(", {} a call", words::bytes(b)),
     };
     format!(
-        "{who} {verb} it in {} ({} calls, {mean} each{bytes}), while nobody is waited for as far as is known: data \
+        "{who} {verb} it in {} ({}, {mean} each{bytes}), while nobody is waited for as far as is known: data \
          moves, or the calls themselves cost.",
         site(trace, loss.site),
-        words::count(loss.count),
+        words::several(loss.count, "call"),
     )
 }
 
@@ -328,10 +352,8 @@ fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
     let function = trace.names.text(loss.site.0);
     let mean = loss.bytes / loss.count.max(1);
     match function {
-        "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" => {
-            "this is the start or the end of the job; in a longer run its share is small.".into()
-        }
-        f if f.contains("est") || f.contains("probe") => {
+        "MPI_Probe" | "MPI_Mprobe" => "the message came late: look at its sender at that time, in kwtrace view.".into(),
+        f if f.starts_with("MPI_Test") || f.starts_with("MPI_I") && f.ends_with("probe") => {
             "ask less often, or wait (MPI_Waitany) where there is nothing else to do.".into()
         }
         _ if loss.bytes > 0 && mean < 1024 => "send fewer, longer messages: gather what goes to the same rank.".into(),

@@ -49,6 +49,7 @@ pub fn ranks(list: &[u32], of: usize) -> String {
     match list {
         [] => "no rank".into(),
         [one] => format!("rank {one}"),
+        [_, _] if of == 2 => "both ranks".into(),
         all if all.len() == of => format!("all {of} ranks"),
         some => {
             let ranges = ranges(some);
@@ -79,6 +80,12 @@ fn ranges(list: &[u32]) -> Vec<String> {
     all.into_iter().flat_map(spell).collect()
 }
 
+/// `1 call`, `3 000 calls`.
+pub fn several(n: u64, thing: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(n))
+}
+
 /// A number of things, with groups of thousands.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -104,12 +111,15 @@ mod tests {
         assert_eq!(bytes(4096), "4.10 KB");
         assert_eq!(share(1, 8), "12 %");
         assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(several(1, "call"), "1 call");
+        assert_eq!(several(0, "call"), "0 calls");
     }
 
     #[test]
     fn ranks_are_ranges() {
         assert_eq!(ranks(&[3], 8), "rank 3");
         assert_eq!(ranks(&[0, 1, 2, 5], 8), "ranks 0-2 and 5");
+        assert_eq!(ranks(&[0, 1], 2), "both ranks");
         assert_eq!(ranks(&[0, 1, 2, 3], 4), "all 4 ranks");
         assert_eq!(ranks(&[0, 2, 4, 6, 8, 10, 12, 14], 16), "8 ranks (of 16)");
     }
