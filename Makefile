@@ -19,7 +19,7 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-audit -p kw-profile -p kw-launch -p kw-sim -p kw-apigen
+	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-audit -p kw-profile -p kw-launch -p kw-trace -p kw-sim -p kw-apigen
 	scripts/link-face $(BUILD) mpich
 	scripts/link-face $(BUILD) openmpi
 	scripts/link-fortran $(BUILD)

@@ -7,7 +7,7 @@ import pytest
 
 from jobs import DIST, ROOT, run, told
 
-COMMANDS = "mpicc mpicxx mpic++ mpifort mpif90 mpif77 mpiexec mpirun kwinfo".split()
+COMMANDS = "mpicc mpicxx mpic++ mpifort mpif90 mpif77 mpiexec mpirun kwinfo kwtrace".split()
 
 pytestmark = [pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg is not here"),
               pytest.mark.skipif(os.geteuid() != 0, reason="dpkg installs as root only")]

@@ -1,0 +1,46 @@
+//! What a trace says: figures of calls and messages, who waited for whom, what the run hung on.
+//!
+//! Each is a function of the trace, and knows nothing of how it is shown.
+
+pub mod balance;
+pub mod critical;
+pub mod losses;
+pub mod matrix;
+pub mod sizes;
+pub mod statistics;
+pub mod waits;
+
+use crate::model::Trace;
+
+/// All of it.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Per rank and function.
+    pub statistics: Vec<statistics::Row>,
+    /// Who sent how much to whom.
+    pub matrix: Vec<matrix::Pair>,
+    /// How long messages were.
+    pub sizes: Vec<sizes::Bin>,
+    /// How each rank spent its time.
+    pub balance: Vec<balance::Rank>,
+    /// Every wait with its cause.
+    pub waits: Vec<waits::Wait>,
+    /// What the end of the run depended on.
+    pub critical: critical::Path,
+    /// Waits and other costs by place, largest first.
+    pub losses: Vec<losses::Loss>,
+}
+
+/// Everything that can be said of a trace.
+pub fn analyse(trace: &Trace) -> Analysis {
+    let waits = waits::waits(trace);
+    Analysis {
+        statistics: statistics::statistics(trace),
+        matrix: matrix::matrix(trace),
+        sizes: sizes::sizes(trace),
+        balance: balance::balance(trace, &waits),
+        critical: critical::path(trace, &waits),
+        losses: losses::losses(trace, &waits),
+        waits,
+    }
+}

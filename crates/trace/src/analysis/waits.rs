@@ -1,0 +1,300 @@
+//! Who waited for whom, after the classes that Scalasca's documentation names.
+//!
+//! A wait begins when the call is entered, and ends when whoever is waited for comes: when the send
+//! was begun, the receive was posted, the last member has entered the collective. What a call takes
+//! beyond that moved data. Two waits of a call are one, the longer.
+
+use std::collections::HashMap;
+
+use crate::functions::{Pattern, immediate, pattern};
+use crate::model::{Call, Message, Name, Trace};
+
+/// What a wait was for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Class {
+    /// The receiver was there before the sender.
+    LateSender = 1,
+    /// Likewise, while another message that was sent earlier lay there and was received later.
+    WrongOrder,
+    /// The sender could not go on before the receive was posted.
+    LateReceiver,
+    /// The root of a collective was there before those that send to it.
+    EarlyReduce,
+    /// Those that receive from the root of a collective were there before it.
+    LateBroadcast,
+    /// Members of a collective in which all wait for all.
+    AllToAll,
+    /// Members of a barrier.
+    Barrier,
+}
+
+/// All classes, in their order.
+pub const CLASSES: [Class; 7] = [
+    Class::LateSender,
+    Class::WrongOrder,
+    Class::LateReceiver,
+    Class::EarlyReduce,
+    Class::LateBroadcast,
+    Class::AllToAll,
+    Class::Barrier,
+];
+
+impl Class {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::LateSender => "late sender",
+            Class::WrongOrder => "late sender, messages in wrong order",
+            Class::LateReceiver => "late receiver",
+            Class::EarlyReduce => "early reduce",
+            Class::LateBroadcast => "late broadcast",
+            Class::AllToAll => "wait at n-to-n",
+            Class::Barrier => "wait at barrier",
+        }
+    }
+}
+
+/// One wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// Why.
+    pub class: Class,
+    /// The call that waited, in `Trace::calls`.
+    pub call: u32,
+    /// When it began to wait: when the call was entered.
+    pub begin: u64,
+    /// When whoever was waited for came.
+    pub end: u64,
+    /// The call that was waited for, in `Trace::calls`.
+    pub cause: u32,
+    /// Its message, in `Trace::messages`.
+    pub message: Option<u32>,
+}
+
+impl Wait {
+    /// How long it took, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        self.end - self.begin
+    }
+}
+
+/// All waits, by thread and time; at most one for each call.
+pub fn waits(trace: &Trace) -> Vec<Wait> {
+    let mut longest: HashMap<u32, Wait> = HashMap::new();
+    let mut take = |wait: Wait| {
+        if wait.end > wait.begin {
+            let known = longest.entry(wait.call).or_insert(wait);
+            if known.time() < wait.time() {
+                *known = wait;
+            }
+        }
+    };
+    late_senders(trace).into_iter().for_each(&mut take);
+    late_receivers(trace).into_iter().for_each(&mut take);
+    collectives(trace, &mut take);
+    let mut all: Vec<Wait> = longest.into_values().collect();
+    // calls are sorted by thread and beginning
+    all.sort_unstable_by_key(|w| w.call);
+    all
+}
+
+/// The wait of `call` until `time`, at most as long as the call.
+fn until(trace: &Trace, class: Class, call: u32, time: u64, cause: u32) -> Wait {
+    let waiting = &trace.calls[call as usize];
+    Wait {
+        class,
+        call,
+        begin: waiting.begin,
+        end: time.clamp(waiting.begin, waiting.end),
+        cause,
+        message: None,
+    }
+}
+
+fn late_senders(trace: &Trace) -> Vec<Wait> {
+    let ahead = passed_over(trace);
+    let one = |(i, m): (usize, &Message)| {
+        let class = if ahead[i] {
+            Class::WrongOrder
+        } else {
+            Class::LateSender
+        };
+        Wait {
+            message: Some(i as u32),
+            ..until(trace, class, m.receive, m.sent, m.send)
+        }
+    };
+    let others = |(_, m): &(usize, &Message)| m.from != m.to;
+    trace
+        .messages
+        .iter()
+        .enumerate()
+        .filter(others)
+        .map(one)
+        .collect()
+}
+
+/// For each message: was another one to the same rank sent before it, and its receive posted only
+/// after this one's was complete?
+fn passed_over(trace: &Trace) -> Vec<bool> {
+    let mut by_receiver: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (i, m) in trace.messages.iter().enumerate() {
+        by_receiver.entry(m.to).or_default().push(i as u32);
+    }
+    let mut passed = vec![false; trace.messages.len()];
+    let posted = |m: &Message| m.posted.unwrap_or(trace.calls[m.receive as usize].begin);
+    for list in by_receiver.values_mut() {
+        list.sort_by_key(|i| std::cmp::Reverse(posted(&trace.messages[*i as usize])));
+        // from the last posted to the first: the earliest send of those posted later
+        let mut by_end: Vec<u32> = list.clone();
+        by_end.sort_by_key(|i| std::cmp::Reverse(trace.messages[*i as usize].received));
+        let (mut at, mut earliest) = (0, u64::MAX);
+        for i in by_end {
+            let m = &trace.messages[i as usize];
+            while let Some(later) = list.get(at).map(|l| &trace.messages[*l as usize]) {
+                if posted(later) < m.received {
+                    break;
+                }
+                earliest = earliest.min(later.sent);
+                at += 1;
+            }
+            // it has to lie there while this one is waited for
+            passed[i as usize] = earliest < m.sent;
+        }
+    }
+    passed
+}
+
+fn late_receivers(trace: &Trace) -> Vec<Wait> {
+    let mut all = Vec::new();
+    for (i, m) in trace.messages.iter().enumerate() {
+        let Some(posted) = m.posted.filter(|p| *p > m.sent && m.from != m.to) else {
+            continue;
+        };
+        let waiting = if !immediate(trace.function(m.send)) {
+            Some(m.send).filter(|c| trace.calls[*c as usize].end > posted)
+        } else if m.rendezvous {
+            completion(trace, m, posted)
+        } else {
+            None
+        };
+        if let Some(call) = waiting {
+            all.push(Wait {
+                message: Some(i as u32),
+                ..until(
+                    trace,
+                    Class::LateReceiver,
+                    call,
+                    posted,
+                    posted_by(trace, m, posted),
+                )
+            });
+        }
+    }
+    all
+}
+
+/// The call of the sender that waited for a send that was begun without waiting: the one in which
+/// the receive was posted at last, and that does not just look.
+fn completion(trace: &Trace, m: &Message, posted: u64) -> Option<u32> {
+    let thread = trace.calls[m.send as usize].thread;
+    let call = trace.before(thread, posted)?;
+    let waits = trace
+        .function(call)
+        .to_ascii_lowercase()
+        .starts_with("mpi_wait");
+    Some(call).filter(|c| waits && trace.calls[*c as usize].end > posted)
+}
+
+/// The call that has posted the receive of a message.
+fn posted_by(trace: &Trace, m: &Message, posted: u64) -> u32 {
+    let thread = trace.calls[m.receive as usize].thread;
+    trace
+        .before(thread, posted.saturating_add(1))
+        .unwrap_or(m.receive)
+}
+
+fn collectives(trace: &Trace, take: &mut impl FnMut(Wait)) {
+    for collective in &trace.collectives {
+        let entered = |m: &u32| trace.calls[*m as usize].begin;
+        let Some(last) = collective.members.iter().copied().max_by_key(entered) else {
+            continue;
+        };
+        let root = collective
+            .members
+            .iter()
+            .copied()
+            .find(|m| is_root(trace, *m));
+        for member in collective.members.iter().copied() {
+            let (class, cause) = match (pattern(trace.function(member)), root) {
+                (Pattern::Barrier, _) => (Class::Barrier, last),
+                (Pattern::AllToAll, _) => (Class::AllToAll, last),
+                (Pattern::ToRoot, Some(root)) if root == member => (Class::EarlyReduce, last),
+                (Pattern::FromRoot, Some(root)) if root != member => (Class::LateBroadcast, root),
+                _ => continue,
+            };
+            if cause != member {
+                take(until(trace, class, member, entered(&cause), cause));
+            }
+        }
+    }
+}
+
+fn is_root(trace: &Trace, member: u32) -> bool {
+    let call: &Call = &trace.calls[member as usize];
+    let number = trace.ranks[trace.rank_of(member) as usize].number;
+    call.args
+        .root
+        .is_some_and(|r| i64::from(r) == i64::from(number))
+}
+
+/// Waits of one class, of one rank, in one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// Why.
+    pub class: Class,
+    /// Who waited, in `Trace::ranks`.
+    pub rank: u32,
+    /// In which function.
+    pub function: Name,
+    /// In which place.
+    pub at: Name,
+    /// How often.
+    pub count: u64,
+    /// How long, in nanoseconds.
+    pub time: u64,
+    /// The longest, in `Trace::calls`.
+    pub longest: u32,
+}
+
+/// Waits by class, rank and place, the longest first.
+pub fn sums(trace: &Trace, waits: &[Wait]) -> Vec<Sum> {
+    let mut sums: HashMap<(Class, u32, Name, Name), (Sum, u64)> = HashMap::new();
+    for wait in waits {
+        let call = &trace.calls[wait.call as usize];
+        let rank = trace.rank_of(wait.call);
+        let key = (wait.class, rank, call.function, call.at);
+        let new = Sum {
+            class: wait.class,
+            rank,
+            function: call.function,
+            at: call.at,
+            count: 0,
+            time: 0,
+            longest: wait.call,
+        };
+        let (sum, longest) = sums.entry(key).or_insert((new, 0));
+        sum.count += 1;
+        sum.time = sum.time.saturating_add(wait.time());
+        if wait.time() > *longest {
+            (sum.longest, *longest) = (wait.call, wait.time());
+        }
+    }
+    let mut all: Vec<Sum> = sums.into_values().map(|s| s.0).collect();
+    all.sort_by_key(|s| (std::cmp::Reverse(s.time), s.rank, s.longest));
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Traces of MPI programs: what is in the file, and what it says about where the time went.
+//!
+//! Pure: bytes in, values and text out. The command `kwtrace` stands on it. A file becomes packets
+//! (`read`), packets become calls, messages and collectives (`model`), these become figures
+//! (`analysis`), and the figures sentences (`summary`), a page (`page`) or tables for other programs
+//! (`export`).
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod example;
+pub mod export;
+pub mod functions;
+pub mod model;
+pub mod page;
+pub mod perfetto;
+pub mod read;
+pub mod summary;
+pub mod words;

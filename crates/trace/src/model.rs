@@ -1,0 +1,250 @@
+//! What happened, as values: ranks, threads, calls, messages, collectives, counters, phases.
+//!
+//! Times are nanoseconds of the trace's clock. Things refer to each other by their places in the
+//! lists of [`Trace`]; texts are kept once, as a [`Name`]. `calls` is sorted by thread and beginning.
+
+mod arguments;
+mod build;
+mod names;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub use build::Builder;
+pub use names::{Name, Names};
+
+/// A whole trace.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// Its texts.
+    pub names: Names,
+    /// Ranks, by their numbers in MPI_COMM_WORLD.
+    pub ranks: Vec<Rank>,
+    /// Threads that called MPI, by rank.
+    pub threads: Vec<Thread>,
+    /// All calls, by thread and beginning.
+    pub calls: Vec<Call>,
+    /// Arguments of a call that have no field in [`Args`].
+    pub others: BTreeMap<u32, Vec<(Name, Name)>>,
+    /// Messages of which both ends are known, by the time they were sent.
+    pub messages: Vec<Message>,
+    /// Collectives, by the beginning of their first member.
+    pub collectives: Vec<Collective>,
+    /// Values over time.
+    pub counters: Vec<Counter>,
+    /// What else happened: phases of the program, what the library did.
+    pub marks: Vec<Mark>,
+    /// The first and the last time in it.
+    pub span: Range<u64>,
+    /// Sends whose receive is not in the trace.
+    pub unreceived: u64,
+    /// Receives whose send is not in the trace.
+    pub unsent: u64,
+    /// What is to be known before one believes the rest, each a sentence.
+    pub notes: Vec<String>,
+}
+
+/// A process of the job.
+#[derive(Debug, Clone, Default)]
+pub struct Rank {
+    /// Its number in MPI_COMM_WORLD.
+    pub number: u32,
+    /// What the recorder says of it: rank and host.
+    pub name: String,
+    /// Program, process id.
+    pub labels: Vec<String>,
+    /// Its threads, in `Trace::threads`.
+    pub threads: Vec<u32>,
+    /// From the beginning of its first call to the end of its last.
+    pub span: Range<u64>,
+    /// Events that had no room.
+    pub lost: u64,
+    /// How far its clock may be off, in nanoseconds.
+    pub clock_error: u64,
+}
+
+/// A thread that called MPI.
+#[derive(Debug, Clone, Default)]
+pub struct Thread {
+    /// In `Trace::ranks`.
+    pub rank: u32,
+    /// Its name.
+    pub name: String,
+    /// In `Trace::calls`.
+    pub calls: Range<usize>,
+}
+
+/// A call of MPI.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// In `Trace::threads`.
+    pub thread: u32,
+    /// How many calls of this thread it lies in.
+    pub depth: u16,
+    /// It had not ended when the recording did; `end` is the end of its thread's recording.
+    pub open: bool,
+    /// When it was entered.
+    pub begin: u64,
+    /// When it was left.
+    pub end: u64,
+    /// `MPI_Send`.
+    pub function: Name,
+    /// `file.c:160 (function)`.
+    pub at: Name,
+    /// Its arguments.
+    pub args: Args,
+}
+
+impl Call {
+    /// How long it took, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        self.end - self.begin
+    }
+}
+
+/// Arguments of a call; what has no meaning in it is not there.
+#[derive(Debug, Clone, Default)]
+pub struct Args {
+    /// Destination in MPI_COMM_WORLD.
+    pub dest: Option<i32>,
+    /// Source in MPI_COMM_WORLD; -1 is any.
+    pub source: Option<i32>,
+    /// Tag; -1 is any.
+    pub tag: Option<i32>,
+    /// Root in MPI_COMM_WORLD.
+    pub root: Option<i32>,
+    /// The communicator's name.
+    pub comm: Name,
+    /// A number that is the same on all its members.
+    pub comm_id: Option<u64>,
+    /// Which collective of that communicator this is.
+    pub coll: Option<u64>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+    /// How many requests.
+    pub requests: Option<u64>,
+    /// The operation.
+    pub op: Name,
+    /// The mode of a send.
+    pub mode: Name,
+    /// When the receive was posted; of a message that was received.
+    pub posted: Option<u64>,
+    /// The place of the call.
+    pub at: Name,
+    /// Of MPI_Pcontrol.
+    pub level: Option<i64>,
+    /// Of the end of a recording.
+    pub lost: Option<u64>,
+    /// Of the end of a recording.
+    pub clock_error: Option<u64>,
+    /// What has no field above.
+    pub others: Vec<(Name, Name)>,
+}
+
+/// A message, from the call that sent it to the one that completed its receive.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// The call that began it, in `Trace::calls`.
+    pub send: u32,
+    /// The call that completed its receive.
+    pub receive: u32,
+    /// Sender, in `Trace::ranks`.
+    pub from: u32,
+    /// Receiver, in `Trace::ranks`.
+    pub to: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its communicator's name.
+    pub comm: Name,
+    /// Its length.
+    pub bytes: u64,
+    /// When the call that began it was entered.
+    pub sent: u64,
+    /// When its receive was complete.
+    pub received: u64,
+    /// When its receive was posted, where that is known.
+    pub posted: Option<u64>,
+    /// Its sender could not go on before the receive was posted.
+    pub rendezvous: bool,
+}
+
+/// A collective: the calls of its members, by rank.
+#[derive(Debug, Clone, Default)]
+pub struct Collective {
+    /// In `Trace::calls`.
+    pub members: Vec<u32>,
+}
+
+/// A counter of a rank.
+#[derive(Debug, Clone)]
+pub struct Counter {
+    /// In `Trace::ranks`.
+    pub rank: u32,
+    /// Its name.
+    pub name: String,
+    /// When, and which value.
+    pub values: Vec<(u64, f64)>,
+}
+
+/// Something without duration.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// In `Trace::ranks`.
+    pub rank: u32,
+    /// When.
+    pub time: u64,
+    /// `user` or `library`.
+    pub category: Name,
+    /// What.
+    pub name: Name,
+    /// Its arguments.
+    pub args: Args,
+}
+
+impl Trace {
+    /// From the first call to the last end, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        self.span.end - self.span.start
+    }
+
+    /// The time of all ranks together, in nanoseconds: what losses are shares of.
+    pub fn rank_time(&self) -> u64 {
+        self.time().saturating_mul(self.ranks.len() as u64)
+    }
+
+    /// The rank of a call, in `ranks`.
+    pub fn rank_of(&self, call: u32) -> u32 {
+        self.threads[self.calls[call as usize].thread as usize].rank
+    }
+
+    /// The name of a call's function.
+    pub fn function(&self, call: u32) -> &str {
+        self.names.text(self.calls[call as usize].function)
+    }
+
+    /// The place of a call in the program; empty where it is not known.
+    pub fn place(&self, call: u32) -> &str {
+        self.names.text(self.calls[call as usize].at)
+    }
+
+    /// The last call of a thread that lies in no other and begins before this time.
+    pub fn before(&self, thread: u32, time: u64) -> Option<u32> {
+        let range = self.threads[thread as usize].calls.clone();
+        let calls = &self.calls[range.clone()];
+        let at = calls.partition_point(|c| c.begin < time);
+        let found = calls[..at].iter().rposition(|c| c.depth == 0)?;
+        Some((range.start + found) as u32)
+    }
+
+    /// Calls of a thread that lie in no other and have a part between two times.
+    pub fn calls_in(&self, thread: u32, begin: u64, end: u64) -> impl Iterator<Item = u32> {
+        let range = self.threads[thread as usize].calls.clone();
+        let first = self.before(thread, begin.saturating_add(1));
+        let from = first.map_or(range.start, |c| c as usize);
+        let calls = &self.calls;
+        let inside = move |c: &usize| calls[*c].depth == 0 && calls[*c].end > begin;
+        let before = move |c: &usize| calls[*c].begin < end;
+        let found = (from..range.end).take_while(before).filter(inside);
+        found.map(|c| c as u32)
+    }
+}

@@ -1,0 +1,404 @@
+//! The five largest losses of a run in words: who waits for whom, where, how long, and what would
+//! help.
+
+use crate::analysis::losses::{Cost, Loss, Site};
+use crate::analysis::waits::Class;
+use crate::analysis::{Analysis, balance};
+use crate::model::{Name, Trace};
+use crate::words;
+
+/// How many losses are told.
+const LOSSES: usize = 5;
+/// Losses of less than a thousandth of the run are no news.
+const SMALL: u64 = 1000;
+/// Columns of the text.
+const WIDTH: usize = 92;
+
+/// One loss, as it is told.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// One line: what, how long, which share.
+    pub head: String,
+    /// What happened.
+    pub what: String,
+    /// What would help.
+    pub help: String,
+    /// The call that shows it best, in `Trace::calls`.
+    pub example: u32,
+}
+
+/// The page of `kwtrace summary`.
+pub fn text(trace: &Trace, analysis: &Analysis) -> String {
+    let mut out = String::new();
+    for note in &trace.notes {
+        out += &wrap(&format!("Note: {note}"), "");
+    }
+    out += &wrap(&overview(trace, analysis), "");
+    let told = told(trace, analysis);
+    if told.is_empty() {
+        out += "\nNothing was lost that is worth a sentence.\n";
+    } else {
+        out += "\nThe largest losses (shares are of the time of all ranks together):\n";
+    }
+    for (i, loss) in told.iter().enumerate() {
+        out += &format!("\n{}. {}\n", i + 1, loss.head);
+        out += &wrap(&loss.what, "   ");
+        out += &wrap(&format!("What would help: {}", loss.help), "   ");
+    }
+    out += "\n";
+    out += &wrap(&critical(trace, analysis), "");
+    out
+}
+
+/// The run in three sentences.
+pub fn overview(trace: &Trace, analysis: &Analysis) -> String {
+    let sum = |of: fn(&balance::Rank) -> u64| analysis.balance.iter().map(of).sum();
+    let whole = trace.rank_time();
+    let (outside, waiting, inside) = (sum(|r| r.outside), sum(|r| r.waiting), sum(|r| r.inside));
+    format!(
+        "{} ran for {}: {} of MPI, {}, {}. Of the time of all ranks {} was outside MPI, {} waiting for other ranks, \
+         and {} in MPI otherwise{}.",
+        words::several(trace.ranks.len() as u64, "rank"),
+        words::time(trace.time()),
+        words::several(trace.calls.len() as u64, "call"),
+        words::several(trace.messages.len() as u64, "message"),
+        words::several(trace.collectives.len() as u64, "collective"),
+        words::share(outside, whole),
+        words::share(waiting, whole),
+        words::share(inside, whole),
+        ends(trace, analysis),
+    )
+}
+
+/// What the start and the end of the job took, where that is worth a word: nobody can change it, and
+/// in a longer run its share is smaller.
+fn ends(trace: &Trace, analysis: &Analysis) -> String {
+    let own = analysis.losses.iter().filter(|l| is_end(trace, l));
+    let time: u64 = own.map(|l| l.time).sum();
+    if time < trace.rank_time() / 100 {
+        return String::new();
+    }
+    let share = words::share(time, trace.rank_time());
+    format!(" ({share} in MPI_Init and MPI_Finalize)")
+}
+
+fn is_end(trace: &Trace, loss: &Loss) -> bool {
+    let function = trace.names.text(loss.site.0);
+    loss.cost == Cost::Inside && matches!(function, "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
+}
+
+/// What is on the critical path.
+pub fn critical(trace: &Trace, analysis: &Analysis) -> String {
+    let path = &analysis.critical;
+    let Some((rank, time)) = path.ranks.first() else {
+        return String::new();
+    };
+    let mut out = format!(
+        "The critical path (what the end of the run depended on) is {} outside MPI. Most of it, {}, is on rank {}",
+        words::share(path.outside, path.time()),
+        words::share(*time, path.time()),
+        trace.ranks[*rank as usize].number,
+    );
+    match path.functions.first() {
+        Some((function, at, time)) => {
+            let site = site(trace, (*function, *at));
+            out += &format!(
+                "; of calls, {site} has the largest part, {}.",
+                words::share(*time, path.time())
+            );
+        }
+        None => out.push('.'),
+    }
+    out
+}
+
+/// The largest losses.
+pub fn told(trace: &Trace, analysis: &Analysis) -> Vec<Told> {
+    let small = trace.rank_time() / SMALL;
+    let large = analysis
+        .losses
+        .iter()
+        .filter(|l| l.time > small && !is_end(trace, l));
+    large.take(LOSSES).map(|l| tell(trace, l)).collect()
+}
+
+fn tell(trace: &Trace, loss: &Loss) -> Told {
+    let share = words::share(loss.time, trace.rank_time());
+    let name = match loss.cost {
+        Cost::Wait(class) => capital(class.name()),
+        Cost::Inside => "Time in MPI without a wait".into(),
+    };
+    let head = format!("{name}: {}, {share} of the run", words::time(loss.time));
+    let (what, help) = match loss.cost {
+        Cost::Wait(class) => (waited(trace, loss, class), remedy(trace, loss, class)),
+        Cost::Inside => (inside(trace, loss), inside_remedy(trace, loss)),
+    };
+    Told {
+        head,
+        what,
+        help,
+        example: loss.longest,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// `MPI_Recv at ring.c:21 (main)`.
+fn site(trace: &Trace, (function, at): Site) -> String {
+    let named = |name: Name| trace.names.text(name);
+    match named(at) {
+        "" => named(function).to_string(),
+        at => format!("{} at {at}", named(function)),
+    }
+}
+
+fn numbers(trace: &Trace, places: &[u32]) -> Vec<u32> {
+    places
+        .iter()
+        .map(|r| trace.ranks[*r as usize].number)
+        .collect()
+}
+
+/// Ranks that were waited for: one that stands out, or all.
+fn causes(trace: &Trace, loss: &Loss) -> String {
+    let all = trace.ranks.len();
+    let Some((first, time, count)) = loss.causes.first().copied() else {
+        return "nobody".into();
+    };
+    let one = trace.ranks[first as usize].number;
+    if loss.causes.len() == 1 {
+        return format!("rank {one}");
+    }
+    if time.saturating_mul(2) > loss.time {
+        return format!(
+            "rank {one} most of the time ({} of {} times, {} of the wait)",
+            words::count(count),
+            words::count(loss.count),
+            words::share(time, loss.time)
+        );
+    }
+    let mut places: Vec<u32> = loss.causes.iter().map(|c| c.0).collect();
+    places.sort_unstable();
+    let most = if loss.causes.len() > 3 {
+        format!(", most often rank {one}")
+    } else {
+        String::new()
+    };
+    words::ranks(&numbers(trace, &places), all) + &most
+}
+
+fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
+    let who = capital(&words::ranks(
+        &numbers(trace, &loss.ranks),
+        trace.ranks.len(),
+    ));
+    let verb = if loss.ranks.len() == 1 {
+        "waits"
+    } else {
+        "wait"
+    };
+    let here = site(trace, loss.site);
+    let whom = causes(trace, loss);
+    let there = loss.cause.map_or(String::new(), |c| site(trace, c));
+    let mean = words::time(loss.time / loss.count.max(1));
+    let often = match loss.count {
+        1 => "once".into(),
+        n => format!("{} times, {mean} each", words::count(n)),
+    };
+    let reason = match class {
+        Class::LateSender => format!("for messages that are sent late, in {there}, by {whom}"),
+        Class::WrongOrder => format!(
+            "for messages that are sent late, in {there}, by {whom}, while others that were sent earlier lie there"
+        ),
+        Class::LateReceiver => format!("for receives that are posted late, in {there}, by {whom}"),
+        Class::EarlyReduce => format!("as root for the last to bring its part: {whom}"),
+        Class::LateBroadcast => format!("for the root: {whom}"),
+        Class::AllToAll | Class::Barrier => format!("for the last to come: {whom}"),
+    };
+    format!(
+        "{who} {verb} in {here} {reason} ({often}). {}",
+        meanwhile(trace, loss)
+    )
+}
+
+/// Does somebody compute meanwhile, so that less work would be less waiting?
+fn computing(loss: &Loss) -> bool {
+    let all: u64 = loss.origins.iter().map(|o| o.1).sum();
+    all.saturating_mul(2) >= loss.time
+}
+
+/// The rank that computes during most of a loss.
+fn slow(loss: &Loss) -> Option<(u32, u64)> {
+    loss.origins
+        .first()
+        .copied()
+        .filter(|o| o.1.saturating_mul(2) > loss.time)
+}
+
+/// A rank that computes more than twice as much of a loss as the others do on average, and its part.
+fn standing_out(trace: &Trace, loss: &Loss) -> Option<(u32, String)> {
+    let all: u64 = loss.origins.iter().map(|o| o.1).sum();
+    let (rank, time) = loss.origins.first().copied()?;
+    let even = all / loss.origins.len() as u64;
+    let number = trace.ranks[rank as usize].number;
+    (time > even.saturating_mul(2)).then(|| (number, words::share(time, loss.time)))
+}
+
+fn after(trace: &Trace, loss: &Loss) -> String {
+    loss.before
+        .map_or(String::new(), |b| format!(" after {}", site(trace, b)))
+}
+
+/// What those that were waited for did meanwhile, or those that they waited for themselves.
+fn meanwhile(trace: &Trace, loss: &Loss) -> String {
+    let share = words::share(loss.outside, loss.time);
+    let after = after(trace, loss);
+    let direct = loss.outside.saturating_mul(2) >= loss.time;
+    match slow(loss) {
+        Some((rank, time)) => {
+            let number = trace.ranks[rank as usize].number;
+            let chain = if direct {
+                ""
+            } else {
+                ", for which the others in between wait, too"
+            };
+            format!(
+                "For {} of that time rank {number} computes{after}{chain}.",
+                words::share(time, loss.time)
+            )
+        }
+        None if direct => {
+            let most = standing_out(trace, loss).map_or(String::new(), |(number, part)| {
+                format!(", the largest part of it, {part}, on rank {number}")
+            });
+            format!("Who is waited for computes for {share} of that time{after}{most}.")
+        }
+        None if computing(loss) => {
+            let most = loss
+                .origins
+                .first()
+                .map_or(0, |o| trace.ranks[o.0 as usize].number);
+            format!(
+                "Who is waited for mostly waits, too; at the end of the chain ranks compute{after}, most of the time \
+                 rank {most}."
+            )
+        }
+        None => {
+            "Who is waited for is itself in MPI for most of that time: the delay comes from there."
+                .into()
+        }
+    }
+}
+
+fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
+    let after = after(trace, loss);
+    let slow = slow(loss).map(|s| trace.ranks[s.0 as usize].number);
+    match (class, slow) {
+        (Class::WrongOrder, _) => "receive what is there first (MPI_ANY_SOURCE, MPI_Waitany), or post all receives \
+                                   before waiting for the first."
+            .into(),
+        (Class::LateReceiver, _) => "post these receives earlier (MPI_Irecv before the computation), or send with \
+                                     MPI_Isend and wait later."
+            .into(),
+        (Class::EarlyReduce, _) => "let the root do other work first, or use MPI_Ireduce and wait later.".into(),
+        (Class::LateBroadcast, Some(rank)) => format!(
+            "let rank {rank} broadcast before it does what it does{after}, or use MPI_Ibcast and wait later."
+        ),
+        (_, Some(rank)) => format!(
+            "give rank {rank} less work{after}, or let the others compute between sending and waiting."
+        ),
+        (_, None) if computing(loss) => match standing_out(trace, loss) {
+            Some((rank, _)) => format!(
+                "give rank {rank} less work{after}; the rest comes from one rank now, from another then: waiting later \
+                 (non-blocking calls) keeps delays from adding up."
+            ),
+            None => format!(
+                "the work{after} takes longer now on one rank, now on another: divide it more evenly, or wait later \
+                 (non-blocking calls), so that delays do not add up."
+            ),
+        },
+        _ => "find what delays the rank that is waited for: kwtrace view shows its calls at that time.".into(),
+    }
+}
+
+fn inside(trace: &Trace, loss: &Loss) -> String {
+    let who = capital(&words::ranks(
+        &numbers(trace, &loss.ranks),
+        trace.ranks.len(),
+    ));
+    let verb = if loss.ranks.len() == 1 {
+        "spends"
+    } else {
+        "spend"
+    };
+    let mean = words::time(loss.time / loss.count.max(1));
+    let bytes = match loss.bytes / loss.count.max(1) {
+        0 => String::new(),
+        b => format!(", {} a call", words::bytes(b)),
+    };
+    format!(
+        "{who} {verb} it in {} ({}, {mean} each{bytes}), while nobody is waited for as far as is known: data \
+         moves, or the calls themselves cost.",
+        site(trace, loss.site),
+        words::several(loss.count, "call"),
+    )
+}
+
+fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
+    let function = trace.names.text(loss.site.0);
+    let mean = loss.bytes / loss.count.max(1);
+    match function {
+        "MPI_Probe" | "MPI_Mprobe" => "the message came late: look at its sender at that time, in kwtrace view.".into(),
+        f if f.starts_with("MPI_Test") || f.starts_with("MPI_I") && f.ends_with("probe") => {
+            "ask less often, or wait (MPI_Waitany) where there is nothing else to do.".into()
+        }
+        _ if loss.bytes > 0 && mean < 1024 => "send fewer, longer messages: gather what goes to the same rank.".into(),
+        _ => "move the data while computing (non-blocking calls), move less of it, or place ranks that talk much on \
+              one host."
+            .into(),
+    }
+}
+
+/// Words in lines, each behind `indent`.
+fn wrap(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::from(indent);
+    for word in text.split_whitespace() {
+        let empty = line.len() == indent.len();
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out += &line;
+            out.push('\n');
+            line = indent.to_string();
+        } else if !empty {
+            line.push(' ');
+        }
+        line += word;
+    }
+    out += &line;
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::analyse;
+    use crate::{example, read};
+
+    #[test]
+    fn a_ring_with_a_slow_rank_is_told() {
+        let trace = read::read(example::ring(4, 10).as_slice()).unwrap();
+        let said = text(&trace, &analyse(&trace));
+        assert!(said.contains("1. Late sender:"), "{said}");
+        assert!(said.contains("MPI_Recv at ring.c:21 (main)"), "{said}");
+        assert!(said.contains("give rank 0 less work"), "{said}");
+        assert!(
+            said.lines().count() < 50 && said.lines().all(|l| l.chars().count() <= WIDTH),
+            "{said}"
+        );
+    }
+}
