@@ -142,6 +142,8 @@ def say_regret(runner):
     if found := regret.cells(data[(data.machine == runner.machine) & data.cell.isin(keys)]):
         show("Regret: time of what was chosen over the best of all algorithms", *sections.regret_table(found))
         show("The worst stable cells", *sections.worst_table(found, most=10))
+        if not regret.summed(found).counting:
+            console.print("No cell counts: others used the machine during every round, or the rounds disagree.")
 
 
 def carry_out(runner, data, seconds):
