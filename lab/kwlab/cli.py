@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import analysis, attack, compare, fitted, html, libraries, page, papers, plots, programs, report, substitute, trust, tune
+from . import analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, trust, tune
 from . import export as exports
 from . import plan as plans
 from .runner import WIDTH, Runner
@@ -69,7 +69,8 @@ def list_plans():
     table = Table("Plan", "What", "Runs")
     for name in plans.names():
         plan = plans.load(name)
-        table.add_row(name, plan.title, str(len(plans.cells(plan)) * plan.rounds))
+        more = " and those of every algorithm" if any(work.algorithms for work in plan.work) else ""
+        table.add_row(name, plan.title, f"{len(plans.cells(plan)) * plan.rounds}{more}")
     console.print(table)
 
 
@@ -83,12 +84,15 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         args: Annotated[str, typer.Option(help="Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'.")] = "",
         hosts: Annotated[str, typer.Option(help="Real hosts, a,b, or 'slurm' in an allocation: what the plan does over a network goes over theirs.")] = "",
         install: Annotated[bool, typer.Option("--install", help="Install missing peers first, as `kwlab peers install` does.")] = False,
-        again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False):
+        again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False,
+        file: Annotated[Path, typer.Option(help="Of a plan that describes the machine: the file for others.")] = libraries.MADE / "lab/machine.json.gz",
+        names: Annotated[bool, typer.Option("--names", help="Leave the names of hosts, paths and commands in that file.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     found = plans.load(plan)
     found = replace(found, rounds=rounds or found.rounds, work=tuple(replace(work, args=(*work.args, *args.split())) for work in found.work))
     if hosts:
         found = plans.on_cluster(found)
+    found = tune.expanded(plans.grown(found, facts.machine()["cores"]), dist, libraries.count_of(hosts))
     for option, values, among in (("--library", library, found.libraries), ("--network", network, plans.NETWORKS)):
         for value in values or ():
             plans.known("run", option, value, among)
@@ -100,10 +104,46 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         raise plans.PlanError(f"{plan}: the plan has no run like this; `kwlab plans` lists plans")
     if again:
         runner.store.forget(found.name, runner.machine, runner.cells)
-    if runner.left():
-        carry_out(runner, data, seconds)
-    else:
-        console.print(f"{found.title}: all is in {data} already; --again measures anew")
+    if found.profile:
+        describe(runner, hosts, again)
+    try:
+        if runner.left():
+            carry_out(runner, data, seconds)
+        else:
+            console.print(f"{found.title}: all is in {data} already; --again measures anew")
+    finally:
+        if found.profile:
+            pack(runner, file, names)
+    say_regret(runner)
+
+
+def describe(runner, hosts, again):
+    """Has the machine of a plan described, once."""
+    if again or not runner.store.profile(runner.machine):
+        with console.status("what the machine is made of, and its figures"):
+            runner.store.describe(runner.machine, machine.PROFILE, machine.described(runner.libraries[libraries.OURS], hosts))
+
+
+def pack(runner, file, names):
+    """Writes the file for others, with what there is so far."""
+    try:
+        machine.write(runner.store, runner.plan.name, runner.machine, file, names)
+    except ValueError as nothing:
+        console.print(f"{file} is not written: {nothing}", soft_wrap=True)
+        return
+    private = "It has the names of hosts, paths and commands in it." if names else "It names no host, address, person, path or command (--names leaves them in)."
+    console.print(f"For others: {file} ({file.stat().st_size >> 10} KB). {private} `zcat` shows all that it says; `kwlab report {file}` draws it.", soft_wrap=True, markup=False)
+
+
+def say_regret(runner):
+    """The mean and the worst stable cell, by network and ranks, and the worst cells, where a plan forces algorithms."""
+    keys = {cell.key() for cell in runner.cells if libraries.OURS == cell.library}
+    data = trust.settled(runner.store.measurements(runner.plan.name))
+    if found := regret.cells(data[(data.machine == runner.machine) & data.cell.isin(keys)]):
+        show("Regret: time of what was chosen over the best of all algorithms", *sections.regret_table(found))
+        show("The worst stable cells", *sections.worst_table(found, most=10))
+        if not regret.summed(found).counting:
+            console.print("No cell counts: others used the machine during every round, or the rounds disagree.")
 
 
 def carry_out(runner, data, seconds):
@@ -203,10 +243,33 @@ def table_rows(found):
     return [line for (who, network), some in found.items() if who == libraries.OURS for line in substitute.rows(some, "shm" if network == "shm" else "net")]
 
 
+Files = Annotated[list[Path], typer.Argument(help="Files of `kwlab run machine`, from here or from others.")]
+
+
 @app.command("report")
-def make_report(data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.MADE / "lab/report"):
+def make_report(files: Annotated[Optional[list[Path]], typer.Argument(help="Files of `kwlab run machine`: several machines side by side, in place of the dataset.")] = None,
+                data: Data = DATA, out: Annotated[Path, typer.Option(help="The directory for the page and its pictures.")] = libraries.MADE / "lab/report"):
     """Writes one HTML page that opens without a network, and its pictures beside it."""
-    console.print(f"{report.write(existing(data), out)}", soft_wrap=True)
+    page = machines.write(machine.read_all(files), out) if files else report.write(existing(data), out)
+    console.print(f"{page}", soft_wrap=True)
+
+
+@app.command("check")
+def check_files(files: Files, dist: Dist = DIST,
+                points: Annotated[bool, typer.Option("--points", help="Every point that the simulator is held against, too.")] = False):
+    """Holds the library's starting values, the simulator's descriptions and the simulator itself
+    against machines that were measured."""
+    library, described, kwsim = machine.starting(dist), check.described(), dist / "bin/kwsim"
+    for one in machine.read_all(files):
+        console.rule(one.name)
+        show("Starting values: factor is what is assumed over what was measured", ["Figure", "Assumed", "Measured", "Factor"], check.starts(one, library))
+        show("Prices of collectives that figures make: nanoseconds here, and factors of what is assumed", ["Price", "Measured", "starting value", *described],
+             check.prices(one, library, described))
+        if not kwsim.exists():
+            console.print(f"{kwsim} is not there: the simulator is not held against the measurements", soft_wrap=True)
+            continue
+        console.print("The simulator, by a description of the machine's own prices, beside its measured collectives (docs/machines.md):")
+        print(check.simulated(one, kwsim, points))
 
 
 @app.command("page")

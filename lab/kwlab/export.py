@@ -9,12 +9,13 @@ RUN = ["plan", "machine", "round", "library", "version", "variant", "program", "
 FIGURE = ["bench", "op", "mode", "bytes", "metric", "min", "median", "low", "high", "batches"]
 
 
-def rows(store, plan=None):
-    """(run, its figures) of a plan or of all, both as dictionaries."""
+def rows(store, plan=None, more=()):
+    """(run, its figures) of a plan or of all, both as dictionaries; `more`: further columns of a run."""
     where, values = ("where plan = ?", [plan]) if plan else ("", [])
-    for number, *run in store.db.execute(f"select id, {', '.join(RUN)} from run {where} order by id", values):
+    names = [*RUN, *more]
+    for number, *run in store.db.execute(f"select id, {', '.join(names)} from run {where} order by id", values):
         figures = store.db.execute(f"select {', '.join(FIGURE)} from measurement where run = ? order by rowid", [number])
-        yield dict(zip(RUN, run)), [dict(zip(FIGURE, figure)) for figure in figures]
+        yield dict(zip(names, run)), [dict(zip(FIGURE, figure)) for figure in figures]
 
 
 def as_csv(store, plan=None):

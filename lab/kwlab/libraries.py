@@ -267,6 +267,11 @@ def hosts_of(text):
     return names
 
 
+def count_of(hosts):
+    """How many they are; 1 where none are named, which is this machine."""
+    return (len(hosts_of(hosts)) or int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))) if hosts else 1
+
+
 def cluster(hosts):
     """What tells this cluster from another: the names of its hosts, in Slurm's own words where it names them."""
     return os.environ["SLURM_JOB_NODELIST"] if hosts == SLURM and not hosts_of(hosts) else hosts

@@ -13,10 +13,16 @@
                                      # between them), links (two links of 1 Gb/s), hosts (no limit);
                                      # cluster: the real hosts of `kwlab run --hosts`
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
+    grow = true                      # also on 32, 64, ... ranks up to the processors of this machine, and on as many as there are
+    algorithms = true                # of coll alone: every algorithm of every collective too, each forced, as variants; a run for
+                                     # each collective, so that all its algorithms and libraries take turns (`tune`)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
 
 Whole programs stand in tables [[application]]: see `applications`.
+
+With `profile = true` a plan also describes the machine and has it measured by the library's own calibration, and what
+it has measured becomes one file for others (`machine`).
 
 A field that is unknown, missing or of the wrong kind is refused with its name."""
 import random
@@ -30,6 +36,7 @@ from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT
 SHIPPED = Path(__file__).parent / "plans"
 NETWORKS = ("shm", "tcp", *RATES, CLUSTER)
 KNOWN = (OURS, *PACKAGES)
+COLLECTIVES = "coll"  # the program that measures collectives
 MOST_RANKS = 1024
 MOST_HOSTS = 250
 
@@ -59,6 +66,8 @@ class Work:
     variants: dict = field(default_factory=dict)
     only: tuple = ()
     application: applications.Application = None
+    grow: bool = False
+    algorithms: bool = False
 
     def on(self, library):
         """Does it run on this library?"""
@@ -75,6 +84,7 @@ class Plan:
     rounds: int = 3
     limit: float = 60.0
     about: str = ""
+    profile: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,13 @@ class Cell:
 PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
                "limit": ((int, float), "seconds", None), "libraries": (list, "a list of libraries", str),
                "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
-               "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
+               "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
 WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
                "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
-               "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str)}
+               "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str),
+               "grow": (bool, "true or false", None), "algorithms": (bool, "true or false", None)}
 APPLICATION_FIELDS = {"name": (str, "a name", None), "build": (str, "a directory of apps/", None), "run": PLAN_FIELDS["run"], "read": PLAN_FIELDS["read"],
-                      **{name: how for name, how in WORK_FIELDS.items() if name != "program"}}
+                      **{name: how for name, how in WORK_FIELDS.items() if name not in ("program", "algorithms")}}
 
 
 def checked(where, table, fields, needed):
@@ -120,7 +131,7 @@ def checked(where, table, fields, needed):
         if name not in fields:
             raise PlanError(f"{where}: there is no field '{name}'; there are {', '.join(fields)}")
         kind, people, of = fields[name]
-        if not isinstance(value, kind) or isinstance(value, bool) or of and not all(
+        if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool or of and not all(
                 isinstance(v, of) and not isinstance(v, bool) for v in value):
             raise PlanError(f"{where}: '{name}' is {value!r}, but it takes {people}")
         found[name] = tuple(value) if isinstance(value, list) else value
@@ -152,6 +163,8 @@ def parse_work(where, table):
     """One table [[work]]."""
     fields = checked(where, table, WORK_FIELDS, ["program"])
     known(where, "program", fields["program"], programs())
+    if fields.get("algorithms") and (fields["program"] != COLLECTIVES or fields.get("variants")):
+        raise PlanError(f"{where}: 'algorithms' goes with the program {COLLECTIVES} and no variants")
     check_cells(where, fields)
     return Work(**fields)
 
@@ -251,6 +264,19 @@ def names():
 def on_cluster(plan):
     """The same plan on real hosts: what it does over a network goes over theirs."""
     return replace(plan, work=tuple(replace(work, network=tuple(dict.fromkeys(net if net == "shm" else CLUSTER for net in work.network))) for work in plan.work))
+
+
+def grown(plan, processors):
+    """The same plan with the ranks that those of its parts that grow have on a machine of so many processors."""
+    return replace(plan, work=tuple(replace(work, ranks=ranks_to(work.ranks, processors)) if work.grow else work for work in plan.work))
+
+
+def ranks_to(ranks, processors):
+    """Those, their doubles up to the processors, and as many as there are processors."""
+    found, most = list(ranks), min(processors, MOST_RANKS)
+    while 2 * max(found) <= most:
+        found.append(2 * max(found))
+    return tuple(sorted({*found, *([most] if most > max(found) else [])}))
 
 
 def cells(plan):

@@ -1,5 +1,7 @@
 """Pictures, as matplotlib figures. A library has one colour everywhere; ratios are coloured about
 1; axes say their units."""
+import itertools
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -157,8 +159,8 @@ def by_ranks(panels, unit, title, along="ranks"):
     return figure
 
 
-def heat_map(ratios, title):
-    """Ratio of our time to the best peer's, collectives by size, one panel a process count, three
+def heat_map(ratios, title, label="our time : best peer's"):
+    """Ratio of our time to the best peer's or to another, collectives by size, one panel a process count, three
     panels a row."""
     counts, ops = sorted({r["ranks"] for r in ratios}), list(dict.fromkeys(r["op"] for r in ratios))
     columns, rows = min(3, len(counts)), -(-len(counts) // 3)
@@ -171,7 +173,7 @@ def heat_map(ratios, title):
         axis.set_title(f"{ranks} ranks", fontsize=10)
     bar = figure.colorbar(shade, ax=axes.ravel().tolist(), ticks=[-2, -1, 0, 1, 2], shrink=0.9 / rows)
     bar.ax.set_yticklabels(["¼", "½", "1", "2", "4"])
-    bar.set_label("our time : best peer's", fontsize=8)
+    bar.set_label(label, fontsize=8)
     figure.suptitle(title, fontsize=11)
     return figure
 
@@ -209,6 +211,24 @@ def lines(panels, unit, title, zero=False):
             axis.axhline(0, color="#444444", linewidth=0.8)
         else:
             axis.set_yscale("log")
+    figure.supylabel(unit, fontsize=10)
+    legend_below(figure, axes[:len(panels)])
+    return figure
+
+
+def side_by_side(panels, unit, title):
+    """Values of one library by size on several machines: {panel: {machine: {bytes: value}}}."""
+    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
+    colours = dict(zip(names, itertools.cycle(plt.colormaps["tab10"].colors)))
+    figure, axes = grid(panels, min(len(panels), 2), title, width=4.6, height=3.4)
+    for axis, (panel, curves) in zip(axes, panels.items()):
+        for name, curve in curves.items():
+            at = sorted(curve)
+            axis.plot(at, [curve[n] for n in at], label=name, color=colours[name], marker="o", markersize=4, linewidth=1.6)
+            spans(axis, at, [curve[n] for n in at], colours[name])
+        sizes_axis(axis, [n for curve in curves.values() for n in curve])
+        axis.set_yscale("log")
+        axis.set_title(panel, fontsize=10)
     figure.supylabel(unit, fontsize=10)
     legend_below(figure, axes[:len(panels)])
     return figure

@@ -4,7 +4,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from . import analysis, html, plots, trust
+from . import analysis, html, plots, regret, trust
 from .sections import SECTIONS
 
 
@@ -18,7 +18,9 @@ class Book:
             raise ValueError(f"the dataset has no run of {plan}; `kwlab run {plan}` makes some" if plan
                              else "the dataset is empty; `kwlab run quick` fills it")
         self.machine = int(runs.machine.iloc[-1])
-        self.runs, self.data = runs[runs.machine == self.machine], trust.settled(data[data.machine == self.machine])
+        self.runs, self.every = runs[runs.machine == self.machine], trust.settled(data[data.machine == self.machine])
+        # Algorithms that were forced are a matter of their own.
+        self.data = self.every[~regret.is_forced(self.every)]
         self.facts = store.facts()[self.machine]
         self.pictures = {}
 
@@ -26,6 +28,11 @@ class Book:
     def medians(self, bench, metric="us"):
         """Medians over the rounds, one row a cell."""
         return analysis.medians(self.data, bench, metric)
+
+    @cache
+    def regret(self):
+        """What was chosen for collectives beside the best of all algorithms."""
+        return regret.cells(self.every)
 
     @cache
     def message_fits(self):

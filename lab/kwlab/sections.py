@@ -3,7 +3,7 @@ pictures by size, the papers' tables beside today's, absolute times, and what we
 section takes the book and gives HTML, or nothing where nothing was measured."""
 import time
 
-from . import analysis, facts, fitted, nas, papers, plots, programs, trust
+from . import analysis, facts, fitted, nas, papers, plots, programs, regret, trust
 from .html import Ratio, folded, items, paragraph, table
 from .libraries import OURS, RATES
 from .plan import RANDOM
@@ -123,6 +123,39 @@ def heat_maps(book):
     return "".join(book.picture(f"collectives-{net}", plots.heat_map([r for r in rows if r["network"] == net], f"Collectives over {NETWORK[net]}"),
                                 f"Ratio of our time to the best peer's for collectives by size, {NETWORK[net]}")
                    for net in networks(r["network"] for r in rows))
+
+
+def regrets(book):
+    """What was chosen beside the best of all algorithms."""
+    found = book.regret()
+    if not found:
+        return ""
+    parts = [paragraph("Time of what was chosen over the best of all algorithms, each forced by `KW_COLL` and measured in the same turn: 1 is the best choice everywhere. "
+                       f"Wanted: a mean of {regret.LIMITS[0]:.2f}, and no stable cell (two rounds that agree) above {regret.LIMITS[1]:.2f}."),
+             table(*regret_table(found, lambda net: NETWORK[net]))]
+    for (net,), some in regret.by(found, "network").items():
+        parts.append(book.picture(f"regret-{net}", plots.heat_map(regret.ratios(some), f"Regret over {NETWORK[net]}", "chosen : best algorithm"),
+                                  f"Time of the chosen algorithm over the best one's by size, {NETWORK[net]}"))
+    return "".join(parts) + folded("the worst cells", table(*worst_table(found, lambda net: NETWORK[net])))
+
+
+def regret_table(found, words=str):
+    """A row a network and number of ranks, and one of all; head and rows."""
+    rows = [(words(net), ranks, *regret_row(some)) for (net, ranks), some in sorted(regret.by(found, "network", "ranks").items(), key=lambda one: (one[0][0] != "shm", one[0]))]
+    return ["Network", "Ranks", "Cells", "that count", "stable", "Mean", "Worst stable", "Where"], [*rows, ("all", None, *regret_row(found))]
+
+
+def regret_row(some):
+    one = regret.summed(some)
+    where = f"{one.worst.op} {size(one.worst.bytes)}, {one.worst.ranks} ranks" if one.worst else None
+    return one.cells, one.counting, one.stable, one.mean, one.worst and one.worst.regret, where
+
+
+def worst_table(found, words=str, most=20):
+    """The stable cells with the largest regret; head and rows."""
+    worst = sorted((one for one in found if one.stable), key=lambda one: -one.regret)[:most]
+    return ["Collective", "Network", "Ranks", "Regret", "Chosen, us", "Best, us", "which is"], [
+        (f"{one.op} {size(one.bytes)}".strip(), words(one.network), one.ranks, Ratio.of(one.against), one.chosen, one.best, one.algorithm) for one in worst if one.regret > 1]
 
 
 def which(book):
@@ -327,7 +360,7 @@ def failed(book):
     return table(["Library", "How it ended", "Program", "Network", "Ranks", "What was said", "Runs"], [(*row[:3], NETWORK[row[3]], *row[4:]) for row in rows])
 
 
-SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("applications", "Whole programs", programs.section), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps),
+SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", reading), ("ratios", "Ratios", ratio_tables), ("applications", "Whole programs", programs.section), ("behind", "Where a peer is ahead", behind), ("heat", "Collectives at a glance", heat_maps), ("regret", "Regret: what is chosen beside every algorithm", regrets),
             ("which", "Which library is quickest", which), ("messages", "Latency and bandwidth", fitted.messages), ("fits", "Collectives and their models", fitted.collectives),
             ("models", "Models", fitted.models_section), ("forms", "Blocking, non-blocking, persistent", forms), ("tails", "How long the slow ones take", tails), ("rates", "Several pairs and threads at once", rates), ("layouts", "Datatypes", layouts),
             ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),

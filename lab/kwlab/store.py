@@ -5,7 +5,8 @@ installed), `failed` (it ended with an error), `slow` (it was ended after its li
 printing), `hung` (likewise, but it had stopped), `late` (likewise, and it had printed nothing by
 which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result is
 wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
-processors that others used meanwhile (null: nobody has looked), `command` what started it."""
+processors that others used meanwhile (null: nobody has looked), `command` what started it. `profile` has what else is known of a machine,
+as JSON under a name (`machine`)."""
 import json
 import math
 import os
@@ -14,7 +15,8 @@ import time
 
 import pandas
 
-VERSION = 2  # of the tables below
+VERSION = 3  # of the tables below
+MEMORY = ":memory:"  # the path of a dataset that is no file
 
 SCHEMA = """
 create table if not exists machine (id integer primary key, facts text unique not null);
@@ -27,6 +29,7 @@ create table if not exists run (
 create table if not exists measurement (
     run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
     mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
+create table if not exists profile (machine integer not null references machine, name text not null, content text not null, unique (machine, name));
 create index if not exists measurement_of_run on measurement (run);
 """
 # Of applications version 1 had what others used among their measurements.
@@ -45,7 +48,8 @@ class Store:
     """An open dataset."""
 
     def __init__(self, path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path != MEMORY:
+            path.parent.mkdir(parents=True, exist_ok=True)
         self.db = sqlite3.connect(path)
         self.db.execute("pragma foreign_keys = on")
         try:
@@ -54,7 +58,7 @@ class Store:
             raise ValueError(f"{path} is no dataset of the laboratory ({error}); name another file with --data") from None
         if version not in (0, *range(1, VERSION + 1)):
             raise ValueError(f"{path} was written by another version of the laboratory; name another file with --data")
-        self.db.executescript(f"begin immediate; {FROM_1 if version == 1 else SCHEMA} pragma user_version = {VERSION}; commit;")
+        self.db.executescript(f"begin immediate; {FROM_1 if version == 1 else ''} {SCHEMA} pragma user_version = {VERSION}; commit;")
 
     def machine(self, facts):
         """The number of the machine with these facts."""
@@ -106,6 +110,16 @@ class Store:
             "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, others, bench, op, bytes, mode, metric,"
             f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
             self.db, params=values)
+
+    def describe(self, machine, name, content):
+        """Keeps what is known of a machine under a name."""
+        with self.db:
+            self.db.execute("insert or replace into profile values (?, ?, ?)", [machine, name, json.dumps(content)])
+
+    def profile(self, machine):
+        """name -> what is known of a machine."""
+        found = self.db.execute("select name, content from profile where machine = ?", [machine])
+        return {name: json.loads(content) for name, content in found}
 
     def facts(self):
         """Machine number -> facts."""

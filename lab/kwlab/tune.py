@@ -20,9 +20,10 @@ import os
 import statistics
 import subprocess
 from collections import defaultdict
+from dataclasses import replace
 
 from . import facts, models
-from .libraries import OURS, ROOT
+from .libraries import CLUSTER, OURS, ROOT
 from .plan import Plan, Work
 
 MODELS = ROOT / "crates/sim/src/measured.tsv"
@@ -53,43 +54,86 @@ def algorithms(dist):
     return found
 
 
-def usable(need, ranks, network):
-    """Whether an ordinary call on one host meets an algorithm's need."""
-    if need in ("InPlace", "Nodes") or need.startswith("Node"):
-        return False
+def usable(need, ranks, network, hosts=1):
+    """Whether an ordinary call of so many ranks, on one host or round several, meets an algorithm's need."""
+    several = network == CLUSTER and ranks > hosts > 1
+    if need == "InPlace" or need.startswith("Node"):
+        return several and need != "InPlace"
     if "Board" in need:
         return network == "shm"
     if "PowerOfTwo" in need:
         return ranks & (ranks - 1) == 0
-    return ranks % 2 == 0 if need.startswith("EvenRanks") else True
+    return ranks % 2 == 0 if need == "Pairs" else True
+
+
+def forced(op, label):
+    """The row of KW_COLL that has an algorithm do every call of a collective."""
+    return f"{op} - - any any any {label}"
+
+
+def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1):
+    """Every algorithm of a collective that an ordinary call can use there, as a variant of Kittiwake; the libraries by
+    themselves are measured beside them. `known`: see `algorithms`; `more`: for whom."""
+    labels = [label for label, need in known[op] if usable(need, ranks, network, hosts)]
+    return replace(more, args=("--ops", op, *args), ranks=(ranks,), network=(network,), variants={label: {"KW_COLL": forced(op, label)} for label in labels},
+                   algorithms=False, grow=False)
 
 
 def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
     """Every algorithm that an ordinary call can use, as a variant of Kittiwake; the library by
     itself is measured beside them."""
-    known, work = algorithms(dist), []
+    known = algorithms(dist)
     # The longest first: it touches the pages of shared memory, which the others then find.
-    longest_first = ",".join(map(str, sorted(sizes, reverse=True)))
-    for network in networks:
-        for n in ranks:
-            for op in ops:
-                labels = [label for label, need in known[op] if usable(need, n, network)]
-                args = ("--ops", op, "--ms", str(ms), *(() if op == "barrier" else ("--sizes", longest_first)))
-                variants = {label: {"KW_COLL": f"{op} - - any any any {label}"} for label in labels}
-                work.append(Work("coll", args, (n,), (network,), variants))
+    args = ("--ms", str(ms), "--sizes", ",".join(map(str, sorted(sizes, reverse=True))))
+    work = [every_algorithm(known, op, n, network, sized(op, args)) for network in networks for n in ranks for op in ops]
     return Plan("tune", "Algorithms of collectives", tuple(work), (OURS,), rounds, limit)
+
+
+def sized(op, args):
+    """The arguments for a collective: a barrier has no sizes."""
+    return without(args, "--sizes")[0] if op == "barrier" else tuple(args)
+
+
+def without(args, option):
+    """The arguments without an option, and the value that it had last."""
+    left, value, words = [], None, iter(args)
+    for word in words:
+        if word == option:
+            value = next(words, None)
+        else:
+            left.append(word)
+    return tuple(left), value
+
+
+def expanded(plan, dist, hosts=1):
+    """The same plan with every algorithm in place of its parts that ask for them."""
+    if not any(work.algorithms for work in plan.work):
+        return plan
+    known, found = algorithms(dist), []
+    for work in plan.work:
+        if not work.algorithms:
+            found.append(work)
+            continue
+        args, ops = without(work.args, "--ops")
+        ops = [op for op in OPS if not ops or op in ops.split(",")]
+        found += [every_algorithm(known, op, n, network, sized(op, args), work, hosts) for network in work.network for n in work.ranks for op in ops]
+    return replace(plan, work=tuple(found))
 
 
 def results(data, machine, plan):
     """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, of what the plan
     asks for."""
     wanted = {(" ".join(work.args), n, network) for work in plan.work for n in work.ranks for network in work.network}
-    cores, found = facts.machine()["cores"], {}
     some = data[(data.machine == machine) & (data.bench == "coll") & (data.metric == "us") & (data.variant != "")]
-    for row in some.itertuples():
-        if (row.args, row.ranks, row.network) in wanted:
-            place = (row.op, "shm" if row.network == "shm" else "net", row.ranks, row.ranks > cores)
-            found.setdefault(place, {}).setdefault(row.variant, defaultdict(list))[row.bytes].append(row.median)
+    return by_place((row for row in some.itertuples() if (row.args, row.ranks, row.network) in wanted), facts.machine()["cores"])
+
+
+def by_place(rows, cores):
+    """The same of measurements of forced algorithms on a machine of so many processors."""
+    found = {}
+    for row in rows:
+        place = (row.op, "shm" if row.network == "shm" else "net", row.ranks, row.ranks > cores)
+        found.setdefault(place, {}).setdefault(row.variant, defaultdict(list))[row.bytes].append(row.median)
     return found
 
 

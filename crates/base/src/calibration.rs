@@ -31,6 +31,8 @@ pub enum Unit {
     Picos,
     /// Picoseconds for 1024 bytes.
     PicosPerKb,
+    /// 1024 bytes.
+    Kb,
 }
 
 impl Unit {
@@ -39,6 +41,7 @@ impl Unit {
         match self {
             Unit::Picos => "ps",
             Unit::PicosPerKb => "ps/KB",
+            Unit::Kb => "KB",
         }
     }
 
@@ -47,6 +50,7 @@ impl Unit {
         match (self, value) {
             (_, 0) => "none".into(),
             (Unit::Picos, _) => format!("{:.3} us", value as f64 / 1e6),
+            (Unit::Kb, _) => format!("{:.1} MB", value as f64 / 1024.0),
             (Unit::PicosPerKb, ..1_024_000) => {
                 format!("{:.1} GB/s", 1024.0 * 1000.0 / value as f64)
             }
@@ -84,7 +88,7 @@ impl Part {
     /// First line of its file.
     fn title(self) -> &'static str {
         match self {
-            Part::Host => "kittiwake calibration 1",
+            Part::Host => "kittiwake calibration 2",
             Part::Network => "kittiwake network 1",
         }
     }
@@ -136,6 +140,8 @@ macro_rules! figures {
 figures! {
     CopyNear = "copy-near", PicosPerKb, 22_528, 2_000..=2_000_000, "Copying 64 KB that a core has in its caches.";
     Keep = "keep", PicosPerKb, 61_440, 4_000..=4_000_000, "Keeping a long message that comes early: memory for it, and the copy out of it.";
+    CombineNear = "combine-near", PicosPerKb, 17_408, 1_000..=2_000_000, "Adding 64 KB of doubles to others, both in the caches of a core.";
+    Cache = "cache", Kb, 32_768, 64..=67_108_864, "What the last caches of a package hold, all of them together, as the kernel says.";
     LineCore = "line-core", Picos, 0, 2_000..=5_000_000, "A cache line from one hardware thread to another of its core.";
     LinePackage = "line-package", Picos, 45_000, 2_000..=5_000_000, "A cache line from one core to another of its package.";
     LineHost = "line-host", Picos, 0, 2_000..=5_000_000, "A cache line from one package to another.";
@@ -251,14 +257,15 @@ impl Calibration {
         self.values[figure as usize]
     }
 
-    /// A figure in nanoseconds, or nanoseconds a byte; `None`: the host has no such thing.
+    /// A figure in nanoseconds, nanoseconds a byte, or bytes; `None`: the host has no such thing.
     pub fn get(&self, figure: Figure) -> Option<f64> {
-        let per = match ALL[figure as usize].1.unit {
-            Unit::Picos => 1e3,
-            Unit::PicosPerKb => 1024e3,
+        let value = self.value(figure) as f64;
+        let value = match ALL[figure as usize].1.unit {
+            Unit::Picos => value / 1e3,
+            Unit::PicosPerKb => value / 1024e3,
+            Unit::Kb => value * 1024.0,
         };
-        let value = self.value(figure);
-        (value != 0).then_some(value as f64 / per)
+        (value > 0.0).then_some(value)
     }
 
     /// As [`Calibration::get`]; what the host does not have is as it was elsewhere.

@@ -19,7 +19,8 @@ use crate::paths::Paths;
 use crate::spin::Spin;
 use kw_base::counters::Counter;
 use kw_base::knobs::Knobs;
-use kw_base::{ContextId, Peer, Tick};
+use kw_base::overheads::RING;
+use kw_base::{Calibration, ContextId, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::shm::board::Boards;
 use kw_path::{Body, Sent};
@@ -30,10 +31,18 @@ use kw_sys::buf::Buf;
 use outlet::Outlet;
 use std::time::Duration;
 
-/// How long a blocking receive looks for its message before it becomes a request, where each rank
-/// has a processor. When the answer of a ping-pong comes just too late, the request costs as much
-/// again as the message (docs/measurements).
-const AT_ONCE: Duration = Duration::from_micros(2);
+/// A blocking receive looks for its message, before it becomes a request, for as long as so many
+/// frames take through memory, where each rank has a processor. When the answer of a ping-pong comes
+/// just too late, the request costs as much again as the message (docs/measurements).
+const FRAMES_AT_ONCE: f64 = 28.0;
+/// But no longer: what takes longer is not on its way.
+const LONGEST_AT_ONCE: Duration = Duration::from_micros(10);
+
+/// See [`FRAMES_AT_ONCE`].
+fn at_once(figures: &Calibration) -> Duration {
+    let frame = figures.line_between() + RING;
+    Duration::from_nanos((FRAMES_AT_ONCE * frame) as u64).min(LONGEST_AT_ONCE)
+}
 
 /// The header of a plain eager message of `len` bytes.
 #[inline(always)]
@@ -84,7 +93,7 @@ impl Messages {
         machine.set_mark(crate::settings::mark(knobs));
         let at_once = match job.crowded() {
             true => Duration::ZERO,
-            false => AT_ONCE,
+            false => at_once(job.agreed.calibration()),
         };
         let now = paths.clock();
         Messages {
@@ -349,5 +358,22 @@ impl From<p2p::Started> for Started {
             p2p::Started::Done => Started::Done,
             p2p::Started::Request(k) => Started::Request(ReqId(k)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::calibration::Figure;
+
+    #[test]
+    fn a_receive_looks_for_as_long_as_frames_take_here() {
+        let with_line = |picos: u64| {
+            let value = move |f: Figure| if f == Figure::LinePackage { picos } else { 0 };
+            at_once(&Calibration::measured(value))
+        };
+        assert_eq!(at_once(&Calibration::START).as_nanos(), 1960);
+        assert_eq!(with_line(175_000).as_nanos(), 5600);
+        assert_eq!(with_line(5_000_000), LONGEST_AT_ONCE);
     }
 }

@@ -17,6 +17,9 @@ const NETWORKS: [(&str, f64, f64); 3] = [
     ("tcp, 100 Gb/s, 15 us", 15.0, 100.0),
 ];
 
+/// No message is longer.
+const NEVER: u64 = 1 << 40;
+
 /// A path, what it costs, and the knob that sets its largest eager message.
 struct Shown {
     path: &'static str,
@@ -47,26 +50,27 @@ fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
     all
 }
 
+/// What is chosen on a path in a job of so many ranks, and why.
+fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
+    let room = Room {
+        mark: knobs.number(Id::Unexpected).unwrap_or(0),
+        peers: ranks - 1,
+    };
+    let knob = knobs.number(s.knob);
+    let choice = Choice::from_lines(&s.lines, room, knob, knobs.flag(Id::Write));
+    (choice, choice.reason(room, knob).sentence())
+}
+
 /// The choices for messages, by these figures and knobs.
 pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
-    let mark = knobs.number(Id::Unexpected).unwrap_or(0);
     let row = |s: Shown| {
-        let of = |ranks: u32| {
-            let room = Room {
-                mark,
-                peers: ranks - 1,
-            };
-            let knob = knobs.number(s.knob);
-            let choice = Choice::from_lines(&s.lines, room, knob, knobs.flag(Id::Write));
-            (choice, choice.reason(room, knob))
-        };
-        let all = RANKS.map(of);
+        let all = RANKS.map(|ranks| chosen(&s, ranks, knobs));
         let eager = all.map(|(choice, _)| bytes(choice.eager_max)).join(" / ");
         let fetched = match all[0].0.get_min {
-            n if n > 1 << 40 => "-".into(),
+            n if n > NEVER => "-".into(),
             n => bytes(n),
         };
-        let mut why: Vec<&str> = all.iter().map(|(_, why)| why.sentence()).collect();
+        let mut why: Vec<&str> = all.iter().map(|(_, why)| *why).collect();
         why.dedup();
         let why = why.join("; with more ranks: ");
         vec![s.path.into(), eager, fetched, why]
@@ -80,6 +84,29 @@ pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
         ],
         rows: shown(c, knobs).into_iter().map(row).collect(),
     }
+}
+
+/// The same for programs (`figures::choices_for_programs`).
+pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
+    let all = shown(c, knobs).into_iter();
+    let of = |s: Shown| {
+        RANKS.map(|ranks| {
+            let (choice, why) = chosen(&s, ranks, knobs);
+            let fetched = match choice.get_min {
+                n if n > NEVER => "-".into(),
+                n => n.to_string(),
+            };
+            vec![
+                "messages".into(),
+                s.path.into(),
+                ranks.to_string(),
+                choice.eager_max.to_string(),
+                fetched,
+                why.into(),
+            ]
+        })
+    };
+    all.flat_map(of).collect()
 }
 
 fn bytes(n: u64) -> String {

@@ -3,6 +3,7 @@
 
 use crate::listing::Listing;
 use kw_base::Calibration;
+use kw_base::calibration::Figure;
 use kw_base::knobs::{Id, Knobs};
 use kw_coll::cost::{PRICES, Price, Prices, candidates};
 use kw_coll::table::{COLLS, Site};
@@ -16,22 +17,7 @@ const JOBS: [(u32, u32); 3] = [(2, 2), (16, 16), (64, 8)];
 /// The choices for collectives, by these figures and the rows of `KW_COLL`; why those cannot be
 /// read.
 pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
-    let read = |file: &str| std::fs::read_to_string(file);
-    let table = Table::with_files(knobs.text(Id::Coll), read);
-    let prices = Prices::of(c);
-    let table = table.map_err(|e| format!("KW_COLL: {e}"))?.priced(prices);
-    let mut rows = Vec::new();
-    for &(coll, name) in COLLS.iter().filter(|c| !is_one_way(c.0)) {
-        for job in JOBS {
-            let shown = if coll == Coll::Barrier {
-                1
-            } else {
-                SIZES.len()
-            };
-            let of = |&bytes: &u64| row((coll, name), job, bytes, (&table, &prices));
-            rows.extend(SIZES[..shown].iter().map(of));
-        }
-    }
+    let rows = chosen(c, knobs)?.iter().map(Chosen::row).collect();
     Ok(Listing {
         head: vec![
             "Collective",
@@ -46,13 +32,49 @@ pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
     })
 }
 
+/// The same for programs (`figures::choices_for_programs`).
+pub fn choice_rows(c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
+    let row = |chosen: &Chosen| {
+        let words = [
+            "collective".into(),
+            chosen.name.into(),
+            chosen.ranks.to_string(),
+            chosen.hosts.to_string(),
+            chosen.bytes.to_string(),
+            chosen.algorithm.clone(),
+            format!("{:.4}", chosen.price / 1e3),
+        ];
+        words.to_vec()
+    };
+    Ok(chosen(c, knobs)?.iter().map(row).collect())
+}
+
+/// What would be chosen for every collective, job and size that is shown.
+fn chosen(c: &Calibration, knobs: &Knobs) -> Result<Vec<Chosen>, String> {
+    let read = |file: &str| std::fs::read_to_string(file);
+    let table = Table::with_files(knobs.text(Id::Coll), read);
+    let prices = Prices::of(c);
+    let table = table.map_err(|e| format!("KW_COLL: {e}"))?.priced(prices);
+    let mut rows = Vec::new();
+    for &(coll, name) in COLLS.iter().filter(|c| !is_one_way(c.0)) {
+        for job in JOBS {
+            let shown = if coll == Coll::Barrier {
+                1
+            } else {
+                SIZES.len()
+            };
+            let of = |&bytes: &u64| choose((coll, name), job, bytes, (&table, &prices));
+            rows.extend(SIZES[..shown].iter().map(of));
+        }
+    }
+    Ok(rows)
+}
+
 /// The prices of collectives by these figures, and where each comes from.
 pub fn prices(c: &Calibration) -> Listing {
     let row = |(price, value): (&Price, f64)| {
-        let figures = price.source.figures();
-        let first = figures.iter().find(|f| c.get(**f).is_some());
-        let from = match first.or(figures.first()) {
-            Some(f) if c.has_measured(*f) => format!("measured: {}", f.row().name),
+        let from = match made_of(price, c) {
+            Some(f) if c.has_measured(f) => format!("measured: {}", f.row().name),
             Some(f) => format!("starting value of {}", f.row().name),
             None => "starting value".into(),
         };
@@ -69,17 +91,68 @@ pub fn prices(c: &Calibration) -> Listing {
     }
 }
 
+/// The same for programs (`figures::choices_for_programs`).
+pub fn price_rows(c: &Calibration) -> Vec<Vec<String>> {
+    let row = |(price, value): (&Price, f64)| {
+        let figure = made_of(price, c);
+        let measured = figure.is_some_and(|f| c.has_measured(f));
+        vec![
+            "price".into(),
+            price.name.into(),
+            value.to_string(),
+            crate::figures::origin(measured).into(),
+            figure.map_or("-", |f| f.row().name).into(),
+            price.source.start().to_string(),
+        ]
+    };
+    PRICES.iter().zip(Prices::of(c).values()).map(row).collect()
+}
+
+/// The figure that makes a price.
+fn made_of(price: &Price, c: &Calibration) -> Option<Figure> {
+    let figures = price.source.figures();
+    let first = figures.iter().find(|f| c.get(**f).is_some());
+    first.or(figures.first()).copied()
+}
+
 /// Whether there is nothing to choose.
 fn is_one_way(coll: Coll) -> bool {
     matches!(coll, Coll::NeighborAllgather | Coll::NeighborAlltoall)
 }
 
-fn row(
-    (coll, name): (Coll, &str),
+/// What would be chosen for one call, and what else there is.
+struct Chosen {
+    name: &'static str,
+    ranks: u32,
+    hosts: u32,
+    bytes: u64,
+    algorithm: String,
+    /// Nanoseconds.
+    price: f64,
+    others: String,
+}
+
+impl Chosen {
+    /// For people.
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.into(),
+            self.ranks.to_string(),
+            self.hosts.to_string(),
+            self.bytes.to_string(),
+            self.algorithm.clone(),
+            micros(self.price),
+            self.others.clone(),
+        ]
+    }
+}
+
+fn choose(
+    (coll, name): (Coll, &'static str),
     (ranks, per_host): (u32, u32),
     bytes: u64,
     (table, prices): (&Table, &Prices),
-) -> Vec<String> {
+) -> Chosen {
     let nodes = Nodes::of_hosts((0..ranks).map(|r| r / per_host));
     let board = Board {
         short: 4096,
@@ -110,15 +183,15 @@ fn row(
             others.push(format!("{}/{param} {}", algorithm.name, micros(ns)));
         }
     }
-    vec![
-        name.into(),
-        ranks.to_string(),
-        (ranks / per_host).to_string(),
-        bytes.to_string(),
-        format!("{}/{param}", chosen.name),
-        micros(own),
-        others.join(", "),
-    ]
+    Chosen {
+        name,
+        ranks,
+        hosts: ranks / per_host,
+        bytes,
+        algorithm: format!("{}/{param}", chosen.name),
+        price: own,
+        others: others.join(", "),
+    }
 }
 
 fn micros(ns: f64) -> String {

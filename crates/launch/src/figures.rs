@@ -73,6 +73,49 @@ pub fn choices() -> String {
     )
 }
 
+/// The same for programs: lines of words with tabs between, the first of which says what the line is.
+///
+/// | first word | what follows |
+/// | --- | --- |
+/// | `figure` | name, value, its unit, `measured` or `start`, the starting value |
+/// | `price` | name, nanoseconds, `measured` or `start`, the figure that makes it or `-`, its starting value |
+/// | `messages` | path, ranks, largest eager message, smallest one that is fetched or `-`, why |
+/// | `collective` | name, ranks, hosts, bytes, what is chosen, microseconds by the prices |
+pub fn choices_for_programs() -> String {
+    let knobs = match Knobs::read(kw_sys::environment::variable) {
+        Ok(knobs) => knobs,
+        Err(bad) => return format!("{bad}\n"),
+    };
+    let figures = host::known(&knobs);
+    let mut rows: Vec<Vec<String>> = figure_rows(&figures);
+    rows.extend(crate::collectives::price_rows(&figures));
+    rows.extend(crate::choices::message_rows(&figures, &knobs));
+    match crate::collectives::choice_rows(&figures, &knobs) {
+        Ok(all) => rows.extend(all),
+        Err(why) => return why + "\n",
+    }
+    rows.iter().map(|row| row.join("\t") + "\n").collect()
+}
+
+fn figure_rows(figures: &Calibration) -> Vec<Vec<String>> {
+    let row = |(figure, row): &(calibration::Figure, calibration::Row)| {
+        vec![
+            "figure".into(),
+            row.name.into(),
+            figures.value(*figure).to_string(),
+            row.unit.name().into(),
+            origin(figures.has_measured(*figure)).into(),
+            row.start.to_string(),
+        ]
+    };
+    calibration::ALL.iter().map(row).collect()
+}
+
+/// Where a number comes from, in a word for programs.
+pub fn origin(measured: bool) -> &'static str {
+    if measured { "measured" } else { "start" }
+}
+
 /// The figures of one part that a job would use, and a sentence that says where they are from.
 fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
     let (what, who) = match part {
@@ -110,5 +153,22 @@ fn listing(figures: &Calibration, parts: &[Part]) -> Listing {
     Listing {
         head: vec!["Figure", "Here", "What it is"],
         rows: shown.map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_a_line_for_programs() {
+        let known = Calibration::START.with_network(100_000_000, 0);
+        let rows = figure_rows(&known);
+        assert_eq!(rows.len(), calibration::ALL.len());
+        let of = |name: &str| rows.iter().find(|r| r[1] == name).map(|r| r[2..].join(" "));
+        let trip = of("net-round-trip");
+        assert_eq!(trip.as_deref(), Some("100000000 ps measured 24000000"));
+        assert_eq!(of("wake").as_deref(), Some("15000000 ps start 15000000"));
+        assert_eq!(of("line-core").as_deref(), Some("0 ps start 0"));
     }
 }

@@ -9,6 +9,7 @@ mod address;
 mod cannot_open;
 pub mod contract;
 mod member;
+mod network_meter;
 mod peer_set;
 mod ports;
 pub mod selfpath;

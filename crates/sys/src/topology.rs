@@ -43,6 +43,48 @@ impl Tree {
         let found = self.0.iter().find(|t| t.cpu == cpu)?;
         Some((found.package as u32, found.core as u32))
     }
+
+    /// Bytes that the last caches of a hardware thread's package hold, all of them together; `None`
+    /// where the kernel does not say it.
+    pub fn cache(&self, cpu: usize) -> Option<u64> {
+        let package = self.0.iter().find(|t| t.cpu == cpu)?.package;
+        let of_package = self.0.iter().filter(|t| t.package == package);
+        let mut left: Vec<usize> = of_package.map(|t| t.cpu).collect();
+        let mut bytes = 0;
+        while let Some(&next) = left.first() {
+            let (size, sharing) = last_cache(next)?;
+            bytes += size;
+            left.retain(|cpu| *cpu != next && !sharing.contains(cpu));
+        }
+        Some(bytes)
+    }
+}
+
+/// Bytes of the last cache of a hardware thread, and who shares it.
+fn last_cache(cpu: usize) -> Option<(u64, Vec<usize>)> {
+    let read = |index: u32, what: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{what}");
+        std::fs::read_to_string(path).ok()
+    };
+    let level = |index: u32| read(index, "level")?.trim().parse::<u32>().ok();
+    let (last, _) = (0..8)
+        .filter_map(|i| Some((i, level(i)?)))
+        .max_by_key(|(_, l)| *l)?;
+    Some((
+        size(read(last, "size")?.trim())?,
+        ranges(read(last, "shared_cpu_list")?.trim()),
+    ))
+}
+
+/// `32768K` as bytes.
+fn size(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_shl(shift)
 }
 
 /// Numbers of the processors that are switched on.
@@ -100,6 +142,8 @@ mod tests {
     fn the_tree_knows_every_processor() {
         assert_eq!(ranges("0-2,5"), [0, 1, 2, 5]);
         assert_eq!(ranges(""), []);
+        assert_eq!(size("32768K"), Some(32 << 20));
+        assert_eq!((size("x"), size("12"), size("3Q")), (None, None, None));
         let tree = Tree::read();
         for cpu in crate::cpus::allowed() {
             assert!(tree.place(cpu).is_some(), "processor {cpu}");

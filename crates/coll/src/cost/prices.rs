@@ -15,6 +15,10 @@ pub enum Source {
     Stream(f64),
     /// A byte copied within a core's caches.
     CopyNear,
+    /// A byte combined within a core's caches.
+    CombineNear(f64),
+    /// Bytes that the caches of a socket hold.
+    Cache,
     /// A call that reads another process's memory; infinite where the host allows none.
     FetchCall,
     /// A byte of it.
@@ -33,6 +37,8 @@ impl Source {
             Source::Line => c.line_between(),
             Source::Stream(times) => times * c.stream_between(),
             Source::CopyNear => c.get_or_start(Figure::CopyNear),
+            Source::CombineNear(times) => times * c.get_or_start(Figure::CombineNear),
+            Source::Cache => c.get_or_start(Figure::Cache),
             Source::FetchCall => c.fetch().map_or(f64::INFINITY, |f| f.t0),
             Source::FetchByte(times) => c.fetch().map_or(0.0, |f| times * f.tb),
             Source::RoundTrip(times) => times * c.get_or_start(Figure::NetTrip),
@@ -52,6 +58,8 @@ impl Source {
             Source::Line => &Calibration::LINES,
             Source::Stream(_) => &Calibration::STREAMS,
             Source::CopyNear => &[Figure::CopyNear],
+            Source::CombineNear(_) => &[Figure::CombineNear],
+            Source::Cache => &[Figure::Cache],
             Source::FetchCall => &[Figure::FetchCall],
             Source::FetchByte(_) => &[Figure::FetchRate],
             Source::RoundTrip(_) => &[Figure::NetTrip],
@@ -103,7 +111,9 @@ macro_rules! prices {
     };
 }
 
-use Source::{CopyNear, FetchByte, FetchCall, Line, NetByte, RoundTrip, Start, Stream};
+use Source::{
+    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, NetByte, RoundTrip, Start, Stream,
+};
 
 // Starting values, and how many times a figure a price is, are fitted to what was measured on a
 // virtual machine with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) where nothing
@@ -119,7 +129,7 @@ prices! {
     write = "write-byte", Stream(2.0), "A byte copied to a shelf, whose lines other cores have read.";
     read = "read-byte", Stream(2.0), "A byte copied from the shelf of another core of the socket.";
     far_read = "far-read-byte", Stream(2.0), "The same from another socket.";
-    combine = "combine-byte", Start(0.01), "A byte combined, beside reading its operands.";
+    combine = "combine-byte", CombineNear(10.0 / 17.0), "A byte combined, beside reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
     way = "way", Start(RING), "What a message through shared memory takes beside a cache line.";
     recv = "recv", Start(120.0), "Work of its receiver.";
@@ -136,7 +146,7 @@ prices! {
     latency = "latency", RoundTrip(0.5), "From one host to another, beside the work of both.";
     link = "link-byte", NetByte, "A byte out of or into a host.";
     sockets = "sockets", Start(1.0), "Sockets of a host.";
-    cache = "cache-bytes", Start(33_554_432.0), "Bytes that the caches of a socket hold (assumed).";
+    cache = "cache-bytes", Cache, "Bytes that the caches of a socket hold.";
     memory = "memory-byte", Start(0.05), "A byte that no cache of its socket holds: so long is the socket's memory busy (assumed).";
     switch = "switch", Start(550.0), "Another rank gets the core: so much for each rank of the core, because those that wait look in vain.";
 }

@@ -18,6 +18,7 @@
 
 use super::{Partitioned, op::Side, setup::Setup};
 use crate::messages::{Messages, SendMode, Started};
+use kw_base::calibration::Figure;
 use kw_base::{Key, Peer, Tick};
 use kw_proto::p2p::table::Line;
 use kw_sys::buf::Buf;
@@ -27,9 +28,10 @@ use std::time::Duration;
 /// A row takes so many times as long as the start of a message, so that what messages cost beside
 /// one another is little.
 const LONG: f64 = 32.0;
-/// And so many nanoseconds at least: its receiver may have fallen asleep, and to be woken costs the
-/// two of them half as much (13 to 27 us, `docs/measurements/2026-11-22-event-thread.md`).
-const LEAST: f64 = 40_000.0;
+/// And so many wake-ups at least, as they were measured of the host: its receiver may have fallen
+/// asleep, and to be woken costs the two of them half as much (13 to 27 us where one took 15 us,
+/// `docs/measurements/2026-11-22-event-thread.md`).
+const WAKES: f64 = 8.0 / 3.0;
 
 /// What one message carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,8 +112,8 @@ impl Pace {
 
 /// Pieces of `bytes` bytes each that a row has, of at most `pieces`. Pieces without data travel on
 /// their own: an empty message could not say that a row is taken apart.
-fn row_of(line: &Line, bytes: u64, pieces: u32) -> u32 {
-    let long = (LONG * line.t0).max(LEAST) / (line.tb * bytes as f64);
+fn row_of(line: &Line, wake: f64, bytes: u64, pieces: u32) -> u32 {
+    let long = (LONG * line.t0).max(WAKES * wake) / (line.tb * bytes as f64);
     match bytes {
         0 => 1,
         _ => (long.ceil() as u32).clamp(1, pieces),
@@ -136,7 +138,8 @@ pub(super) fn row_that_pays(
         awake: polls / 2,
         ..Pace::default()
     };
-    (row_of(&line, bytes, pieces), pace)
+    let wake = messages.paths.figures().get_or_start(Figure::Wake);
+    (row_of(&line, wake, bytes, pieces), pace)
 }
 
 impl Partitioned {
@@ -276,11 +279,12 @@ mod tests {
     #[test]
     fn rows_are_as_long_as_starts_and_wakeups_are_dear() {
         let line = |t0, tb| Line { t0, tb };
-        assert_eq!(row_of(&line(10_000.0, 0.1), 4 << 20, 64), 1);
-        assert_eq!(row_of(&line(10_000.0, 0.1), 800_000, 64), 4);
-        assert_eq!(row_of(&line(100.0, 0.1), 100_000, 64), 4);
-        assert_eq!(row_of(&line(100.0, 0.1), 1, 64), 64);
-        assert_eq!(row_of(&line(100.0, 0.1), 0, 64), 1);
-        assert_eq!(row_of(&line(100.0, 0.0), 10, 64), 64);
+        assert_eq!(row_of(&line(10_000.0, 0.1), 15_000.0, 4 << 20, 64), 1);
+        assert_eq!(row_of(&line(10_000.0, 0.1), 15_000.0, 800_000, 64), 4);
+        assert_eq!(row_of(&line(100.0, 0.1), 15_000.0, 100_000, 64), 4);
+        assert_eq!(row_of(&line(100.0, 0.1), 30_000.0, 100_000, 64), 8);
+        assert_eq!(row_of(&line(100.0, 0.1), 15_000.0, 1, 64), 64);
+        assert_eq!(row_of(&line(100.0, 0.1), 15_000.0, 0, 64), 1);
+        assert_eq!(row_of(&line(100.0, 0.0), 15_000.0, 10, 64), 64);
     }
 }

@@ -13,7 +13,7 @@ pub use port::Port;
 use crate::sleeper::{Bell, Sleeper};
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::Knobs;
-use kw_base::{Peer, Tick};
+use kw_base::{Calibration, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
@@ -286,6 +286,11 @@ impl Paths {
             (Route::Unknown, ..) => return None,
             _ => self.myself.lines(peer, host),
         })
+    }
+
+    /// The figures of the host that choices are priced with.
+    pub fn figures(&self) -> &Calibration {
+        &self.prices.host
     }
 
     /// What a frame with its payload costs to a peer whose path is chosen.

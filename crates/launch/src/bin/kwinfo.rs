@@ -42,6 +42,9 @@ struct Options {
     /// What a job that starts here would choose for its messages, by which figures, and why
     #[arg(long)]
     choices: bool,
+    /// With --choices: the same for programs, words with tabs between, exact numbers
+    #[arg(long, requires = "choices")]
+    tsv: bool,
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
@@ -88,7 +91,12 @@ fn tell(options: &Options) -> String {
     section(options.events, || tuning::events().text());
     section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
-    section(options.choices, figures::choices);
+    let choices = if options.tsv {
+        figures::choices_for_programs
+    } else {
+        figures::choices
+    };
+    section(options.choices, choices);
     section(options.man, man);
     out
 }

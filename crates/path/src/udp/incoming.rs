@@ -136,6 +136,9 @@ impl UdpPath {
             };
             link.keepalive.on_rank(now);
             link.release(peer, inbound);
+            if link.learn_network(now) {
+                inbound.on_repriced(peer);
+            }
             if link.has_bye() && !link.told {
                 link.told = true;
                 tracing::debug!("udp to rank {peer} is left: it said goodbye");

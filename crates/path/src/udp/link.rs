@@ -4,13 +4,17 @@
 use super::frames::Reader;
 use super::queue::Queue;
 use crate::contract::{Body, Inbound, Sent};
+use crate::network_meter::{NetworkMeter, Stretch};
 use kw_base::{Peer, Tick};
+use kw_proto::p2p::prices::{Network, UDP_CONTROL};
 use kw_proto::reliable::keepalive::Keepalive;
 use kw_proto::reliable::setup::Welcome;
 use kw_proto::reliable::{Conn, Fault, OVERHEAD, Received};
 use kw_proto::wire::{Header, Kind, WireError};
+use kw_sys::tcp::Measured;
 use kw_sys::udp::Sock;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// So many packets sent again are worth a line, and then twice as many each time,
 const MANY: u64 = 64;
@@ -59,6 +63,8 @@ pub struct Link {
     pub keepalive: Keepalive,
     /// Datagrams that the socket had no room for.
     held: Option<Vec<u8>>,
+    network: NetworkMeter,
+    stretch: Stretch,
     /// The goodbye was told.
     pub told: bool,
     /// It is said when so many packets have been sent again.
@@ -76,11 +82,11 @@ fn train(left: usize, most: usize) -> usize {
 }
 
 impl Link {
-    /// Takes a connection into use, with what is queued for it.
+    /// Takes a connection into use, with what is queued for it; `near`: it stays within the machine.
     pub fn new(
         mut conn: Conn,
         queue: Queue,
-        way: Way,
+        (way, near): (Way, bool),
         welcome: Option<Welcome>,
         now: Tick,
     ) -> Link {
@@ -93,6 +99,8 @@ impl Link {
             welcome,
             keepalive: Keepalive::new(now),
             held: None,
+            network: NetworkMeter::new(near),
+            stretch: Stretch::default(),
             told: false,
             report: MANY,
         }
@@ -159,6 +167,34 @@ impl Link {
     pub fn release<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
         self.queue
             .release(self.conn.arrived(), |cookie| inbound.on_sent(peer, cookie));
+    }
+
+    /// What is known of the way.
+    pub fn network(&self) -> Network {
+        self.network.known()
+    }
+
+    /// Looks what the acknowledgements say of the network, when that is due. Whether something new is
+    /// known.
+    #[inline]
+    pub fn learn_network(&mut self, now: Tick) -> bool {
+        let arrived = self.conn.arrived();
+        self.stretch.note(now, arrived, self.conn.unsent() > 0);
+        self.network.is_due(arrived) && self.learn(now, arrived)
+    }
+
+    #[cold]
+    fn learn(&mut self, now: Tick, arrived: u64) -> bool {
+        let Some(trip) = self.conn.round_trip() else {
+            return false;
+        };
+        // The work of both sides, for the packet and for its acknowledgement, is priced apart.
+        let work = Duration::from_nanos(2 * UDP_CONTROL as u64);
+        let told = Measured {
+            round_trip: trip.saturating_sub(work),
+            rate: self.stretch.rate(now, arrived),
+        };
+        self.network.learn(arrived, Some(told))
     }
 
     /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges all it has

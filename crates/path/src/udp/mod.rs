@@ -290,9 +290,19 @@ impl UdpPath {
         };
         let (here, there) = (self.socks[way.sock].at(), way.to);
         tracing::debug!("udp to rank {peer} is up: {here} to {there}, {datagram} bytes a datagram");
+        let near = way.to.ip().is_loopback() || way.to.ip() == here.ip();
         let conn = Conn::new(params, self.me.0, session, now);
-        self.slots[peer.idx()] = Slot::Up(Box::new(Link::new(conn, queue, way, welcome, now)));
+        let link = Link::new(conn, queue, (way, near), welcome, now);
+        self.slots[peer.idx()] = Slot::Up(Box::new(link));
         self.push(peer, now, false);
+    }
+
+    /// What the connection of a peer has measured of the way: nothing before there is one.
+    pub fn known_network(&self, peer: Peer) -> Network {
+        match self.slot(peer) {
+            Some(Slot::Up(link)) => link.network(),
+            _ => Network::default(),
+        }
     }
 
     /// The end of a peer: tells it, unless a goodbye was told already.
@@ -325,8 +335,8 @@ impl UdpPath {
 }
 
 impl Path for UdpPath {
-    fn lines(&self, _peer: Peer, host: &Calibration) -> Lines {
-        prices::udp(host, &Network::default())
+    fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
+        prices::udp(host, &self.known_network(peer))
     }
 
     fn address(&self) -> String {

@@ -8,7 +8,7 @@
 //! | a byte fetched | process_vm_readv |
 //! | copying an early message once more | a copy within the caches for shared memory, memory for it besides for what networks carry |
 //! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
-//! | a byte over a network | the rate that the system saw |
+//! | a byte over a network | the rate that the system saw, over UDP the connection |
 //!
 //! What a path's own code and the kernel add to that are starting values, here and in
 //! [`kw_base::overheads`], of the machine of `docs/measurements/2026-11-21-shm-path.md`; nothing
@@ -25,8 +25,9 @@ const RING_PAYLOAD: f64 = 45.0;
 const ENTRIES: f64 = 60.0;
 /// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
-/// The same of a frame without payload. Nanoseconds.
-const UDP_CONTROL: f64 = 4_400.0;
+/// The same of a frame without payload: what a packet and its acknowledgement take each, beside the
+/// network. Nanoseconds.
+pub const UDP_CONTROL: f64 = 4_400.0;
 /// A byte over UDP: copies by the kernel, datagrams and their acknowledgements. Nanoseconds.
 const UDP_BYTE: f64 = 0.30;
 /// A frame to oneself, and a byte of it, nanoseconds.

@@ -50,6 +50,7 @@ use pacing::Pacer;
 use packet::{HEAD_LEN, Head, Kind, LONGEST_HEAD, NOW};
 use rtt::Rtt;
 use std::ops::Range;
+use std::time::Duration;
 
 /// What only the two ends of a connection know; both have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +143,11 @@ impl Conn {
     /// All bytes before this one have arrived: nobody will ask for them again.
     pub fn arrived(&self) -> u64 {
         self.out.arrived()
+    }
+
+    /// The shortest time from a packet to its acknowledgement; `None` before the first one.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.rtt.lowest()
     }
 
     /// Datagrams that what was never sent fills.

@@ -38,7 +38,7 @@ enum What {
     /// What is chosen on a machine that is described, what would be best there, and the regret, all
     /// by simulation (KW_COLL counts)
     Machine(Described),
-    /// The simulator against the measurements of this machine: its errors
+    /// The simulator against the measurements of a machine: its errors
     Check(Checked),
     /// The closed forms that choices are priced with against the simulator: their errors; the status
     /// is 1 when an algorithm's are larger than they may be
@@ -127,6 +127,10 @@ struct Checked {
     /// Every point, and not the means alone
     #[arg(long)]
     points: bool,
+    /// Descriptions of the machine that was measured, over shared memory and over a network within
+    /// it, as those of crates/sim/machines
+    #[arg(long, num_args = 2, value_names = ["SHM", "NET"])]
+    described: Vec<PathBuf>,
     #[command(flatten)]
     of: Measured,
 }
@@ -266,7 +270,11 @@ fn formed(of: &Formed) -> Said<(String, ExitCode)> {
 
 /// How well the simulator does where there are measurements.
 fn checked(of: &Checked) -> Said<String> {
-    let (all, table, measured) = (Machine::all(), Table::default(), of.of.read()?);
+    let (table, measured) = (Table::default(), of.of.read()?);
+    let all = match of.described.as_slice() {
+        [] => Machine::all(),
+        files => files.iter().map(|f| description(f)).collect::<Said<_>>()?,
+    };
     let points = check::points([&all[0], &all[1]], &measured, &table)?;
     let mut text = String::new();
     if of.points {
@@ -291,14 +299,25 @@ fn checked(of: &Checked) -> Said<String> {
     Ok(text + &listing.text() + &check::sentences(&points))
 }
 
+/// A description that does not come with the simulator.
+fn description(file: &Path) -> Said<Machine> {
+    let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
+    let machine = Machine::parse(&file.to_string_lossy(), &text);
+    Ok(machine.map_err(|e| named(file, &e))?)
+}
+
+/// What is wrong with a file.
+fn named(file: &Path, wrong: &dyn std::error::Error) -> String {
+    format!("{}: {wrong}", file.display())
+}
+
 impl Measured {
     fn read(&self) -> Said<Measurements> {
         let Some(file) = self.measured.as_deref() else {
             return Ok(Measurements::default());
         };
-        let named = |e: &dyn std::error::Error| format!("{}: {e}", Path::display(file));
-        let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
-        Ok(Measurements::parse(&text).map_err(|e| named(&e))?)
+        let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
+        Ok(Measurements::parse(&text).map_err(|e| named(file, &e))?)
     }
 }
 

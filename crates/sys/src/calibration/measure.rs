@@ -6,12 +6,14 @@
 //! processors all that time, a figure is absurd, and its starting value holds.
 
 use crate::buf::Buf;
+use crate::reduce::{Kernel, Op};
 use crate::region::Region;
 use crate::{clock, cpus, futex, nontemporal, process_vm, threads, topology};
 use kw_base::calibration::{Calibration, Figure};
 use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
+use kw_types::layout::Basic;
 use std::time::Duration;
 
 /// Time that a figure may take; all of them stay below 200 ms.
@@ -54,12 +56,15 @@ pub fn measure() -> Calibration {
 
 /// On a thread whose processor may be chosen.
 fn measure_here() -> Calibration {
-    let pairs = pairs();
+    let tree = topology::Tree::read();
+    let pairs = pairs(&tree);
     let first = pairs.iter().flatten().next().map(|(a, _)| *a);
+    let cache = first.or_else(|| cpus::allowed().first().copied());
+    let cache = cache.and_then(|cpu| tree.cache(cpu)).unwrap_or(0);
     if let Some(cpu) = first {
         cpus::stay_on(cpu);
     }
-    let (near, kept) = (copy_near(), keep());
+    let (near, kept, combined) = (copy_near(), keep(), combine_near());
     let between = pairs.map(|pair| {
         pair.and_then(|(_, other)| between(other))
             .unwrap_or_default()
@@ -73,6 +78,8 @@ fn measure_here() -> Calibration {
     Calibration::measured(|figure| match figure {
         Figure::CopyNear => near,
         Figure::Keep => kept,
+        Figure::CombineNear => combined,
+        Figure::Cache => cache >> 10,
         Figure::LineCore => between[0].line,
         Figure::LinePackage => between[1].line,
         Figure::LineHost => between[2].line,
@@ -89,9 +96,8 @@ fn measure_here() -> Calibration {
 
 /// The first processor that this process may use, and another one on the same core, on the same
 /// package, on another one.
-fn pairs() -> [Option<(usize, usize)>; 3] {
+fn pairs(tree: &topology::Tree) -> [Option<(usize, usize)>; 3] {
     let allowed = cpus::allowed();
-    let tree = topology::Tree::read();
     let Some((&first, others)) = allowed.split_first() else {
         return [None; 3];
     };
@@ -148,6 +154,22 @@ fn copy_near() -> u64 {
     let picos = best(|| {
         for _ in 0..8 {
             a.copy_to(b);
+        }
+        8
+    });
+    per_kb(picos, NEAR as u64)
+}
+
+/// Sums of doubles, in place, within the caches of a core.
+fn combine_near() -> u64 {
+    let both = touched(NEAR).zip(touched(NEAR));
+    let regions = both.as_ref().and_then(|(a, b)| a.region().zip(b.region()));
+    let Some(((a, b), sum)) = regions.zip(Kernel::find(Op::Sum, Basic::F64)) else {
+        return 0;
+    };
+    let picos = best(|| {
+        for _ in 0..8 {
+            sum.run(a, b);
         }
         8
     });
@@ -378,6 +400,8 @@ mod tests {
         let figures = measure();
         assert!(figures.is_measured());
         assert_eq!(Calibration::from_word(&figures.word()), Some(figures));
-        assert!(figures.value(Figure::CopyNear) > 0 && figures.value(Figure::Keep) > 0);
+        for there in [Figure::CopyNear, Figure::Keep, Figure::CombineNear] {
+            assert!(figures.value(there) > 0, "{there:?}");
+        }
     }
 }

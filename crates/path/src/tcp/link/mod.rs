@@ -17,11 +17,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 mod coalesce;
-mod network;
 mod sending;
 
+use crate::network_meter::NetworkMeter;
 use coalesce::Coalescer;
-use network::NetworkMeter;
 
 /// What the poller tells of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

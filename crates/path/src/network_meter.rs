@@ -1,12 +1,51 @@
-//! What the system has measured of the network under a connection: the round trip when it is made,
-//! the rate when it has carried enough for one. Asking costs a system call, so that is done when
-//! the bytes sent have doubled.
+//! What is measured of the network under a connection: the round trip when it is made, the rate when
+//! it has carried enough for one. Over TCP the system knows both; asking costs a system call, so
+//! that is done when the bytes sent have doubled. Over UDP the connection knows the round trip, and
+//! its [`Stretch`] the rate.
 
+use kw_base::Tick;
 use kw_proto::p2p::prices::Network;
 use kw_sys::tcp::Measured;
+use std::time::Duration;
 
 /// Bytes that were sent before a rate says something.
 const ENOUGH: u64 = 4 << 20;
+
+/// Bytes of a stretch that make a rate.
+const LONG: u64 = 1 << 20;
+/// Where nothing is acknowledged for longer, the other rank's program computes.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A time in which a connection always had something to send, and the other rank looked: what
+/// arrives there meanwhile is what the network, or either side's work, lets through.
+#[derive(Debug, Default)]
+pub struct Stretch {
+    /// Since when, and how many bytes had arrived then.
+    since: Option<(Tick, u64)>,
+    last: Tick,
+}
+
+impl Stretch {
+    /// So many bytes have arrived; `waiting`: more of them have not been sent yet.
+    #[inline]
+    pub fn note(&mut self, now: Tick, arrived: u64, waiting: bool) {
+        let paused = now > self.last + PAUSE;
+        self.last = now;
+        match (waiting, self.since) {
+            (false, _) => self.since = None,
+            (true, Some(_)) if !paused => {}
+            (true, _) => self.since = Some((now, arrived)),
+        }
+    }
+
+    /// Bytes a second, where it has lasted for enough of them.
+    pub fn rate(&self, now: Tick, arrived: u64) -> Option<u64> {
+        let (begin, before) = self.since?;
+        let (time, bytes) = (now.0.checked_sub(begin.0)?, arrived - before);
+        let rate = u128::from(bytes) * 1_000_000_000 / u128::from(time.max(1));
+        (bytes >= LONG && rate > 0).then_some(rate as u64)
+    }
+}
 
 /// See the module. One for each connection.
 #[derive(Debug)]
@@ -66,7 +105,6 @@ fn differ(before: f64, now: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn told(micros: u64, rate: Option<u64>) -> Option<Measured> {
         Some(Measured {
@@ -89,6 +127,26 @@ mod tests {
         assert!(!meter.learn(4 * ENOUGH, told(110, None)));
         assert!(!meter.learn(8 * ENOUGH, None));
         assert_eq!(meter.known().byte, 8.0);
+    }
+
+    #[test]
+    fn a_rate_is_what_arrives_while_more_always_waits() {
+        let mut stretch = Stretch::default();
+        let ms = |n: u64| Tick(n * 1_000_000);
+        stretch.note(ms(5), 1000, true);
+        stretch.note(ms(6), 5000, true);
+        assert_eq!(stretch.rate(ms(7), 1000 + LONG - 1), None);
+        stretch.note(ms(10), 6000, true);
+        assert_eq!(stretch.rate(ms(13), 1000 + LONG), Some(LONG * 125));
+        // What has sent all it had begins anew.
+        stretch.note(ms(14), 2 * LONG, false);
+        assert_eq!(stretch.rate(ms(15), 9 * LONG), None);
+        stretch.note(ms(20), 9 * LONG, true);
+        assert_eq!(stretch.rate(ms(21), 10 * LONG), Some(LONG * 1000));
+        assert_eq!(stretch.rate(ms(19), 10 * LONG), None);
+        // So does who was not heard of for long: the other rank computed.
+        stretch.note(ms(40), 10 * LONG, true);
+        assert_eq!(stretch.rate(ms(41), 11 * LONG), Some(LONG * 1000));
     }
 
     #[test]
