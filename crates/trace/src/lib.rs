@@ -4,3 +4,4 @@
 #![forbid(unsafe_code)]
 
 pub mod perfetto;
+pub mod write;
