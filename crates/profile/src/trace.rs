@@ -31,10 +31,12 @@ pub(crate) struct Tracer {
     memory: Memory,
     ring: Ring,
     number: u16,
-    abi: Option<Abi>,
+    abi: Option<&'static Abi>,
     seen: Seen,
     /// The record of the call under way.
     record: Record,
+    /// Whether more of it than its end and bytes is another one than was shown.
+    changed: bool,
     comm: Option<&'static Comm>,
     /// Where the receive of the call under way stands, if others are posted.
     posted: Option<u32>,
@@ -54,9 +56,9 @@ pub(crate) struct Tracer {
 
 /// The ABI of the library that answers.
 #[cold]
-fn library() -> Abi {
+fn library() -> &'static Abi {
     static ABI: OnceLock<Abi> = OnceLock::new();
-    *ABI.get_or_init(|| {
+    ABI.get_or_init(|| {
         let module = next::module_of(next::find(c"PMPI_Type_size_c"));
         Abi::of(&module.unwrap_or_default())
     })
@@ -74,6 +76,7 @@ impl Tracer {
             abi: None,
             seen: Seen::new(),
             record: Record::EMPTY,
+            changed: false,
             comm: None,
             posted: None,
             message: None,
@@ -86,17 +89,21 @@ impl Tracer {
     }
 
     #[inline(always)]
-    fn abi(&mut self) -> &Abi {
-        self.abi.get_or_insert_with(library)
+    fn abi(&mut self) -> &'static Abi {
+        match self.abi {
+            Some(abi) => abi,
+            None => self.abi.insert(library()),
+        }
     }
 
     /// Looks at the arguments. `status` is where the program wants statuses; the answer, where the
     /// library is to write them.
     #[inline(never)]
     pub fn prepare(&mut self, act: &Act, function: u32, row: usize, status: usize) -> usize {
-        let abi = *self.abi();
+        let abi = self.abi();
         self.posted = None;
         self.looked = false;
+        self.changed = false;
         self.status = status;
         self.comm = match act.comm {
             0 => None,
@@ -111,13 +118,13 @@ impl Tracer {
             ..Record::EMPTY
         };
         if let Some(comm) = self.comm {
-            self.name(&abi, act, comm);
+            self.name(abi, act, comm);
         }
         match act.what {
             What::Plain | What::Send => status,
-            What::Recv | What::Sendrecv => self.receives(&abi, act, status),
-            What::Wait | What::Waitany | What::Waitsome => self.waits(&abi, act, status),
-            _ => self.seldom(&abi, act, status),
+            What::Recv | What::Sendrecv => self.receives(abi, act, status),
+            What::Wait | What::Waitany | What::Waitsome => self.waits(abi, act, status),
+            _ => self.seldom(abi, act, status),
         }
     }
 
@@ -269,23 +276,23 @@ impl Tracer {
     /// The call has ended; `good`: well.
     #[inline(never)]
     pub fn close(&mut self, act: &Act, good: bool, end: u64, bytes: Option<u64>) {
-        let abi = *self.abi();
+        let abi = self.abi();
         self.record.end = end;
         self.record.bytes = bytes.unwrap_or(NONE);
         if good {
             if act.comm != 0 && self.comm.is_none() {
-                self.learn(&abi, act);
+                self.learn(abi, act);
             }
             match act.what {
                 What::Plain | What::Send => {}
-                What::Recv | What::Sendrecv => self.received(&abi, act, end),
-                What::Wait | What::Waitany | What::Waitsome => self.waited(&abi, act, end),
-                _ => self.afterwards(&abi, act, end),
+                What::Recv | What::Sendrecv => self.received(abi, act, end),
+                What::Wait | What::Waitany | What::Waitsome => self.waited(abi, act, end),
+                _ => self.afterwards(abi, act, end),
             }
         } else {
             self.failed(act);
         }
-        self.ring.push(&self.record);
+        self.ring.finish(&self.record, self.changed);
         if !self.more.is_empty() {
             self.more.iter().for_each(|r| self.ring.push(r));
             self.more.clear();
@@ -296,6 +303,7 @@ impl Tracer {
     /// A communicator that nobody has seen before was good enough for the call.
     #[cold]
     fn learn(&mut self, abi: &Abi, act: &Act) {
+        self.changed = true;
         self.comm = comms::made(self.memory, abi, abi.handle(act.comm));
         if let Some(comm) = self.comm {
             self.name(abi, act, comm);
@@ -518,6 +526,7 @@ impl Tracer {
     /// The call has failed: what it did before is not known.
     #[cold]
     fn failed(&mut self, act: &Act) {
+        self.changed = true;
         let r = &mut self.record;
         if act.dest != ABSENT && r.peer != ABSENT && r.n != NONE && r.flags & COLLECTIVE == 0 {
             Quintuple::new(true, r.comm, r.peer, r.tag).give_up();
@@ -538,6 +547,7 @@ impl Tracer {
 
     /// A phase of the program.
     pub fn phase(&mut self, level: c_int, now: u64) {
+        self.changed = true; // it stands where a call under way was shown
         self.ring.push(&Record {
             begin: now,
             kind: Kind::Phase.number(),

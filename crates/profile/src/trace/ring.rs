@@ -55,6 +55,8 @@ pub(super) struct Ring {
     next: u64,
     /// What the launcher had taken when we last looked.
     taken: u64,
+    /// Whether the call under way stands there.
+    shown: bool,
 }
 
 impl Ring {
@@ -74,6 +76,7 @@ impl Ring {
             at,
             next,
             taken: 0,
+            shown: false,
         }
     }
 
@@ -101,9 +104,29 @@ impl Ring {
     /// Shows the call under way to who reads the head, if there is room.
     #[inline(always)]
     pub fn show(&mut self, record: &Record) {
-        if self.has_room() {
+        self.shown = self.has_room();
+        if self.shown {
             self.write(record);
         }
+    }
+
+    /// The call that was shown has ended; nobody sees that before [`Ring::publish`]. `changed`: more
+    /// of it than end and bytes is another.
+    #[inline(always)]
+    pub fn finish(&mut self, record: &Record, changed: bool) {
+        if !self.shown || changed {
+            return self.push(record);
+        }
+        let place = self.next as usize % RECORDS;
+        let at = self.at + RECORDS_AT + place * RECORD;
+        // SYNC: as in `write`.
+        self.memory
+            .word(at + 8)
+            .store(record.end, Ordering::Relaxed);
+        self.memory
+            .word(at + 40)
+            .store(record.bytes, Ordering::Relaxed);
+        self.next += 1;
     }
 
     /// Adds a record that nobody sees before [`Ring::publish`].
