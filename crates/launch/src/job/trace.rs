@@ -3,7 +3,7 @@
 //! What comes from another host waits until that host's clock was asked once more, so that its times
 //! lie between two that are known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ use kw_sys::clock;
 const QUESTIONS: u32 = 8;
 /// How long until it is asked again.
 const EVERY: Duration = Duration::from_secs(1);
+/// Records that wait to be written, at most: what comes beyond stays in the rings.
+const MOST: usize = 1 << 20;
+/// How long packets are made of them before the job is looked after again.
+const SLICE: Duration = Duration::from_millis(5);
 /// How long the last answers may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -40,6 +44,9 @@ struct Away {
 pub(super) struct Trace {
     file: Option<TraceFile>,
     next: Option<Tick>,
+    /// What was taken of ranks of this machine and is not written, and how many records that is.
+    queue: VecDeque<(u32, Batch)>,
+    queued: usize,
     /// By machine.
     away: HashMap<u32, Away>,
 }
@@ -56,7 +63,7 @@ impl Trace {
         Ok(Trace {
             file: Some(file),
             next: Some(Tick(0)),
-            away: HashMap::new(),
+            ..Trace::default()
         })
     }
 
@@ -72,11 +79,29 @@ impl Job {
         if self.trace.next.is_none_or(|next| now < next) {
             return;
         }
-        let living = self.hosts.here.living();
-        let every = self.hosts.here.trace_every().unwrap_or(EVERY);
-        self.trace.next = Some(now + every.min(EVERY / 4));
-        self.add_traces(&living, false);
+        if self.trace.queued < MOST {
+            let living = self.hosts.here.living();
+            self.add_traces(&living, false);
+        }
         self.ask_clocks(now);
+        self.write_queued(now + SLICE);
+        let every = self.hosts.here.trace_every().unwrap_or(EVERY);
+        self.trace.next = Some(match self.trace.queue.is_empty() {
+            true => now + every.min(EVERY / 4),
+            false => clock::now(),
+        });
+    }
+
+    /// Makes packets of what waits, until then, and writes them.
+    fn write_queued(&mut self, until: Tick) {
+        while let Some((rank, batch)) = self.trace.queue.pop_front() {
+            self.trace.queued -= batch.records.len();
+            self.add_batch(rank, &batch, None);
+            self.write_trace();
+            if clock::now() >= until {
+                return;
+            }
+        }
         self.write_trace();
     }
 
@@ -84,13 +109,13 @@ impl Job {
     pub(super) fn keep_trace(&mut self, rank: u32) {
         if self.trace.file.is_some() {
             self.add_traces(&[rank], true);
-            self.write_trace();
         }
     }
 
     fn add_traces(&mut self, ranks: &[u32], over: bool) {
         for (rank, batch) in self.hosts.here.trace(ranks, over) {
-            self.add_batch(rank, &batch, None);
+            self.trace.queued += batch.records.len();
+            self.trace.queue.push_back((rank, batch));
         }
     }
 
@@ -184,6 +209,7 @@ impl Job {
         if self.trace.file.is_none() {
             return Ok(());
         }
+        self.write_queued(Tick::NEVER);
         let now = clock::now();
         let machines: Vec<u32> = self.trace.away.keys().copied().collect();
         for machine in &machines {

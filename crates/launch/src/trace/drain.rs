@@ -42,7 +42,7 @@ impl Drain {
             line: Line::default(),
             counter,
             ranks: BTreeMap::new(),
-            every: SELDOM,
+            every: OFTEN * 4,
         };
         drain.tick();
         drain
