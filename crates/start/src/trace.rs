@@ -273,6 +273,23 @@ impl Batch {
         told == 0 && !self.over
     }
 
+    /// What lies behind so many records, which stay; a call and what it has sent stay together.
+    pub fn split(&mut self, records: usize) -> Option<Batch> {
+        let goes_on = |r: &Record| Kind::of(r.kind) == Some(Kind::Sent);
+        let behind = self.records.get(records..)?;
+        let at = records + behind.iter().position(|r| !goes_on(r))?;
+        let rest = Batch {
+            pid: self.pid,
+            lost: self.lost,
+            over: self.over,
+            now: self.now,
+            records: self.records.split_off(at),
+            ..Batch::default()
+        };
+        self.over = false;
+        Some(rest)
+    }
+
     /// As bytes, for another host.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.records.len() * RECORD + 256);
@@ -435,6 +452,23 @@ mod tests {
             }],
             records: vec![record(), Record::EMPTY],
         }
+    }
+
+    #[test]
+    fn a_part_of_a_batch_keeps_a_call_with_what_it_sent() {
+        let sent = Record {
+            kind: Kind::Sent.number(),
+            ..record()
+        };
+        let records = vec![Record::EMPTY, Record::EMPTY, sent, sent, record()];
+        let whole = Batch { records, ..batch() };
+        for (records, first) in [(1, 1), (2, 4), (3, 4), (4, 4)] {
+            let mut head = whole.clone();
+            let rest = head.split(records).unwrap();
+            assert_eq!((head.records.len(), rest.records.len()), (first, 5 - first));
+            assert!(!head.over && rest.over && rest.sites.is_empty() && !head.sites.is_empty());
+        }
+        assert_eq!(whole.clone().split(5), None);
     }
 
     #[test]

@@ -22,6 +22,8 @@ const QUESTIONS: u32 = 8;
 const EVERY: Duration = Duration::from_secs(1);
 /// Records that wait to be written, at most: what comes beyond stays in the rings.
 const MOST: usize = 1 << 20;
+/// Records of which packets are made at a time.
+const PIECE: usize = 1024;
 /// How long packets are made of them before the job is looked after again.
 const SLICE: Duration = Duration::from_millis(5);
 /// How long the last answers may take.
@@ -94,7 +96,10 @@ impl Job {
 
     /// Makes packets of what waits, until then, and writes them.
     fn write_queued(&mut self, until: Tick) {
-        while let Some((rank, batch)) = self.trace.queue.pop_front() {
+        while let Some((rank, mut batch)) = self.trace.queue.pop_front() {
+            if let Some(rest) = batch.split(PIECE) {
+                self.trace.queue.push_front((rank, rest));
+            }
             self.trace.queued -= batch.records.len();
             self.add_batch(rank, &batch, None);
             self.write_trace();
