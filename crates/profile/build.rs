@@ -4,5 +4,5 @@ use kw_apigen::{build_script, profile_wrappers};
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libkw_profile.so");
-    build_script(|api, _, _| Ok(vec![("wrappers.rs", profile_wrappers(api))]));
+    build_script(|api, _, words| Ok(vec![("wrappers.rs", profile_wrappers(api, words))]));
 }

@@ -64,6 +64,7 @@ mod profile;
 mod removed;
 mod roff;
 mod shells;
+mod trace;
 mod words;
 
 pub use abi::{

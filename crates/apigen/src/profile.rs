@@ -3,8 +3,10 @@
 //!
 //! The recorder passes arguments on as the words that they came in, so one function serves every
 //! ABI. What it has to know of them is how many bytes the call is about, which follows from the
-//! kinds of the parameters: a number of elements and the datatype behind it.
+//! kinds of the parameters: a number of elements and the datatype behind it; and, for a trace, what its
+//! arguments mean ([`crate::trace`]).
 
+use crate::trace;
 use crate::{Api, Direction, Function, Param, Who, Words};
 use std::fmt::Write;
 
@@ -42,18 +44,24 @@ fn recorded(api: &Api) -> impl Iterator<Item = &Function> {
 }
 
 /// Rust text for the recorder: for each function its symbol and what is behind it.
-pub fn profile_wrappers(api: &Api) -> String {
+pub fn profile_wrappers(api: &Api, words: &Words) -> String {
     let mut out = String::new();
     for (number, f) in recorded(api).enumerate() {
         let names: Vec<_> = f.fixed_params().map(|p| format!("_{}", p.name)).collect();
+        let written = match trace::status(f) {
+            "" => String::new(),
+            status => format!("_{status}"),
+        };
         let _ = writeln!(
             out,
-            "record! {{ {number}, {}, record_{}, ({}), {}, {} }}",
+            "record! {{ {number}, {}, record_{}, ({}), [{}], {}, {}, {} }}",
             f.name,
             f.rust_name(),
             names.join(", "),
+            written,
             event(f),
-            bytes(f)
+            bytes(f),
+            trace::act(f, words)
         );
     }
     out
@@ -71,7 +79,7 @@ pub fn profile_names(api: &Api, words: &Words) -> String {
 }
 
 /// The function that a large-count twin is one with.
-fn base(f: &Function) -> &str {
+pub(crate) fn base(f: &Function) -> &str {
     f.name.strip_suffix("_c").unwrap_or(&f.name)
 }
 

@@ -53,6 +53,8 @@ pub struct Request {
     pub profile: bool,
     /// The file for that, if there is to be one.
     pub profile_json: Option<OsString>,
+    /// The file for what ranks do over time.
+    pub trace: Option<OsString>,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long the job may take.
@@ -198,6 +200,7 @@ impl Reader<'_> {
                 request.profile = true;
                 request.profile_json = Some(self.value(&name, inline)?);
             }
+            Opt::Trace => request.trace = Some(self.value(&name, inline)?),
             Opt::Wrap => request.wraps.push(Wrap::parse(&self.text(&name, inline)?)?),
             Opt::Debug => request.debug = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::With => request.with = Some(self.value(&name, inline)?),

@@ -55,6 +55,8 @@ struct Helper {
     flowing: bool,
     /// Whether a rank has died so that it said where it was: the first says enough.
     crashed: bool,
+    /// When ranks are next asked for what they have written down.
+    trace_at: Tick,
 }
 
 /// What there is once ranks were to be started.
@@ -91,6 +93,7 @@ pub fn run() -> Result<(), Verdict> {
         wanted: true,
         flowing: true,
         crashed: false,
+        trace_at: Tick(0),
     };
     helper.say(&Report::Ready(VERSION, env!("CARGO_PKG_VERSION").into()));
     loop {
@@ -108,14 +111,10 @@ impl Helper {
         self.push()?;
         self.steer();
         let mut events = Vec::with_capacity(64);
-        // soon when rank 0's pipe is full: it is not watched
-        let (secs, nanos) = match self.input_waits.is_empty() {
-            true => (1, 0),
-            false => (0, 5_000_000),
-        };
+        let most = self.patience();
         let wait = Timespec {
-            tv_sec: secs,
-            tv_nsec: nanos,
+            tv_sec: most.as_secs() as _,
+            tv_nsec: most.subsec_nanos() as _,
         };
         match epoll::wait(
             &self.epoll,
@@ -134,9 +133,40 @@ impl Helper {
                 _ => {}
             }
         }
+        self.tell_traces();
         match self.held || clock::now().since(self.heard) < SILENT {
             true => Ok(()),
             false => Err(Over::Alone),
+        }
+    }
+
+    /// How long there is nothing to do without an event: soon there is when rank 0's pipe is full,
+    /// which is not watched.
+    fn patience(&self) -> Duration {
+        let look = match self.input_waits.is_empty() {
+            true => Duration::from_secs(1),
+            false => Duration::from_millis(5),
+        };
+        let traced = self.ranks.trace_every().filter(|_| self.ranks.alive());
+        traced.map_or(look, |every| every.min(look))
+    }
+
+    /// What ranks have written down over time. While the connection is slow it stays where it is.
+    fn tell_traces(&mut self) {
+        let now = clock::now();
+        let Some(every) = self.ranks.trace_every() else {
+            return;
+        };
+        if now >= self.trace_at && self.unsent.len() < BACKLOG {
+            self.trace_at = now + every;
+            let living = self.ranks.living();
+            self.tell_trace(&living, false);
+        }
+    }
+
+    fn tell_trace(&mut self, ranks: &[u32], over: bool) {
+        for (rank, batch) in self.ranks.trace(ranks, over) {
+            self.say(&Report::Trace(rank, batch.encode()));
         }
     }
 
@@ -195,6 +225,7 @@ impl Helper {
             while self.ranks.has_output(rank, which) && self.on_output(rank, which) {}
         }
         self.tell_calls(rank, true);
+        self.tell_trace(&[rank], true);
         if let Some(crash) = self.ranks.crash(rank).filter(|_| !self.crashed) {
             let text = crash.text(rank).into_bytes();
             self.crashed = true;
@@ -269,6 +300,10 @@ impl Helper {
             Order::Ping => self.say(&Report::Pong),
             Order::Hold => self.held = true,
             Order::Calls => self.tell_all_calls(),
+            Order::Clock(asked) => {
+                self.say(&Report::Clock(asked, clock::now().0));
+                self.push()?; // what waits is not in the time
+            }
             Order::End(kill) => {
                 match kill {
                     true => self.kill(),
@@ -309,8 +344,9 @@ impl Helper {
         self.ranks.check_files(start.tasks.len())?;
         let wraps: Result<_, _> = start.wraps.iter().map(|w| Wrap::parse(w)).collect();
         self.ranks.wrap(wraps?);
-        if start.profile {
-            self.ranks.record(start.tasks.len())?;
+        if start.profile || start.trace {
+            let option = if start.trace { "--trace" } else { "--profile" };
+            self.ranks.record(start.tasks.len(), option, start.trace)?;
         }
         for (task, share) in start.tasks.iter().zip(shares) {
             let chosen = task.cpus.iter().map(|c| *c as usize).collect();

@@ -15,6 +15,7 @@ mod phases;
 mod printing;
 mod profile;
 mod start;
+mod trace;
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -39,6 +40,7 @@ use late::Late;
 use phases::Phases;
 use printing::Printing;
 use profile::Profile;
+use trace::Trace;
 
 /// How long other hosts may take to say that they are there.
 const GATHERING: Duration = Duration::from_secs(30);
@@ -70,6 +72,8 @@ struct Job {
     hang: Hang,
     /// What ranks have called, if that is recorded.
     profile: Profile,
+    /// What they did over time.
+    trace: Trace,
     sites: Sites,
     guard: Guard,
 }
@@ -83,6 +87,7 @@ pub fn run(plan: Plan, usable: usize, turn: Option<Turn>) -> Result<u8, Verdict>
     while !job.is_over() {
         job.turn()?;
     }
+    job.end_traces()?;
     let status = job.finish();
     if status == 0 && ranks_here {
         figures::after_job(clock::now().since(begin));

@@ -50,6 +50,7 @@ fn amiss(request: &Request) -> Option<&'static str> {
         map: none.map,
         profile: none.profile,
         profile_json: none.profile_json,
+        trace: none.trace,
         end_hung: none.end_hung,
         timeout: none.timeout,
         ..request.clone()

@@ -20,6 +20,7 @@
 //! | [`crash`] | what a rank says when a signal kills it, with the names of functions |
 //! | [`ask`] | has an mpiexec that runs say where every rank is |
 //! | [`inquiry`] | when ranks are asked what they wait for, and what follows |
+//! | [`trace`] | what ranks do with MPI over time (`--trace`): how it is taken from them, clocks, the file |
 //! | [`profile`] | what ranks call of MPI (`--profile`): where they write it, all of it, the page |
 //! | [`sites`] | file and line of places in programs |
 //! | [`outside`] | what the system says of a process that is outside MPI |
@@ -58,6 +59,7 @@ pub mod remote;
 pub mod sites;
 pub mod slurm;
 pub mod stdin;
+pub mod trace;
 pub mod tuning;
 pub mod verdict;
 pub mod wrap;

@@ -52,6 +52,8 @@ pub enum Opt {
     Profile,
     /// That in a file, for programs.
     ProfileJson,
+    /// Write what ranks do over time.
+    Trace,
     /// End a job that hangs.
     EndHung,
     /// End a job after a time.
@@ -240,6 +242,12 @@ pub const ALL: &[Row] = &[
         &["--profile-json"],
         &["FILE"],
         "As --profile, and writes all of it to FILE as JSON.",
+    ),
+    row(
+        Opt::Trace,
+        &["--trace"],
+        &["FILE"],
+        "Records what every rank does with MPI over time (calls with their arguments, messages), and writes it to FILE while the job runs; it is a trace of Perfetto's. Without the option KW_TRACE says it.",
     ),
     row(
         Opt::EndHung,

@@ -279,6 +279,7 @@ fn can_say(peer: &Peer, request: &Request) -> Result<(), Verdict> {
         ("--rank", request.rank.is_some()),
         ("--end-hung", request.end_hung),
         ("--profile", request.profile),
+        ("--trace", request.trace.is_some()),
         ("--wrap", !request.wraps.is_empty()),
         ("--debug", request.debug.is_some()),
         ("-envnone", request.bare && open),

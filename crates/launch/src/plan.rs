@@ -115,6 +115,8 @@ pub struct Plan {
     pub profile: bool,
     /// The file for that, if there is to be one.
     pub profile_json: Option<PathBuf>,
+    /// The file for what ranks do over time, if that is recorded.
+    pub trace: Option<PathBuf>,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long it may take.
@@ -173,7 +175,11 @@ impl Plan {
 }
 
 /// Makes the plan; `ours` is our own environment.
-pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
+pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
+    // Not for jobs that ranks start: they would write the same file.
+    let at = ours.iter().position(|(name, _)| name == "KW_TRACE");
+    let trace = at.map(|at| ours.swap_remove(at).1);
+    request.trace = request.trace.or(trace).filter(|file| !file.is_empty());
     let allocated = request.hosts.is_empty() && use_allocation(&mut request, &ours)?;
     let reach = reach(&request, allocated, &ours)?;
     if let Some(rank) = request.debug {
@@ -221,6 +227,7 @@ pub fn plan(mut request: Request, ours: Env) -> Result<Plan, Verdict> {
         label: request.label,
         profile: request.profile,
         profile_json: request.profile_json.map(PathBuf::from),
+        trace: request.trace.map(PathBuf::from),
         end_hung: request.end_hung,
         timeout: request.timeout,
         map: request.map,

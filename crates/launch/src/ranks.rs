@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -16,9 +17,11 @@ use rustix::process::{WaitOptions, wait};
 
 use crate::crash::{self, Crash};
 use crate::profile::memory::Memory;
+use crate::trace::drain::Drain;
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
 use crate::wrap::{self, Wrap};
 use kw_start::profile::Calls;
+use kw_start::trace::Batch;
 use kw_sys::process::Start;
 
 /// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
@@ -154,6 +157,8 @@ pub struct Ranks {
     files: Option<u64>,
     /// Where their recorders write, if they have any.
     recorded: Option<Memory>,
+    /// Takes what they write down over time.
+    drain: Option<Drain>,
     /// What they are started under.
     wraps: Vec<Wrap>,
 }
@@ -186,10 +191,26 @@ impl Ranks {
         }
     }
 
-    /// Has the ranks that are started from now on, so many, record what they call.
-    pub fn record(&mut self, ranks: usize) -> Result<(), Verdict> {
-        self.recorded = Some(Memory::new(ranks)?);
+    /// Has the ranks that are started from now on, so many, record what they call; `traced`: over
+    /// time, too. It is `option` that wants it.
+    pub fn record(&mut self, ranks: usize, option: &str, traced: bool) -> Result<(), Verdict> {
+        let memory = Memory::new(ranks, option, traced)?;
+        self.drain = traced.then(|| Drain::new(memory.has_counter()));
+        self.recorded = Some(memory);
         Ok(())
+    }
+
+    /// What ranks have written down over time since they were last asked. `over`: they have ended.
+    pub fn trace(&mut self, ranks: &[u32], over: bool) -> Vec<(u32, Batch)> {
+        match (&mut self.drain, &self.recorded) {
+            (Some(drain), Some(memory)) => drain.take(memory, ranks, over),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How long it is until they should be asked again, where that is written down.
+    pub fn trace_every(&self) -> Option<Duration> {
+        Some(self.drain.as_ref()?.every())
     }
 
     /// Has the ranks that are started from now on started under commands.
@@ -223,7 +244,7 @@ impl Ranks {
         let mut env = rank_env(&b, theirs.as_raw_fd());
         let mut keep = vec![theirs.as_fd()];
         if let Some(recorded) = &mut self.recorded {
-            let failed = |e| Verdict::system("use the memory of --profile", e);
+            let failed = |e| Verdict::system("use the memory of the recorder", e);
             recorded.give(rank, &mut env).map_err(failed)?;
             keep.push(recorded.fd());
         }

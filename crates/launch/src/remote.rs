@@ -396,6 +396,7 @@ pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> 
         bind: bind.word().to_string(),
         map: plan.map && !shared_out,
         profile: plan.profile,
+        trace: plan.trace.is_some(),
         wraps: plan.wraps.iter().map(|w| w.text().to_string()).collect(),
         programs: programs.collect(),
         tasks: tasks.collect(),

@@ -7,6 +7,7 @@
 //! - [`record`]: what each does around the call, and a thread's own state.
 //! - [`table`]: the rank's table, in memory that the launcher gave it and reads itself
 //!   (`kw_start::profile`): nothing has to be handed over, whichever way the rank ends.
+//! - [`trace`]: what is written down over time, where that is wanted (`mpiexec --trace`).
 //! - [`caller`]: from where the program called, through the Fortran layer.
 //! - [`next`]: the functions behind; [`amount`]: bytes.
 //!
@@ -20,4 +21,5 @@ mod entry;
 mod next;
 mod record;
 mod table;
+mod trace;
 mod wrappers;

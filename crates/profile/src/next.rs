@@ -51,7 +51,8 @@ impl Next {
 /// Python's extensions: of other ABIs first, for these stand on the standard one.
 const OPENED: [&CStr; 3] = [c"libmpi.so.12", c"libmpi.so.40", c"libmpi_abi.so.1"];
 
-fn find(name: &CStr) -> usize {
+/// The address of the next symbol of a name, or 0.
+pub(crate) fn find(name: &CStr) -> usize {
     // SAFETY: a text that ends with NUL.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
@@ -68,6 +69,15 @@ fn find(name: &CStr) -> usize {
         }
     });
     opened.map(|p| p as usize).find(|p| *p != 0).unwrap_or(0)
+}
+
+/// The address of an object of the MPI library: of the program's copy, where it has one.
+pub(crate) fn object(name: &CStr) -> usize {
+    // SAFETY: a text that ends with NUL.
+    match unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize {
+        0 => find(name),
+        found => found,
+    }
 }
 
 /// What the recorder itself asks MPI, past all tools.
@@ -126,7 +136,8 @@ pub(crate) fn info(address: usize) -> Option<libc::Dl_info> {
     }
 }
 
-fn module_of(address: usize) -> Option<String> {
+/// The file of the program or library that an address lies in.
+pub(crate) fn module_of(address: usize) -> Option<String> {
     let name = info(address).filter(|i| !i.dli_fname.is_null())?.dli_fname;
     // SAFETY: the dynamic linker's own name of a library that is loaded.
     Some(

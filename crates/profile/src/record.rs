@@ -11,9 +11,11 @@ use crate::caller::{self, Found};
 use crate::entry::{Entered, entered};
 use crate::next::Next;
 use crate::table::{Table, table};
+use crate::trace::Tracer;
+use crate::trace::act::Act;
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
-use kw_start::profile::{BEGIN, END, ROWS_AT, SINCE, UNDER_WAY};
+use kw_start::profile::{BEGIN, END, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
 use kw_sys::ticks;
 
 /// Places of a thread's index, a power of two; more than rows of a sheet.
@@ -53,6 +55,8 @@ pub(crate) struct Thread {
     used: usize,
     index: Vec<Place>,
     pub sizes: Sizes,
+    /// Null where calls are not traced.
+    tracer: *mut Tracer,
 }
 
 /// The state of threads that record nothing. Nobody writes there.
@@ -73,6 +77,7 @@ fn off() -> *mut Thread {
             used: 0,
             index: Vec::new(),
             sizes: Sizes::default(),
+            tracer: std::ptr::null_mut(),
         })
     };
     (&raw const OFF.get_or_init(make).0).cast_mut()
@@ -88,12 +93,27 @@ pub(crate) fn this_thread() -> Option<&'static mut Thread> {
 
 /// The state goes with the thread; the sheet is the next one's.
 extern "C" fn thread_ends(state: *mut c_void) {
-    // SAFETY: the state that `begin` made for this thread; from now on the thread has none.
+    // SAFETY: the state that `begin` made for this thread, and its tracer; from now on the thread has
+    // none.
     unsafe {
         (*entered()).thread = off();
         let thread = Box::from_raw(state.cast::<Thread>());
+        if !thread.tracer.is_null() {
+            drop(Box::from_raw(thread.tracer));
+        }
         if let (Some(table), false) = (thread.table, thread.shared) {
             table.leave_sheet(thread.sheet);
+        }
+    }
+}
+
+/// What a thread with a sheet of its own writes down over time.
+fn tracer(table: &Table, sheet: usize, shared: bool) -> *mut Tracer {
+    match table.trace.filter(|_| !shared) {
+        None => std::ptr::null_mut(),
+        Some(memory) => {
+            let number = (sheet - SHEETS_AT) / SHEET;
+            Box::into_raw(Box::new(Tracer::new(memory, number)))
         }
     }
 }
@@ -121,6 +141,7 @@ fn begin(here: *mut Entered) -> *mut Thread {
                 used: 0,
                 index: vec![Place::default(); PLACES],
                 sizes: Sizes::default(),
+                tracer: tracer(table, sheet, shared),
             }));
             let key = KEY.get_or_init(|| {
                 kw_sys::process::in_children(in_child);
@@ -143,6 +164,8 @@ fn begin(here: *mut Entered) -> *mut Thread {
 struct UnderWay {
     thread: *mut Thread,
     table: &'static Table,
+    /// What the trace tells of it.
+    act: Option<Act>,
 }
 
 impl UnderWay {
@@ -163,10 +186,16 @@ impl Drop for UnderWay {
     /// An exception of the program's passes.
     fn drop(&mut self) {
         self.end();
+        if let Some(act) = &self.act {
+            // SAFETY: the tracer of this thread, which has one, as there is an act.
+            let tracer = unsafe { &mut *(*self.thread).tracer };
+            tracer.close(act, false, ticks::now(self.table.counter), None);
+        }
     }
 }
 
-/// Records a call. `run` calls the next function at this address, `bytes` says what it was about.
+/// Records a call. `run` calls the next function at this address, with this place for statuses;
+/// `bytes` says what it was about, `act` what a trace tells of it.
 ///
 /// # Safety
 /// The function was entered by its symbol.
@@ -175,8 +204,10 @@ pub(crate) unsafe fn call(
     function: u32,
     event: Event,
     next: &Next,
-    run: impl FnOnce(usize) -> c_int,
+    status: usize,
+    run: impl FnOnce(usize, usize) -> c_int,
     bytes: impl FnOnce() -> u64,
+    act: impl FnOnce() -> Act,
 ) -> c_int {
     let here = entered();
     // SAFETY: this thread's own memory, which the symbol has filled in.
@@ -189,11 +220,26 @@ pub(crate) unsafe fn call(
     let (outer, table) = unsafe { ((*thread).outer, (*thread).table) };
     // Stacks grow down: what is called from inside lies below. What was left by a jump lies not.
     let (false, Some(table)) = (stack < outer, table) else {
-        return run(next);
+        return run(next, status);
     };
     // SAFETY: as above; nobody else has a reference now.
     let row = unsafe { (*thread).enter(site, stack, function) };
+    // SAFETY: as above.
+    let tracer = unsafe { (*thread).tracer };
+    let act = (!tracer.is_null()).then(act);
+    let mut written = status;
+    if let Some(act) = &act {
+        // SAFETY: as above.
+        unsafe {
+            let row = (row - (*thread).sheet - ROWS_AT) / ROW;
+            written = (*tracer).prepare(act, function, row, status);
+        }
+    }
     let begin = ticks::now(table.counter);
+    if !tracer.is_null() {
+        // SAFETY: as above.
+        unsafe { (*tracer).open(begin) };
+    }
     if event == Event::Begins {
         let none = table.word(BEGIN).load(Ordering::Relaxed) == 0;
         if none {
@@ -202,23 +248,47 @@ pub(crate) unsafe fn call(
     }
     // SAFETY: as above.
     unsafe { (*thread).under_way(table, row, begin) };
-    let under_way = UnderWay { thread, table };
-    let code = run(next);
+    let under_way = UnderWay { thread, table, act };
+    let code = run(next, written);
     let end = ticks::now(table.counter);
     under_way.end();
+    let act = under_way.act;
     std::mem::forget(under_way);
     match event {
         Event::Ends => table.word(END).store(end, Ordering::Relaxed),
         Event::FreesType => type_freed(),
         Event::Passes | Event::Begins => {}
     }
-    let bytes = if code == 0 { bytes() } else { 0 };
+    let bytes = if code == 0 { Some(bytes()) } else { None };
     // SAFETY: as above.
     let shared = unsafe { (*thread).shared };
-    for (at, more) in [(16, 1), (24, end.saturating_sub(begin)), (32, bytes)] {
+    for (at, more) in [
+        (16, 1),
+        (24, end.saturating_sub(begin)),
+        (32, bytes.unwrap_or(0)),
+    ] {
         add(table.word(row + at), more, shared);
     }
+    if let Some(act) = &act {
+        // SAFETY: as above.
+        unsafe { (*tracer).close(act, code == 0, end, bytes) };
+    }
     code
+}
+
+/// The program says that a phase begins.
+pub(crate) fn phase(level: c_int) {
+    let here = entered();
+    // SAFETY: this thread's own memory; its state and its tracer live as long as the thread.
+    unsafe {
+        let mut thread = (*here).thread;
+        if thread.is_null() {
+            thread = begin(here);
+        }
+        if let (Some(tracer), Some(table)) = ((*thread).tracer.as_mut(), (*thread).table) {
+            tracer.phase(level, ticks::now(table.counter));
+        }
+    }
 }
 
 #[inline(always)]

@@ -10,6 +10,8 @@ use kw_start::profile::*;
 use kw_sys::{clock, environment, ticks};
 
 use crate::next;
+use crate::trace::ring::Memory;
+use kw_start::trace;
 
 /// The table; the mapping stays for as long as the process does.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Table {
     pub counter: bool,
     /// Modules are added by one thread at a time, which knows their bases.
     modules: Mutex<Vec<usize>>,
+    /// Where records over time go, if they are wanted.
+    pub trace: Option<Memory>,
 }
 
 // SAFETY: an address range of words that are read and written as atomics only, or, as modules, under
@@ -26,6 +30,28 @@ pub(crate) struct Table {
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
+
+/// Maps a part of a file, if it has it.
+fn map(fd: i32, at: usize, len: usize) -> Option<*mut u8> {
+    // SAFETY: the number may be any descriptor, or none: what is asked of it changes nothing. A
+    // fresh mapping overlaps nothing.
+    let base = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if libc::fstat(fd, &mut stat) != 0 || (stat.st_size as usize) < at + len {
+            return None;
+        }
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(
+            std::ptr::null_mut(),
+            len,
+            rights,
+            libc::MAP_SHARED,
+            fd,
+            at as i64,
+        )
+    };
+    (base != libc::MAP_FAILED).then_some(base.cast())
+}
 
 /// The table of this process, if it was given one.
 pub(crate) fn table() -> Option<&'static Table> {
@@ -39,35 +65,22 @@ impl Table {
         let (fd, number) = text.split_once(',')?;
         let (fd, number): (i32, usize) = (fd.parse().ok()?, number.parse().ok()?);
         let at = number.checked_mul(SIZE)?;
-        // SAFETY: the number may be any descriptor, or none: what is asked of it changes nothing. A
-        // fresh mapping overlaps nothing.
-        let base = unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            if libc::fstat(fd, &mut stat) != 0 || (stat.st_size as usize) < at + SIZE {
-                return None;
-            }
-            let rights = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(
-                std::ptr::null_mut(),
-                SIZE,
-                rights,
-                libc::MAP_SHARED,
-                fd,
-                at as i64,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return None;
-        }
         let mut table = Table {
-            base: base.cast(),
+            base: map(fd, at, SIZE)?,
             counter: false,
             modules: Mutex::new(Vec::new()),
+            trace: None,
         };
         if table.word(0).load(Ordering::Relaxed) != MAGIC {
             return None; // a file of the program's under this number
         }
         table.counter = table.word(COUNTER).load(Ordering::Relaxed) != 0;
+        let traced = table.word(TRACE).load(Ordering::Relaxed) as usize;
+        if traced != 0 {
+            let base = map(fd, traced, trace::SIZE);
+            // SAFETY: it is as long, and nobody ends it.
+            table.trace = base.map(|base| unsafe { Memory::new(base) });
+        }
         table.begin();
         Some(table)
     }

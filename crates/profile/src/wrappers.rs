@@ -9,7 +9,8 @@
 use crate::amount;
 use crate::entry::begins;
 use crate::next::Next;
-use crate::record::{Event, call};
+use crate::record::{Event, call, phase};
+use crate::trace::act::{Act, What};
 use std::ffi::c_int;
 
 /// The type of one parameter: a word.
@@ -19,9 +20,9 @@ macro_rules! word {
     };
 }
 
-/// `record! { number, symbol, what is behind it, (parameters), event, bytes }`
+/// `record! { number, symbol, what is behind it, (parameters), [where statuses go], event, bytes, act }`
 macro_rules! record {
-    ($number:literal, $symbol:ident, $inner:ident, ($($p:ident),*), $event:ident, $bytes:expr) => {
+    ($number:literal, $symbol:ident, $inner:ident, ($($p:ident),*), [$($status:ident)?], $event:ident, $bytes:expr, $act:expr) => {
         // SAFETY (of all below): the program calls it with the parameters of MPI's function of this
         // name, which are integers and pointers, a word each; they are passed on as they are.
         #[unsafe(naked)]
@@ -33,16 +34,40 @@ macro_rules! record {
         unsafe extern "C-unwind" fn $inner($($p: usize),*) -> c_int {
             static NEXT: Next = Next::new(concat!(stringify!($symbol), "\0"));
             // SAFETY: the next function of this name has these parameters, too.
-            let run = |next: usize| unsafe {
+            let run = |next: usize, written: usize| unsafe {
+                $(let $status = written;)?
                 let next: unsafe extern "C-unwind" fn($(word!($p)),*) -> c_int =
                     std::mem::transmute(next);
                 next($($p),*)
             };
             // SAFETY: it was entered by the symbol; bytes are asked for where the call did well, so
             // that the arguments are what they should be.
-            unsafe { call($number, Event::$event, &NEXT, run, || $bytes) }
+            unsafe {
+                let status = 0 $(+ $status)?;
+                call($number, Event::$event, &NEXT, status, run, || $bytes, || $act)
+            }
         }
     };
+}
+
+/// MPI_Pcontrol: takes whatever a tool wants behind the level; six words of it are passed on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn MPI_Pcontrol(
+    level: c_int,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+) -> c_int {
+    static NEXT: Next = Next::new("MPI_Pcontrol\0");
+    phase(level);
+    // SAFETY: the next function of this name takes any words behind the first.
+    unsafe {
+        let next: unsafe extern "C-unwind" fn(c_int, usize, usize, usize, usize, usize) -> c_int =
+            std::mem::transmute(NEXT.get());
+        next(level, a, b, c, d, e)
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

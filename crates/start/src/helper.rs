@@ -9,7 +9,7 @@
 //! mpiexec                              helper
 //!            <-- MAGIC Ready --
 //!   -- Start -->
-//!            <-- Wire Output Ended Taken Pong Calls --       -- Wire Input Signal Flow Ping Hold Calls -->
+//!            <-- Wire Output Ended Taken Pong Calls Trace Clock --       -- Wire Input Signal Flow Ping Hold Calls Clock -->
 //!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
 //!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
 //! ```
@@ -21,7 +21,7 @@ use thiserror::Error;
 /// What stands before the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
 /// Version of what is said here; both ends must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
 
@@ -87,6 +87,8 @@ pub struct Start {
     pub map: bool,
     /// Whether ranks record what they call of MPI.
     pub profile: bool,
+    /// Whether they record it over time, too.
+    pub trace: bool,
     /// What ranks are started under, as the options of mpiexec say it.
     pub wraps: Vec<String>,
     /// Programs.
@@ -114,6 +116,8 @@ pub enum Order {
     Hold,
     /// Say what the ranks that live have called of MPI.
     Calls,
+    /// Say [`Report::Clock`]; it is so late here (nanoseconds).
+    Clock(u64),
     /// Kill all that is left (`true`), and end.
     End(bool),
 }
@@ -158,6 +162,10 @@ pub enum Report {
     },
     /// That was all that [`Order::Calls`] asks for.
     AllCalls,
+    /// What a rank has written down over time ([`crate::trace::Batch::encode`]).
+    Trace(u32, Vec<u8>),
+    /// What [`Order::Clock`] said, and how late it is there (nanoseconds).
+    Clock(u64, u64),
 }
 
 /// Writes one message.
@@ -171,6 +179,10 @@ impl Writer {
     fn number(mut self, n: u32) -> Writer {
         self.0.extend_from_slice(&n.to_le_bytes());
         self
+    }
+
+    fn long(self, n: u64) -> Writer {
+        self.number(n as u32).number((n >> 32) as u32)
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Writer {
@@ -206,6 +218,10 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<u32, Malformed> {
         let b = self.take(4)?;
         Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    fn long(&mut self) -> Result<u64, Malformed> {
+        Ok(u64::from(self.number()?) | u64::from(self.number()?) << 32)
     }
 
     fn flag(&mut self) -> Result<bool, Malformed> {
@@ -251,6 +267,7 @@ fn write_start(s: &Start) -> Vec<u8> {
         .bytes(s.bind.as_bytes())
         .number(s.map.into())
         .number(s.profile.into())
+        .number(s.trace.into())
         .list(&s.wraps, |w, wrap| w.bytes(wrap.as_bytes()))
         .list(&s.programs, program)
         .list(&s.tasks, task)
@@ -266,6 +283,7 @@ fn read_start(r: &mut Reader) -> Result<Start, Malformed> {
         bind: r.text()?,
         map: r.flag()?,
         profile: r.flag()?,
+        trace: r.flag()?,
         wraps: r.list(Reader::text)?,
         programs: r.list(|r| {
             Ok(Program {
@@ -306,6 +324,7 @@ impl Message for Order {
             Order::Hold => Writer::new(6).end(),
             Order::End(kill) => Writer::new(7).number((*kill).into()).end(),
             Order::Calls => Writer::new(8).end(),
+            Order::Clock(now) => Writer::new(9).long(*now).end(),
         }
     }
 
@@ -321,6 +340,7 @@ impl Message for Order {
             6 => Order::Hold,
             7 => Order::End(r.flag()?),
             8 => Order::Calls,
+            9 => Order::Clock(r.long()?),
             kind => {
                 return Err(Malformed::Kind {
                     what: "order",
@@ -367,6 +387,8 @@ impl Message for Report {
                 .bytes(calls)
                 .end(),
             Report::AllCalls => Writer::new(9).end(),
+            Report::Trace(rank, batch) => Writer::new(10).number(*rank).bytes(batch).end(),
+            Report::Clock(asked, now) => Writer::new(11).long(*asked).long(*now).end(),
         }
     }
 
@@ -392,6 +414,8 @@ impl Message for Report {
                 calls: r.bytes()?,
             },
             9 => Report::AllCalls,
+            10 => Report::Trace(r.number()?, r.bytes()?),
+            11 => Report::Clock(r.long()?, r.long()?),
             kind => {
                 return Err(Malformed::Kind {
                     what: "report",
@@ -476,6 +500,7 @@ mod tests {
             bind: "auto".into(),
             map: true,
             profile: true,
+            trace: true,
             wraps: vec!["0:gdb".into()],
             programs: vec![Program {
                 words: vec![b"./a".to_vec(), b"".to_vec(), b"x \xff".to_vec()],

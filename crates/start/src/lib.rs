@@ -31,6 +31,7 @@ pub mod pmi;
 pub mod profile;
 mod publish;
 mod record;
+pub mod trace;
 mod verdict;
 
 pub use agree::{Agree, RADIX, alone};

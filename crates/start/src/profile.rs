@@ -27,6 +27,8 @@ pub const BEGIN: usize = 32;
 pub const END: usize = 40;
 /// Modules in their table.
 pub const MODULES_USED: usize = 48;
+/// Where in the file the memory of [`crate::trace`] begins, or 0.
+pub const TRACE: usize = 56;
 /// Where modules begin.
 pub const MODULES_AT: usize = 4096;
 /// Bytes of a module.

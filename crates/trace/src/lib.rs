@@ -16,3 +16,4 @@ pub mod perfetto;
 pub mod read;
 pub mod summary;
 pub mod words;
+pub mod write;

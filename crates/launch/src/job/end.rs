@@ -97,6 +97,7 @@ impl Job {
             kw_sys::process::take_foreground();
         }
         self.keep_calls(rank);
+        self.keep_trace(rank);
         if matches!(ended, Ended::Signal(s, _) if self.phases.asked() != Some(s)) {
             self.keep_crash(rank);
         }

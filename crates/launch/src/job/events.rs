@@ -52,7 +52,10 @@ impl Job {
         let slow = self.printing.is_blocked() || self.relay.is_pending();
         let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
         let next = self.phases.next().min(self.printing.next()).min(look);
-        let next = next.min(self.next_inquiry()).min(self.profile.next());
+        let next = next
+            .min(self.next_inquiry())
+            .min(self.profile.next())
+            .min(self.trace.next());
         let left = next.since(now);
         Timespec {
             tv_sec: left.as_secs() as _,
@@ -75,6 +78,7 @@ impl Job {
         }
         self.inquire(now);
         self.show_profile(now);
+        self.take_traces(now);
         if let Some(action) = self.phases.on_time(now) {
             self.hosts.carry_out(action);
         }
@@ -195,6 +199,8 @@ impl Job {
             Report::Say(line) => self.printing.say(line),
             Report::Calls { rank, over, calls } if known(rank) => self.on_calls(rank, over, &calls),
             Report::AllCalls => self.on_all_calls(at),
+            Report::Trace(rank, batch) if known(rank) => self.on_batch(at, rank, &batch),
+            Report::Clock(asked, theirs) => self.on_clock(at, asked, theirs, clock::now()),
             // what this version never says
             _ => {}
         }

@@ -11,6 +11,7 @@ use super::late::Late;
 use super::phases::Phases;
 use super::printing::Printing;
 use super::profile::Profile;
+use super::trace::Trace;
 use super::{GATHERING, Job};
 use crate::inquiry::Inquiry;
 use crate::output::Sink;
@@ -153,6 +154,7 @@ fn empty(
         inquiry: Inquiry::new(plan.ranks.len()),
         hang: Hang::new(plan.end_hung, plan.timeout.map(|t| clock::now() + t)),
         profile: Profile::new(plan.profile),
+        trace: Trace::new(plan.trace.as_deref())?,
         sites: Sites::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,
@@ -179,8 +181,10 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
     let here = job.plan.here();
     job.hosts.here.check_files(here.len())?;
     job.hosts.here.wrap(job.plan.wraps.clone());
-    if job.plan.profile && !here.is_empty() {
-        job.hosts.here.record(here.len())?;
+    let traced = job.plan.trace.is_some();
+    if (job.plan.profile || traced) && !here.is_empty() {
+        let option = if traced { "--trace" } else { "--profile" };
+        job.hosts.here.record(here.len(), option, traced)?;
     }
     let reader = job.plan.reader;
     let has_terminal = job.plan.debug && std::io::stdin().is_terminal();

@@ -12,7 +12,8 @@ use rustix::process::{Resource, getrlimit};
 use crate::libraries;
 use crate::ranks::Env;
 use crate::verdict::Verdict;
-use kw_start::profile::{COUNTER, Calls, MAGIC, SIZE, VARIABLE, read};
+use kw_start::profile::{COUNTER, Calls, MAGIC, SIZE, TRACE, VARIABLE, read};
+use kw_start::trace;
 use kw_sys::{clock, memfd, ticks};
 
 /// The recorder's file.
@@ -27,30 +28,34 @@ pub struct Memory {
     library: PathBuf,
     counter: bool,
     ranks: BTreeMap<u32, usize>,
+    /// Where in the file the traces begin, if there are any.
+    traces: Option<usize>,
 }
 
 impl Memory {
-    /// For so many ranks.
-    pub fn new(ranks: usize) -> Result<Memory, Verdict> {
-        let library = library()?;
-        let bytes = ranks * SIZE;
+    /// For so many ranks, which are told of by the option `option`. `traced`: over time, too.
+    pub fn new(ranks: usize, option: &str, traced: bool) -> Result<Memory, Verdict> {
+        let library = library(option)?;
+        let traces = traced.then_some(ranks * SIZE);
+        let bytes = ranks * (SIZE + if traced { trace::SIZE } else { 0 });
         let limit = getrlimit(Resource::Fsize).current;
         if let Some(limit) = limit.filter(|limit| *limit < bytes as u64) {
             return Err(Verdict::new(
                 1,
                 format!(
-                    "--profile needs a file of {bytes} bytes in memory, but the limit of file sizes is {limit} bytes: raise it \
+                    "{option} needs a file of {bytes} bytes in memory, but the limit of file sizes is {limit} bytes: raise it \
                      (ulimit -f unlimited)"
                 ),
             ));
         }
-        let failed = |e| Verdict::system("make the memory of --profile", e);
+        let failed = |e| Verdict::system(&format!("make the memory of {option}"), e);
         let fd = memfd::create(bytes).map_err(failed)?;
         Ok(Memory {
             fd,
             library,
             counter: ticks::counter_counts_time(),
             ranks: BTreeMap::new(),
+            traces,
         })
     }
 
@@ -67,6 +72,9 @@ impl Memory {
         let at = (number * SIZE) as u64;
         let put = |at, word: u64| rustix::io::pwrite(&self.fd, &word.to_ne_bytes(), at);
         put(at + COUNTER as u64, self.counter.into())?;
+        if let Some(traces) = self.traces {
+            put(at + TRACE as u64, (traces + number * trace::SIZE) as u64)?;
+        }
         put(at, MAGIC)?;
         self.ranks.insert(rank, number);
         let value = format!("{},{number}", self.fd.as_raw_fd());
@@ -77,25 +85,54 @@ impl Memory {
 
     /// What a rank has called until now; nothing where it has called nothing.
     pub fn calls(&self, rank: u32) -> Option<Calls> {
-        let begin = self.ranks.get(&rank)? * SIZE;
-        let at = |at: usize, to: &mut [u8]| {
-            let mut done = 0;
-            while done < to.len() {
-                let from = (begin + at + done) as u64;
-                match rustix::io::pread(&self.fd, &mut to[done..], from) {
-                    Ok(n @ 1..) => done += n,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Ok(0) | Err(_) => return None,
-                }
-            }
-            Some(())
-        };
+        self.ranks.get(&rank)?;
+        let at = |at: usize, to: &mut [u8]| self.counted(rank, at, to);
         read(at, ticks::now(self.counter), clock::now().0)
+    }
+
+    /// Whether ticks are those of the processor's counter.
+    pub fn has_counter(&self) -> bool {
+        self.counter
+    }
+
+    /// Reads in a rank's table of calls.
+    pub fn counted(&self, rank: u32, at: usize, to: &mut [u8]) -> Option<()> {
+        self.read(self.ranks.get(&rank)? * SIZE + at, to)
+    }
+
+    /// Where a rank's trace begins.
+    fn trace(&self, rank: u32) -> Option<usize> {
+        Some(self.traces? + self.ranks.get(&rank)? * trace::SIZE)
+    }
+
+    /// Reads in a rank's trace.
+    pub fn traced(&self, rank: u32, at: usize, to: &mut [u8]) -> Option<()> {
+        self.read(self.trace(rank)? + at, to)
+    }
+
+    /// Writes a word there.
+    pub fn taken(&self, rank: u32, at: usize, word: u64) {
+        if let Some(begin) = self.trace(rank) {
+            // memory that is there, or the rank finds its ring full
+            let _ = rustix::io::pwrite(&self.fd, &word.to_ne_bytes(), (begin + at) as u64);
+        }
+    }
+
+    fn read(&self, begin: usize, to: &mut [u8]) -> Option<()> {
+        let mut done = 0;
+        while done < to.len() {
+            match rustix::io::pread(&self.fd, &mut to[done..], (begin + done) as u64) {
+                Ok(n @ 1..) => done += n,
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(_) => return None,
+            }
+        }
+        Some(())
     }
 }
 
 /// The recorder of this installation.
-fn library() -> Result<PathBuf, Verdict> {
+fn library(option: &str) -> Result<PathBuf, Verdict> {
     let home = libraries::home().map_err(|e| Verdict::system("find mpiexec itself", e))?;
     let library = home.join("lib").join(LIBRARY);
     if !library.is_file() {
@@ -103,7 +140,7 @@ fn library() -> Result<PathBuf, Verdict> {
         return Err(Verdict::new(
             1,
             format!(
-                "--profile needs lib/{LIBRARY} of the installation in {home}, which has none; install it whole"
+                "{option} needs lib/{LIBRARY} of the installation in {home}, which has none; install it whole"
             ),
         ));
     }
@@ -112,7 +149,7 @@ fn library() -> Result<PathBuf, Verdict> {
         true => Err(Verdict::new(
             1,
             format!(
-                "--profile cannot load '{}': {BEFORE} takes no path with a blank or a colon; install Kittiwake elsewhere",
+                "{option} cannot load '{}': {BEFORE} takes no path with a blank or a colon; install Kittiwake elsewhere",
                 library.display()
             ),
         )),

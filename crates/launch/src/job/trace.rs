@@ -1,0 +1,243 @@
+//! `--trace`: takes what ranks have written down over time, and has it written to the file.
+//!
+//! What comes from another host waits until that host's clock was asked once more, so that its times
+//! lie between two that are known.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::time::Duration;
+
+use super::Job;
+use crate::trace::clock::Remote;
+use crate::trace::file::{TraceFile, Who};
+use crate::verdict::Verdict;
+use kw_base::Tick;
+use kw_start::helper::Order;
+use kw_start::trace::Batch;
+use kw_sys::clock;
+
+/// How often a clock is asked in a row; the best of the answers counts.
+const QUESTIONS: u32 = 8;
+/// How long until it is asked again.
+const EVERY: Duration = Duration::from_secs(1);
+/// Records that wait to be written, at most: what comes beyond stays in the rings.
+const MOST: usize = 1 << 20;
+/// Records of which packets are made at a time.
+const PIECE: usize = 1024;
+/// How long packets are made of them before the job is looked after again.
+const SLICE: Duration = Duration::from_millis(5);
+/// How long the last answers may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Another host.
+#[derive(Debug, Default)]
+struct Away {
+    clock: Remote,
+    /// What waits for the clock.
+    held: Vec<(u32, Batch)>,
+    /// Questions that are still to be asked in this row.
+    left: u32,
+    /// When the next row begins; not while one is under way.
+    ask_at: Option<Tick>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    file: Option<TraceFile>,
+    next: Option<Tick>,
+    /// What was taken of ranks of this machine and is not written, and how many records that is.
+    queue: VecDeque<(u32, Batch)>,
+    queued: usize,
+    /// By machine.
+    away: HashMap<u32, Away>,
+}
+
+impl Trace {
+    pub(super) fn new(path: Option<&Path>) -> Result<Trace, Verdict> {
+        let Some(path) = path else {
+            return Ok(Trace::default());
+        };
+        let file = TraceFile::create(path).map_err(|e| {
+            let path = path.display();
+            Verdict::new(1, format!("the trace cannot be written to '{path}': {e}"))
+        })?;
+        Ok(Trace {
+            file: Some(file),
+            next: Some(Tick(0)),
+            ..Trace::default()
+        })
+    }
+
+    /// When there is something to do although nothing comes.
+    pub(super) fn next(&self) -> Tick {
+        self.next.unwrap_or(Tick::NEVER)
+    }
+}
+
+impl Job {
+    /// Takes what living ranks have written, asks clocks, and writes.
+    pub(super) fn take_traces(&mut self, now: Tick) {
+        if self.trace.next.is_none_or(|next| now < next) {
+            return;
+        }
+        if self.trace.queued < MOST {
+            let living = self.hosts.here.living();
+            self.add_traces(&living, false);
+        }
+        self.ask_clocks(now);
+        self.write_queued(now + SLICE);
+        let every = self.hosts.here.trace_every().unwrap_or(EVERY);
+        self.trace.next = Some(match self.trace.queue.is_empty() {
+            true => now + every.min(EVERY / 4),
+            false => clock::now(),
+        });
+    }
+
+    /// Makes packets of what waits, until then, and writes them.
+    fn write_queued(&mut self, until: Tick) {
+        while let Some((rank, mut batch)) = self.trace.queue.pop_front() {
+            if let Some(rest) = batch.split(PIECE) {
+                self.trace.queue.push_front((rank, rest));
+            }
+            self.trace.queued -= batch.records.len();
+            self.add_batch(rank, &batch, None);
+            self.write_trace();
+            if clock::now() >= until {
+                return;
+            }
+        }
+        self.write_trace();
+    }
+
+    /// A rank of this machine has ended.
+    pub(super) fn keep_trace(&mut self, rank: u32) {
+        if self.trace.file.is_some() {
+            self.add_traces(&[rank], true);
+        }
+    }
+
+    fn add_traces(&mut self, ranks: &[u32], over: bool) {
+        for (rank, batch) in self.hosts.here.trace(ranks, over) {
+            self.trace.queued += batch.records.len();
+            self.trace.queue.push_back((rank, batch));
+        }
+    }
+
+    /// Adds what was taken of a rank; of one on another machine, by its clock.
+    fn add_batch(&mut self, rank: u32, batch: &Batch, machine: Option<u32>) {
+        let Some(file) = &mut self.trace.file else {
+            return;
+        };
+        let plan = &self.plan.ranks[rank as usize];
+        let who = Who {
+            rank,
+            host: &self.plan.machines[plan.machine].name,
+            program: &self.plan.apps[plan.app].words[0].to_string_lossy(),
+        };
+        let clock = machine
+            .and_then(|m| self.trace.away.get(&m))
+            .map(|a| &a.clock);
+        let ours = |time| clock.map_or(time, |c| c.ours(time));
+        let error = clock.map_or(0, Remote::error);
+        file.add(who, batch, ours, error, &mut self.sites);
+    }
+
+    fn write_trace(&mut self) {
+        let said = self.trace.file.as_mut().and_then(TraceFile::write);
+        if let Some(sentence) = said {
+            self.printing.say(sentence);
+        }
+    }
+
+    /// A helper says what a rank has written.
+    pub(super) fn on_batch(&mut self, at: usize, rank: u32, batch: &[u8]) {
+        let machine = self.hosts.away[at].machine;
+        if let (Some(batch), Some(_)) = (Batch::decode(batch), &self.trace.file) {
+            let away = self.trace.away.entry(machine).or_default();
+            away.held.push((rank, batch));
+        }
+    }
+
+    fn ask_clocks(&mut self, now: Tick) {
+        let ready = self.hosts.away.iter().filter(|r| r.is_ready());
+        let machines: Vec<u32> = ready.map(|r| r.machine).collect();
+        for machine in machines {
+            let away = self.trace.away.entry(machine).or_insert_with(|| Away {
+                ask_at: Some(now),
+                ..Away::default()
+            });
+            if away.ask_at.take_if(|at| now >= *at).is_some() {
+                away.left = QUESTIONS;
+                self.ask_clock(machine);
+            }
+        }
+    }
+
+    fn ask_clock(&mut self, machine: u32) {
+        if let Some(at) = self.hosts.helper(machine) {
+            let question = Order::Clock(clock::now().0);
+            self.hosts.away[at].say(&self.hosts.epoll, &question);
+        }
+    }
+
+    /// A helper says how late it is there.
+    pub(super) fn on_clock(&mut self, at: usize, asked: u64, theirs: u64, now: Tick) {
+        let machine = self.hosts.away[at].machine;
+        let Some(away) = self.trace.away.get_mut(&machine) else {
+            return;
+        };
+        away.clock.answer(asked, theirs, now.0);
+        away.left = away.left.saturating_sub(1);
+        if away.left > 0 {
+            return self.ask_clock(machine);
+        }
+        away.ask_at = Some(now + EVERY);
+        self.let_go(machine);
+    }
+
+    /// Adds what waits for a clock, as well as that is known.
+    fn let_go(&mut self, machine: u32) {
+        let Some(away) = self.trace.away.get_mut(&machine) else {
+            return;
+        };
+        away.clock.settle();
+        if away.clock.is_known() {
+            for (rank, batch) in std::mem::take(&mut away.held) {
+                self.add_batch(rank, &batch, Some(machine));
+            }
+        }
+    }
+
+    /// All ranks have ended: clocks are asked for the last time, and what waits is written.
+    pub(super) fn end_traces(&mut self) -> Result<(), Verdict> {
+        if self.trace.file.is_none() {
+            return Ok(());
+        }
+        self.write_queued(Tick::NEVER);
+        let now = clock::now();
+        let machines: Vec<u32> = self.trace.away.keys().copied().collect();
+        for machine in &machines {
+            if let Some(away) = self.trace.away.get_mut(machine) {
+                away.ask_at = Some(now);
+            }
+        }
+        self.ask_clocks(now);
+        let asks = |job: &Job| {
+            let is_there = |m: &u32| {
+                let at = job.hosts.helper(*m);
+                at.is_some_and(|at| job.hosts.away[at].is_ready())
+            };
+            let mut away = job.trace.away.iter();
+            away.any(|(m, a)| a.ask_at.is_none() && is_there(m))
+        };
+        while asks(self) && clock::now() < now + PATIENCE {
+            self.trace.next = Some(now + PATIENCE);
+            self.turn()?;
+        }
+        machines.into_iter().for_each(|m| self.let_go(m));
+        self.trace.next = None;
+        self.write_trace();
+        Ok(())
+    }
+}

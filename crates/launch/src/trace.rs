@@ -1,0 +1,10 @@
+//! `mpiexec --trace`: what ranks do with MPI over time.
+//!
+//! - [`drain`]: takes what the recorders of the ranks on one machine have written
+//!   (`kw_start::trace`), whether they live or not.
+//! - [`clock`]: that machine's ticks as nanoseconds, and how far its clock is from ours.
+//! - [`file`]: writes all of it to the file.
+
+pub mod clock;
+pub mod drain;
+pub mod file;

@@ -1,0 +1,195 @@
+//! What differs between the three ABIs and a trace has to know: where in a status things stand, and
+//! the values of a few constants (MPI 5.0, chapter 20; `api/abi`).
+
+use std::ffi::c_int;
+
+use crate::next;
+use kw_start::trace::ABSENT;
+
+/// Bytes of the largest status of all.
+pub(super) const STATUS: usize = 32;
+
+/// An ABI.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Abi {
+    /// Bytes of a handle.
+    pub handle: usize,
+    pub status: Status,
+    any_source: c_int,
+    any_tag: c_int,
+    proc_null: c_int,
+    /// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+    pub ignore: usize,
+    pub world: usize,
+    pub this: usize,
+    pub null: usize,
+}
+
+/// Where in a status things stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status {
+    pub bytes: usize,
+    source: usize,
+    tag: usize,
+    count: Count,
+}
+
+/// How a status says bytes and that it was cancelled.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    /// Two ints at 12, low and high; bit 0 of that at 20.
+    Standard,
+    /// Two ints at 0, low and high; of the second bit 0 is that it was cancelled.
+    Mpich,
+    /// A word at 16; an int at 12.
+    OpenMpi,
+}
+
+/// What a status says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
+    /// The rank, as the communicator counts.
+    pub source: c_int,
+    pub tag: c_int,
+    pub bytes: u64,
+    pub cancelled: bool,
+}
+
+const STANDARD: Abi = Abi {
+    handle: 8,
+    status: Status {
+        bytes: 32,
+        source: 0,
+        tag: 4,
+        count: Count::Standard,
+    },
+    any_source: -1,
+    any_tag: -2,
+    proc_null: -3,
+    ignore: 0,
+    world: 0x101,
+    this: 0x102,
+    null: 0x100,
+};
+
+const MPICH: Abi = Abi {
+    handle: 4,
+    status: Status {
+        bytes: 20,
+        source: 8,
+        tag: 12,
+        count: Count::Mpich,
+    },
+    any_source: -2,
+    any_tag: -1,
+    proc_null: -1,
+    ignore: 1,
+    world: 0x4400_0000,
+    this: 0x4400_0001,
+    null: 0x0400_0000,
+};
+
+/// Without the addresses of its handles.
+const OPEN_MPI: Abi = Abi {
+    handle: 8,
+    status: Status {
+        bytes: 24,
+        source: 0,
+        tag: 4,
+        count: Count::OpenMpi,
+    },
+    any_source: -1,
+    any_tag: -1,
+    proc_null: -2,
+    ignore: 0,
+    world: 0,
+    this: 0,
+    null: 0,
+};
+
+impl Abi {
+    /// That of the library that answers.
+    pub fn of(library: &str) -> Abi {
+        let file = library.rsplit('/').next().unwrap_or(library);
+        match file {
+            f if f.starts_with("libmpi.so.12") => MPICH,
+            f if f.starts_with("libmpi.so.40") => Abi {
+                world: next::object(c"ompi_mpi_comm_world"),
+                this: next::object(c"ompi_mpi_comm_self"),
+                null: next::object(c"ompi_mpi_comm_null"),
+                ..OPEN_MPI
+            },
+            _ => STANDARD,
+        }
+    }
+
+    /// A handle that came as a word: above an int anything may stand.
+    #[inline(always)]
+    pub fn handle(&self, word: usize) -> usize {
+        match self.handle {
+            4 => word as u32 as usize,
+            _ => word,
+        }
+    }
+
+    /// The handle at a place of an array; 0 where there is no array.
+    ///
+    /// # Safety
+    /// The array is null or has it.
+    #[inline(always)]
+    pub unsafe fn handle_at(&self, array: usize, at: usize) -> usize {
+        if array == 0 {
+            return 0;
+        }
+        // SAFETY: the caller says so.
+        unsafe {
+            match self.handle {
+                4 => (array as *const u32).add(at).read_unaligned() as usize,
+                _ => (array as *const usize).add(at).read_unaligned(),
+            }
+        }
+    }
+
+    /// A tag of a receive: -1 is any.
+    #[inline(always)]
+    pub fn tag(&self, tag: c_int) -> c_int {
+        match tag == self.any_tag {
+            true => kw_start::trace::ANY,
+            false => tag,
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_any_source(&self, rank: c_int) -> bool {
+        rank == self.any_source
+    }
+
+    #[inline(always)]
+    pub fn is_nobody(&self, rank: c_int) -> bool {
+        rank == self.proc_null || rank == ABSENT
+    }
+
+    /// What a status says.
+    ///
+    /// # Safety
+    /// There is one that MPI has written.
+    #[inline(always)]
+    pub unsafe fn said(&self, status: usize) -> Said {
+        // SAFETY: all places lie inside a status of this ABI.
+        unsafe {
+            let int = |at: usize| ((status + at) as *const c_int).read_unaligned();
+            let word = |at: usize| u64::from(int(at) as u32);
+            let (bytes, cancelled) = match self.status.count {
+                Count::Standard => (word(12) | word(16) << 32, int(20) & 1 != 0),
+                Count::Mpich => (word(0) | (word(4) >> 1) << 32, int(4) & 1 != 0),
+                Count::OpenMpi => (word(16) | word(20) << 32, int(12) != 0),
+            };
+            Said {
+                source: int(self.status.source),
+                tag: int(self.status.tag),
+                bytes,
+                cancelled,
+            }
+        }
+    }
+}

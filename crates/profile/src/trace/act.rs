@@ -1,0 +1,82 @@
+//! What a call does, as far as a trace tells: the words of its arguments that mean something, in
+//! places that the generator of the wrappers knows (`kw_apigen::profile_wrappers`).
+
+use kw_start::trace::ABSENT;
+
+/// What a call does. Behind each stands what its words are: pointers, where nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(crate) enum What {
+    Plain,
+    Send,
+    /// status
+    Recv,
+    /// status
+    Sendrecv,
+    /// request
+    Irecv,
+    /// request
+    Isendrecv,
+    /// request, count, datatype
+    SendInit,
+    /// request
+    RecvInit,
+    /// 1, request; or count, requests
+    Start,
+    /// 1, request, status; or count, requests, statuses; flag or null
+    Wait,
+    /// count, requests, status, flag or null, index
+    Waitany,
+    /// count, requests, statuses, outcount, indices
+    Waitsome,
+    /// request
+    RequestFree,
+    /// message, status, flag or null
+    Mprobe,
+    /// message, status
+    Mrecv,
+    /// message, request
+    Imrecv,
+    /// new communicator
+    MakesComm,
+    /// new communicator
+    CopiesComm,
+    /// communicator
+    FreesComm,
+    NamesComm,
+    Begins,
+    Ends,
+}
+
+/// A call's arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Act {
+    pub what: What,
+    /// Whether all of the communicator have to call it, each as often.
+    pub collective: bool,
+    /// A handle, or 0.
+    pub comm: usize,
+    pub dest: i32,
+    pub source: i32,
+    pub root: i32,
+    pub tag: i32,
+    pub recvtag: i32,
+    pub requests: usize,
+    pub words: [usize; 5],
+}
+
+impl Act {
+    /// Of which nothing is told but that it was.
+    pub const PLAIN: Act = Act {
+        what: What::Plain,
+        collective: false,
+        comm: 0,
+        dest: ABSENT,
+        source: ABSENT,
+        root: ABSENT,
+        tag: ABSENT,
+        recvtag: ABSENT,
+        requests: 0,
+        words: [0; 5],
+    };
+}

@@ -1,0 +1,334 @@
+//! Communicators: what each is is asked once, when it is made or first seen, and kept.
+//!
+//! The number that is the same on all members is made of the ranks of the members in MPI_COMM_WORLD
+//! and of how many communicators with just these this process has seen before: making one is
+//! collective, so members agree on that.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int};
+
+use super::abi::Abi;
+use super::ring::Memory;
+use crate::next;
+use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use kw_base::sync::{Mutex, MutexGuard, OnceLock};
+use kw_start::trace::*;
+
+/// How often a communicator was freed: a handle that was seen before may be another's.
+static FREED: AtomicU64 = AtomicU64::new(1);
+/// Whether MPI_COMM_WORLD is there.
+static WORLD: AtomicBool = AtomicBool::new(false);
+
+/// A communicator. It is never given back, as there are few: no more than the launcher is told of.
+#[derive(Debug)]
+pub(super) struct Comm {
+    /// Its number in records.
+    pub number: u32,
+    /// The ranks of those that ranks of calls mean; `None`: of all ranks their own.
+    ranks: Option<Vec<i32>>,
+    collectives: AtomicU64,
+    /// The hash of its members.
+    members: u64,
+}
+
+impl Comm {
+    /// The rank in MPI_COMM_WORLD.
+    #[inline(always)]
+    pub fn world(&self, rank: c_int) -> i32 {
+        let at = rank as usize;
+        match &self.ranks {
+            None => rank,
+            Some(ranks) => ranks.get(at).copied().unwrap_or(ABSENT),
+        }
+    }
+
+    /// Which collective the next one is.
+    #[inline(always)]
+    pub fn next_collective(&self) -> u64 {
+        // SYNC: a sum.
+        self.collectives.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Communicators that a thread has seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    places: [(usize, u64, Option<&'static Comm>); 8],
+}
+
+impl Seen {
+    pub const fn new() -> Seen {
+        Seen {
+            places: [(0, 0, None); 8],
+        }
+    }
+
+    /// The communicator of a handle, if it is known.
+    #[inline(always)]
+    pub fn find(&mut self, handle: usize) -> Option<&'static Comm> {
+        let now = FREED.load(Ordering::Relaxed);
+        let place = &mut self.places[(handle ^ handle >> 4 ^ handle >> 8) & 7];
+        match *place {
+            (known, then, comm @ Some(_)) if known == handle && then == now => comm,
+            _ => {
+                let comm = all().known.get(&handle).copied();
+                *place = (handle, now, comm);
+                comm
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct All {
+    known: HashMap<usize, &'static Comm>,
+    made: HashMap<u64, u64>,
+    used: u32,
+    world: usize,
+}
+
+fn all() -> MutexGuard<'static, All> {
+    static ALL: OnceLock<Mutex<All>> = OnceLock::new();
+    let all = ALL.get_or_init(Mutex::default);
+    all.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// MPI is there: its first two communicators, in an order that is that of all ranks.
+#[cold]
+pub(super) fn begin(memory: Memory, abi: &Abi) {
+    let Some(ask) = ask() else { return };
+    let mut world = 0;
+    // SAFETY: MPI has been initialised, so MPI_COMM_WORLD is a communicator.
+    if unsafe { (ask.group)(abi.world, &mut world) } != 0 {
+        return;
+    }
+    all().world = world;
+    WORLD.store(true, Ordering::Relaxed);
+    made(memory, abi, abi.world);
+    made(memory, abi, abi.this);
+}
+
+/// Describes a communicator that was made, or is seen first.
+#[cold]
+pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static Comm> {
+    if handle == abi.null || handle == 0 || !WORLD.load(Ordering::Relaxed) {
+        return None;
+    }
+    let ask = ask()?;
+    let world = all().world;
+    // SAFETY: MPI has made it just now, or has taken it just now.
+    let (ranks, members) = unsafe { ask.members(handle, world)? };
+    let name = name(ask, handle);
+    Some(all().add(memory, handle, ranks, members, &name))
+}
+
+/// Describes a copy of a communicator, which may not be asked yet.
+#[cold]
+pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) {
+    if handle != abi.null {
+        all().add(memory, handle, of.ranks.clone(), of.members, b"");
+    }
+}
+
+/// A communicator was freed.
+#[cold]
+pub(super) fn freed(handle: usize) {
+    all().known.remove(&handle);
+    // SYNC: who uses the handle anew has heard of it by other ways than this.
+    FREED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A communicator has got a name.
+#[cold]
+pub(super) fn named(memory: Memory, handle: usize) {
+    let Some(ask) = ask() else { return };
+    let name = name(ask, handle);
+    let all = all();
+    if let Some(comm) = all.known.get(&handle) {
+        write_name(memory, comm.number, &name);
+        let named = memory.word(COMMS_NAMED);
+        named.store(named.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+}
+
+fn place(number: u32) -> usize {
+    COMMS_AT + number as usize * COMM
+}
+
+fn write_name(memory: Memory, number: u32, name: &[u8]) {
+    let name = &name[..name.len().min(COMM - NAME_AT)];
+    memory.text(place(number) + NAME_AT, name);
+    let len = memory.word(place(number) + 8);
+    len.store(name.len() as u64, Ordering::Release);
+}
+
+impl All {
+    fn add(
+        &mut self,
+        memory: Memory,
+        handle: usize,
+        ranks: Option<Vec<i32>>,
+        members: u64,
+        name: &[u8],
+    ) -> &'static Comm {
+        let before = self.made.entry(members).or_default();
+        let id = mix(members ^ mix(*before + 1));
+        *before += 1;
+        let mut number = 0; // described nowhere
+        if (self.used as usize) < COMMS {
+            self.used += 1;
+            number = self.used;
+            memory.word(place(number)).store(id, Ordering::Relaxed);
+            write_name(memory, number, name);
+            // SYNC: the launcher reads descriptions up to here.
+            memory
+                .word(COMMS_USED)
+                .store(u64::from(self.used), Ordering::Release);
+        }
+        let comm: &'static Comm = match number {
+            0 => nothing(),
+            _ => Box::leak(Box::new(Comm {
+                number,
+                ranks,
+                collectives: AtomicU64::new(0),
+                members,
+            })),
+        };
+        self.known.insert(handle, comm);
+        comm
+    }
+}
+
+/// What stands for all communicators that are not described: no rank in it is known.
+fn nothing() -> &'static Comm {
+    static NOTHING: OnceLock<Comm> = OnceLock::new();
+    NOTHING.get_or_init(|| Comm {
+        number: 0,
+        ranks: Some(Vec::new()),
+        collectives: AtomicU64::new(0),
+        members: 0,
+    })
+}
+
+fn mix(n: u64) -> u64 {
+    let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ n >> 31
+}
+
+fn hash(ranks: &[i32]) -> u64 {
+    let all = ranks.iter().fold(ranks.len() as u64, |h, r| {
+        mix(h ^ u64::from(*r as u32)).wrapping_add(0x9e37_79b9_7f4a_7c15)
+    });
+    mix(all)
+}
+
+type Comm2 = unsafe extern "C-unwind" fn(usize, *mut usize) -> c_int;
+type Int = unsafe extern "C-unwind" fn(usize, *mut c_int) -> c_int;
+
+/// What MPI is asked of a communicator, past all tools.
+struct Ask {
+    group: Comm2,
+    remote_group: Comm2,
+    is_inter: Int,
+    group_size: Int,
+    group_free: unsafe extern "C-unwind" fn(*mut usize) -> c_int,
+    translate: unsafe extern "C-unwind" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
+    name: unsafe extern "C-unwind" fn(usize, *mut c_char, *mut c_int) -> c_int,
+}
+
+fn ask() -> Option<&'static Ask> {
+    static ASK: OnceLock<Option<Ask>> = OnceLock::new();
+    let look = || {
+        let of = |name| Some(next::find(name)).filter(|f| *f != 0);
+        // SAFETY: functions of these names have these parameters, handles being words or pointers to
+        // them, in every ABI.
+        unsafe {
+            Some(Ask {
+                group: std::mem::transmute::<usize, Comm2>(of(c"PMPI_Comm_group")?),
+                remote_group: std::mem::transmute::<usize, Comm2>(of(c"PMPI_Comm_remote_group")?),
+                is_inter: std::mem::transmute::<usize, Int>(of(c"PMPI_Comm_test_inter")?),
+                group_size: std::mem::transmute::<usize, Int>(of(c"PMPI_Group_size")?),
+                group_free: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C-unwind" fn(*mut usize) -> c_int,
+                >(of(c"PMPI_Group_free")?),
+                translate: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C-unwind" fn(
+                        usize,
+                        c_int,
+                        *const c_int,
+                        usize,
+                        *mut c_int,
+                    ) -> c_int,
+                >(of(c"PMPI_Group_translate_ranks")?),
+                name: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C-unwind" fn(usize, *mut c_char, *mut c_int) -> c_int,
+                >(of(c"PMPI_Comm_get_name")?),
+            })
+        }
+    };
+    ASK.get_or_init(look).as_ref()
+}
+
+impl Ask {
+    /// The ranks that calls mean, and the hash of all members.
+    ///
+    /// # Safety
+    /// `comm` is a communicator, `world` the group of MPI_COMM_WORLD.
+    unsafe fn members(&self, comm: usize, world: usize) -> Option<(Option<Vec<i32>>, u64)> {
+        let mut inter = 0;
+        // SAFETY: the caller's promise.
+        let (own, other) = unsafe {
+            if (self.is_inter)(comm, &mut inter) != 0 {
+                return None;
+            }
+            let own = self.ranks(self.group, comm, world)?;
+            let other = match inter {
+                0 => None,
+                _ => Some(self.ranks(self.remote_group, comm, world)?),
+            };
+            (own, other)
+        };
+        let mut members = hash(&own);
+        if let Some(other) = &other {
+            // both sides find the same
+            let (a, b) = (members, hash(other));
+            members = mix(a.min(b)) ^ a.max(b);
+        }
+        let meant = other.unwrap_or(own);
+        let is_plain = inter == 0 && meant.iter().enumerate().all(|(n, r)| n as i32 == *r);
+        Some((Some(meant).filter(|_| !is_plain), members))
+    }
+
+    unsafe fn ranks(&self, of: Comm2, comm: usize, world: usize) -> Option<Vec<i32>> {
+        let (mut group, mut size) = (0, 0);
+        // SAFETY: the caller's promise; the group is ours, and freed.
+        unsafe {
+            if of(comm, &mut group) != 0 {
+                return None;
+            }
+            let good = (self.group_size)(group, &mut size) == 0;
+            let from: Vec<c_int> = (0..size).collect();
+            let mut to = vec![ABSENT; from.len()];
+            let good =
+                good && (self.translate)(group, size, from.as_ptr(), world, to.as_mut_ptr()) == 0;
+            (self.group_free)(&mut group);
+            to.iter_mut().filter(|r| **r < 0).for_each(|r| *r = ABSENT);
+            good.then_some(to)
+        }
+    }
+}
+
+fn name(ask: &Ask, handle: usize) -> Vec<u8> {
+    let (mut text, mut len) = ([0u8; 1024], 0);
+    // SAFETY: no ABI has names as long as this room.
+    let code = unsafe { (ask.name)(handle, text.as_mut_ptr().cast(), &mut len) };
+    let len = match code {
+        0 => (len.max(0) as usize).min(text.len()),
+        _ => 0,
+    };
+    text[..len].to_vec()
+}

@@ -1,0 +1,375 @@
+//! Receives that are posted and not complete, and the numbers of what they get.
+//!
+//! Messages of a kind (source, tag, communicator) go to the receives that fit in the order in which
+//! these were posted (MPI 5.0, 3.5), so the number of a message is known once it is known what those
+//! got that were posted before and would have taken it, too. A receive that completes earlier than
+//! one of these waits here for it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::comms::Comm;
+use super::counts::Quintuple;
+use kw_base::sync::atomic::{AtomicUsize, Ordering};
+use kw_base::sync::{Mutex, MutexGuard, OnceLock};
+use kw_start::trace::{ANY, Kind, NONE, Record};
+
+/// How many receives before one are looked at; of what lies behind more, no number is said.
+const FAR: usize = 4096;
+/// No entry.
+const NOBODY: u32 = u32::MAX;
+
+/// Entries, persistent requests and matched messages that there are: nobody asks while it is 0.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether anything is to be looked up.
+#[inline(always)]
+pub(super) fn any() -> bool {
+    // SYNC: who waits for a request has heard of it by other ways than this.
+    OPEN.load(Ordering::Relaxed) != 0
+}
+
+/// What a receive takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub comm: &'static Comm,
+    /// Rank in MPI_COMM_WORLD, or [`ANY`].
+    pub source: i32,
+    pub tag: i32,
+}
+
+impl Wanted {
+    #[inline(always)]
+    fn takes(&self, comm: &Comm, source: i32, tag: i32) -> bool {
+        std::ptr::eq(self.comm, comm)
+            && (self.source == ANY || self.source == source)
+            && (self.tag == ANY || self.tag == tag)
+    }
+}
+
+/// A persistent request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Persistent {
+    Send {
+        comm: &'static Comm,
+        dest: i32,
+        tag: i32,
+        bytes: u64,
+    },
+    Receive(Wanted),
+}
+
+/// A posted receive.
+#[derive(Debug)]
+struct Entry {
+    wanted: Wanted,
+    /// When it was posted.
+    posted: u64,
+    /// Its message had its number when it was probed for.
+    matched: Option<u64>,
+    /// What it got, once it has completed.
+    got: Option<Record>,
+    before: u32,
+    behind: u32,
+}
+
+/// Handles are numbers or addresses of this process: nobody chooses them to do harm.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_usize(usize::from(*b)));
+    }
+
+    #[inline(always)]
+    fn write_usize(&mut self, n: usize) {
+        let n = (self.0 ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = n ^ n >> 32;
+    }
+}
+
+type Handles<T> = HashMap<usize, T, BuildHasherDefault<Mix>>;
+
+/// All of the process.
+#[derive(Debug)]
+pub(super) struct Receives {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    first: u32,
+    last: u32,
+    requests: Handles<u32>,
+    persistent: Handles<Persistent>,
+    messages: Handles<(Wanted, u64)>,
+    /// Entries that have completed and wait for others.
+    waiting: usize,
+    /// A receive has ended so that nobody knows what it took.
+    broken: bool,
+}
+
+pub(super) fn all() -> MutexGuard<'static, Receives> {
+    static ALL: OnceLock<Mutex<Receives>> = OnceLock::new();
+    let make = || {
+        Mutex::new(Receives {
+            entries: Vec::new(),
+            free: Vec::new(),
+            first: NOBODY,
+            last: NOBODY,
+            requests: Handles::default(),
+            persistent: Handles::default(),
+            messages: Handles::default(),
+            waiting: 0,
+            broken: false,
+        })
+    };
+    let all = ALL.get_or_init(make);
+    all.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The number of a message of a receive before which nothing is posted.
+#[inline(always)]
+pub(super) fn number(comm: &Comm, source: i32, tag: i32) -> u64 {
+    Quintuple::new(false, comm.number, source, tag).next()
+}
+
+impl Receives {
+    fn count(&self) {
+        let open = self.entries.len() - self.free.len();
+        let all = open + self.persistent.len() + self.messages.len();
+        OPEN.store(all, Ordering::Relaxed);
+    }
+
+    /// A receive is posted; where it stands.
+    pub fn post(&mut self, wanted: Wanted, posted: u64, matched: Option<u64>) -> u32 {
+        let entry = Entry {
+            wanted,
+            posted,
+            matched,
+            got: None,
+            before: self.last,
+            behind: NOBODY,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.entries[at as usize] = entry;
+                at
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        match self.last {
+            NOBODY => self.first = at,
+            last => self.entries[last as usize].behind = at,
+        }
+        self.last = at;
+        self.count();
+        at
+    }
+
+    /// The same, with the request that stands for it.
+    pub fn post_request(
+        &mut self,
+        request: usize,
+        wanted: Wanted,
+        posted: u64,
+        matched: Option<u64>,
+    ) {
+        if let Some(old) = self.requests.remove(&request) {
+            self.lose(old); // completed where we do not look
+        }
+        let at = self.post(wanted, posted, matched);
+        self.requests.insert(request, at);
+    }
+
+    /// The receive that a request stands for.
+    pub fn take(&mut self, request: usize) -> Option<u32> {
+        self.requests.remove(&request)
+    }
+
+    /// Whether a request stands for one.
+    pub fn has(&self, request: usize) -> bool {
+        self.requests.contains_key(&request)
+    }
+
+    /// A receive has completed. What can be told now goes to `out`.
+    pub fn complete(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
+        let entry = &mut self.entries[at as usize];
+        got.kind = Kind::Received.number();
+        got.end = entry.posted.max(1);
+        got.comm = entry.wanted.comm.number;
+        entry.got = Some(got);
+        match self.is_held(at) {
+            true => self.waiting += 1,
+            false => {
+                self.tell(at, out);
+                self.tell_others(out);
+            }
+        }
+    }
+
+    /// A receive was cancelled.
+    pub fn cancelled(&mut self, at: u32, out: &mut Vec<Record>) {
+        self.remove(at);
+        self.tell_others(out);
+    }
+
+    /// Nobody will know what a receive has taken: no number is certain any more.
+    pub fn lose(&mut self, at: u32) {
+        self.broken = true;
+        self.remove(at);
+    }
+
+    /// The end: who still waits has no number.
+    pub fn end(&mut self, out: &mut Vec<Record>) {
+        let mut at = self.first;
+        while at != NOBODY {
+            let behind = self.entries[at as usize].behind;
+            if let Some(got) = self.entries[at as usize].got {
+                out.push(got);
+                self.waiting -= 1;
+                self.remove(at);
+            }
+            at = behind;
+        }
+    }
+
+    /// Those that the last one has held up, in their order.
+    fn tell_others(&mut self, out: &mut Vec<Record>) {
+        let mut at = self.first;
+        while self.waiting > 0 && at != NOBODY {
+            let behind = self.entries[at as usize].behind;
+            if self.entries[at as usize].got.is_some() && !self.is_held(at) {
+                self.waiting -= 1;
+                self.tell(at, out);
+            }
+            at = behind;
+        }
+    }
+
+    /// Whether one before it may have taken an earlier message of the kind.
+    fn is_held(&self, at: u32) -> bool {
+        let this = &self.entries[at as usize];
+        let (Some(got), None) = (&this.got, this.matched) else {
+            return false;
+        };
+        let mut other = this.before;
+        for _ in 0..FAR {
+            if other == NOBODY {
+                return false;
+            }
+            let entry = &self.entries[other as usize];
+            let wanted = match entry.got {
+                None => entry.wanted,
+                Some(got) => Wanted {
+                    source: got.source,
+                    tag: got.tag,
+                    ..entry.wanted
+                },
+            };
+            if entry.matched.is_none() && wanted.takes(this.wanted.comm, got.source, got.tag) {
+                return true;
+            }
+            other = entry.before;
+        }
+        Quintuple::new(false, this.wanted.comm.number, got.source, got.tag).give_up();
+        false
+    }
+
+    fn tell(&mut self, at: u32, out: &mut Vec<Record>) {
+        let entry = &self.entries[at as usize];
+        let Some(mut got) = entry.got else { return };
+        got.n = match entry.matched {
+            Some(n) => n,
+            None => number(entry.wanted.comm, got.source, got.tag),
+        };
+        if self.broken {
+            got.n = NONE;
+        }
+        out.push(got);
+        self.remove(at);
+    }
+
+    fn remove(&mut self, at: u32) {
+        let Entry { before, behind, .. } = self.entries[at as usize];
+        match before {
+            NOBODY => self.first = behind,
+            b => self.entries[b as usize].behind = behind,
+        }
+        match behind {
+            NOBODY => self.last = before,
+            b => self.entries[b as usize].before = before,
+        }
+        self.entries[at as usize].got = None;
+        self.free.push(at);
+        self.count();
+    }
+
+    /// The communicator of a receive.
+    pub fn comm(&self, at: u32) -> &'static Comm {
+        self.entries[at as usize].wanted.comm
+    }
+
+    /// When a receive was posted, which was not known before.
+    pub fn set_posted(&mut self, at: u32, posted: u64) {
+        self.entries[at as usize].posted = posted;
+    }
+
+    /// The number of a message that was found and not received yet; [`NONE`] where it depends on
+    /// receives before.
+    pub fn number_of(&mut self, at: u32, got: Record, out: &mut Vec<Record>) -> u64 {
+        let comm = self.comm(at);
+        self.entries[at as usize].got = Some(got);
+        let kind = Quintuple::new(false, comm.number, got.source, got.tag);
+        let n = match self.is_held(at) {
+            true => {
+                kind.give_up();
+                NONE
+            }
+            false => kind.next(),
+        };
+        self.remove(at);
+        self.tell_others(out);
+        n
+    }
+
+    /// Nothing is certain any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    pub fn add_persistent(&mut self, request: usize, what: Persistent) {
+        self.persistent.insert(request, what);
+        self.count();
+    }
+
+    pub fn persistent(&self, request: usize) -> Option<Persistent> {
+        self.persistent.get(&request).copied()
+    }
+
+    /// A request is freed: whether a receive was under way for it.
+    pub fn free_request(&mut self, request: usize) {
+        if let Some(at) = self.requests.remove(&request) {
+            self.lose(at);
+        }
+        self.persistent.remove(&request);
+        self.count();
+    }
+
+    /// A message was found that MPI_Mrecv will receive.
+    pub fn add_message(&mut self, message: usize, wanted: Wanted, n: u64) {
+        self.messages.insert(message, (wanted, n));
+        self.count();
+    }
+
+    pub fn take_message(&mut self, message: usize) -> Option<(Wanted, u64)> {
+        let found = self.messages.remove(&message);
+        self.count();
+        found
+    }
+}

@@ -1,0 +1,487 @@
+//! What a rank writes down of its calls over time (`mpiexec --trace`): rings of records in memory
+//! that its launcher gave it, which the launcher empties at any time, however the rank ends.
+//!
+//! ```text
+//! header (4096 bytes): words, see the constants     communicators: number on all members, length of the name, name
+//! rings, one for each thread (of the sheet of the same number, `crate::profile`): words; records
+//! record (64 bytes): 8 words, see [`Record`]
+//! ```
+//! Only the thread writes the head of its ring, only the launcher the tail. A record at the head is
+//! that of the call under way, while its end is 0. Between hosts go what [`Batch::encode`] makes of
+//! the records, with times in nanoseconds.
+
+/// Process number of the recorder.
+pub const PID: usize = 0;
+/// Communicators that were ever described; the first has number 1.
+pub const COMMS_USED: usize = 8;
+/// How often a communicator was given a name.
+pub const COMMS_NAMED: usize = 16;
+/// Rings that were ever used.
+pub const RINGS_USED: usize = 24;
+/// Where communicators begin.
+pub const COMMS_AT: usize = 4096;
+/// Bytes of one.
+pub const COMM: usize = 128;
+/// Most communicators; what is made later is not described.
+pub const COMMS: usize = 4095;
+/// Where the name of a communicator begins.
+pub const NAME_AT: usize = 16;
+/// Where rings begin.
+pub const RINGS_AT: usize = COMMS_AT + (COMMS + 1) * COMM;
+/// Most rings; threads beyond are not recorded.
+pub const RINGS: usize = crate::profile::SHEETS - 1;
+/// Records written so far.
+pub const HEAD: usize = 0;
+/// Events for which there was no room.
+pub const LOST: usize = 8;
+/// Number of the thread, as the system has it.
+pub const TID: usize = 16;
+/// Records that the launcher has taken.
+pub const TAIL: usize = 64;
+/// Where records begin in a ring.
+pub const RECORDS_AT: usize = 4096;
+/// Bytes of a record.
+pub const RECORD: usize = 64;
+/// Records of a ring, a power of two.
+pub const RECORDS: usize = 32768;
+/// Bytes of a ring.
+pub const RING: usize = RECORDS_AT + RECORDS * RECORD;
+/// Bytes of all.
+pub const SIZE: usize = RINGS_AT + RINGS * RING;
+
+/// What is not known, or means nothing for the call: of a rank or a tag.
+pub const ABSENT: i32 = i32::MIN;
+/// A receive that takes any source, or any tag.
+pub const ANY: i32 = -1;
+/// What is not known, of a number.
+pub const NONE: u64 = u64::MAX;
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call.
+    Call,
+    /// A message that the call before has sent; its own `n` and those of further ones.
+    Sent,
+    /// A message that the call before has received.
+    Received,
+    /// A phase of the program (MPI_Pcontrol).
+    Phase,
+    /// The library: a message came before its receive.
+    Unexpected,
+    /// The library: a long message was offered to its receiver.
+    Rendezvous,
+    /// The library: the event thread takes over.
+    Takeover,
+}
+
+impl Kind {
+    /// As it stands in a record.
+    pub const fn number(self) -> u8 {
+        match self {
+            Kind::Call => 1,
+            Kind::Sent => 2,
+            Kind::Received => 3,
+            Kind::Phase => 4,
+            Kind::Unexpected => 5,
+            Kind::Rendezvous => 6,
+            Kind::Takeover => 7,
+        }
+    }
+
+    /// Back again.
+    pub fn of(number: u8) -> Option<Kind> {
+        use Kind::*;
+        let all = [
+            Call, Sent, Received, Phase, Unexpected, Rendezvous, Takeover,
+        ];
+        all.into_iter().find(|k| k.number() == number)
+    }
+}
+
+/// Bit of a record's flags: `n` is which collective of the communicator this is.
+pub const COLLECTIVE: u8 = 1;
+/// Bit of a record's flags: `peer` is the root.
+pub const ROOT: u8 = 2;
+/// Bit of a record's flags: the call has not returned.
+pub const UNDER_WAY: u8 = 4;
+
+/// A record. Ranks are those in MPI_COMM_WORLD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When the call began, or when the event was.
+    pub begin: u64,
+    /// When the call ended; of a message received, when its receive was posted. Not 0.
+    pub end: u64,
+    /// Number of the function.
+    pub function: u16,
+    /// A [`Kind::number`].
+    pub kind: u8,
+    /// Bits.
+    pub flags: u8,
+    /// The row of the thread's sheet that has function and place of the call; 0: none.
+    pub row: u16,
+    /// Which ring's thread it is about.
+    pub thread: u16,
+    /// Where to, or the root.
+    pub peer: i32,
+    /// Where from.
+    pub source: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Number of the communicator, or 0.
+    pub comm: u32,
+    /// Bytes.
+    pub bytes: u64,
+    /// Of a message: which of its kind; or which collective.
+    pub n: u64,
+    /// Requests that the call is about.
+    pub requests: u32,
+    /// Of a phase: its level.
+    pub level: i32,
+}
+
+impl Record {
+    /// Nothing known but when.
+    pub const EMPTY: Record = Record {
+        begin: 0,
+        end: 1,
+        function: 0,
+        kind: Kind::Call.number(),
+        flags: 0,
+        row: 0,
+        thread: 0,
+        peer: ABSENT,
+        source: ABSENT,
+        tag: ABSENT,
+        comm: 0,
+        bytes: NONE,
+        n: NONE,
+        requests: 0,
+        level: 0,
+    };
+
+    /// As it stands in memory.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 8] {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            self.begin,
+            self.end,
+            u64::from(self.function)
+                | u64::from(self.kind) << 16
+                | u64::from(self.flags) << 24
+                | u64::from(self.row) << 32
+                | u64::from(self.thread) << 48,
+            two(self.peer as u32, self.source as u32),
+            two(self.tag as u32, self.comm),
+            self.bytes,
+            self.n,
+            two(self.requests, self.level as u32),
+        ]
+    }
+
+    /// Back again.
+    pub fn of(w: [u64; 8]) -> Record {
+        Record {
+            begin: w[0],
+            end: w[1],
+            function: w[2] as u16,
+            kind: (w[2] >> 16) as u8,
+            flags: (w[2] >> 24) as u8,
+            row: (w[2] >> 32) as u16,
+            thread: (w[2] >> 48) as u16,
+            peer: w[3] as i32,
+            source: (w[3] >> 32) as i32,
+            tag: w[4] as i32,
+            comm: (w[4] >> 32) as u32,
+            bytes: w[5],
+            n: w[6],
+            requests: w[7] as u32,
+            level: (w[7] >> 32) as i32,
+        }
+    }
+
+    /// From the bytes of this machine's memory.
+    pub fn read(bytes: &[u8]) -> Option<Record> {
+        let mut words = [0; 8];
+        for (word, b) in words.iter_mut().zip(bytes.chunks(8)) {
+            *word = u64::from_ne_bytes(*b.first_chunk()?);
+        }
+        (bytes.len() >= RECORD).then(|| Record::of(words))
+    }
+}
+
+/// A thread that was not told of before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its ring.
+    pub ring: u16,
+    /// Its number, as the system has it.
+    pub tid: u32,
+}
+
+/// A communicator that was not told of before, or has got a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comm {
+    /// Its number in records.
+    pub number: u32,
+    /// The same on all members.
+    pub id: u64,
+    /// Its name, if it has one.
+    pub name: String,
+}
+
+/// A place in the program that was not told of before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The ring, and the row there.
+    pub ring: u16,
+    /// The row.
+    pub row: u16,
+    /// The program or library; empty: none.
+    pub file: String,
+    /// Where in it the call returns to.
+    pub offset: u64,
+}
+
+/// What was taken of a rank's rings at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Process number, once there is one.
+    pub pid: u32,
+    /// Events that had no room, so far.
+    pub lost: u64,
+    /// Whether the rank has ended: nothing follows.
+    pub over: bool,
+    /// Nanoseconds when it was taken.
+    pub now: u64,
+    /// New threads.
+    pub threads: Vec<Thread>,
+    /// New communicators.
+    pub comms: Vec<Comm>,
+    /// New places.
+    pub sites: Vec<Site>,
+    /// The records, those of a thread in their order; times in nanoseconds.
+    pub records: Vec<Record>,
+}
+
+impl Batch {
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        let told = self.threads.len() + self.comms.len() + self.sites.len() + self.records.len();
+        told == 0 && !self.over
+    }
+
+    /// What lies behind so many records, which stay; a call and what it has sent stay together.
+    pub fn split(&mut self, records: usize) -> Option<Batch> {
+        let goes_on = |r: &Record| Kind::of(r.kind) == Some(Kind::Sent);
+        let behind = self.records.get(records..)?;
+        let at = records + behind.iter().position(|r| !goes_on(r))?;
+        let rest = Batch {
+            pid: self.pid,
+            lost: self.lost,
+            over: self.over,
+            now: self.now,
+            records: self.records.split_off(at),
+            ..Batch::default()
+        };
+        self.over = false;
+        Some(rest)
+    }
+
+    /// As bytes, for another host.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.records.len() * RECORD + 256);
+        let mut put = |n: u64| out.extend_from_slice(&n.to_le_bytes());
+        for n in [
+            u64::from(self.pid),
+            self.lost,
+            self.over.into(),
+            self.now,
+            self.threads.len() as u64,
+            self.comms.len() as u64,
+            self.sites.len() as u64,
+            self.records.len() as u64,
+        ] {
+            put(n);
+        }
+        for t in &self.threads {
+            put(u64::from(t.ring) | u64::from(t.tid) << 32);
+        }
+        for c in &self.comms {
+            put(u64::from(c.number));
+            put(c.id);
+            put(c.name.len() as u64);
+        }
+        for s in &self.sites {
+            put(u64::from(s.ring) | u64::from(s.row) << 32);
+            put(s.offset);
+            put(s.file.len() as u64);
+        }
+        for r in &self.records {
+            r.words().into_iter().for_each(&mut put);
+        }
+        for text in self.texts() {
+            out.extend_from_slice(text.as_bytes());
+        }
+        out
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let names = self.comms.iter().map(|c| &c.name);
+        names.chain(self.sites.iter().map(|s| &s.file))
+    }
+
+    /// Back again; nothing when it is damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Batch> {
+        let mut rest = bytes;
+        let mut take = || {
+            let (head, tail) = rest.split_first_chunk::<8>()?;
+            rest = tail;
+            Some(u64::from_le_bytes(*head))
+        };
+        let mut batch = Batch {
+            pid: take()? as u32,
+            lost: take()?,
+            over: take()? != 0,
+            now: take()?,
+            ..Batch::default()
+        };
+        let [threads, comms, sites, records] = [take()?, take()?, take()?, take()?];
+        for _ in 0..threads {
+            let both = take()?;
+            batch.threads.push(Thread {
+                ring: both as u16,
+                tid: (both >> 32) as u32,
+            });
+        }
+        let mut lengths = Vec::new();
+        for _ in 0..comms {
+            let (number, id) = (take()? as u32, take()?);
+            lengths.push(take()?);
+            let name = String::new();
+            batch.comms.push(Comm { number, id, name });
+        }
+        for _ in 0..sites {
+            let (both, offset) = (take()?, take()?);
+            lengths.push(take()?);
+            batch.sites.push(Site {
+                ring: both as u16,
+                row: (both >> 32) as u16,
+                file: String::new(),
+                offset,
+            });
+        }
+        for _ in 0..records {
+            let mut words = [0; 8];
+            for w in &mut words {
+                *w = take()?;
+            }
+            batch.records.push(Record::of(words));
+        }
+        let names = batch.comms.iter_mut().map(|c| &mut c.name);
+        let texts = names.chain(batch.sites.iter_mut().map(|s| &mut s.file));
+        for (text, len) in texts.zip(lengths) {
+            let (head, tail) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+            rest = tail;
+            *text = String::from_utf8_lossy(head).into_owned();
+        }
+        Some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record() -> Record {
+        Record {
+            begin: 5,
+            end: 9,
+            function: 300,
+            kind: Kind::Received.number(),
+            flags: ROOT,
+            row: 1022,
+            thread: 30,
+            peer: -1,
+            source: 7,
+            tag: i32::MAX,
+            comm: 4095,
+            bytes: 1 << 40,
+            n: NONE,
+            requests: 3,
+            level: -2,
+        }
+    }
+
+    #[test]
+    fn a_record_is_its_words() {
+        let words = record().words();
+        assert_eq!(Record::of(words), record());
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        assert_eq!(Record::read(&bytes), Some(record()));
+        assert_eq!(Record::read(&bytes[..63]), None);
+    }
+
+    #[test]
+    fn kinds_come_back() {
+        for number in 0..=255 {
+            assert!(Kind::of(number).is_none_or(|k| k.number() == number));
+        }
+    }
+
+    fn batch() -> Batch {
+        Batch {
+            pid: 77,
+            lost: 3,
+            over: true,
+            now: 12,
+            threads: vec![Thread { ring: 2, tid: 78 }],
+            comms: vec![Comm {
+                number: 1,
+                id: 9 << 50,
+                name: "MPI_COMM_WORLD".into(),
+            }],
+            sites: vec![Site {
+                ring: 2,
+                row: 4,
+                file: "/a".into(),
+                offset: 16,
+            }],
+            records: vec![record(), Record::EMPTY],
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_batch_keeps_a_call_with_what_it_sent() {
+        let sent = Record {
+            kind: Kind::Sent.number(),
+            ..record()
+        };
+        let records = vec![Record::EMPTY, Record::EMPTY, sent, sent, record()];
+        let whole = Batch { records, ..batch() };
+        for (records, first) in [(1, 1), (2, 4), (3, 4), (4, 4)] {
+            let mut head = whole.clone();
+            let rest = head.split(records).unwrap();
+            assert_eq!((head.records.len(), rest.records.len()), (first, 5 - first));
+            assert!(!head.over && rest.over && rest.sites.is_empty() && !head.sites.is_empty());
+        }
+        assert_eq!(whole.clone().split(5), None);
+    }
+
+    #[test]
+    fn another_host_reads_the_same() {
+        let bytes = batch().encode();
+        assert_eq!(Batch::decode(&bytes), Some(batch()));
+        assert!((0..bytes.len()).all(|n| Batch::decode(&bytes[..n]).is_none()));
+    }
+
+    proptest! {
+        #[test]
+        fn fuzz_a_damaged_batch(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Batch::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+"""mpiexec --trace: what stands in the file is what was called, sent and received, however the job ends."""
+
+import collections
+import shutil
+import signal
+import sys
+
+import pytest
+
+from environments import MPI4PY, environment
+from jobs import DIST, ROOT, hosts, mpiexec, run, told
+from packets import Trace
+
+sys.path.insert(0, str(ROOT / "tests/faces"))
+from builds import FORTRAN, GFORTRAN, LIBRARIES, prefix  # noqa: E402
+
+HERE = ROOT / "tests/trace"
+
+# (source, dest, tag, bytes) of each message of calls.c, by the first two ranks in MPI_COMM_WORLD
+MESSAGES = [(0, 1, 7, 12)] * 5 + [(0, 1, 8, 8), (1, 0, 40, 4)]
+for me in (0, 1):
+    for tag, amounts in {20: [16], 21: [20], 22: [24], 23: [28], 24: [4, 8, 12], 25: [20], 26: [24], 27: [16], 30: [28] * 3, 31: [36] * 2, 41: [4]}.items():
+        MESSAGES += [(me, 1 - me, tag, amount) for amount in amounts]
+
+
+def trace(tmp_path, *words, status=0, **more):
+    """What stands in the trace of a job, and what mpiexec said."""
+    file = tmp_path / "job.trace"
+    p = mpiexec("--trace", file, *words, status=None, **more)
+    assert p.returncode == status, told(p)
+    return Trace(file.read_bytes()), p
+
+
+def sane(t, ranks):
+    """What holds of every trace of a job that has ended."""
+    assert sorted(t.processes) == ranks
+    assert sorted(e["rank"] for e in t.ends) == ranks
+    for c in t.calls:
+        assert (c["rank"], c["thread"]) in t.threads, c
+        assert "end" not in c or c["time"] <= c["end"], c
+    for m in t.received:
+        assert m["posted"] <= m["time"], m
+        end = max(c["end"] for c in t.of(m["rank"]) if c["thread"] == m["thread"] and c["time"] <= m["time"] and "end" in c)
+        assert m["time"] == end, m
+
+
+def joined(t):
+    """Every arrow has both ends, and they say the same."""
+    begins = {f: c for c in t.calls for f in c["flows"]}
+    ends = {f: m for m in t.received for f in m["flows"]}
+    assert len(begins) == sum(len(c["flows"]) for c in t.calls)
+    assert set(begins) == set(ends) and len(ends) == len(t.received)
+    for flow, m in ends.items():
+        c = begins[flow]
+        assert c["rank"] == m["source"], (c, m)
+        if not c["name"].startswith("MPI_Start"):
+            assert (c["dest"], c["tag"], c["comm_id"]) == (m["rank"], m["tag"], m["comm_id"]), (c, m)
+            assert c["bytes"] == m["bytes"], (c, m)
+        assert c["time"] <= m["time"] + 1000, (c, m)
+    return begins, ends
+
+
+def known(t):
+    """The messages and calls of calls.c."""
+    found = collections.Counter((m["source"], m["rank"], m["tag"], m["bytes"]) for m in t.received)
+    assert found == collections.Counter(MESSAGES), found - collections.Counter(MESSAGES)
+    joined(t)
+    # an arrow for each message, of the kind of call that sends it
+    assert [c["mode"] for c in t.of(0, "MPI_Ssend")] == ["synchronous"]
+    assert [(c["dest"], c["tag"], c["bytes"]) for c in t.of(0, "MPI_Send")[:5]] == [(1, 7, 12)] * 5
+    assert [c.get("source") for c in t.of(1, "MPI_Recv")] == [0, 0, 0, 0, -1, -1]
+    assert [c["tag"] for c in t.of(1, "MPI_Recv")] == [7] * 5 + [-1]
+    nobody = [c for c in t.of(0, "MPI_Send") if "dest" not in c]
+    assert len(nobody) == 1 and nobody[0]["flows"] == []
+    assert {c["requests"] for c in t.of(0, "MPI_Waitall")} == {8, 2}
+
+
+def collectives(t, ranks):
+    """Members agree on communicators and on which collective is which."""
+    for rank in ranks:
+        root = [(c["comm"], c["root"], c["bytes"]) for c in t.of(rank, "MPI_Bcast")]
+        world = ("MPI_COMM_WORLD", 0, 24)
+        assert root == ([("copy", 1, 24), world] if rank < 2 else [world]), root
+    by_member = [[(c["name"], c["comm_id"], c["coll"]) for c in t.of(r) if "coll" in c and c["comm"] != "copy"] for r in ranks]
+    world = t.of(0, "MPI_Barrier")[0]["comm_id"]
+    of_world = [[c for c in calls if c[1] == world] for calls in by_member]
+    assert [c[0] for c in of_world[0]] == ["MPI_Comm_split", "MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"]
+    assert [c[2] for c in of_world[0]] == [0, 1, 2, 3]
+    assert all(calls == of_world[0] for calls in of_world)
+    ids = {c["comm_id"] for c in t.calls if c.get("tag") in (40, 41)}
+    assert len(ids) == 2 and world not in ids
+
+
+@pytest.fixture(scope="module")
+def calls(program):
+    return program("tests/trace/calls.c", "-g")
+
+
+def test_calls_and_messages(calls, tmp_path):
+    t, p = trace(tmp_path, "-n", 2, calls)
+    sane(t, [0, 1])
+    known(t)
+    collectives(t, [0, 1])
+    assert all("end" in c for c in t.calls) and all(e["lost"] == 0 for e in t.ends)
+    assert [(c["rank"], c["level"]) for c in t.phases] in ([(0, 2), (1, 2)], [(1, 2), (0, 2)])
+    assert {c["name"] for c in t.calls if c["rank"] == 0} >= {"MPI_Init", "MPI_Finalize", "MPI_Cancel", "MPI_Mrecv"}
+    send = next(n for n, line in enumerate((HERE / "calls.c").read_text().splitlines(), 1) if "MPI_Send(a, 3" in line)
+    assert t.of(0, "MPI_Send")[0]["at"] == f"calls.c:{send} (blocking)"
+    name, labels = t.processes[1]
+    assert name.startswith("rank 1 on ") and str(calls) in labels
+    assert p.stderr == "", told(p)
+
+
+def test_three_ranks(calls, tmp_path):
+    """The third one is in the collectives only."""
+    t, _ = trace(tmp_path, "--bind", "none", "-n", 3, calls)
+    sane(t, [0, 1, 2])
+    known(t)
+    collectives(t, [0, 1, 2])
+
+
+@pytest.mark.parametrize("abi", LIBRARIES)
+def test_a_program_of_another_abi(abi, tmp_path):
+    foreign = tmp_path / "calls"
+    p = run(prefix(abi) / "bin/mpicc", "-g", "-o", foreign, HERE / "calls.c")
+    assert p.returncode == 0, told(p)
+    t, _ = trace(tmp_path, "-n", 2, foreign)
+    sane(t, [0, 1])
+    known(t)
+    collectives(t, [0, 1])
+
+
+def test_threads(program, tmp_path):
+    t, _ = trace(tmp_path, "--bind", "none", "-n", 2, program("tests/trace/threads.c", "-g", "-pthread"))
+    sane(t, [0, 1])
+    joined(t)
+    for rank in (0, 1):
+        assert len({t.threads[c["rank"], c["thread"]] for c in t.of(rank, "MPI_Send")}) == 3
+        assert len(t.of(rank, "MPI_Send")) == len([m for m in t.received if m["rank"] == rank]) == 3 * 50
+
+
+@pytest.fixture
+def gfortran():
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is not installed")
+
+
+def fortran(t):
+    sane(t, [0, 1])
+    joined(t)
+    got = sorted((m["source"], m["rank"], m["tag"], m["bytes"]) for m in t.received)
+    assert got == sorted([(0, 1, 3, 40)] * 4 + [(0, 1, 4, 8), (1, 0, 4, 8)])
+    assert t.of(0, "MPI_Send")[0]["at"].startswith("calls.F90:")
+
+
+def test_fortran(gfortran, program, tmp_path):
+    t, _ = trace(tmp_path, "-n", 2, program("tests/trace/calls.F90", "-g", compiler=DIST / "bin/mpifort"))
+    fortran(t)
+
+
+@pytest.mark.parametrize("abi", FORTRAN)
+def test_fortran_of_another_abi(abi, gfortran, tmp_path):
+    foreign = tmp_path / "calls"
+    p = run(prefix(abi) / "bin/mpifort", *GFORTRAN, "-g", "-o", foreign, HERE / "calls.F90", LIBRARIES[abi], cwd=tmp_path)
+    assert p.returncode == 0, told(p)
+    t, _ = trace(tmp_path, "-n", 2, foreign)
+    fortran(t)
+
+
+def test_python(tmp_path):
+    """Its MPI is opened by an extension, so that nobody else finds it."""
+    python = environment(tmp_path / "venv", MPI4PY) / "python"
+    script = "from mpi4py import MPI\nc = MPI.COMM_WORLD\nprint(c.sendrecv('hello', 1 - c.rank, 3, None, 1 - c.rank, 3))"
+    t, _ = trace(tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")})
+    joined(t)
+    assert sorted((m["source"], m["rank"], m["tag"]) for m in t.received) == [(0, 1, 3), (1, 0, 3)]
+
+
+def test_a_rank_that_is_killed(calls, tmp_path):
+    t, _ = trace(tmp_path, "-n", 2, calls, "kill", status=128 + signal.SIGKILL)
+    sane(t, [0, 1])
+    begins, ends = joined(t)
+    assert len(ends) == 6
+    assert [c["name"] for c in t.of(1) if "end" not in c] == ["MPI_Reduce_local"]
+    assert len([c for c in t.of(0) if "end" not in c]) <= 1
+
+
+def test_a_rank_that_exits(calls, tmp_path):
+    t, _ = trace(tmp_path, "-n", 2, calls, "exit", status=5)
+    assert len(t.received) <= 6 and t.of(0, "MPI_Send")
+
+
+def test_a_file_that_is_torn(calls, tmp_path):
+    trace(tmp_path, "-n", 2, calls)
+    data = (tmp_path / "job.trace").read_bytes()
+    whole = Trace(data)
+    half = Trace(data[: len(data) // 2])
+    assert 0 < half.packets < whole.packets and half.calls[0] | {"end": 0} == whole.calls[0] | {"end": 0}
+
+
+def test_rings_that_are_full_lose_events_and_count_them(calls, tmp_path):
+    """However fast they are emptied: what is there and what is lost are all."""
+    t, _ = trace(tmp_path, "-n", 2, calls, "flood")
+    for rank in (0, 1):
+        (end,) = [e for e in t.ends if e["rank"] == rank]
+        calls_there = [c for c in t.of(rank) if c["name"] == "MPI_Comm_rank"]
+        assert len(calls_there) <= 200001 <= len(calls_there) + end["lost"], end
+    for m in t.received:  # an arrow is right or not there
+        assert len(m["flows"]) <= 1
+
+
+def test_a_file_that_cannot_be_written(calls, tmp_path):
+    file = tmp_path / "no/such/directory"
+    p = mpiexec("--trace", file, "-n", 2, calls, status=None)
+    assert p.returncode == 1 and p.stderr.startswith(f"mpiexec: the trace cannot be written to '{file}': "), told(p)
+    assert len(p.stderr.splitlines()) == 1, told(p)
+
+
+def test_a_disk_that_is_full(calls, tmp_path):
+    p = mpiexec("--trace", "/dev/full", "-n", 2, calls, "exit", status=None)
+    assert p.returncode == 5, told(p)
+    said = [line for line in p.stderr.splitlines() if "cannot be written" in line]
+    assert len(said) == 1 and said[0].startswith("mpiexec: the trace cannot be written to '/dev/full' any more: "), told(p)
+
+
+def test_the_variable(calls, tmp_path):
+    file = tmp_path / "by.variable"
+    p = mpiexec("-n", 2, "sh", "-c", f"echo ${{KW_TRACE-none}}; {calls}", status=None, env={"KW_TRACE": str(file)})
+    assert p.returncode == 0 and p.stdout == "none\nnone\n", told(p)
+    known(Trace(file.read_bytes()))
+
+
+def test_with_a_profile(calls, tmp_path):
+    t, p = trace(tmp_path, "--profile", "-n", 2, calls)
+    known(t)
+    assert "mpiexec: the profile:\n" in p.stderr, told(p)
+
+
+def test_nothing_is_loaded_without_it(calls):
+    p = mpiexec("-n", 1, "sh", "-c", "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd", status=None)
+    assert p.stdout == "\n0\n", told(p)
+
+
+def test_programs_without_mpi(tmp_path):
+    t, _ = trace(tmp_path, "-n", 2, "true")
+    assert t.calls == [] and sorted(e["rank"] for e in t.ends) == [0, 1]
+
+
+def test_two_hosts(calls, tmp_path):
+    with hosts(2) as lab:
+        reach = tmp_path / "reach"
+        reach.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec ip netns exec "{lab}$host" sh -c "$*"\n')
+        reach.chmod(0o755)
+        t, _ = trace(tmp_path, "--ssh", reach, "--hosts", "h0,h1", calls)
+    sane(t, [0, 1])
+    known(t)
+    collectives(t, [0, 1])
+    assert all(0 < e["clock_error"] for e in t.ends)
+    begins, ends = joined(t)
+    error = sum(e["clock_error"] for e in t.ends)
+    assert all(begins[f]["time"] <= m["time"] + error for f, m in ends.items())
