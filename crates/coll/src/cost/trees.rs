@@ -53,12 +53,13 @@ pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// A scatter by a binomial tree of `n` ranks: every hop has half of what the one before had.
-pub fn binomial_scatter(at: &Place, n: u32, each: f64) -> f64 {
+/// `own`: what a rank does with its own block before it sends long ones.
+pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
     let least = least_level(at, n, each);
     binomial_parts(at, n, each, &|at, b| at.gap(b), &|(half, blocks)| {
         let (part, there) = (f64::from(blocks) * each, at.down(half));
         let long = there.is_long(part) && !at.net;
-        (there.one_way(part) + late(at, half, each, long)).max(least)
+        (there.one_way(part) + late(at, half, each, own, long)).max(least)
     })
 }
 
@@ -84,17 +85,13 @@ fn least_level(at: &Place, n: u32, each: f64) -> f64 {
 /// rank that is as far away) goes, if that is
 /// announced first: its shorter ones that are not, its own block; and from near comes the answer
 /// to the next one before.
-fn late(at: &Place, level: u32, each: f64, long: bool) -> f64 {
+fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
     if !long {
         return 0.0;
     }
     let blocks = |k: u32| f64::from(1u32 << k) * each;
     let short = (0..log2_up(level)).map(blocks).filter(|b| !at.is_long(*b));
     let before: f64 = short.map(|b| at.near().gap(b)).sum();
-    let own = match at.is_long(each) {
-        true => at.memory.copy(each),
-        false => 0.0,
-    };
     let overtaken = match at.is_far(level) && at.is_long(f64::from(level / 2) * each) {
         true => at.near().gap(f64::from(level / 2) * each),
         false => 0.0,
