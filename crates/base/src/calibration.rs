@@ -193,7 +193,15 @@ impl Calibration {
     };
     /// A cache line, the largest distance first.
     pub const LINES: [Figure; 3] = [Figure::LineHost, Figure::LinePackage, Figure::LineCore];
+    /// A cache line within a package, if it has several cores; the figure that is taken first.
+    pub const LINES_NEAR: [Figure; 3] = [Figure::LinePackage, Figure::LineHost, Figure::LineCore];
     /// A byte through a shared area likewise.
+    pub const STREAMS_NEAR: [Figure; 3] = [
+        Figure::StreamPackage,
+        Figure::StreamHost,
+        Figure::StreamCore,
+    ];
+    /// A byte through a shared area, the largest distance first.
     pub const STREAMS: [Figure; 3] = [
         Figure::StreamHost,
         Figure::StreamPackage,
@@ -277,7 +285,19 @@ impl Calibration {
     /// The first figure of these that the host has: the largest distance of those that there are.
     fn first(&self, of: [Figure; 3]) -> f64 {
         let there = of.into_iter().find_map(|f| self.get(f));
-        there.unwrap_or_else(|| self.get_or_start(of[1]))
+        // The starting value is that of a package.
+        let package = || of.into_iter().find_map(|f| Calibration::START.get(f));
+        there.or_else(package).unwrap_or(0.0)
+    }
+
+    /// Nanoseconds that a cache line takes from one core to another of its package.
+    pub fn line_near(&self) -> f64 {
+        self.first(Calibration::LINES_NEAR)
+    }
+
+    /// Nanoseconds a byte takes through an area that two cores of a package share.
+    pub fn stream_near(&self) -> f64 {
+        self.first(Calibration::STREAMS_NEAR)
     }
 
     /// Nanoseconds that a cache line takes over the largest distance on the host: ranks move.

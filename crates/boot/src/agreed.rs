@@ -6,15 +6,15 @@
 //! process's affinity nor its knobs, its clock or its environment. Each rank says what it may run
 //! on and which knobs it was given ([`record`]); rank 0 judges, and all hear the same (`kw_start`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use kw_base::calibration::{Figure, Part};
 use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
 use kw_base::{Calibration, Peer};
-use kw_coll::Table;
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_start::{Cpus, Load, Quota, Record};
+use kw_coll::{Domain, Levels, Table};
+use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
 
 use super::{Allowed, BootError, Misuse};
 
@@ -28,6 +28,8 @@ pub struct Agreed {
     check: bool,
     site: Site,
     calibration: Calibration,
+    /// Where each rank is bound to; empty when nothing is known of any.
+    domains: Vec<Option<Domain>>,
 }
 
 impl Agreed {
@@ -42,7 +44,30 @@ impl Agreed {
             rows: rows(knobs)?,
             check: knobs.flag(Id::Check),
             calibration: Calibration::START,
+            domains: Vec::new(),
         })
+    }
+
+    /// The same with what is known of where ranks are bound to, unless a knob (the same on all
+    /// ranks) says something else.
+    pub fn bound(self, places: &Places, knobs: &Knobs) -> Result<Agreed, BootError> {
+        let domains = match said_domains(knobs)? {
+            Said::Auto => places.by_rank().map(|p| p.map(domain)).collect(),
+            Said::None => Vec::new(),
+            Said::Domains(of) => in_turns(&self.hosts, &of),
+        };
+        let known = domains.iter().any(Option::is_some);
+        Ok(Agreed {
+            domains: if known { domains } else { Vec::new() },
+            ..self
+        })
+    }
+
+    /// Where ranks of one host are bound to, if that is known of all of them.
+    pub fn levels(&self, ranks: impl Iterator<Item = Peer>) -> Option<Levels> {
+        let domain = |rank: Peer| self.domains.get(rank.idx()).copied().flatten();
+        let domains: Option<Vec<Domain>> = ranks.map(domain).collect();
+        Some(Levels::of(&domains?))
     }
 
     /// The same with the figures that choices are priced with.
@@ -105,6 +130,46 @@ impl Agreed {
     }
 }
 
+fn domain(bound: Bound) -> Domain {
+    let Bound { package, cache } = bound;
+    Domain {
+        package,
+        // One whose caches are not known is as if it had one.
+        cache: cache.unwrap_or(0),
+    }
+}
+
+/// What `KW_DOMAINS` says.
+enum Said {
+    Auto,
+    None,
+    Domains(Vec<u32>),
+}
+
+fn said_domains(knobs: &Knobs) -> Result<Said, Misuse> {
+    match knobs.text(Id::Domains) {
+        "auto" => Ok(Said::Auto),
+        "none" => Ok(Said::None),
+        text => {
+            let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+            let numbers = numbers.map_err(|_| Misuse::Domains(text.into()))?;
+            Ok(Said::Domains(numbers))
+        }
+    }
+}
+
+/// The ranks of each host take these domains in turns.
+fn in_turns(hosts: &[u32], domains: &[u32]) -> Vec<Option<Domain>> {
+    let mut there: HashMap<u32, usize> = HashMap::new();
+    let next = |host: &u32| {
+        let at = there.entry(*host).or_default();
+        *at += 1;
+        let package = domains[(*at - 1) % domains.len()];
+        Some(Domain { package, cache: 0 })
+    };
+    hosts.iter().map(next).collect()
+}
+
 /// Whether ranks with these host numbers share one machine.
 pub(super) fn is_one_host(hosts: &[u32]) -> bool {
     hosts.iter().all(|h| *h == hosts[0])
@@ -124,8 +189,9 @@ fn rows(knobs: &Knobs) -> Result<String, Misuse> {
     Ok(Table::expand(knobs.text(Id::Coll), file)?)
 }
 
-/// Whether the rows that the knobs put in front of the table can be read.
+/// Whether the rows that the knobs put in front of the table can be read, and the domains of ranks.
 pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
+    said_domains(knobs)?;
     rows(knobs).map(drop)
 }
 
@@ -151,6 +217,7 @@ pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, Boot
         host,
         cpus: cpus(knobs),
         knobs: said,
+        bound: bound(),
     })
 }
 
@@ -160,6 +227,15 @@ fn plain(kind: Kind, text: &str) -> String {
         (Kind::Bool, Some(yes)) => if yes { "yes" } else { "no" }.into(),
         _ => text.trim().to_string(),
     }
+}
+
+/// Where this rank is bound to.
+fn bound() -> Option<Bound> {
+    let (package, cache) = kw_sys::topology::bound(&kw_sys::cpus::allowed())?;
+    Some(Bound {
+        package: package as u32,
+        cache: cache.map(|c| c as u32),
+    })
 }
 
 fn cpus(knobs: &Knobs) -> Cpus {
@@ -195,6 +271,35 @@ mod tests {
         assert_eq!(of(&[0, 0], true, "self,tcp"), site(true, true));
         assert_eq!(of(&[0, 1, 1], true, "self,shm,tcp"), site(false, false));
         assert_eq!(of(&[0, 1, 2], true, "self,shm,tcp"), site(false, true));
+    }
+
+    fn levels(hosts: &[u32], domains: &str, ranks: &[u32]) -> Option<Levels> {
+        let mut knobs = Knobs::defaults();
+        knobs.set(Id::Domains, domains).unwrap();
+        let load = Load::even(false, hosts.len() as u32);
+        let agreed = Agreed::new(hosts.to_vec(), load, &knobs).unwrap();
+        let agreed = agreed.bound(&Places::default(), &knobs).unwrap();
+        agreed.levels(ranks.iter().map(|r| Peer(*r)))
+    }
+
+    #[test]
+    fn ranks_of_a_host_take_the_domains_of_the_knob_in_turns() {
+        let hosts = [0, 0, 1, 1, 0, 0, 0];
+        let of = |ranks: &[u32]| levels(&hosts, "0.0.7.7", ranks).unwrap();
+        let tiers = of(&[0, 1, 4, 5, 6]);
+        assert_eq!(tiers.tiers().len(), 1);
+        assert_eq!(tiers.tiers()[0].ranks(0), [0, 1, 4]);
+        assert_eq!(of(&[2, 3]).tiers(), []);
+        assert_eq!(levels(&hosts, "none", &[0, 1]), None);
+        assert_eq!(
+            levels(&hosts, "auto", &[0, 1]),
+            None,
+            "nobody has said where it is"
+        );
+        let mut knobs = Knobs::defaults();
+        knobs.set(Id::Domains, "0,1").unwrap();
+        let why = check_knobs(&knobs).unwrap_err().to_string();
+        assert!(why.contains("KW_DOMAINS is '0,1'"), "{why}");
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub enum Misuse {
     NoPath { text: String, word: String },
     #[error("KW_COLL: {0}")]
     Rows(#[from] Unreadable),
+    #[error("KW_DOMAINS is '{0}', wants auto, none, or numbers with dots between (0.0.1.1)")]
+    Domains(String),
     /// Why it cannot be talked to stands before what would work.
     #[error("{}", .0.sentence(.1))]
     Foreign(Launched, String),

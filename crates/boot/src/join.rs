@@ -70,7 +70,9 @@ pub fn join(
     let job = Job {
         me: Peer(me.0),
         key: key.ok_or_else(|| unequal(launcher))?,
-        agreed: Agreed::new(hosts, agreed.load, knobs)?.priced(agreed.calibration),
+        agreed: Agreed::new(hosts, agreed.load, knobs)?
+            .priced(agreed.calibration)
+            .bound(&agreed.bound, knobs)?,
     };
     Ok(Joined { job, memory })
 }

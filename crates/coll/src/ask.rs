@@ -3,7 +3,8 @@
 use super::algorithms::Algorithm;
 use super::table::{Site, fallback};
 use super::{
-    Chooser, Coll, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice, front,
+    Chooser, Coll, Levels, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice,
+    front,
 };
 
 /// Where the blocks of the ranks lie.
@@ -121,6 +122,9 @@ pub struct Ask<'a> {
     pub param: u32,
     /// Which ranks share a machine; `None` when all do, or when nobody knows.
     pub nodes: Option<&'a Nodes>,
+    /// Which ranks are close to each other, where all are on one host and each is bound to a known
+    /// place there; `None` when nobody knows, or with several nodes.
+    pub levels: Option<&'a Levels>,
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or
     /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
     pub board: Option<Board>,
@@ -180,6 +184,7 @@ impl<'a> Ask<'a> {
             in_place: false,
             param: 2,
             nodes: None,
+            levels: None,
             board: None,
             sharing: 1,
             neighbors: None,

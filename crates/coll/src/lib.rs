@@ -45,6 +45,7 @@ pub mod executor;
 mod fold;
 mod halving;
 pub mod inter;
+mod levels;
 mod neighbors;
 mod nodes;
 mod sub_comm;
@@ -54,6 +55,7 @@ mod tests;
 mod tree;
 
 pub use ask::{Ask, Blocks, Board, ELEMENT};
+pub use levels::{Domain, Levels, Shape};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use sub_comm::Chooser;

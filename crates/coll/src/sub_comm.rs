@@ -70,6 +70,7 @@ impl<'a> SubComm<'a> {
             size: self.ranks.len() as u32,
             root: self.place(ask.root),
             nodes: None,
+            levels: None,
             board: ask.board.filter(|_| self.board.is_some()),
             ..*ask
         }

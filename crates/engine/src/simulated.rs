@@ -58,7 +58,7 @@ fn start(path: SimPath, hosts: &[u32], crowded: bool, knobs: Knobs) -> Result<En
     let job = Job {
         me,
         key: [7; 32],
-        agreed: Agreed::new(hosts.to_vec(), load, &knobs)?,
+        agreed: Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?,
     };
     let paths = Paths::simulated(&job, &knobs, path);
     let launcher = Nobody(JobInfo {

@@ -38,8 +38,8 @@ pub use agree::{Agree, RADIX, alone};
 pub use load::{Cpus, Quota};
 pub use misfit::Misfit;
 pub use publish::{Joins, Publish, Publishing};
-pub use record::Record;
-pub use verdict::{Agreed, Hosts, Load, Word};
+pub use record::{Bound, Record};
+pub use verdict::{Agreed, Hosts, Load, Places, Word};
 
 /// Something to ask the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What a rank says of itself when the job meets, and many ranks' records as a list.
 //!
-//! A list has three columns, each in runs of equal items over ranks in a row
-//! (`item:ranks,item,...`): hosts, processors, knobs. Ranks of a host are mostly neighbours and
+//! A list has four columns, each in runs of equal items over ranks in a row
+//! (`item:ranks,item,...`): hosts, processors, knobs, where ranks are bound to. Ranks of a host are mostly neighbours and
 //! knobs mostly the same everywhere, so lists are short.
 
 use super::Misfit;
@@ -11,8 +11,39 @@ use crate::pmi::text;
 /// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its
 /// hash.
 const LONGEST: usize = 64;
-/// The host is as the launcher says.
+/// The host is as the launcher says; nothing is known of where a rank is bound to.
 pub(super) const TOLD: &str = "-";
+
+/// What processors of a host a rank is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The number of the package that has all of them.
+    pub package: u32,
+    /// That of the last-level cache that all of them share, if they do.
+    pub cache: Option<u32>,
+}
+
+impl Bound {
+    /// `PACKAGE.CACHE`, or `PACKAGE`.
+    pub(super) fn write(self) -> String {
+        match self.cache {
+            Some(cache) => format!("{}.{cache}", self.package),
+            None => self.package.to_string(),
+        }
+    }
+
+    /// What [`Bound::write`] has written.
+    pub(super) fn parse(text: &str) -> Option<Bound> {
+        let (package, cache) = match text.split_once('.') {
+            Some((package, cache)) => (package, Some(cache.parse().ok()?)),
+            None => (text, None),
+        };
+        Some(Bound {
+            package: package.parse().ok()?,
+            cache,
+        })
+    }
+}
 
 /// What one rank says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +54,8 @@ pub struct Record {
     pub cpus: Cpus,
     /// The knobs that must be the same on all ranks and are not at their defaults: name and value.
     pub knobs: Vec<(String, String)>,
+    /// Where it is bound to; `None`: it may move from package to package.
+    pub bound: Option<Bound>,
 }
 
 /// Equal items of ranks in a row.
@@ -38,6 +71,8 @@ pub(super) struct List {
     pub cpus: Runs,
     /// As [`knobs`] reads them.
     pub knobs: Runs,
+    /// As [`Bound`] is written, or [`TOLD`].
+    pub bound: Runs,
 }
 
 impl Runs {
@@ -92,6 +127,8 @@ impl List {
         list.hosts.push(&host, 1);
         list.cpus.push(&record.cpus.to_string(), 1);
         list.knobs.push(&write_knobs(&record.knobs), 1);
+        let bound = record.bound.map_or(TOLD.into(), Bound::write);
+        list.bound.push(&bound, 1);
         list
     }
 
@@ -107,24 +144,36 @@ impl List {
         }
     }
 
-    fn columns(&mut self) -> [&mut Runs; 3] {
-        [&mut self.hosts, &mut self.cpus, &mut self.knobs]
+    fn columns(&mut self) -> [&mut Runs; 4] {
+        let List {
+            hosts,
+            cpus,
+            knobs,
+            bound,
+        } = self;
+        [hosts, cpus, knobs, bound]
     }
 
     pub fn write(&self) -> String {
-        let columns = [&self.hosts, &self.cpus, &self.knobs];
+        let columns = [&self.hosts, &self.cpus, &self.knobs, &self.bound];
         columns.map(Runs::write).join(" ")
     }
 
     /// A list of at most `most` ranks.
     pub fn parse(text: &str, most: u32) -> Result<List, Misfit> {
         let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
-        let list = match <[Runs; 3]>::try_from(columns.unwrap_or_default()) {
-            Ok([hosts, cpus, knobs]) => List { hosts, cpus, knobs },
+        let list = match <[Runs; 4]>::try_from(columns.unwrap_or_default()) {
+            Ok([hosts, cpus, knobs, bound]) => List {
+                hosts,
+                cpus,
+                knobs,
+                bound,
+            },
             Err(_) => List::default(),
         };
         let ranks = list.ranks();
-        if ranks == 0 || ranks != list.cpus.ranks() || ranks != list.knobs.ranks() {
+        let others = [&list.cpus, &list.knobs, &list.bound];
+        if ranks == 0 || others.into_iter().any(|c| c.ranks() != ranks) {
             return Err(Misfit::List(text.chars().take(40).collect()));
         }
         Ok(list)
@@ -179,7 +228,16 @@ mod tests {
             knobs.push(("KW_COLL".into(), rows.into()));
             knobs.push(("the rows of a file".into(), "".into()));
             let host = Some(host.to_string());
-            all.join(&List::of(&Record { host, cpus, knobs }));
+            let bound = (most == 2).then_some(Bound {
+                package: 1,
+                cache: Some(7),
+            });
+            all.join(&List::of(&Record {
+                host,
+                cpus,
+                knobs,
+                bound,
+            }));
         }
         let read = List::parse(&all.write(), 3).unwrap();
         assert_eq!(read, all);

@@ -2,11 +2,12 @@
 //! a sentence that says who differs.
 //!
 //! ```text
-//! ok KEY HOSTS LOAD FIGURES
+//! ok KEY HOSTS LOAD FIGURES BOUND
 //!                        KEY: the job's key, or -
 //!                        HOSTS: map or here (as the launcher told), or the map of hosts by name
 //!                        LOAD: runs of ranks on hosts with a processor for each rank (0) or not (1)
 //!                        FIGURES: what choices are priced with (`kw_base::calibration`)
+//!                        BOUND: runs of ranks by the package, and the last-level cache, that they are bound to, or -
 //! no SENTENCE
 //! ```
 
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Misfit;
 use super::load::{Cpus, is_crowded};
-use super::record::{List, Runs, TOLD, knobs};
+use super::record::{Bound, List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
 use kw_base::knobs::ALL;
@@ -57,6 +58,20 @@ pub struct Agreed {
     pub load: Load,
     /// What all price their choices with.
     pub calibration: Calibration,
+    /// Where ranks are bound to.
+    pub bound: Places,
+}
+
+/// Where the ranks are bound to on hosts all of whose ranks are, and have a core each; runs of ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(Vec<(Option<Bound>, u32)>);
+
+impl Places {
+    /// That of each rank.
+    pub fn by_rank(&self) -> impl Iterator<Item = Option<Bound>> {
+        let runs = self.0.iter();
+        runs.flat_map(|(bound, n)| std::iter::repeat_n(*bound, *n as usize))
+    }
 }
 
 /// Which ranks are on hosts that are crowded (see `load`).
@@ -106,8 +121,33 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, Misfit> {
         (_, true) => "here".into(),
         (_, false) => "map".into(),
     };
-    let (load, figures) = (load(hosts, &cpus).write(), word.calibration.word());
-    Ok(format!("ok {key} {by} {load} {figures}"))
+    let (load, figures) = (load(hosts, &cpus), word.calibration.word());
+    let bound = bound(hosts, &load, &list.bound).write();
+    let load = load.write();
+    Ok(format!("ok {key} {by} {load} {figures} {bound}"))
+}
+
+/// Where ranks are bound to: of hosts that are not crowded, if it is known of all ranks there; the
+/// caches, too, if those are.
+fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
+    let all: Vec<Option<Bound>> = said.by_rank().map(Bound::parse).collect();
+    // By host: whether packages, and whether caches are known.
+    let mut known: HashMap<u32, (bool, bool)> = HashMap::new();
+    for ((host, crowded), bound) in hosts.iter().zip(load.by_rank()).zip(&all) {
+        let host = known.entry(*host).or_insert((true, true));
+        host.0 &= bound.is_some() && crowded == "0";
+        host.1 &= bound.is_some_and(|b| b.cache.is_some());
+    }
+    let mut runs = Runs::default();
+    for (host, bound) in hosts.iter().zip(&all) {
+        let (package, cache) = known[host];
+        let bound = bound.filter(|_| package).map(|b| Bound {
+            cache: b.cache.filter(|_| cache),
+            ..b
+        });
+        runs.push(&bound.map_or(TOLD.into(), Bound::write), 1);
+    }
+    runs
 }
 
 /// The host of each rank by its name, or by what the launcher told of a rank that gives no name.
@@ -137,7 +177,7 @@ pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, Misfit> {
 
 fn parse(verdict: &str, size: u32) -> Option<Agreed> {
     let words: Vec<&str> = verdict.split(' ').collect();
-    let &["ok", key, by, load, figures] = words.as_slice() else {
+    let &["ok", key, by, load, figures, bound] = words.as_slice() else {
         return None;
     };
     let hosts = match by {
@@ -154,7 +194,19 @@ fn parse(verdict: &str, size: u32) -> Option<Agreed> {
         here: by == "here",
         load: Load(runs.iter().map(|(word, n)| (word == "1", n)).collect()),
         calibration: Calibration::from_word(figures)?,
+        bound: Places(places(bound, size)?),
     })
+}
+
+fn places(bound: &str, size: u32) -> Option<Vec<(Option<Bound>, u32)>> {
+    let runs = Runs::parse(bound, size)?;
+    let place = |item| match item {
+        TOLD => Some(None),
+        place => Bound::parse(place).map(Some),
+    };
+    runs.iter()
+        .map(|(item, n)| Some((place(item)?, n)))
+        .collect()
 }
 
 /// What each rank may run on: the kinds that there are, and of which each rank is.
@@ -294,7 +346,42 @@ mod tests {
                 .iter()
                 .map(|(n, v)| (n.to_string(), v.to_string()))
                 .collect(),
+            bound: None,
         }
+    }
+
+    #[test]
+    fn where_ranks_are_bound_to_is_known_of_whole_hosts_with_a_core_for_each() {
+        let bound = |package, cache| Some(Bound { package, cache });
+        let on = |host: &str, cpu, bound| Record {
+            bound,
+            ..rank(host, &[cpu], &[])
+        };
+        let mut records = vec![
+            on("a", 0, bound(0, Some(0))),
+            on("a", 1, bound(0, Some(1))),
+            // One rank of this host shares its cache with nobody knows whom.
+            on("b", 0, bound(0, Some(0))),
+            on("b", 1, bound(1, None)),
+            // Two ranks share a core.
+            on("c", 0, bound(0, Some(0))),
+            on("c", 0, bound(0, Some(0))),
+            // One may go where it likes.
+            on("d", 0, bound(0, Some(0))),
+            on("d", 1, None),
+            on("a", 2, bound(1, Some(2))),
+        ];
+        let places = |records: &[Record]| -> Vec<_> {
+            let agreed = judge(&Word::default(), records).unwrap();
+            agreed.bound.by_rank().collect()
+        };
+        let (a, none) = (|p, c| bound(p, Some(c)), None);
+        let known = [a(0, 0), a(0, 1), bound(0, None), bound(1, None)];
+        let unknown = [none; 4];
+        let all = known.into_iter().chain(unknown).chain([a(1, 2)]);
+        assert_eq!(places(&records), all.collect::<Vec<_>>());
+        records.iter_mut().for_each(|r| r.bound = None);
+        assert_eq!(places(&records), [None; 9]);
     }
 
     fn judge(word: &Word, records: &[Record]) -> Result<Agreed, String> {

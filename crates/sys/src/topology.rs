@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
+mod bound;
 mod hwloc;
+
+pub use bound::{Bound, bound};
 
 /// Allowed processors by core, cores in the order of the machine's tree.
 pub fn cores() -> Vec<Vec<usize>> {

@@ -4,6 +4,7 @@
 
 use super::{allreduce_board_parts, reduce_board_tree};
 use crate::cost::Place;
+use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -12,7 +13,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return allreduce_board_parts::emit(ask, s);
     }
     s.use_short(ask.count);
-    let all = reduce_board_tree::fold_up(ask, s);
+    let all = reduce_board_tree::fold_up(&Tree::first(ask), ask, s);
     s.copy(all, ask.shelf(ask.rank, ask.count));
     s.raise(1);
     if ask.rank > 0 {

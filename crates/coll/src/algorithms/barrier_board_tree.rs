@@ -12,7 +12,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         return;
     }
     s.use_short(0);
-    for child in Tree::new(ask.param, ask.size).children(ask.rank) {
+    for child in Tree::first(ask).children(ask.rank) {
         s.watch(child, 1);
     }
     s.raise(1);

@@ -13,14 +13,18 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || data.is_empty() || data.len > ask.shelf_units().0 {
         return bcast_board::emit(ask, s);
     }
+    short(&Tree::rooted(ask), ask, s);
+}
+
+/// Data that a short shelf holds, down a tree.
+pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
+    let data = ask.output();
     s.use_short(data.len);
-    let (tree, v) = (Tree::new(ask.param, ask.size), ask.relative());
-    if let Some(parent) = tree.parent(v) {
-        let parent = ask.absolute(parent);
+    if let Some(parent) = tree.parent(ask.rank) {
         s.watch(parent, 1);
         s.copy(ask.shelf(parent, data.len), data);
     }
-    if !tree.children(v).is_empty() {
+    if !tree.children(ask.rank).is_empty() {
         s.copy(data, ask.shelf(ask.rank, data.len));
         s.raise(1);
     }
@@ -31,11 +35,16 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     if ask.size < 2 || ask.count > ask.shelf_units().0 {
         return bcast_board::cost(ask, at);
     }
-    let (b, mut n, mut ns) = (ask.bytes as f64, ask.size, 0.0);
+    down(ask.size, ask.param, ask.bytes as f64, at)
+}
+
+/// From the root of a tree of `n` ranks to all.
+pub(super) fn down(mut n: u32, fan: u32, b: f64, at: &Place) -> f64 {
+    let mut ns = 0.0;
     while n > 1 {
-        let readers = children(ask.param, n).map(f64::from).sum();
+        let readers = children(fan, n).map(f64::from).sum();
         ns += at.memory.show(b) + at.p.step + at.memory.see(readers, b);
-        let (full, last) = subtrees(ask.param, n);
+        let (full, last) = subtrees(fan, n);
         n = if full + last < n { full } else { last };
     }
     ns

@@ -27,7 +27,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let parts = Parts::of(ask, at);
-    let (far, near) = (Place::new(at.p, true, ask), Place::new(at.p, false, ask));
+    let (far, near) = (
+        Place::new(at.distances(), true, ask),
+        Place::new(at.distances(), false, ask),
+    );
     let pieces = u64::from(ask.param).min(ask.bytes).max(1) as f64;
     let (b, hops) = (ask.bytes as f64 / pieces, f64::from(parts.nodes) - 1.0);
     let here = f64::from(ask.size) - 1.0 - hops;

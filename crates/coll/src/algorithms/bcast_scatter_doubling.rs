@@ -60,7 +60,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     } else {
         0.0
     };
-    let scatter = binomial_scatter(at, core.size, b / f64::from(core.size));
+    let scatter = binomial_scatter(at, core.size, b / f64::from(core.size), 0.0);
     scatter + halves(at, core.size, b, twin) + on
 }
 

@@ -28,7 +28,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let part = ask.bytes as f64 / f64::from(ask.size);
     let round = at.round(ask.size, |at| at.exchange(part), |at| at.relay(part, part));
-    binomial_scatter(at, ask.size, part) + (f64::from(ask.size) - 1.0) * round
+    binomial_scatter(at, ask.size, part, 0.0) + (f64::from(ask.size) - 1.0) * round
 }
 
 /// Scatters `m` parts of the data to the first `m` ranks, counted from the root, by a binomial

@@ -14,6 +14,7 @@ pub mod allgather_nodes;
 pub mod allgather_ring;
 pub mod allgather_spread;
 pub mod allreduce_board;
+pub mod allreduce_board_levels;
 pub mod allreduce_board_parts;
 pub mod allreduce_board_root;
 pub mod allreduce_board_tree;
@@ -32,12 +33,14 @@ pub mod alltoall_nodes;
 pub mod alltoall_pairwise;
 pub mod alltoall_spread;
 pub mod barrier_board;
+pub mod barrier_board_levels;
 pub mod barrier_board_tree;
 pub mod barrier_dissemination;
 pub mod barrier_nodes;
 pub mod barrier_tree;
 pub mod bcast_binomial;
 pub mod bcast_board;
+pub mod bcast_board_levels;
 pub mod bcast_board_tree;
 pub mod bcast_chain;
 pub mod bcast_linear;
@@ -51,6 +54,7 @@ pub mod gather_linear;
 pub mod neighbor_spread;
 pub mod reduce_binomial;
 pub mod reduce_board;
+pub mod reduce_board_levels;
 pub mod reduce_board_parts;
 pub mod reduce_board_tree;
 pub mod reduce_chain;
@@ -90,6 +94,10 @@ pub enum Need {
     Board,
     /// A board, as for `Board`, and equal blocks.
     EvenBoard,
+    /// A board, as for `Board`, and ranks in several domains of the host.
+    Levels,
+    /// The same, and an operation that commutes or domains whose ranks follow one another.
+    LevelsFold,
     /// Several nodes.
     Nodes,
     /// Several nodes, and an operation that commutes or nodes whose ranks follow one another.
@@ -115,6 +123,11 @@ impl Need {
             Need::Apart => !ask.in_place,
             Need::Board => on_board(ask),
             Need::EvenBoard => even() && on_board(ask),
+            Need::Levels => has_levels(ask) && on_board(ask),
+            Need::LevelsFold => {
+                let in_order = ask.levels.is_some_and(|l| l.shape().in_order);
+                has_levels(ask) && (ask.commutative || in_order) && on_board(ask)
+            }
             Need::Nodes => ask.nodes.is_some(),
             Need::NodesFold => ask
                 .nodes
@@ -123,6 +136,11 @@ impl Need {
             Need::NodesEvenApart => ask.nodes.is_some() && even() && !ask.in_place,
         }
     }
+}
+
+/// Whether the ranks are in several domains of their host.
+fn has_levels(ask: &Ask) -> bool {
+    ask.levels.is_some_and(|l| !l.tiers().is_empty())
 }
 
 /// Whether board algorithms can do the call: long shelves must have some units for every rank, and
@@ -191,11 +209,13 @@ macro_rules! algorithms {
 // a look, what it needs, what emits it, what it costs, and whether all ranks move data at once. Where no
 // row of the table fits a call, the last algorithm of its collective runs that can do it.
 algorithms! {
+    Barrier, "board_levels" / [4, 8, 16], Levels, barrier_board_levels::emit, barrier_board_levels::cost;
     Barrier, "board_tree" / [4, 8, 16], Board, barrier_board_tree::emit, barrier_board_tree::cost;
     Barrier, "board", Board, barrier_board::emit, barrier_board::cost;
     Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
     Barrier, "tree" / [2, 4, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
+    Bcast, "board_levels" / [4, 8, 16], Levels, bcast_board_levels::emit, bcast_board_levels::cost, at_once;
     Bcast, "board_tree" / [4, 8, 16], Board, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
     Bcast, "board" / KILOBYTES, Board, bcast_board::emit, bcast_board::cost, at_once;
     Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
@@ -225,14 +245,16 @@ algorithms! {
     Alltoall, "spread", Apart, alltoall_spread::emit, alltoall_spread::cost, at_once;
     Alltoall, "fetch", Apart, alltoall_fetch::emit, alltoall_fetch::cost, at_once;
     Alltoall, "pairwise", Apart, alltoall_pairwise::emit, alltoall_pairwise::cost, at_once;
+    Reduce, "board_levels" / [4, 8, 16], LevelsFold, reduce_board_levels::emit, reduce_board_levels::cost, at_once;
     Reduce, "board_tree" / [4, 8, 16], Board, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
     Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
-    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost;
+    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
     Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
-    Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost;
-    Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost;
+    Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost, at_once;
+    Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
     Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit, reduce_rabenseifner::cost, at_once;
-    Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost;
+    Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost, at_once;
+    Allreduce, "board_levels" / [4, 8, 16], LevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
     Allreduce, "board_tree" / [4, 8, 16], Board, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
     Allreduce, "board_parts" / KILOBYTES, Board, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
     Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;

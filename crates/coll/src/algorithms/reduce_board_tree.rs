@@ -11,9 +11,14 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
         return reduce_board_parts::emit(ask, s);
     }
+    short(&Tree::first(ask), ask, s);
+}
+
+/// Data that a short shelf holds, up a tree whose root is rank 0.
+pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
     let home = ask.output();
-    let all = fold_up(ask, s);
+    let all = fold_up(tree, ask, s);
     let shown = ask.shelf(ask.rank, ask.count);
     if ask.rank == 0 && ask.is_root() {
         s.copy(all, home);
@@ -42,7 +47,7 @@ pub fn up(ask: &Ask, at: &Place) -> f64 {
 }
 
 /// From when all ranks show their input until the root of a tree of `n` ranks has everything.
-fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
+pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
     if n < 2 {
         return 0.0;
     }
@@ -62,19 +67,23 @@ fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
     below + passed_on + at.memory.look() + (children - 1.0) * each + own
 }
 
-/// What this rank and all it leads contribute, combined; at rank 0 everything.
-pub fn fold_up(ask: &Ask, s: &mut Schedule) -> Slice {
-    let children = Tree::new(ask.param, ask.size).children(ask.rank);
-    let Some((&last, others)) = children.split_last() else {
-        return ask.input();
-    };
-    // The shelf of the last child is this rank's now: nobody else reads it.
-    s.watch(last, 1);
-    let sum = ask.shelf(last, ask.count);
-    for &child in others.iter().rev() {
-        s.watch(child, 1);
-        s.reduce(ask.shelf(child, ask.count), sum);
+/// What this rank and all it leads contribute, combined, one level after the other; at rank 0
+/// everything.
+pub fn fold_up(tree: &Tree, ask: &Ask, s: &mut Schedule) -> Slice {
+    let mut own = ask.input();
+    for children in tree.children_by_level(ask.rank) {
+        let Some((&last, others)) = children.split_last() else {
+            continue;
+        };
+        // The shelf of the last child is this rank's now: nobody else reads it.
+        s.watch(last, 1);
+        let sum = ask.shelf(last, ask.count);
+        for &child in others.iter().rev() {
+            s.watch(child, 1);
+            s.reduce(ask.shelf(child, ask.count), sum);
+        }
+        s.reduce(own, sum);
+        own = sum;
     }
-    s.reduce(ask.input(), sum);
-    sum
+    own
 }

@@ -35,7 +35,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    binomial_scatter(at, ask.size, ask.bytes as f64)
+    let each = ask.bytes as f64;
+    let own = match at.is_long(each) {
+        true => at.memory.copy(each),
+        false => 0.0,
+    };
+    binomial_scatter(at, ask.size, each, own)
 }
 
 fn at_root(ask: &Ask, s: &mut Schedule) {

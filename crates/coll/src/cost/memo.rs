@@ -4,7 +4,7 @@
 use super::cheapest;
 use crate::algorithms::Algorithm;
 use crate::table::Site;
-use crate::{Ask, Board, Coll, cost::Prices};
+use crate::{Ask, Board, Coll, Levels, Shape, cost::Prices};
 use kw_base::sync::Mutex;
 
 /// What is chosen, if anything fits.
@@ -21,6 +21,7 @@ struct Key {
     board: Option<Board>,
     /// Nodes, ranks of the smallest and of the largest, and whether these are in order.
     nodes: Option<(u32, u32, u32, bool)>,
+    levels: Option<Shape>,
 }
 
 impl Key {
@@ -39,6 +40,7 @@ impl Key {
             sites: (site, ask.chooser.map(|c| c.site)),
             board: ask.board,
             nodes: nodes.map(|n| (n.count(), n.fewest(), n.most(), n.are_in_order())),
+            levels: ask.levels.map(Levels::shape),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What steps in memory cost: one's own, the shelves that others show, and the lines that say who
 //! has come how far.
 
-use super::Prices;
+use super::{Distance, Prices};
 use crate::SHELF_LINE;
 
 /// Readers that the caches of one core serve at full speed.
@@ -9,35 +9,46 @@ pub const PORTS: f64 = 8.0;
 
 /// What steps in memory cost by these prices. Times are nanoseconds, `b` bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'a>(&'a Prices);
+pub struct Memory<'a> {
+    p: &'a Prices,
+    shelf: f64,
+}
 
 impl<'a> Memory<'a> {
-    /// By those prices.
-    pub fn new(p: &'a Prices) -> Memory<'a> {
-        Memory(p)
+    /// By the prices of a distance.
+    pub fn new(at: &'a Distance) -> Memory<'a> {
+        Memory {
+            p: &at.p,
+            shelf: at.shelf,
+        }
+    }
+
+    /// A byte that one of many reads from the same shelf.
+    pub fn port(&self) -> f64 {
+        self.shelf / PORTS
     }
 
     /// Copies in memory of one's own.
     pub fn copy(&self, b: f64) -> f64 {
         super::count();
-        self.0.step + b * self.0.copy
+        self.p.step + b * self.p.copy
     }
 
     /// Combines in memory of one's own.
     pub fn combine(&self, b: f64) -> f64 {
         super::count();
-        self.0.step + b * self.0.combine
+        self.p.step + b * self.p.combine
     }
 
     /// Copies to one's shelf.
     pub fn show(&self, b: f64) -> f64 {
         super::count();
         let byte = if in_line(b) {
-            self.0.copy
+            self.p.copy
         } else {
-            self.0.write
+            self.p.write
         };
-        self.0.step + b * byte
+        self.p.step + b * byte
     }
 
     /// Copies from the shelf of another rank.
@@ -45,7 +56,7 @@ impl<'a> Memory<'a> {
         super::count();
         match in_line(b) {
             true => self.copy(b),
-            false => self.0.step + self.0.line + b * self.0.read,
+            false => self.p.step + self.p.line + b * self.p.read,
         }
     }
 
@@ -53,9 +64,19 @@ impl<'a> Memory<'a> {
     pub fn fold(&self, b: f64) -> f64 {
         let read = match in_line(b) {
             true => 0.0,
-            false => self.0.line + b * self.0.read,
+            false => self.p.line + b * self.shelf,
         };
         self.combine(b) + read
+    }
+
+    /// Copies from the shelf of another rank to memory of one's own and to one's shelf, where `k`
+    /// read it. While all wait for memory, it serves ranks in turns: what one moves more than the
+    /// others counts by their number.
+    pub fn pass_on(&self, k: f64, b: f64) -> f64 {
+        match self.p.read > self.shelf {
+            true => self.read(b) * (1.0 + 1.0 / k.max(1.0)),
+            false => self.read(b) + self.show(b),
+        }
     }
 
     /// Shows a part of so many bytes that lies among `of` bytes.
@@ -63,7 +84,7 @@ impl<'a> Memory<'a> {
         super::count();
         match in_line(of) {
             true => self.copy(b),
-            false => self.0.step + b * self.0.write,
+            false => self.p.step + b * self.p.write,
         }
     }
 
@@ -72,7 +93,7 @@ impl<'a> Memory<'a> {
         super::count();
         match in_line(of) {
             true => self.copy(b),
-            false => self.0.step + self.0.line + b * self.0.read,
+            false => self.p.step + self.p.line + b * self.p.read,
         }
     }
 
@@ -80,7 +101,7 @@ impl<'a> Memory<'a> {
     pub fn fold_part(&self, b: f64, of: f64) -> f64 {
         match in_line(of) {
             true => self.combine(b),
-            false => self.combine(b) + self.0.line + b * self.0.read,
+            false => self.combine(b) + self.p.line + b * self.shelf,
         }
     }
 
@@ -88,19 +109,15 @@ impl<'a> Memory<'a> {
     /// shelves in one order.
     pub fn convoy(&self, k: f64, b: f64) -> f64 {
         super::count();
-        let port = if in_line(b) {
-            0.0
-        } else {
-            b * self.0.read / PORTS
-        };
-        (k - 1.0).max(0.0) * (self.0.reader + port)
+        let port = if in_line(b) { 0.0 } else { b * self.port() };
+        (k - 1.0).max(0.0) * (self.p.reader + port)
     }
 
     /// Combines memory of one's own with what lies on the shelf of another rank, there.
     pub fn combine_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
-            false => self.fold(b) + b * self.0.write,
+            false => self.fold(b) + b * self.p.write,
         }
     }
 
@@ -108,24 +125,24 @@ impl<'a> Memory<'a> {
     pub fn fold_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
-            false => self.combine_into(b) + self.0.line + b * self.0.read,
+            false => self.combine_into(b) + self.p.line + b * self.p.read,
         }
     }
 
     /// Sees that another rank has raised.
     pub fn look(&self) -> f64 {
         super::count();
-        self.0.step + self.0.line
+        self.p.step + self.p.line
     }
 
     /// The last of `k` ranks that look at one line at the same time.
     pub fn looks(&self, k: f64) -> f64 {
-        self.look() + (k - 1.0).max(0.0) * self.0.reader
+        self.look() + (k - 1.0).max(0.0) * self.p.reader
     }
 
     /// Sees that all `n` ranks have raised, while all others look too.
     pub fn look_at_all(&self, n: f64) -> f64 {
-        let p = self.0;
+        let p = self.p;
         let others = (n - 2.0).max(0.0);
         self.look()
             + others.min(1.0) * p.line
@@ -136,25 +153,21 @@ impl<'a> Memory<'a> {
     /// How long `k` ranks are busy that see one rank raise again and again, and read from its shelf
     /// each time.
     pub fn keep_reading(&self, k: f64, b: f64) -> f64 {
-        let together = k * self.0.reader.max(b * self.0.read / PORTS);
+        let together = k * self.p.reader.max(b * self.port());
         (self.look() + self.read(b)).max(together)
     }
 
     /// The last of `k` ranks that see at the same time that one has raised, and read its shelf.
     pub fn see(&self, k: f64, b: f64) -> f64 {
-        let all = if in_line(b) {
-            0.0
-        } else {
-            k * b * self.0.read / PORTS
-        };
+        let all = if in_line(b) { 0.0 } else { k * b * self.port() };
         let others = (k - 1.0).max(0.0);
-        self.look() + (self.read(b) + others * self.0.reader).max(all + self.0.reader)
+        self.look() + (self.read(b) + others * self.p.reader).max(all + self.p.reader)
     }
 
     /// Sees that all `n` ranks have raised, alone.
     pub fn look_alone(&self, n: f64) -> f64 {
         let others = (n - 2.0).max(0.0);
-        self.look() + others.min(1.0) * self.0.line + (others - 1.0).max(0.0) * self.0.more
+        self.look() + others.min(1.0) * self.p.line + (others - 1.0).max(0.0) * self.p.more
     }
 }
 

@@ -3,6 +3,7 @@
 //! One set of prices serves two readers: the simulator (crate `sim`) runs whole schedules with
 //! them, and the closed forms beside the algorithms price what is chosen.
 
+mod distances;
 mod memo;
 mod memory;
 mod parts;
@@ -10,6 +11,7 @@ mod place;
 mod prices;
 mod trees;
 
+pub use distances::{Distance, Distances};
 pub(crate) use memo::Memo;
 pub use memory::{Memory, PORTS};
 pub use parts::Parts;
@@ -42,13 +44,14 @@ fn count() {
 pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
     let net = site.network || ask.nodes.is_some();
     // Parts inside a node are calls of their own.
-    let p = &match ask.nodes {
-        Some(_) => *p,
-        None => p.of_call(algorithm, ask),
+    let least = match ask.nodes {
+        Some(_) => None,
+        None => p.least_byte(algorithm, ask),
     };
-    let at = Place::new(p, net, ask);
+    let distances = &Distances::of(p, ask, |p| p.wait_for_memory(least, net));
+    let at = Place::new(distances, net, ask);
     let at = ask.nodes.map_or(at, |n| at.on_nodes(n, !site.network));
-    p.call + (algorithm.cost)(ask, &at)
+    at.p.call + (algorithm.cost)(ask, &at)
 }
 
 /// The algorithm that costs least, and its number; the same at all ranks. `None` where the size is
@@ -88,36 +91,37 @@ pub fn able(coll: Coll, ask: &Ask) -> impl Iterator<Item = (&'static Algorithm, 
 }
 
 impl Prices {
-    /// Those that hold for a call in shared memory by all ranks of a host: with several sockets
-    /// every other line comes from far, and what the caches do not hold waits for the memory, which
-    /// all ranks of a socket use at the same time.
-    fn of_call(&self, algorithm: &Algorithm, ask: &Ask) -> Prices {
-        let mut p = *self;
-        if p.sockets > 1.0 {
-            let near = 1.0 / p.sockets;
-            p.line = near * p.line + (1.0 - near) * p.far_line;
-            p.read = near * p.read + (1.0 - near) * p.far_read;
-        }
-        let ranks = f64::from(ask.size) / p.sockets.max(1.0);
+    /// What a byte takes at least in a call in shared memory by all ranks of a host, if it is more
+    /// than the caches hold: all ranks of a socket use its memory at the same time.
+    fn least_byte(&self, algorithm: &Algorithm, ask: &Ask) -> Option<f64> {
+        let ranks = match ask.levels {
+            Some(levels) => f64::from(levels.shape().most),
+            None => f64::from(ask.size) / self.sockets.max(1.0),
+        };
         let moved = match algorithm.at_once {
             true => algorithm.coll.buffers(ask.bytes, ask.size) as f64,
             false => 0.0,
         };
-        if moved * ranks > p.cache {
-            let least = p.memory * ranks;
-            let bytes = [
-                &mut p.copy,
-                &mut p.write,
-                &mut p.read,
-                &mut p.send_byte,
-                &mut p.recv_byte,
-            ];
-            for byte in bytes {
-                *byte = byte.max(least);
-            }
-            p.long_byte = p.long_byte.max(least);
-            p.fetch_byte = p.fetch_byte.max(least);
+        (moved * ranks > self.cache).then_some(self.memory * ranks)
+    }
+
+    /// The same with bytes that take so long at least.
+    fn wait_for_memory(&mut self, least: Option<f64>, net: bool) {
+        let least = least.unwrap_or(0.0);
+        if !net {
+            self.combine = self.combine.max(least);
         }
-        p
+        let bytes = [
+            &mut self.copy,
+            &mut self.write,
+            &mut self.read,
+            &mut self.send_byte,
+            &mut self.recv_byte,
+            &mut self.long_byte,
+            &mut self.fetch_byte,
+        ];
+        for byte in bytes {
+            *byte = byte.max(least);
+        }
     }
 }

@@ -70,6 +70,7 @@ impl<'a> Parts<'a> {
             block_bytes: bytes,
             count: bytes / unit,
             nodes: None,
+            levels: None,
             send: blocks,
             recv: blocks,
             in_place: false,
@@ -78,7 +79,7 @@ impl<'a> Parts<'a> {
         };
         let (algorithm, param) = part.choose(coll, bytes, net);
         let net = net || ask.chooser.is_some_and(|c| c.site.network);
-        let at = Place::new(self.at.p, net, &part);
+        let at = Place::new(self.at.distances(), net, &part);
         (algorithm.cost)(&Ask { param, ..part }, &at)
     }
 }

@@ -1,7 +1,7 @@
 //! What messages cost where they happen, as the simulator runs them.
 
-use super::{Memory, Prices};
-use crate::{Ask, Nodes};
+use super::{Distance, Distances, Memory, Prices};
+use crate::{Ask, Levels, Nodes, Shape};
 
 /// Bytes of a long message after which its receiver can begin.
 pub const PIECE: f64 = 16384.0;
@@ -23,18 +23,55 @@ pub struct Place<'a> {
     pub node: u32,
     /// The receiver fetches, where messages do not go over the network.
     pub fetched: bool,
+    distances: &'a Distances,
+    shape: Option<Shape>,
 }
 
 impl<'a> Place<'a> {
     /// Of a call; `net`: its messages go over the network.
-    pub fn new(p: &'a Prices, net: bool, ask: &Ask) -> Place<'a> {
-        Place {
-            p,
-            memory: Memory::new(p),
+    pub fn new(distances: &'a Distances, net: bool, ask: &Ask) -> Place<'a> {
+        let shape = ask.levels.map(Levels::shape);
+        let at = Place {
+            p: &distances.any.p,
+            memory: Memory::new(&distances.any),
             net,
             sharing: ask.sharing as f64,
             node: 1,
             fetched: false,
+            distances,
+            shape,
+        };
+        // Messages between ranks of a package that follow one another are near.
+        match shape.filter(|s| s.packages && s.in_order && !net) {
+            Some(shape) => Place {
+                node: shape.most,
+                ..at
+            },
+            None => at,
+        }
+    }
+
+    /// The prices of the call by distance.
+    pub fn distances(&self) -> &'a Distances {
+        self.distances
+    }
+
+    /// How many ranks meet at each level of a host with several domains, the outermost first, and
+    /// what things cost there; nothing with one domain.
+    pub fn levels(&self) -> impl Iterator<Item = (u32, Place<'a>)> {
+        let (at, distances) = (*self, self.distances);
+        let shape = self.shape.unwrap_or_default();
+        shape.widths().map(move |(width, far)| match far {
+            true => (width, at.at(&distances.far)),
+            false => (width, at.at(&distances.near)),
+        })
+    }
+
+    fn at(self, distance: &'a Distance) -> Place<'a> {
+        Place {
+            p: &distance.p,
+            memory: Memory::new(distance),
+            ..self
         }
     }
 
@@ -61,17 +98,40 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Between ranks of one node.
+    /// Between ranks of one node, or of one package.
     pub fn near(self) -> Place<'a> {
+        let at = match self.is_host() {
+            true => self.at(&self.distances.near),
+            false => self,
+        };
         Place {
             net: self.net && self.node < 2,
             node: 1,
-            ..self
+            ..at
         }
     }
 
-    /// Between nodes, where `ranks` of each send at the same time, or all of a smaller one.
+    /// Whether a rank that is so many places further is on another package.
+    pub fn is_far(&self, by: u32) -> bool {
+        self.is_host() && by >= self.node
+    }
+
+    /// How many of `n` ranks of a host are on one of its packages.
+    pub fn of_package(&self, n: u32) -> u32 {
+        self.shape.map_or(n, |s| s.most.min(n))
+    }
+
+    /// Whether it has several packages, and what is near is one of those.
+    fn is_host(&self) -> bool {
+        !self.net && self.node > 1
+    }
+
+    /// Between nodes (or packages), where `ranks` of each send at the same time, or all of a smaller one.
     pub fn far(self, ranks: u32) -> Place<'a> {
+        if self.is_host() {
+            let far = self.at(&self.distances.far);
+            return Place { node: 1, ..far };
+        }
         let most = f64::from(self.node);
         let sharing = self.sharing / most * f64::from(ranks).min(most);
         Place {
@@ -252,7 +312,7 @@ impl<'a> Place<'a> {
             return 0.0;
         }
         let p = self.p;
-        if self.node > 1 {
+        if self.node > 1 && !self.is_host() {
             let near = f64::from(self.node - 1).min(k);
             return self.near().storm(near, b) + self.far(self.node).storm(k - near, b);
         }

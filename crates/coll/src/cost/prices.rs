@@ -9,9 +9,13 @@ use kw_base::overheads::{LOOPBACK, RING, TCP_BYTE, TCP_FRAME, WINDOW};
 pub enum Source {
     /// Nothing measures it.
     Start(f64),
+    /// A cache line from one core to another of its package.
+    LineNear,
     /// A cache line over the largest distance on the host.
     Line,
-    /// A byte through an area that two cores share.
+    /// A byte through an area that two cores of a package share.
+    StreamNear(f64),
+    /// A byte through an area that two cores share, over the largest distance on the host.
     Stream(f64),
     /// A byte copied within a core's caches.
     CopyNear,
@@ -34,7 +38,9 @@ impl Source {
     pub fn value(self, c: &Calibration) -> f64 {
         match self {
             Source::Start(value) => value,
+            Source::LineNear => c.line_near(),
             Source::Line => c.line_between(),
+            Source::StreamNear(times) => times * c.stream_near(),
             Source::Stream(times) => times * c.stream_between(),
             Source::CopyNear => c.get_or_start(Figure::CopyNear),
             Source::CombineNear(times) => times * c.get_or_start(Figure::CombineNear),
@@ -55,7 +61,9 @@ impl Source {
     pub fn figures(self) -> &'static [Figure] {
         match self {
             Source::Start(_) => &[],
+            Source::LineNear => &Calibration::LINES_NEAR,
             Source::Line => &Calibration::LINES,
+            Source::StreamNear(_) => &Calibration::STREAMS_NEAR,
             Source::Stream(_) => &Calibration::STREAMS,
             Source::CopyNear => &[Figure::CopyNear],
             Source::CombineNear(_) => &[Figure::CombineNear],
@@ -112,7 +120,8 @@ macro_rules! prices {
 }
 
 use Source::{
-    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, NetByte, RoundTrip, Start, Stream,
+    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineNear, NetByte, RoundTrip, Start,
+    Stream, StreamNear,
 };
 
 // Starting values, and how many times a figure a price is, are fitted to what was measured on a
@@ -121,13 +130,13 @@ use Source::{
 prices! {
     call = "call", Start(60.0), "A call of a collective, beside its steps.";
     step = "step", Start(5.0), "The bookkeeping of one step.";
-    line = "line", Line, "A cache line from one core to another of its socket.";
+    line = "line", LineNear, "A cache line from one core to another of its socket.";
     far_line = "far-line", Line, "The same from one socket to another.";
     reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
     more = "more", Start(10.0), "Each further line of a look at many (assumed).";
     copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
     write = "write-byte", Stream(2.0), "A byte copied to a shelf, whose lines other cores have read.";
-    read = "read-byte", Stream(2.0), "A byte copied from the shelf of another core of the socket.";
+    read = "read-byte", StreamNear(2.0), "A byte copied from the shelf of another core of the socket.";
     far_read = "far-read-byte", Stream(2.0), "The same from another socket.";
     combine = "combine-byte", CombineNear(10.0 / 17.0), "A byte combined, beside reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";

@@ -53,28 +53,72 @@ pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// A scatter by a binomial tree of `n` ranks: every hop has half of what the one before had.
-pub fn binomial_scatter(at: &Place, n: u32, each: f64) -> f64 {
-    binomial_parts(at, n, each, &|at, b| at.gap(b))
+/// `own`: what a rank does with its own block before it sends long ones.
+pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
+    let least = least_level(at, n, each);
+    binomial_parts(at, n, each, &|at, b| at.gap(b), &|(half, blocks)| {
+        let (part, there) = (f64::from(blocks) * each, at.down(half));
+        let long = there.is_long(part) && !at.net;
+        (there.one_way(part) + late(at, half, each, own, long)).max(least)
+    })
 }
 
 /// A gather likewise.
 pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
-    binomial_parts(at, n, each, &|at, b| at.take(b))
+    let least = least_level(at, n, each);
+    binomial_parts(at, n, each, &|at, b| at.take(b), &|(half, blocks)| {
+        at.down(half).one_way(f64::from(blocks) * each).max(least)
+    })
 }
 
-/// `more`: what the root is busy with a subtree, while it deals with the others.
-fn binomial_parts(at: &Place, n: u32, each: f64, more: &dyn Fn(&Place, f64) -> f64) -> f64 {
+/// What the memory of a package takes for one level of such a tree, where the blocks of all are
+/// more than the caches hold: half of the ranks send what the other half has to get.
+fn least_level(at: &Place, n: u32, each: f64) -> f64 {
+    let ranks = f64::from(at.of_package(n));
+    match 2.0 * each * ranks > at.p.cache && !at.net {
+        true => ranks * each * at.p.memory,
+        false => 0.0,
+    }
+}
+
+/// What a sender does before the longest message of a scatter (`level` blocks, to the
+/// rank that is as far away) goes, if that is
+/// announced first: its shorter ones that are not, its own block; and from near comes the answer
+/// to the next one before.
+fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
+    if !long {
+        return 0.0;
+    }
+    let blocks = |k: u32| f64::from(1u32 << k) * each;
+    let short = (0..log2_up(level)).map(blocks).filter(|b| !at.is_long(*b));
+    let before: f64 = short.map(|b| at.near().gap(b)).sum();
+    let overtaken = match at.is_far(level) && at.is_long(f64::from(level / 2) * each) {
+        true => at.near().gap(f64::from(level / 2) * each),
+        false => 0.0,
+    };
+    before + own + overtaken
+}
+
+/// `more`: what the root is busy with a subtree, while it deals with the others; `hop`: what a
+/// message to the rank that is so far away takes, with so many blocks.
+fn binomial_parts(
+    at: &Place,
+    n: u32,
+    each: f64,
+    more: &dyn Fn(&Place, f64) -> f64,
+    hop: &dyn Fn((u32, u32)) -> f64,
+) -> f64 {
     if n < 2 {
         return 0.0;
     }
     let half = 1 << (log2_up(n) - 1);
     let (part, there) = (f64::from(n - half) * each, at.down(half));
-    let hop = there.one_way(part) + binomial_parts(at, n - half, each, more);
+    let hops = hop((half, n - half)) + binomial_parts(at, n - half, each, more, hop);
     match half {
-        1 => hop,
+        1 => hops,
         // Complete trees are one path.
-        _ if n == 2 * half => hop,
-        _ => hop.max(more(&there, part) + binomial_parts(at, half, each, more)),
+        _ if n == 2 * half => hops,
+        _ => hops.max(more(&there, part) + binomial_parts(at, half, each, more, hop)),
     }
 }
 

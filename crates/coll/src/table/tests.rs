@@ -1,7 +1,7 @@
 //! The built-in table, rows that users write, and what is chosen by them.
 
 use super::*;
-use crate::cost::Place;
+use crate::cost::{Distances, Place};
 use crate::{Blocks, Board, Nodes, SEND};
 
 #[test]
@@ -246,7 +246,8 @@ fn numbers_that_are_too_large_are_not_cut_off() {
         .iter()
         .filter(|s| matches!(s, crate::Step::Send { .. }));
     assert_eq!(sends.count(), 1);
-    assert!((a.cost)(&ask, &Place::new(&Prices::start(), true, &ask)) > 0.0);
+    let distances = Distances::of(&Prices::start(), &ask, |_| {});
+    assert!((a.cost)(&ask, &Place::new(&distances, true, &ask)) > 0.0);
 }
 
 #[test]

@@ -8,7 +8,10 @@ mod moving;
 
 use super::algorithms::{ALL, Algorithm, Need};
 use super::check::{Call, Memory, Symbol, World};
-use super::{Ask, Blocks, Board, Chooser, Coll, Nodes, RECV, SEND, SHELF_LINE, Schedule, Table};
+use super::{
+    Ask, Blocks, Board, Chooser, Coll, Domain, Levels, Nodes, RECV, SEND, SHELF_LINE, Schedule,
+    Table,
+};
 use std::sync::LazyLock;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
@@ -18,6 +21,7 @@ const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
 struct Site {
     board: Option<Board>,
     nodes: Option<Nodes>,
+    levels: Option<Levels>,
     /// By what the parts of composed algorithms are chosen.
     table: Option<&'static Table>,
 }
@@ -28,6 +32,7 @@ impl Site {
         Ask {
             board: self.board,
             nodes: self.nodes.as_ref(),
+            levels: self.levels.as_ref(),
             chooser: self.table.map(|table| Chooser {
                 table,
                 site: Default::default(),
@@ -54,9 +59,36 @@ fn sites(need: Need, n: u32) -> Vec<Site> {
     };
     match need {
         Need::Board | Need::EvenBoard => boards(n).into_iter().map(board).collect(),
+        Need::Levels | Need::LevelsFold => levels(n),
         Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart => nodes(n),
         _ => vec![Site::default()],
     }
+}
+
+/// One node with several domains in several shapes, by turns with either board: equal ones, unequal
+/// ones, one with a single rank, ranks in turns, and caches within packages.
+fn levels(n: u32) -> Vec<Site> {
+    let shapes: [fn(u32, u32) -> (u32, u32); 6] = [
+        |r, n| (2 * r / n, 0),
+        |r, n| ((r > n / 5) as u32 + (r > n / 2) as u32, 0),
+        |r, _| ((r > 0) as u32, r / 9),
+        |r, _| (r % 3, 0),
+        |r, _| (r / 12, r / 3),
+        |r, _| (r % 2, r % 8),
+    ];
+    let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| {
+        let domain = |(package, cache)| Domain { package, cache };
+        Site {
+            board: Some(boards(n)[(n as usize + i) % 2]),
+            levels: Some(Levels::of(
+                &(0..n).map(|r| domain(shape(r, n))).collect::<Vec<_>>(),
+            )),
+            ..Site::default()
+        }
+    };
+    let all = shapes.iter().enumerate().map(site);
+    let several = |s: &Site| s.levels.as_ref().is_some_and(|l| !l.tiers().is_empty());
+    all.filter(several).collect()
 }
 
 /// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by
@@ -77,6 +109,7 @@ fn nodes(n: u32) -> Vec<Site> {
             board: [None, Some(roomy), Some(tight)][turn % 3],
             nodes: Some(nodes),
             table: TABLES[turn / 3 % 3].as_ref(),
+            levels: None,
         })
     };
     placements.iter().enumerate().filter_map(site).collect()

@@ -9,7 +9,8 @@ use crate::objects::info::{Info, ROWS_HINT};
 use crate::objects::{Group, Topology};
 use crate::state::Tables;
 use kw_base::{ContextId, Peer};
-use kw_coll::{Nodes, Table};
+use kw_boot::Agreed;
+use kw_coll::{Levels, Nodes, Table};
 use kw_engine::{ChannelId, PlansId};
 use kw_types::comm::{ContextPool, SELF, WORLD};
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Comm {
     pub plans: Option<PlansId>,
     /// Which of its ranks share a machine, once somebody asked; `Some(None)`: all do.
     pub nodes: Option<Option<Arc<Nodes>>>,
+    /// Which of its ranks are close to each other on their host, once somebody has asked.
+    pub levels: Option<Option<Arc<Levels>>>,
 }
 
 /// The memory that a communicator's ranks on one node share for collectives.
@@ -103,6 +106,7 @@ impl Comm {
             board,
             plans: None,
             nodes: None,
+            levels: None,
             rank,
             errhandler: ErrhandlerH::FATAL,
             name: String::new(),
@@ -146,6 +150,18 @@ impl Comm {
         let local = &self.local;
         let nodes = || Nodes::of_hosts(local.iter().map(|p| hosts[p.idx()])).map(Arc::new);
         self.nodes.get_or_insert_with(nodes).as_ref()
+    }
+
+    /// Which of its ranks are close to each other, where all share a machine and are bound.
+    #[inline]
+    pub fn levels(&mut self, agreed: &Agreed) -> Option<&Arc<Levels>> {
+        let many = self.nodes(agreed.hosts()).is_some();
+        let local = &self.local;
+        let levels = || match many {
+            true => None,
+            false => agreed.levels(local.iter()).map(Arc::new),
+        };
+        self.levels.get_or_insert_with(levels).as_ref()
     }
 
     /// Context of the messages that make communicators from this one.

@@ -6,7 +6,9 @@ use super::run::{Call, Outcome, Stuck, run};
 use kw_coll::algorithms::Algorithm;
 use kw_coll::cost::{able, price};
 use kw_coll::table::Site;
-use kw_coll::{Ask, Board, Chooser, Coll, ELEMENT, Nodes, SHELF_LINE, Schedule, Table};
+use kw_coll::{
+    Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, SHELF_LINE, Schedule, Table,
+};
 
 /// Most steps of all ranks of a schedule that is simulated.
 pub const MOST_STEPS: usize = 1 << 20;
@@ -31,6 +33,8 @@ pub const LOOKED_AT: [Coll; 11] = [
 pub struct Case<'a> {
     machine: &'a Machine,
     nodes: Option<Nodes>,
+    /// Of ranks on one host that have a core each: they are bound to it.
+    levels: Option<Levels>,
     /// Which collective.
     pub coll: Coll,
     /// Ranks.
@@ -56,9 +60,17 @@ impl<'a> Case<'a> {
             Coll::ReduceScatter => bytes.max(ELEMENT * n as u64),
             _ => bytes,
         };
+        let nodes = Nodes::of_hosts((0..n).map(|r| r / per_host));
+        let bound = nodes.is_none() && per_host <= machine.host_cores() && !machine.network;
+        let domain = |r: u32| {
+            let package = r / machine.cores;
+            let cache = package;
+            Domain { package, cache }
+        };
         Case {
             machine,
-            nodes: Nodes::of_hosts((0..n).map(|r| r / per_host)),
+            nodes,
+            levels: bound.then(|| Levels::of(&(0..n).map(domain).collect::<Vec<_>>())),
             coll,
             n,
             per_host,
@@ -102,6 +114,7 @@ impl<'a> Case<'a> {
     pub fn ask<'b>(&'b self, rank: u32, table: &'b Table) -> Ask<'b> {
         Ask {
             nodes: self.nodes.as_ref(),
+            levels: self.levels.as_ref(),
             board: self.board(),
             chooser: Some(Chooser {
                 table,

@@ -86,6 +86,7 @@ fn on(host: &str) -> Record {
             ..Cpus::default()
         },
         knobs: Vec::new(),
+        bound: None,
     }
 }
 

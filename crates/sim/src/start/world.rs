@@ -179,6 +179,7 @@ impl World {
                 ..Cpus::default()
             },
             knobs: Vec::new(),
+            bound: None,
         };
         let word = (rank == 0).then(|| Word {
             key: (s.knows != Knows::Key).then_some([7; 32]),

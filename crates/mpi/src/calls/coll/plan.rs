@@ -51,8 +51,12 @@ pub(super) fn lay_out(
         Some(run) => run,
         None => {
             let circle = caller.circle();
-            let nodes = c.nodes(engine.job.hosts()).map(|n| &**n);
-            let ask = Ask { nodes, ..*ask };
+            let nodes = c.nodes(engine.job.hosts()).cloned();
+            let ask = Ask {
+                nodes: nodes.as_deref(),
+                levels: c.levels(&engine.job.agreed).map(|l| &**l),
+                ..*ask
+            };
             planner.plan(channels, &engine.job.agreed, circle, what, &ask, &buffers)
         }
     };

@@ -43,6 +43,7 @@ fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<Comm
     let guard = mpi.lock();
     let old = guard.above.comm(comm)?;
     (made.topology, made.nodes) = (old.topology.clone(), old.nodes.clone());
+    made.levels = old.levels.clone();
     drop(guard);
     adopt(mpi, comm, made, newcomm)
 }

@@ -1,0 +1,44 @@
+//! Allreduce on a board of a host with several domains: as `board_tree` within each domain and then
+//! between their heads; the heads read the result from the root and show it to their own. For short
+//! messages.
+
+use super::barrier_board_levels::wait_for_head;
+use super::{allreduce_board_parts, reduce_board_levels, reduce_board_tree};
+use crate::cost::Place;
+use crate::tree::Tree;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
+        return allreduce_board_parts::emit(ask, s);
+    }
+    s.use_short(ask.count);
+    let tree = Tree::first(ask).by_levels(ask);
+    let here = ask.shelf(ask.rank, ask.count);
+    let all = reduce_board_tree::fold_up(&tree, ask, s);
+    s.copy(all, here);
+    s.raise(1);
+    wait_for_head(&tree, ask, s);
+    let from = ask.shelf(tree.head(ask.rank), ask.count);
+    if tree.releases(ask.rank) {
+        s.copy(from, here);
+        s.raise(2);
+    }
+    s.copy(from, ask.output());
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    if ask.size < 2 || ask.count > ask.shelf_units().0 {
+        return allreduce_board_parts::cost(ask, at);
+    }
+    let b = ask.bytes as f64;
+    let see = |(k, at): (u32, Place)| at.memory.see(f64::from(k) - 1.0, b);
+    let passed_on = |(_, at): (u32, Place)| at.memory.show(b) + at.p.step;
+    reduce_board_levels::up(ask, at)
+        + at.memory.fold(b)
+        + at.p.step
+        + at.levels().map(see).sum::<f64>()
+        + at.levels().skip(1).map(passed_on).sum::<f64>()
+}

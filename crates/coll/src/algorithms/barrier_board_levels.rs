@@ -1,0 +1,43 @@
+//! Barrier on a board of a host with several domains: as `board_tree` within each domain and between
+//! the heads of the domains; the root lets the other heads go, and each of those its own ranks.
+
+use crate::cost::{Place, children};
+use crate::tree::Tree;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 {
+        return;
+    }
+    s.use_short(0);
+    let tree = Tree::first(ask).by_levels(ask);
+    for child in tree.children(ask.rank) {
+        s.watch(child, 1);
+    }
+    s.raise(1);
+    wait_for_head(&tree, ask, s);
+    if tree.releases(ask.rank) {
+        s.raise(2);
+    }
+}
+
+/// Waits until this rank's head knows that the root has raised 1; every other head raises 2 then.
+pub(super) fn wait_for_head(tree: &Tree, ask: &Ask, s: &mut Schedule) {
+    let head = tree.head(ask.rank);
+    if head != ask.rank {
+        s.watch(head, if tree.head(head) == head { 1 } else { 2 });
+    }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let level = |(k, at): (u32, Place)| {
+        let looks: u32 = children(ask.param, k).sum();
+        let rows = children(ask.param, k).count() as f64;
+        f64::from(looks) * at.memory.look()
+            + (rows + 1.0) * at.p.step
+            + at.memory.looks(f64::from(k) - 1.0)
+    };
+    at.levels().map(level).sum()
+}

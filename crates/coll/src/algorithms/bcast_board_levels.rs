@@ -1,0 +1,83 @@
+//! Broadcast on a board of a host with several domains: as `board_tree` from the root to a head of
+//! every domain, and from there within it; the number is the fan-out of both. Long data goes the
+//! same way in pieces: it enters each domain once, and is read in all of them at the same time.
+
+use super::bcast_board_tree::{down, short};
+use crate::cost::{Place, children};
+use crate::cut::{self, Cut};
+use crate::tree::Tree;
+use crate::{Ask, Schedule};
+
+/// Kilobytes of a piece of long data for each rank that reads it.
+const KILOBYTES_A_READER: u32 = 4;
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    let tree = Tree::rooted(ask).by_levels(ask);
+    match ask.count {
+        0 => {}
+        _ if ask.size < 2 => {}
+        n if n > ask.shelf_units().0 => in_pieces(&tree, ask, s),
+        _ => short(&tree, ask, s),
+    }
+}
+
+/// The call as pieces are cut for it.
+fn cut_as<'a>(ask: &Ask<'a>) -> Ask<'a> {
+    Ask {
+        param: ask.param.saturating_mul(KILOBYTES_A_READER),
+        ..*ask
+    }
+}
+
+/// While others read one half of a rank's shelf, it fills the other.
+fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
+    let data = ask.output();
+    let (parent, readers) = (tree.parent(ask.rank), tree.children(ask.rank));
+    let cut_as = &cut_as(ask);
+    let cut = Cut::long(cut_as, s, data.len, 2);
+    let half = (cut.slots() / 2).max(1);
+    for i in 0..cut.pieces() {
+        let (piece, stage) = (cut.piece(data, i), i as u32 + 1);
+        let slot = |r| cut.slot(r, i).part(0, piece.len);
+        if let Some(parent) = parent {
+            s.watch(parent, stage);
+            s.copy(slot(parent), piece);
+        }
+        if !readers.is_empty() {
+            // The pieces that the next half of the shelf held before.
+            if i % half == 0 && i + half > cut.slots() {
+                let before = (i + half - cut.slots()) as u32;
+                readers.iter().for_each(|r| s.watch(*r, before));
+            }
+            s.copy(piece, slot(ask.rank));
+        }
+        let ends_half = (i + 1) % half == 0 && i + 1 < cut.pieces();
+        if !readers.is_empty() || ends_half {
+            s.raise(stage);
+        }
+    }
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let fan = ask.param;
+    if ask.count <= ask.shelf_units().0 {
+        let b = ask.bytes as f64;
+        return at.levels().map(|(k, at)| down(k, fan, b, &at)).sum();
+    }
+    // The first piece goes down, and then one after the other as quickly as the busiest rank is
+    // through with one.
+    let (pieces, b) = cut::long_pieces_of(&cut_as(ask), 2);
+    let (mut first, mut each, mut readers) = (0.0, 0.0f64, 0.0);
+    for (k, at) in at.levels() {
+        first += down(k, fan, b, &at);
+        let here: f64 = children(fan, k).map(f64::from).sum();
+        readers += here;
+        let passes_on = at.memory.look() + at.memory.pass_on(f64::from(fan), b) + at.p.step;
+        each = each.max(passes_on).max(at.memory.keep_reading(here, b));
+    }
+    // The root is read at every level.
+    let together = readers * b * at.memory.port();
+    first + (pieces - 1.0) * each.max(together)
+}

@@ -1,0 +1,36 @@
+//! Reduce on a board of a host with several domains: as `board_tree` within each domain, and then
+//! between the heads of the domains. For short messages.
+
+use super::reduce_board_parts;
+use super::reduce_board_tree::{fold_cost, short};
+use crate::cost::Place;
+use crate::tree::Tree;
+use crate::{Ask, Schedule};
+
+/// Emits the schedule.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
+        return reduce_board_parts::emit(ask, s);
+    }
+    short(&Tree::first(ask).by_levels(ask), ask, s);
+}
+
+/// Nanoseconds, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    if ask.size < 2 || ask.count > ask.shelf_units().0 {
+        return reduce_board_parts::cost(ask, at);
+    }
+    at.memory.copy(ask.bytes as f64) + up(ask, at)
+}
+
+/// Until rank 0 has everything.
+pub(super) fn up(ask: &Ask, at: &Place) -> f64 {
+    let b = ask.bytes as f64;
+    let fold = |(k, at): (u32, Place)| fold_cost(k, ask, &at);
+    // Heads pass on what their domain has.
+    let passed_on = |(_, at): (u32, Place)| at.memory.read(b) + at.p.step;
+    at.memory.show(b)
+        + at.p.step
+        + at.levels().map(fold).sum::<f64>()
+        + at.levels().skip(1).map(passed_on).sum::<f64>()
+}

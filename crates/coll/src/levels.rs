@@ -1,0 +1,174 @@
+//! Which ranks of a communicator on one host are close to each other: those of a package, and
+//! within it those of a last-level cache. Groups within groups, each level as [`Nodes`] says which
+//! ranks share a machine.
+
+use super::Nodes;
+
+/// Where a rank runs on its host. Numbers tell packages, and caches, of one host apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Domain {
+    /// The package.
+    pub package: u32,
+    /// The last-level cache, a part of the package or all of it.
+    pub cache: u32,
+}
+
+/// The levels of a communicator on one host whose ranks are each bound to a known place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// The outermost first; each has several groups, and divides those of the level before it.
+    tiers: Box<[Nodes]>,
+    shape: Shape,
+}
+
+/// What prices depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shape {
+    /// How many meet at each level, from the outermost to the innermost, in the largest group; 1 or
+    /// 0 where there is nothing.
+    widths: [u32; 3],
+    /// The outermost level is that of packages.
+    pub packages: bool,
+    /// Ranks of the package that has most.
+    pub most: u32,
+    /// Of a thousand pairs of ranks so many are on one package.
+    pub near: u32,
+    /// The ranks of every group follow one another.
+    pub in_order: bool,
+}
+
+impl Shape {
+    /// How many meet at each level, the outermost first, and whether they are on several packages.
+    pub fn widths(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
+        let packages = self.packages;
+        let levels = self.widths.into_iter().enumerate();
+        levels
+            .filter(|(_, width)| *width > 1)
+            .map(move |(i, width)| (width, packages && i == 0))
+    }
+}
+
+impl Levels {
+    /// From the domain of every rank.
+    pub fn of(domains: &[Domain]) -> Levels {
+        let packages = Nodes::of_hosts(domains.iter().map(|d| d.package));
+        // Caches of different packages are different, whatever their numbers.
+        let id = |d: &Domain| domains.iter().position(|other| other == d).unwrap_or(0) as u32;
+        let caches = Nodes::of_hosts(domains.iter().map(id));
+        let size = domains.len() as u32;
+        // A level whose groups are those of the one before, or single ranks, says nothing new.
+        let alone = |n: &Nodes| n.count() == size;
+        let caches = caches.filter(|c| !alone(c) && packages.as_ref() != Some(c));
+        let (by_package, most) = (
+            packages.is_some(),
+            packages.as_ref().map_or(size, Nodes::most),
+        );
+        let near = packages.as_ref().map_or(1000, |p| near(p, size));
+        let tiers: Vec<Nodes> = packages
+            .filter(|p| !alone(p))
+            .into_iter()
+            .chain(caches)
+            .collect();
+        let shape = Shape {
+            widths: widths(&tiers, size),
+            packages: by_package,
+            most,
+            near,
+            in_order: tiers.iter().all(Nodes::are_in_order),
+        };
+        Levels {
+            tiers: tiers.into(),
+            shape,
+        }
+    }
+
+    /// The levels with several groups, the outermost first; none where all ranks are in one.
+    pub fn tiers(&self) -> &[Nodes] {
+        &self.tiers
+    }
+
+    /// What prices depend on.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+/// Of a thousand pairs of ranks, those of one group.
+fn near(groups: &Nodes, size: u32) -> u32 {
+    let pairs = |n: u64| n * n.saturating_sub(1);
+    let inside: u64 = (0..groups.count())
+        .map(|g| pairs(groups.ranks(g).len() as u64))
+        .sum();
+    (1000 * inside / pairs(u64::from(size)).max(1)) as u32
+}
+
+/// How many groups of each level are in one of the level before, at most, and ranks in one of the
+/// last.
+fn widths(tiers: &[Nodes], size: u32) -> [u32; 3] {
+    let mut widths = [0; 3];
+    for (level, tier) in tiers.iter().enumerate() {
+        widths[level] = match level.checked_sub(1).and_then(|l| tiers.get(l)) {
+            None => tier.count(),
+            Some(outer) => {
+                let inside =
+                    |g: u32| (0..tier.count()).filter(move |&t| outer.of(tier.leader(t)) == g);
+                let most = (0..outer.count()).map(|g| inside(g).count() as u32).max();
+                most.unwrap_or(1)
+            }
+        };
+    }
+    widths[tiers.len()] = tiers.last().map_or(size, Nodes::most);
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(domains: &[(u32, u32)]) -> Levels {
+        let domain = |&(package, cache): &(u32, u32)| Domain { package, cache };
+        Levels::of(&domains.iter().map(domain).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_domain_has_no_levels() {
+        let one = levels(&[(3, 1); 4]);
+        assert_eq!(one.tiers(), []);
+        assert_eq!((one.shape().near, one.shape().most), (1000, 4));
+        assert_eq!(one.shape().widths().collect::<Vec<_>>(), [(4, false)]);
+    }
+
+    #[test]
+    fn packages_hold_caches_and_caches_hold_ranks() {
+        // Numbers of caches may come again on another package.
+        let two = [
+            (0, 0),
+            (0, 0),
+            (0, 1),
+            (0, 1),
+            (1, 0),
+            (1, 0),
+            (1, 0),
+            (1, 2),
+        ];
+        let two = levels(&two);
+        assert_eq!(two.tiers().len(), 2);
+        assert_eq!(two.tiers()[1].count(), 4);
+        let widths: Vec<_> = two.shape().widths().collect();
+        assert_eq!(widths, [(2, true), (2, false), (3, false)]);
+        assert!(two.shape().in_order && two.shape().most == 4);
+        assert_eq!(two.shape().near, 1000 * 24 / 56);
+    }
+
+    #[test]
+    fn a_level_that_says_nothing_new_is_left_out() {
+        let same = levels(&[(0, 0), (1, 1), (0, 0), (1, 1)]);
+        assert_eq!(same.tiers().len(), 1);
+        assert!(!same.shape().in_order);
+        let caches = levels(&[(0, 0), (0, 0), (0, 1)]);
+        assert_eq!((caches.tiers().len(), caches.shape().packages), (1, false));
+        assert_eq!(levels(&[(0, 0), (0, 1), (0, 2)]).tiers(), []);
+        let apart = levels(&[(0, 0), (1, 1), (2, 2)]);
+        assert_eq!((apart.tiers(), apart.shape().near), (&[][..], 0));
+    }
+}
