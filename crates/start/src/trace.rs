@@ -67,12 +67,6 @@ pub enum Kind {
     Received,
     /// A phase of the program (MPI_Pcontrol).
     Phase,
-    /// The library: a message came before its receive.
-    Unexpected,
-    /// The library: a long message was offered to its receiver.
-    Rendezvous,
-    /// The library: the event thread takes over.
-    Takeover,
 }
 
 impl Kind {
@@ -83,18 +77,13 @@ impl Kind {
             Kind::Sent => 2,
             Kind::Received => 3,
             Kind::Phase => 4,
-            Kind::Unexpected => 5,
-            Kind::Rendezvous => 6,
-            Kind::Takeover => 7,
         }
     }
 
     /// Back again.
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [
-            Call, Sent, Received, Phase, Unexpected, Rendezvous, Takeover,
-        ];
+        let all = [Call, Sent, Received, Phase];
         all.into_iter().find(|k| k.number() == number)
     }
 }

@@ -327,33 +327,6 @@ impl Writer {
         self.event(seq, at, event);
     }
 
-    /// The library says that something happened: `name` with a rank under `who`.
-    pub fn library(
-        &mut self,
-        rank: u32,
-        at: u64,
-        name: &str,
-        who: Option<(&str, i64)>,
-        tag: Option<i64>,
-        bytes: Option<u64>,
-    ) {
-        let seq = sequence(rank, WHOLE);
-        let mut a = Arguments {
-            names: self.names(seq),
-            all: Vec::new(),
-        };
-        if let Some((who, rank)) = who {
-            a.int(who, Some(rank));
-        }
-        a.int("tag", tag);
-        a.uint("bytes", bytes);
-        let all = a.all;
-        let on_event_thread = who.is_none();
-        let track = process_track(rank) + u64::from(WHOLE) * u64::from(on_event_thread);
-        let event = self.instant(seq, track, "library", name, all);
-        self.event(seq, at, event);
-    }
-
     /// The recording of a rank ends.
     pub fn end(&mut self, rank: u32, at: u64, lost: u64, clock_error: u64) {
         let seq = sequence(rank, WHOLE);

@@ -187,21 +187,6 @@ impl Known {
                 },
             ),
             Some(Kind::Phase) => writer.phase(rank, thread, ours(r.begin), r.level.into()),
-            Some(Kind::Unexpected) => {
-                let who = Some(("source", r.source.into()));
-                let bytes = number(r.bytes);
-                let tag = Some(r.tag.into());
-                writer.library(rank, ours(r.begin), "unexpected message", who, tag, bytes);
-            }
-            Some(Kind::Rendezvous) => {
-                let who = Some(("dest", r.peer.into()));
-                let bytes = number(r.bytes);
-                let tag = Some(r.tag.into());
-                writer.library(rank, ours(r.begin), "rendezvous", who, tag, bytes);
-            }
-            Some(Kind::Takeover) => {
-                writer.library(rank, ours(r.begin), "takes over", None, None, None);
-            }
             Some(Kind::Sent) | None => {}
         }
     }
