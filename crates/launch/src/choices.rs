@@ -61,15 +61,20 @@ fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
     (choice, choice.reason(room, knob).sentence())
 }
 
+/// The shortest message that is fetched, as `shown`.
+fn fetched_from(choice: &Choice, shown: impl Fn(u64) -> String) -> String {
+    match choice.get_min {
+        n if n > NEVER => "-".into(),
+        n => shown(n),
+    }
+}
+
 /// The choices for messages, by these figures and knobs.
 pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
     let row = |s: Shown| {
         let all = RANKS.map(|ranks| chosen(&s, ranks, knobs));
         let eager = all.map(|(choice, _)| bytes(choice.eager_max)).join(" / ");
-        let fetched = match all[0].0.get_min {
-            n if n > NEVER => "-".into(),
-            n => bytes(n),
-        };
+        let fetched = fetched_from(&all[0].0, bytes);
         let mut why: Vec<&str> = all.iter().map(|(_, why)| *why).collect();
         why.dedup();
         let why = why.join("; with more ranks: ");
@@ -92,10 +97,7 @@ pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let of = |s: Shown| {
         RANKS.map(|ranks| {
             let (choice, why) = chosen(&s, ranks, knobs);
-            let fetched = match choice.get_min {
-                n if n > NEVER => "-".into(),
-                n => n.to_string(),
-            };
+            let fetched = fetched_from(&choice, |n| n.to_string());
             vec![
                 "messages".into(),
                 s.path.into(),
