@@ -157,7 +157,6 @@ fn main() {
     let local = |me| Local {
         me: Peer(me),
         peers: vec![Peer(0), Peer(1)],
-        clock: kw_sys::clock::now,
     };
     if let Some(address) = args.first().and_then(|a| a.strip_prefix('@')) {
         pin(1);

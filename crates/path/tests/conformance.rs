@@ -50,7 +50,6 @@ impl Fixture for Shm {
         let local = |me| Local {
             me: Peer(me),
             peers: peers.clone(),
-            clock: kw_sys::clock::now,
         };
         let key = [3; 32];
         let lead = ShmPath::lead(&local(0)).expect("memory and a socket");

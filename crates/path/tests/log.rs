@@ -168,7 +168,6 @@ fn shared_memory_says_who_made_it_who_has_joined_and_who_is_refused() {
     let local = |me| Local {
         me: Peer(me),
         peers: vec![Peer(0), Peer(1)],
-        clock: now,
     };
     let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
     let made = ["DEBUG", "made a segment of ", " bytes for 2 ranks"];

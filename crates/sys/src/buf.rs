@@ -263,7 +263,7 @@ impl Buf {
 
     /// How many bytes of a range of `len` bytes at `from` there are.
     #[inline]
-    fn within(&self, from: u64, len: u64) -> u64 {
+    pub(crate) fn within(&self, from: u64, len: u64) -> u64 {
         len.min(self.len.saturating_sub(from))
     }
 

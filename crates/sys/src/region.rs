@@ -151,8 +151,7 @@ impl Buf {
     /// When the lengths differ (a fault of our own).
     pub fn pack_into(&self, to: Region<'_>) {
         assert_eq!(self.len(), to.len, "packed bytes into a region");
-        // SAFETY: the region has that many bytes.
-        unsafe { self.read_raw(0, to.len, to.bytes_mut()) }
+        self.pack(0, to);
     }
 
     /// Unpacks a region of as many bytes to all of it.
@@ -161,8 +160,28 @@ impl Buf {
     /// When the lengths differ (a fault of our own).
     pub fn unpack_from(&self, from: Region<'_>) {
         assert_eq!(self.len(), from.len, "packed bytes of a region");
+        self.unpack(0, from);
+    }
+
+    /// Packs bytes `from..` into a region, as many as there are and fit.
+    pub fn pack(&self, from: u64, to: Region<'_>) {
+        let n = self.within(from, to.len);
         // SAFETY: the region has that many bytes.
-        unsafe { self.write_raw(0, from.len, from.bytes()) }
+        unsafe { self.read_raw(from, n, to.bytes_mut()) }
+    }
+
+    /// Unpacks a region to bytes `at..`, as many as there are and fit.
+    pub fn unpack(&self, at: u64, from: Region<'_>) {
+        let n = self.within(at, from.len);
+        // SAFETY: the region has that many bytes.
+        unsafe { self.write_raw(at, n, from.bytes()) }
+    }
+
+    /// Bytes `at..at+len` of the packed data, when they are there and lie in a row.
+    #[inline]
+    pub fn row(&self, at: u64, len: u64) -> Option<Region<'_>> {
+        let whole = self.region()?;
+        (self.within(at, len) == len).then(|| whole.part(at, len))
     }
 }
 

@@ -12,23 +12,35 @@
 //! pool ([`CROWD`]): what is never used costs no memory.
 //!
 //! A slot that is taken is always published next, or belongs to the frame that its sender is in the
-//! middle of; the receiver copies out whatever is published, wanted or not. So slots come back, and
-//! who finds none ([`PoolUse::starved`]) is rung when one does.
+//! middle of; the receiver copies out whatever is published, wanted or not. A few slots that it has
+//! emptied it keeps until it waits ([`Emptied`]), because giving them back takes a cache line from
+//! a sender while a message is handled. So slots come back, and who finds none
+//! ([`PoolUse::starved`]) is rung when one does.
+//!
+//! A sender sees how long its copies take, and while they are slow streams past the caches
+//! ([`NontemporalCopier`]): between cores that share none this is the quicker way by far.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use kw_sys::buf::Buf;
+use kw_sys::nontemporal::{self, NontemporalCopier};
 
-use super::segment::{Lane, PIECES, PoolUse, SLOT, SLOTS};
+use super::segment::{Lane, PIECES, PoolUse, SLOT, SLOTS, USE_WORDS};
 
 /// The shortest lap, and the only one where ranks share cores.
-pub const SHORT_LAP: usize = 16;
+pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
-const CROWD: usize = 96;
+const CROWD: usize = 192;
 
 /// Slots that a sender takes at once at most, for pieces that follow each other.
-const AT_ONCE: u64 = 4;
+const AT_ONCE: u64 = 8;
+
+/// A processor that reads a slot fetches ahead beyond its end, and what lies there must not be what
+/// the sender writes at that moment: so slots are taken at such distances. Not so while a sender
+/// streams past the caches: there the reader gains by fetching ahead.
+const APART: usize = 3;
 
 /// Bytes of a core's own cache where the system does not say.
 const OWN_CACHE: usize = 1 << 20;
@@ -54,9 +66,56 @@ pub struct Filler {
     /// Slots taken and not used yet: bits of this word.
     held: u64,
     word: usize,
-    /// Slots that are gone round, and where the next one is looked for.
+    /// Slots that are gone round, and where the next one is looked for: of those whose numbers have
+    /// this rest by [`APART`].
     lap: usize,
     next: usize,
+    rest: usize,
+    copier: NontemporalCopier,
+}
+
+/// Slots of this rank's own pool that are empty and not given back yet.
+#[derive(Debug, Default)]
+pub struct Emptied {
+    slots: [u64; USE_WORDS],
+    count: u32,
+}
+
+impl Emptied {
+    /// So many of them, and they are given back at once.
+    const MOST: u32 = 8;
+
+    /// Whether there are any.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Keeps one more, or gives all back: when there are many, or some sender wants one. Says
+    /// whether one does, and is to be rung.
+    #[inline]
+    fn keep(&mut self, slot: u16, lane: &Lane) -> bool {
+        self.slots[slot as usize / 64] |= 1 << (slot % 64);
+        self.count += 1;
+        if self.count < Emptied::MOST && !lane.is_starved() {
+            return false;
+        }
+        self.give_back(lane.pool_use())
+    }
+
+    /// Gives all back. Says whether some sender found none meanwhile, and is to be rung.
+    pub fn give_back(&mut self, pool: &PoolUse) -> bool {
+        for (word, slots) in pool.taken.iter().zip(&mut self.slots) {
+            let slots = std::mem::take(slots);
+            if slots != 0 {
+                // SYNC: slot-free. In one order with what a sender that finds none does.
+                word.fetch_and(!slots, Ordering::SeqCst);
+            }
+        }
+        self.count = 0;
+        // SYNC: slot-free.
+        pool.starved.load(Ordering::SeqCst) != 0
+    }
 }
 
 /// The receiving side's view.
@@ -75,14 +134,25 @@ impl Default for Filler {
             word: 0,
             lap: SHORT_LAP,
             next: 0,
+            rest: 0,
+            copier: NontemporalCopier::default(),
         }
     }
 }
 
 impl Filler {
-    /// Goes round so many slots from now on.
-    pub fn set_lap(&mut self, slots: usize) {
+    /// Goes round so many slots from now on; `crowded`: ranks share cores.
+    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
         self.lap = slots.clamp(SHORT_LAP, SLOTS);
+        self.copier = NontemporalCopier::new(crowded);
+    }
+
+    /// A long payload is about to be filled in.
+    #[inline]
+    pub fn expect(&self, lane: &Lane) {
+        if self.held == 0 {
+            nontemporal::expect_write(&lane.pool_use().taken);
+        }
     }
 
     /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went.
@@ -99,9 +169,12 @@ impl Filler {
             return 0;
         };
         let n = len.min(SLOT as u64);
-        // SAFETY: the slot is this side's alone from when it was taken until it is published.
-        let out = unsafe { std::slice::from_raw_parts_mut(lane.slot(slot), n as usize) };
-        buf.read(from, out);
+        // This side's alone from when it was taken until it is published.
+        let piece = lane.slot(slot).part(0, n);
+        match buf.row(from, n) {
+            Some(row) if n >= self.copier.long() => self.copier.copy(row, piece),
+            _ => buf.pack(from, piece),
+        }
         let control = lane.control();
         // SYNC: bulk-filled.
         control.slots[(self.filled % PIECES as u64) as usize].store(slot, Ordering::Relaxed);
@@ -122,21 +195,27 @@ impl Filler {
         Some((self.word * 64 + bit) as u16)
     }
 
-    /// Takes slots of one word: the next of the lap, or the first free ones beyond it.
+    /// Takes slots of one word: the next of the lap, or the first free ones.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
         let end = self.lap;
+        let next_rest = (self.rest + 1) % APART;
         let tries = [
-            (self.next, end),
-            (0, self.next.min(end)),
-            (end, end.max(CROWD)),
+            (self.next..end, Some(self.rest)),
+            (0..end, Some(next_rest)),
+            (0..end.max(CROWD), None),
         ];
-        for (from, to) in tries {
-            let mut at = from;
-            while at < to {
-                let upto = to.min((at / 64 + 1) * 64);
-                if self.take_between(pool, at, upto, wanted) {
+        for (among, rest) in tries {
+            let rest = rest.filter(|_| !self.copier.streams());
+            let mut at = among.start;
+            while at < among.end {
+                let upto = among.end.min((at / 64 + 1) * 64);
+                if self.take_between(pool, at..upto, rest, wanted) {
                     let last = self.word * 64 + 63 - self.held.leading_zeros() as usize;
                     self.next = if last + 1 < end { last + 1 } else { 0 };
+                    self.rest = match self.next {
+                        0 => (rest.unwrap_or(self.rest) + 1) % APART,
+                        _ => rest.unwrap_or(self.rest),
+                    };
                     return Some(());
                 }
                 at = upto;
@@ -145,10 +224,18 @@ impl Filler {
         None
     }
 
-    /// Takes up to `wanted` free slots from `at` to before `upto`, which lie in one word.
-    fn take_between(&mut self, pool: &PoolUse, at: usize, upto: usize, wanted: u64) -> bool {
-        let (word, shift) = (at / 64, at % 64);
-        let room = u64::MAX >> (64 - (upto - at)) << shift;
+    /// Takes up to `wanted` free slots of this range, which lies in one word, all or those whose
+    /// numbers have that rest by [`APART`].
+    fn take_between(
+        &mut self,
+        pool: &PoolUse,
+        range: Range<usize>,
+        rest: Option<usize>,
+        wanted: u64,
+    ) -> bool {
+        let (word, shift) = (range.start / 64, range.start % 64);
+        let among = rest.map_or(u64::MAX, |rest| with_rest(word, rest));
+        let room = among & u64::MAX >> (64 - range.len()) << shift;
         let taken = &pool.taken[word];
         let mut seen = taken.load(Ordering::Relaxed);
         loop {
@@ -178,29 +265,73 @@ impl Filler {
     }
 }
 
+/// A bit for each slot of a word of the pool whose number has this rest by [`APART`].
+fn with_rest(word: usize, rest: usize) -> u64 {
+    /// Every third bit from the first on.
+    const THIRDS: u64 = 0x9249_2492_4924_9249;
+    let first = (rest + APART * 64 - word * 64 % APART) % APART;
+    THIRDS << first
+}
+
 impl Drainer {
     /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has;
-    /// how many went.
-    pub fn drain(&mut self, lane: &Lane, buf: &Buf, at: u64, len: u64) -> u64 {
+    /// how many went, and whether some sender wants a slot and is to be rung.
+    pub fn drain(
+        &mut self,
+        (lane, emptied): (&Lane, &mut Emptied),
+        buf: &Buf,
+        at: u64,
+        len: u64,
+    ) -> (u64, bool) {
         let control = lane.control();
         if self.filled == self.drained {
             // SYNC: bulk-filled.
             self.filled = control.filled.load(Ordering::Acquire);
             if self.filled == self.drained {
-                return 0;
+                return (0, false);
             }
         }
         let slot = control.slots[(self.drained % PIECES as u64) as usize].load(Ordering::Relaxed);
         let n = len.min(SLOT as u64);
-        // SAFETY: the slot lies inside the pool, and the sender has published it.
-        let piece = unsafe { std::slice::from_raw_parts(lane.slot(slot), n as usize) };
-        buf.write(at, piece);
+        let piece = lane.slot(slot).part(0, n);
+        match buf.row(at, n) {
+            Some(row) => nontemporal::fetch(piece, row),
+            None => buf.unpack(at, piece),
+        }
         self.drained += 1;
         // SYNC: bulk-drained.
         control.drained.store(self.drained, Ordering::Release);
-        let (word, bit) = (slot as usize / 64, slot % 64);
-        // SYNC: slot-free. In one order with what a sender that finds none does.
-        lane.pool_use().taken[word].fetch_and(!(1 << bit), Ordering::SeqCst);
-        n
+        (n, emptied.keep(slot, lane))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_with_a_rest_are_every_third_one() {
+        for slot in 0..SLOTS {
+            for rest in 0..APART {
+                let bit = with_rest(slot / 64, rest) >> (slot % 64) & 1;
+                assert_eq!(bit == 1, slot % APART == rest, "slot {slot}, rest {rest}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lap_comes_to_every_slot_and_goes_on_beyond_it_when_none_is_free() {
+        let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
+        let segment = std::sync::Arc::new(segment);
+        let lane = segment.lane(0, 1);
+        let mut filler = Filler::default();
+        filler.spread_out(100, false);
+        let mut taken: Vec<u16> = (0..100).map(|_| filler.take(&lane, 1).unwrap()).collect();
+        let apart = taken.windows(2).filter(|w| w[1] == w[0] + APART as u16);
+        assert!(apart.count() >= 90);
+        taken.sort_unstable();
+        assert!(taken.into_iter().eq(0..100));
+        assert!((100..CROWD as u16).all(|slot| filler.take(&lane, 1) == Some(slot)));
+        assert_eq!(filler.take(&lane, 1), None);
     }
 }

@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use kw_base::{Peer, Tick};
+use kw_base::Peer;
 use kw_sys::unix::{self, Conn, Listener};
 
 use super::ShmPath;
@@ -46,8 +46,6 @@ pub struct Local {
     pub me: Peer,
     /// All ranks of the job on this host, ascending; contains `me`. The first one leads.
     pub peers: Vec<Peer>,
-    /// The clock by which the path measures its own copies.
-    pub clock: fn() -> Tick,
 }
 
 impl Local {
@@ -231,7 +229,6 @@ mod tests {
         let local = |me| Local {
             me,
             peers: peers.clone(),
-            clock: kw_sys::clock::now,
         };
         let key = [7; 32];
         let lead = ShmPath::lead(&local(Peer(3))).unwrap();

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use kw_base::{Peer, Tick};
+use kw_base::Peer;
 use kw_proto::wire::{HEADER_LEN, Header};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::DoorbellSlot;
 
-use super::bulk::{Drainer, Filler};
-use super::copy_rate::CopyRate;
+use super::bulk::{Drainer, Emptied, Filler};
 use super::fetch::Fetcher;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
@@ -98,11 +97,10 @@ pub struct Link {
     pub gone: bool,
     /// Copies straight from the peer's memory.
     pub fetcher: Fetcher,
-    pub copy_rate: CopyRate,
 }
 
 impl Link {
-    pub fn new(peer: Peer, (out, inn): (Lane, Lane), clock: fn() -> Tick) -> Link {
+    pub fn new(peer: Peer, (out, inn): (Lane, Lane)) -> Link {
         Link {
             peer,
             out: Producer::new(out),
@@ -115,7 +113,6 @@ impl Link {
             active: false,
             gone: false,
             fetcher: Fetcher::default(),
-            copy_rate: CopyRate::new(clock),
         }
     }
 
@@ -140,6 +137,7 @@ impl Link {
                     return Sent::Done;
                 }
             } else if let Body::Payload { buf, from, len } = body {
+                self.filler.expect(self.out.memory());
                 if self.put_head(head, len) {
                     return self.begin(buf, from, len, cookie);
                 }
@@ -225,17 +223,12 @@ impl Link {
     fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
         let mut done = 0;
         while done < len {
-            let begin = self.copy_rate.begin();
             let lane = self.out.memory();
             let n = self.filler.fill(lane, buf, from + done, len - done);
             if n == 0 {
                 break;
             }
             done += n;
-            if let Some(begin) = begin {
-                let (out, inn) = (lane.control(), self.inn.memory().control());
-                self.copy_rate.copied(begin, n, &out.fill_rate, [out, inn]);
-            }
         }
         done
     }
@@ -264,8 +257,7 @@ impl Link {
 
     /// How many slots long payload to this peer goes round, and whether ranks share cores.
     pub fn spread_out(&mut self, slots: usize, crowded: bool) {
-        self.filler.set_lap(slots);
-        self.copy_rate.set_crowded(crowded);
+        self.filler.spread_out(slots, crowded);
     }
 
     /// The peer's process has ended: nothing waits for it any more, and nothing more comes.
@@ -365,16 +357,16 @@ impl Link {
         }
     }
 
-    /// Takes what has come, at most a turn's worth.
+    /// Takes what has come, at most a turn's worth; slots of our pool that fall empty are kept.
     #[inline]
-    pub fn receive<I: Inbound>(&mut self, inbound: &mut I) -> Moved {
+    pub fn receive<I: Inbound>(&mut self, inbound: &mut I, emptied: &mut Emptied) -> Moved {
         let mut moved = Moved {
             any: false,
             ring: false,
             feed: false,
         };
         for _ in 0..TURN {
-            if self.arriving.is_some() && !self.land(inbound, &mut moved) {
+            if self.arriving.is_some() && !self.land(inbound, emptied, &mut moved) {
                 break;
             }
             let Some(found) = self.inn.peek() else {
@@ -382,9 +374,6 @@ impl Link {
             };
             moved.any = true;
             moved.ring |= self.take(found, inbound);
-        }
-        if self.copy_rate.take_changed() {
-            inbound.on_repriced(self.peer);
         }
         moved
     }
@@ -475,26 +464,26 @@ impl Link {
     }
 
     /// Moves the payload that is arriving; says whether all of it is in place.
-    fn land<I: Inbound>(&mut self, inbound: &mut I, moved: &mut Moved) -> bool {
+    fn land<I: Inbound>(
+        &mut self,
+        inbound: &mut I,
+        emptied: &mut Emptied,
+        moved: &mut Moved,
+    ) -> bool {
         let Some(a) = &mut self.arriving else {
             return true;
         };
         while a.done < a.len {
             let at = a.landing.at + a.done;
-            let begin = self.copy_rate.begin();
-            let lane = self.inn.memory();
-            let n = self.drainer.drain(lane, &a.landing.buf, at, a.len - a.done);
+            let pool = (self.inn.memory(), &mut *emptied);
+            let (n, feed) = self.drainer.drain(pool, &a.landing.buf, at, a.len - a.done);
             if n == 0 {
                 return false;
             }
             a.done += n;
-            if let Some(begin) = begin {
-                let (out, inn) = (self.out.memory().control(), lane.control());
-                self.copy_rate.copied(begin, n, &inn.drain_rate, [out, inn]);
-            }
             moved.any = true;
             moved.ring = true;
-            moved.feed |= lane.is_starved();
+            moved.feed |= feed;
         }
         let cookie = a.landing.cookie;
         self.arriving = None;

@@ -7,7 +7,7 @@
 //!
 //! # Use
 //! ```text
-//! let local = Local { me, peers, clock };                // peers: all ranks of the job on this host, ascending
+//! let local = Local { me, peers };                       // peers: all ranks of the job on this host, ascending
 //! // on the first of them:
 //! let lead = ShmPath::lead(&local)?;                     // puts lead.address() into the key-value space; fence
 //! let path = lead.serve(&key, patience)?;                // blocks until all others have joined
@@ -27,7 +27,6 @@
 
 pub mod board;
 mod bulk;
-mod copy_rate;
 mod ended;
 mod fetch;
 mod join;
@@ -47,6 +46,7 @@ use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
 
 use crate::{Body, Down, Inbound, Lines, Path, Refused, Sent};
+use bulk::Emptied;
 use ended::Ended;
 pub use join::{Lead, Local, ShmError};
 use link::Link;
@@ -85,11 +85,11 @@ pub struct ShmPath {
     seen: Box<[u64]>,
     /// Links with frames that wait.
     waiting: Vec<u32>,
+    emptied: Emptied,
     ringer: Arc<Ringer>,
     rings: u64,
     bell: Arc<Doorbell>,
     closed: bool,
-    clock: fn() -> Tick,
     rebalance: Rebalance,
     /// Whose process has ended.
     ended: Ended,
@@ -102,7 +102,7 @@ impl ShmPath {
         let links = (0..local.peers.len())
             .map(|i| {
                 let lanes = (segment.lane(me, i), segment.lane(i, me));
-                Link::new(local.peers[i], lanes, local.clock)
+                Link::new(local.peers[i], lanes)
             })
             .collect();
         let bell = MappedSlot {
@@ -118,11 +118,11 @@ impl ShmPath {
             active: Vec::new(),
             seen: vec![0; local.peers.len().div_ceil(64)].into_boxed_slice(),
             waiting: Vec::new(),
+            emptied: Emptied::default(),
             ringer: Arc::new(Ringer::new()),
             rings: 0,
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             closed: false,
-            clock: local.clock,
             rebalance: Rebalance::default(),
             ended,
             // Last: from here on the others may write to this rank, and fetch.
@@ -191,7 +191,7 @@ impl ShmPath {
 
     #[inline]
     fn receive<I: Inbound>(&mut self, i: usize, inbound: &mut I) -> bool {
-        let moved = self.links[i].receive(inbound);
+        let moved = self.links[i].receive(inbound, &mut self.emptied);
         if moved.ring {
             self.ring(i);
         }
@@ -199,6 +199,14 @@ impl ShmPath {
             self.feed();
         }
         moved.any
+    }
+
+    /// Nothing has come: time to give back the slots of this rank's pool that are empty.
+    #[cold]
+    fn give_back(&mut self) {
+        if self.emptied.give_back(self.segment.pool_use(self.me)) {
+            self.feed();
+        }
     }
 
     /// Rings whoever found no slot in this rank's pool.
@@ -220,15 +228,13 @@ impl ShmPath {
     }
 
     /// Where each rank has a core of its own, long payload goes round more memory than two of a
-    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks. Copies are judged by
-    /// the figures of the host.
-    pub fn spread_out(&mut self, crowded: bool, host: &Calibration) {
+    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
+    pub fn spread_out(&mut self, crowded: bool) {
         let lap = match crowded {
             true => bulk::SHORT_LAP,
             false => bulk::long_lap(self.links.len()),
         };
         for link in &mut self.links {
-            link.copy_rate.set_host(host);
             link.spread_out(lap, crowded);
         }
     }
@@ -264,6 +270,9 @@ impl ShmPath {
         let i = self.ranks.local(peer) as usize;
         if !self.waiting.is_empty() {
             return None;
+        }
+        if self.emptied.any() {
+            self.give_back();
         }
         let link = self.links.get_mut(i).filter(|l| l.active)?;
         link.next(goes_on)
@@ -309,11 +318,7 @@ impl Path for ShmPath {
     fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
         let link = self.links.get(self.ranks.local(peer) as usize);
         let direct = link.is_some_and(|l| l.fetcher.may_work());
-        let mut lines = prices::shared_memory(host, direct);
-        if let Some(slow) = link.and_then(|l| l.copy_rate.slow()) {
-            lines.stream.tb = slow;
-        }
-        lines
+        prices::shared_memory(host, direct)
     }
 
     fn address(&self) -> String {
@@ -356,6 +361,9 @@ impl Path for ShmPath {
         if !self.waiting.is_empty() {
             any |= self.flush(inbound);
         }
+        if !any && self.emptied.any() {
+            self.give_back();
+        }
         any
     }
 
@@ -372,6 +380,9 @@ impl Path for ShmPath {
         if !self.waiting.is_empty() {
             any |= self.flush(inbound);
         }
+        if !any && self.emptied.any() {
+            self.give_back();
+        }
         any
     }
 
@@ -383,13 +394,10 @@ impl Path for ShmPath {
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
-        let begin = (self.clock)();
         let i = self.ranks.local(from) as usize;
         let link = self.links.get_mut(i).ok_or(Refused::Unsupported)?;
         let peer = self.ranks.info(i);
-        link.fetcher.fetch(peer, address, (into, at), len)?;
-        link.copy_rate.fetched(begin, len);
-        Ok(())
+        link.fetcher.fetch(peer, address, (into, at), len)
     }
 
     fn pending(&self) -> bool {
@@ -417,6 +425,7 @@ impl Path for ShmPath {
             }
             self.ring(i);
         }
+        self.give_back();
         self.ranks.leave();
         self.closed = true;
     }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use kw_sys::doorbell::{DoorbellSlot, FenceGroup};
 use kw_sys::memfd::{self, Mapping};
+use kw_sys::region::Region;
 
 use super::board::BOARDS;
 use super::ring::Memory;
@@ -28,13 +29,14 @@ pub const CELLS: usize = 256;
 /// Bytes of a cell.
 pub const CELL: usize = 64;
 /// Bytes of a slot of a pool: the longest piece of a long payload.
-pub const SLOT: usize = 16 * 1024;
+pub const SLOT: usize = 8 * 1024;
 /// Slots of a pool.
 pub const SLOTS: usize = 64 * USE_WORDS;
 /// Pieces of one pair that may be under way at a time.
-pub const PIECES: usize = 24;
+pub const PIECES: usize = 48;
 
-const USE_WORDS: usize = 4;
+/// Words that hold a bit for each of them.
+pub const USE_WORDS: usize = 8;
 
 const MAGIC: u64 = 0x0036_6b6f_6e77_6b01;
 const RANKS: usize = 4096;
@@ -75,7 +77,6 @@ pub struct PoolUse {
     /// A bit for each slot: set by the sender that takes it, cleared by the receiver when it has
     /// copied the piece out.
     pub taken: [AtomicU64; USE_WORDS],
-    _a: [u64; 8 - USE_WORDS],
     /// Some sender has found no slot since the receiver last looked.
     pub starved: AtomicU32,
     _b: [u32; 15],
@@ -90,17 +91,12 @@ pub struct Control {
     _a: [u32; 15],
     /// Sender: pieces ever put into the receiver's pool.
     pub filled: AtomicU64,
-    /// Sender: how long that takes (`copy_rate`).
-    pub fill_rate: AtomicU32,
-    _b: u32,
     /// Sender: in which slot piece `k` lies, at `k % PIECES`.
     pub slots: [AtomicU16; PIECES],
+    _b: [u64; 3],
     /// Receiver: pieces ever taken out of it.
     pub drained: AtomicU64,
-    /// Receiver: how long that takes.
-    pub drain_rate: AtomicU32,
-    _c: [u32; 13],
-    _d: [u64; 8],
+    _c: [u64; 7],
 }
 
 /// The mapped segment.
@@ -316,12 +312,13 @@ impl Lane {
         self.cells.wrapping_add(cell * CELL)
     }
 
-    /// First byte of a slot of the receiver's pool.
+    /// A slot of the receiver's pool.
     #[inline]
-    pub fn slot(&self, slot: u16) -> *mut u8 {
+    pub fn slot(&self, slot: u16) -> Region<'_> {
         let slot = slot as usize;
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
-        self.pool.wrapping_add(slot * SLOT)
+        // SAFETY: inside the mapping, which `_keep` keeps.
+        unsafe { Region::new(self.pool.wrapping_add(slot * SLOT), SLOT as u64) }
     }
 
     /// Which slots of the receiver's pool are taken.

@@ -10,7 +10,6 @@ pub fn pair() -> [ShmPath; 2] {
     let local = |me| Local {
         me: Peer(me),
         peers: vec![Peer(0), Peer(1)],
-        clock: kw_sys::clock::now,
     };
     let key = [5; 32];
     let lead = ShmPath::lead(&local(0)).expect("memory and a socket");

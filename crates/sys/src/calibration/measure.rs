@@ -27,13 +27,15 @@ const NEAR: usize = 64 << 10;
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
-/// Bytes of the area that two processors share, and of a slot of it: as in the path over shared
-/// memory.
+/// Bytes of the area that two processors share, and of a slot of it, and how far from each other
+/// two slots lie whose turns follow: as in the path over shared memory.
 const AREA: usize = 2 << 20;
 /// See above.
-const SLOT: u64 = 16 << 10;
+const SLOT: u64 = 8 << 10;
+/// See above.
+const APART: u64 = 3;
 /// Slots that may be filled and not drained.
-const AHEAD: u32 = 8;
+const AHEAD: u32 = 16;
 /// Rounds of a batch.
 const ROUNDS: u32 = 50;
 /// Looks at a word before others may run.
@@ -291,7 +293,7 @@ fn line(cpu: usize) -> Option<u64> {
 /// A region's slots take turns.
 fn slot(region: Region<'_>, number: u32) -> Region<'_> {
     let slots = region.len() / SLOT;
-    region.part(u64::from(number) % slots * SLOT, SLOT)
+    region.part(u64::from(number) * APART % slots * SLOT, SLOT)
 }
 
 /// What one processor copies into a shared area while another one copies it out.
@@ -317,12 +319,13 @@ fn stream(cpu: usize) -> Option<u64> {
         let from = touched(NEAR * 8)?;
         let (from, whole) = from.region().zip(area.region())?;
         let mut filled = 0;
+        let mut copier = nontemporal::NontemporalCopier::default();
         let picos = best(|| {
             for _ in 0..32 {
                 shared
                     .theirs
                     .until(|done| filled < done.saturating_add(AHEAD));
-                slot(from, filled).copy_to(slot(whole, filled));
+                copier.copy(slot(from, filled), slot(whole, filled));
                 filled += 1;
                 shared.mine.set(filled);
             }
