@@ -21,7 +21,7 @@ module transposition
   type, abstract, public :: transposition_type
     type(MPI_Comm) :: comm
     integer :: ranks = 1, rank = 0
-    integer, allocatable :: out_counts(:), in_counts(:)     ! per other rank, in numbers (of 8 bytes)
+    integer, allocatable :: out_counts(:), in_counts(:)     ! per other rank, in numbers
     integer, allocatable :: out_places(:), in_places(:)     ! where its block begins, from 0
     real(dp), pointer, contiguous :: out(:) => null(), in(:) => null()
     type(MPI_Request) :: request
