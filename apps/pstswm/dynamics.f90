@@ -24,8 +24,8 @@ module dynamics
   private
 
   ! The coefficients (:, level, variable, coefficient) now and one step before.
-  real(dp), allocatable, protected, public :: now(:, :, :, :)
-  real(dp), allocatable :: before(:, :, :, :)
+  real(dp), allocatable, target, protected, public :: now(:, :, :, :)
+  real(dp), allocatable :: before(:, :, :, :)       ! only of those that this rank steps forward
   real(dp), protected, public :: mean_geopotential
   real(dp), allocatable, protected, public :: f(:, :)   ! Coriolis parameter (longitude, latitude)
   real(dp), pointer, contiguous :: fields_g(:, :, :), products_g(:, :, :)   ! of `batch` latitudes
@@ -56,7 +56,9 @@ contains
   subroutine make_dynamics()
     integer :: lon, lat
     real(dp) :: u, v, phi, sum
-    allocate (now(2, levels, variables, first_mine:last_mine))
+    allocate (now(2, levels, variables, first_mine:last_place), source=0d0)
+    call make_sums(now)
+    allocate (before(2, levels, variables, first_stepped:last_stepped))
     allocate (fields_g(levels * fields, lons, batch()))
     allocate (products_g(levels * products, lons, batch()))
     allocate (whole_g(levels * fields, lons, lats))
@@ -71,7 +73,7 @@ contains
     end do
     call MPI_Allreduce(sum, mean_geopotential, 1, MPI_DOUBLE_PRECISION, MPI_SUM, world)
     call analyse_flow()
-    before = now
+    before = now(:, :, :, first_stepped:last_stepped)
   end subroutine
 
   ! Vorticity and divergence of the flow are div (-v, u) and div (u, v): what the transform makes
@@ -90,7 +92,7 @@ contains
       end do
     end do
     call to_tendencies(g)
-    now = tendencies
+    now(:, :, :, first_stepped:last_stepped) = tendencies(:, :, :, first_stepped:last_stepped)
     g = 0
     do lat = 1, lats
       do lon = 1, lons
@@ -99,13 +101,14 @@ contains
       end do
     end do
     call to_tendencies(g)
-    do i = first_mine, last_mine
+    do i = first_stepped, last_stepped
       if (laplacian(i) > 0) then
         now(:, :, geopotential, i) = tendencies(:, :, divergence, i) / laplacian(i)
       else
         now(:, :, geopotential, i) = 0
       end if
     end do
+    call share_steps()
   end subroutine
 
   ! A, B and E of points, the same on all levels.
@@ -130,6 +133,7 @@ contains
     logical, intent(in) :: first
     call whole_step(now, multiply_fields, fields_g, products_g)
     call step_coefficients(merge(time_step / 2, time_step, first), merge(0d0, asselin, first))
+    call share_steps()
   end subroutine
 
   ! The products of the fields on the latitudes from `first` on.
@@ -168,7 +172,7 @@ contains
     real(dp), intent(in) :: dt, filter
     real(dp) :: next(2, levels, variables), x(2, levels), y(2, levels), l
     integer :: i
-    do i = first_mine, last_mine
+    do i = first_stepped, last_stepped
       l = laplacian(i)
       next(:, :, vorticity) = before(:, :, vorticity, i) + 2 * dt * tendencies(:, :, vorticity, i)
       y = before(:, :, divergence, i) + 2 * dt * tendencies(:, :, divergence, i) &

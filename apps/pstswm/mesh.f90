@@ -11,7 +11,7 @@
 module mesh
   use mpi_f08
   use options, only: truncation, longitudes, latitudes, algorithm, order, px, py, &
-    transpose_by, pattern, sum_by
+    transpose_by, pattern, sum_by, update
   implicit none
   private
   integer, protected, public :: rank, ranks
@@ -65,6 +65,8 @@ contains
     else if (algorithm(2:2) == 'N' .and. sum_by == 'halving' .and. .not. is_power_of_2(ny)) then
       write (text, '("sum=halving needs a PY that is a power of 2, PY is ", i0, &
         &": take sum=ring")') ny
+    else if (algorithm(2:2) == 'N' .and. update == 'own' .and. sum_by(1:9) == 'allreduce') then
+      write (text, '("update=own needs a sum in two halves: not sum=", a)') trim(sum_by)
     end if
     problem = trim(text)
     if (problem /= '') return

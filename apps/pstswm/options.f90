@@ -15,7 +15,9 @@ module options
   ! How it is cut among the ranks, and how they communicate.
   integer, protected, public :: px = 0, py = 0
   character(len=word), protected, public :: order = 'row', algorithm = 'TN'
-  character(len=word), protected, public :: transpose_by = 'alltoallv', sum_by = 'allreduce'
+  character(len=word), protected, public :: transpose_by = 'alltoallv'
+  character(len=24), protected, public :: sum_by = 'allreduce'
+  character(len=word), protected, public :: update = 'all'
   character(len=word), protected, public :: protocol = 'sendrecv', pattern = 'swap'
   logical, protected, public :: ahead = .false., overlap = .false.
   integer, protected, public :: at_once = 0
@@ -54,8 +56,10 @@ module options
     'How they communicate', &
     '  transpose=WAY     for T: alltoallv, alltoallv_init, neighbor, neighbor_init, hand', &
     '  batch=0           for T: how many latitudes are transposed at a time; 0: all', &
-    '  sum=WAY           for N: allreduce, allreduce_init, reduce_scatter, halving, ring', &
-    '                    (hand, halving and ring are written by hand, as are D and P)', &
+    '  sum=WAY           for N: allreduce, allreduce_init, reduce_scatter, reduce_scatter_init,', &
+    '                    halving, ring (hand, halving and ring are by hand, as are D and P)', &
+    '  update=all        for N: who steps a coefficient forward: all ranks that have it, or', &
+    '                    own: one, between the halves of the sum (not with allreduce)', &
     '  protocol=WAY      what is written by hand uses: sendrecv: MPI_Sendrecv;', &
     '                    ordered: MPI_Send and MPI_Recv, who sends to a higher rank sends first;', &
     '                    isend: MPI_Isend and MPI_Recv;', &
@@ -139,7 +143,10 @@ contains
     case ('transpose')
       call get_word(transpose_by, 'alltoallv alltoallv_init neighbor neighbor_init hand')
     case ('sum')
-      call get_word(sum_by, 'allreduce allreduce_init reduce_scatter halving ring')
+      call get_word(sum_by, 'allreduce allreduce_init reduce_scatter reduce_scatter_init ' // &
+        'halving ring')
+    case ('update')
+      call get_word(update, 'all own')
     case ('batch')
       call get_integer(at_once, 0, 1000)
     case ('protocol')

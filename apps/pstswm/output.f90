@@ -40,7 +40,10 @@ contains
   function legendre_way() result(text)
     character(len=:), allocatable :: text
     text = ', pipelined Legendre transform'
-    if (algorithm(2:2) == 'N') text = ', sum by ' // trim(sum_by)
+    if (algorithm(2:2) == 'N') then
+      text = ', sum by ' // trim(sum_by)
+      if (update == 'own') text = text // ', update by one'
+    end if
   end function
 
   logical function by_hand()

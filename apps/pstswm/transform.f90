@@ -16,7 +16,7 @@
 module transform
   use sphere, only: dp
   use clock, only: start_clock, stop_clock, in_legendre
-  use options, only: algorithm, levels, ahead, overlap
+  use options, only: algorithm, levels, ahead, overlap, update
   use mesh, only: nx, ny, x, y, lons, lats, column, cut, owned
   use exchange
   use fourier
@@ -25,14 +25,17 @@ module transform
   implicit none
   private
 
-  ! The coefficients whose values this rank keeps and steps forward in time.
-  integer, protected, public :: first_mine, last_mine
+  ! The coefficients whose values this rank keeps, and those of them that it steps forward in time.
+  ! There is room for some more, so that the vector sum has equal shares: up to last_place.
+  integer, protected, public :: first_mine, last_mine, last_place
+  integer, protected, public :: first_stepped, last_stepped
 
   logical :: pipelined
   type(fourier_type) :: inward, outward
   real(dp), pointer, contiguous :: fields_f(:, :, :, :), products_f(:, :, :, :)
 
-  ! The tendencies of the rank's coefficients (:, level, variable, coefficient), once computed.
+  ! The tendencies of the coefficients that the rank steps forward (:, level, variable,
+  ! coefficient), once computed.
   real(dp), pointer, contiguous, protected, public :: tendencies(:, :, :, :)
 
   ! N
@@ -42,7 +45,7 @@ module transform
   real(dp), pointer, contiguous :: blocks(:, :), arrived(:, :)
   type(exchange_type), allocatable :: passing(:), adding(:)
 
-  public :: make_transform, to_fields, to_tendencies, whole_step
+  public :: make_transform, make_sums, to_fields, to_tendencies, whole_step, share_steps
 
 contains
 
@@ -55,20 +58,40 @@ contains
       call cut(coefficients, ny, y, first_mine, count)
       last_mine = first_mine + count - 1
     end if
+    last_place = last_mine
+    if (.not. pipelined) last_place = ny * ((coefficients + ny - 1) / ny)
     allocate (fields_f(2, levels * fields, lats, size(owned(x)%m)))
     allocate (products_f(2, levels * products, lats, size(owned(x)%m)))
     call make_fourier(levels * fields, .false., outward)
     call make_fourier(levels * products, .true., inward)
     if (pipelined) then
       call make_ring()
-      sums => blocks(:, ny - 1)
     else
-      allocate (sums(2 * levels * variables * coefficients))
+      allocate (sums(2 * levels * variables * last_place), source=0d0)
     end if
-    tendencies(1:2, 1:levels, 1:variables, first_mine:last_mine) => sums
-    if (.not. pipelined) then
+  end subroutine
+
+  ! Prepares for the sums of the forward transform. `now` is the state that is stepped forward: with
+  ! update=own a rank steps its share of it, which then goes to the others.
+  subroutine make_sums(now)
+    real(dp), target, contiguous, intent(in) :: now(:, :, :, :)
+    real(dp), pointer, contiguous :: state(:)
+    integer :: last
+    first_stepped = first_mine
+    last = last_place
+    if (pipelined) then
+      sums => blocks(:, ny - 1)
+    else if (update == 'own') then
+      state(1:size(now)) => now
+      call make_sum(column, sums, total, state)
+      sums => total%share
+      first_stepped = 1 + y * (last_place / ny)
+      last = first_stepped + last_place / ny - 1
+    else
       call make_sum(column, sums, total)
     end if
+    last_stepped = min(last, last_mine)
+    tendencies(1:2, 1:levels, 1:variables, first_stepped:last) => sums
   end subroutine
 
   ! In step t of the inverse transform, a rank has the block of the rank t before it; in step t of
@@ -108,6 +131,11 @@ contains
     do first = 1, lats, batch()
       call to_grid(outward, first, fields_f, g(:, :, first:first + batch() - 1))
     end do
+  end subroutine
+
+  ! What the ranks of a column have stepped forward, each its share, comes to all of them.
+  subroutine share_steps()
+    if (.not. pipelined .and. update == 'own') call spread_shares(total)
   end subroutine
 
   ! From the products on the grid, which are overwritten, to the coefficients' tendencies.
@@ -156,8 +184,9 @@ contains
     if (pipelined) then
       call pass_sums()
     else
-      call coefficients_from_waves(first_mine, last_mine, products_f, sums)
-      call sum_over_ranks(total)
+      call coefficients_from_waves(first_mine, last_mine, products_f, total%v)
+      call sum_shares(total)
+      if (update == 'all') call spread_shares(total)
     end if
   end subroutine
 

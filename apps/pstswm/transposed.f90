@@ -188,9 +188,9 @@ contains
     class(points_type), intent(inout) :: t
     integer, intent(in) :: other
     if (t%to_circles) then
-      call copy_points(t, other, t%out, to_buffer=.true.)
+      call copy_points(t, other, t%outgoing(other), to_buffer=.true.)
     else
-      call copy_arcs(t, other, t%out, to_buffer=.true.)
+      call copy_arcs(t, other, t%outgoing(other), to_buffer=.true.)
     end if
   end subroutine
 
@@ -198,9 +198,9 @@ contains
     class(points_type), intent(inout) :: t
     integer, intent(in) :: other
     if (t%to_circles) then
-      call copy_arcs(t, other, t%in, to_buffer=.false.)
+      call copy_arcs(t, other, t%incoming(other), to_buffer=.false.)
     else
-      call copy_points(t, other, t%in, to_buffer=.false.)
+      call copy_points(t, other, t%incoming(other), to_buffer=.false.)
     end if
   end subroutine
 
@@ -208,18 +208,18 @@ contains
   subroutine copy_points(t, other, buffer, to_buffer)
     class(points_type), intent(inout) :: t
     integer, intent(in) :: other
-    real(dp), intent(inout) :: buffer(:)
+    real(dp), pointer, contiguous, intent(in) :: buffer(:)
     logical, intent(in) :: to_buffer
     integer :: first, count, place, lon, lat
     first = first_value_of(t%values, other)
     count = values_of(t%values, other)
-    place = merge(t%out_places(other), t%in_places(other), to_buffer)
+    place = 1
     do lat = 1, t%latitudes
       do lon = 1, lons
         if (to_buffer) then
-          buffer(place + 1:place + count) = t%g(first:first + count - 1, lon, lat)
+          buffer(place:place + count - 1) = t%g(first:first + count - 1, lon, lat)
         else
-          t%g(first:first + count - 1, lon, lat) = buffer(place + 1:place + count)
+          t%g(first:first + count - 1, lon, lat) = buffer(place:place + count - 1)
         end if
         place = place + count
       end do
@@ -230,25 +230,19 @@ contains
   subroutine copy_arcs(t, other, buffer, to_buffer)
     class(points_type), intent(inout) :: t
     integer, intent(in) :: other
-    real(dp), intent(inout) :: buffer(:)
+    real(dp), pointer, contiguous, intent(in) :: buffer(:)
     logical, intent(in) :: to_buffer
-    integer :: first, length, pairs, place, lon, lat, k
+    integer :: first, last, length, count, place, lat
     call cut(longitudes, nx, other, first, length)
-    pairs = size(t%t, 2)
-    place = merge(t%out_places(other), t%in_places(other), to_buffer)
+    last = first + length - 1
+    count = 2 * size(t%t, 2) * length
     do lat = 1, t%latitudes
-      do lon = first, first + length - 1
-        if (to_buffer) then
-          do k = 1, pairs
-            buffer(place + 2 * k - 1:place + 2 * k) = t%t(:, k, lon, lat)
-          end do
-        else
-          do k = 1, pairs
-            t%t(:, k, lon, lat) = buffer(place + 2 * k - 1:place + 2 * k)
-          end do
-        end if
-        place = place + 2 * pairs
-      end do
+      place = (lat - 1) * count
+      if (to_buffer) then
+        call move(count, t%t(:, :, first:last, lat), buffer(place + 1:place + count))
+      else
+        call move(count, buffer(place + 1:place + count), t%t(:, :, first:last, lat))
+      end if
     end do
   end subroutine
 
@@ -256,9 +250,9 @@ contains
     class(waves_type), intent(inout) :: t
     integer, intent(in) :: other
     if (t%from_circles) then
-      call separate_for(t, other, t%out(t%out_places(other) + 1:))
+      call separate_for(t, other, t%outgoing(other))
     else
-      call copy_waves(t, other, t%out, to_buffer=.true.)
+      call copy_waves(t, other, t%outgoing(other), to_buffer=.true.)
     end if
   end subroutine
 
@@ -266,9 +260,9 @@ contains
     class(waves_type), intent(inout) :: t
     integer, intent(in) :: other
     if (t%from_circles) then
-      call copy_waves(t, other, t%in, to_buffer=.false.)
+      call copy_waves(t, other, t%incoming(other), to_buffer=.false.)
     else
-      call unite_from(t, other, t%in(t%in_places(other) + 1:))
+      call unite_from(t, other, t%incoming(other))
     end if
   end subroutine
 
@@ -311,25 +305,30 @@ contains
   subroutine copy_waves(t, other, buffer, to_buffer)
     class(waves_type), intent(inout) :: t
     integer, intent(in) :: other
-    real(dp), intent(inout) :: buffer(:)
+    real(dp), pointer, contiguous, intent(in) :: buffer(:)
     logical, intent(in) :: to_buffer
-    integer :: first, count, place, lat, m, k
+    integer :: first, last, count, place, lat, m
     first = first_value_of(t%values, other)
-    count = values_of(t%values, other)
-    place = merge(t%out_places(other), t%in_places(other), to_buffer)
+    last = first + values_of(t%values, other) - 1
+    count = 2 * (last - first + 1)
+    place = 0
     do lat = t%before + 1, t%before + t%latitudes
       do m = 1, size(owned(x)%m)
         if (to_buffer) then
-          do k = 0, count - 1
-            buffer(place + 2 * k + 1:place + 2 * k + 2) = t%f(:, first + k, lat, m)
-          end do
+          call move(count, t%f(:, first:last, lat, m), buffer(place + 1:place + count))
         else
-          do k = 0, count - 1
-            t%f(:, first + k, lat, m) = buffer(place + 2 * k + 1:place + 2 * k + 2)
-          end do
+          call move(count, buffer(place + 1:place + count), t%f(:, first:last, lat, m))
         end if
-        place = place + 2 * count
+        place = place + count
       end do
     end do
+  end subroutine
+
+  ! `count` numbers that lie side by side.
+  pure subroutine move(count, from, to)
+    integer, intent(in) :: count
+    real(dp), intent(in) :: from(count)
+    real(dp), intent(out) :: to(count)
+    to = from
   end subroutine
 end module

@@ -21,14 +21,15 @@ module transposition
   type, abstract, public :: transposition_type
     type(MPI_Comm) :: comm
     integer :: ranks = 1, rank = 0
-    integer, allocatable :: out_counts(:), in_counts(:)     ! per rank, in numbers (of 8 bytes)
+    integer, allocatable :: out_counts(:), in_counts(:)     ! per other rank, in numbers
     integer, allocatable :: out_places(:), in_places(:)     ! where its block begins, from 0
     real(dp), pointer, contiguous :: out(:) => null(), in(:) => null()
     type(MPI_Request) :: request
     type(exchange_type), allocatable :: exchanges(:)
   contains
-    procedure(copy), deferred :: pack       ! copies what goes to one rank to its block of `out`
-    procedure(copy), deferred :: unpack     ! copies what came from one rank from its block of `in`
+    procedure(copy), deferred :: pack       ! copies what goes to one rank to its block `outgoing`
+    procedure(copy), deferred :: unpack     ! copies what came from one from its block `incoming`
+    procedure :: outgoing, incoming
     procedure :: prepare => make_transposition
     procedure :: run => transpose_blocks
   end type
@@ -42,6 +43,27 @@ module transposition
   end interface
 
 contains
+
+  ! The block for another rank. The rank's own block is put where it would come to: it needs no
+  ! communication.
+  function outgoing(t, other)
+    class(transposition_type), intent(in) :: t
+    integer, intent(in) :: other
+    real(dp), pointer, contiguous :: outgoing(:)
+    if (other == t%rank) then
+      outgoing => t%incoming(other)
+    else
+      outgoing => t%out(t%out_places(other) + 1:)
+    end if
+  end function
+
+  ! The block that comes from a rank.
+  function incoming(t, other)
+    class(transposition_type), intent(in) :: t
+    integer, intent(in) :: other
+    real(dp), pointer, contiguous :: incoming(:)
+    incoming => t%in(t%in_places(other) + 1:)
+  end function
 
   ! Prepares for blocks of these sizes among the ranks of `comm`.
   subroutine make_transposition(t, comm, out_counts, in_counts)
@@ -59,6 +81,8 @@ contains
     t%out_places = [(sum(out_counts(0:i - 1)), i = 0, t%ranks - 1)]
     t%in_places = [(sum(in_counts(0:i - 1)), i = 0, t%ranks - 1)]
     allocate (t%out(sum(out_counts)), t%in(sum(in_counts)))
+    t%out_counts(t%rank) = 0
+    t%in_counts(t%rank) = 0
     t%comm = comm
     if (transpose_by(1:8) == 'neighbor') then
       everybody = [(i, i = 0, t%ranks - 1)]
@@ -150,10 +174,8 @@ contains
       call stop_clock(in_fourier)
       if (overlap .and. s > 1) call take(s - 1)
     end do
-    if (overlap) call t%pack(t%rank)
-    t%in(t%in_places(t%rank) + 1:t%in_places(t%rank) + t%in_counts(t%rank)) = &
-      t%out(t%out_places(t%rank) + 1:t%out_places(t%rank) + t%out_counts(t%rank))
     if (overlap) then
+      call t%pack(t%rank)
       call t%unpack(t%rank)
       if (t%ranks > 1) call take(t%ranks - 1)
     else

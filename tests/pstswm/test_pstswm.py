@@ -86,7 +86,7 @@ def test_rossby_haurwitz_wave_keeps_mass_energy_and_enstrophy(pstswm):
     ("2x2", "order=cart"), ("2x2", "algorithm=TP"), ("2x2", "algorithm=DN"), ("4x1", "algorithm=DP"),
     ("1x3", "algorithm=DP overlap=yes"),
     *[("2x2", f"transpose={t} sum={s}") for t, s in (
-        ("alltoallv_init", "allreduce_init"), ("neighbor", "reduce_scatter"), ("neighbor_init", "allreduce"))]])
+        ("alltoallv_init", "allreduce_init"), ("neighbor", "reduce_scatter"), ("neighbor_init", "reduce_scatter_init"))]])
 def test_every_algorithm_computes_what_one_rank_does(state, serial, mesh, options):
     assert differ(serial, state(mesh, *options.split())) < 1e-11
 
@@ -103,6 +103,11 @@ def test_every_protocol_computes_the_same_bits(state, serial, mesh, options):
             assert state(mesh, *options.split(), *chosen) == first, chosen
 
 
+@pytest.mark.parametrize("mesh,sum_by", [("1x4", "halving"), ("1x3", "ring"), ("2x2", "reduce_scatter"), ("1x5", "reduce_scatter_init")])
+def test_it_does_not_matter_who_steps_a_coefficient_forward(state, mesh, sum_by):
+    assert state(mesh, f"sum={sum_by}", "update=own") == state(mesh, f"sum={sum_by}")
+
+
 def test_wrong_results_are_called_wrong(pstswm):
     p = run(MPIEXEC, "-n", 2, pstswm, "case=6", "truncation=21", "levels=2", "dt=7200", "days=20")
     assert p.returncode == 1 and p.stdout.endswith("\nNOT VERIFIED\n"), told(p)
@@ -116,12 +121,13 @@ def test_wrong_results_are_called_wrong(pstswm):
     ("levels=", "levels= is not possible: levels must be a whole number from 2 to 1000"),
     ("dt=fast", "dt=fast is not possible: dt must be a number from 1 to 86400"),
     ("ahead=maybe", "ahead=maybe is not possible: ahead must be yes or no"),
-    ("sum=hand", "sum=hand is not possible: sum must be one of allreduce allreduce_init reduce_scatter halving ring"),
+    ("sum=hand", "sum=hand is not possible: sum must be one of allreduce allreduce_init reduce_scatter reduce_scatter_init halving ring"),
     ("mesh=2by2", "mesh=2by2 is not possible: mesh must be two numbers of ranks, such as 2x4"),
     ("mesh=2x2", "mesh=2x2 needs 4 ranks, but there are 3"),
     ("mesh=3x1 algorithm=DP", "algorithm=DP needs a PX that is a power of 2 and divides the 128 longitudes, PX is 3"),
     ("mesh=3x1 transpose=hand", "pattern=swap needs a PX that is a power of 2, PX is 3: take pattern=ring"),
     ("mesh=1x3 sum=halving", "sum=halving needs a PY that is a power of 2, PY is 3: take sum=ring"),
+    ("update=own", "update=own needs a sum in two halves: not sum=allreduce"),
     ("truncation=21 levels=2 steps=1 state=/nowhere/state", "cannot write /nowhere/state: ")])
 def test_wrong_options_give_a_sentence(pstswm, option, sentence):
     p = run(MPIEXEC, "-n", 3, pstswm, *option.split())

@@ -11,6 +11,7 @@ program transforms
   real(dp), parameter :: limit = 1d-12
   character(len=:), allocatable :: problem
   logical :: asks_help, wrong = .false.
+  real(dp), allocatable, target :: state(:, :, :, :)
 
   call MPI_Init()
   call read_options(problem, asks_help)
@@ -18,6 +19,8 @@ program transforms
   if (problem /= '') error stop problem
   call make_legendre()
   call make_transform()
+  allocate (state(2, levels, variables, first_mine:last_place))
+  call make_sums(state)
   call check('FFT against its definition', fft_error())
   call check('quadrature of a polynomial', quadrature_error())
   if (ranks == 1) call check('orthogonality of P', orthogonality_error())
