@@ -12,7 +12,7 @@ use crate::analysis::Analysis;
 use crate::colours::{KINDS, MARK, parts};
 use crate::model::Trace;
 use crate::words;
-use columns::{Columns, GRAIN};
+use columns::Columns;
 
 /// Pixels: of the picture, of the names of rows, of the axis, of the right edge, of a line of text.
 const WIDE: f64 = 960.0;
@@ -297,8 +297,9 @@ impl<'a> Picture<'a> {
 
 /// The path of each kind in a row: one field for each run of columns that are alike.
 fn paths(columns: &Columns, left: f64, top: f64, wide: f64, high: f64) -> Vec<(usize, String)> {
+    let grain = (2.0 * high).clamp(6.0, 24.0); // no finer than half a pixel, so that low rows are small
     let mut paths = vec![String::new(); KINDS.len()];
-    for (from, to, stack) in columns.runs() {
+    for (from, to, stack) in columns.runs(grain as u32) {
         let (x, run) = (left + from as f64 * wide, (to - from) as f64 * wide);
         let mut below = 0;
         for kind in (1..KINDS.len()).rev() {
@@ -306,8 +307,8 @@ fn paths(columns: &Columns, left: f64, top: f64, wide: f64, high: f64) -> Vec<(u
             if share == 0 {
                 continue;
             }
-            let part = high * f64::from(share) / f64::from(GRAIN);
-            let y = top + high - high * f64::from(below + share) / f64::from(GRAIN);
+            let part = high * f64::from(share) / grain;
+            let y = top + high - high * f64::from(below + share) / grain;
             let path = &mut paths[kind];
             let _ = write!(path, "M{x:.1} {y:.1}h{run:.1}v{part:.1}h-{run:.1}z");
             below += share;
@@ -419,7 +420,7 @@ mod tests {
         };
         let trace = read::read(stencil.bytes().as_slice()).unwrap();
         let svg = drawn(&trace);
-        assert!(svg.len() < 500_000, "{}", svg.len());
+        assert!(svg.len() < 400_000, "{}", svg.len());
         assert_eq!(svg.matches(">rank ").count(), 32);
     }
 

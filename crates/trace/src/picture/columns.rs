@@ -4,10 +4,7 @@ use std::ops::Range;
 
 use crate::colours::KINDS;
 
-/// Parts that a column is divided into at most.
-pub(super) const GRAIN: u32 = 24;
-
-/// A column's parts, in [`GRAIN`]ths: by kind.
+/// A column's parts by kind, in so many parts of the whole as the picture asks for (`grain`).
 pub(super) type Stack = [u32; KINDS.len()];
 
 /// Columns of equal time.
@@ -43,10 +40,10 @@ impl Columns {
     }
 
     /// Columns side by side that are alike: from, to, what is in them.
-    pub(super) fn runs(&self) -> Vec<(usize, usize, Stack)> {
+    pub(super) fn runs(&self, grain: u32) -> Vec<(usize, usize, Stack)> {
         let mut runs: Vec<(usize, usize, Stack)> = Vec::new();
         for (at, sums) in self.sums.iter().enumerate() {
-            let stack = stack(sums);
+            let stack = stack(sums, grain);
             match runs.last_mut() {
                 Some((_, to, last)) if *last == stack => *to = at + 1,
                 _ => runs.push((at, at + 1, stack)),
@@ -57,12 +54,12 @@ impl Columns {
 }
 
 /// Rounded so that the edges between kinds are where they belong, and the parts are a whole at most.
-fn stack(sums: &[f64; KINDS.len()]) -> Stack {
+fn stack(sums: &[f64; KINDS.len()], grain: u32) -> Stack {
     let mut stack = Stack::default();
     let (mut sum, mut below) = (0.0, 0);
     for kind in (1..KINDS.len()).rev() {
         sum += sums[kind];
-        let edge = ((sum * f64::from(GRAIN)).round() as u32).min(GRAIN);
+        let edge = ((sum * f64::from(grain)).round() as u32).min(grain);
         stack[kind] = edge - below;
         below = edge;
     }
@@ -72,6 +69,8 @@ fn stack(sums: &[f64; KINDS.len()]) -> Stack {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const GRAIN: u32 = 24;
 
     #[test]
     fn time_is_divided_among_columns() {
@@ -83,14 +82,17 @@ mod tests {
         let mut part = Stack::default();
         part[2] = 10; // 10 of 25 ns
         let none = Stack::default();
-        assert_eq!(columns.runs(), [(0, 2, full), (2, 3, part), (3, 4, none)]);
+        assert_eq!(
+            columns.runs(GRAIN),
+            [(0, 2, full), (2, 3, part), (3, 4, none)]
+        );
     }
 
     #[test]
     fn parts_are_no_more_than_a_whole() {
         let mut sums = [0.0; KINDS.len()];
         (sums[1], sums[2], sums[3]) = (0.5, 0.5, 0.5);
-        let all = stack(&sums);
+        let all = stack(&sums, GRAIN);
         assert_eq!(all.iter().sum::<u32>(), GRAIN);
         assert_eq!((all[3], all[2], all[1]), (GRAIN / 2, GRAIN / 2, 0));
     }
