@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture check check-fast hang-alarms slurm bench flood forms loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures check check-fast hang-alarms slurm bench flood forms loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -55,7 +55,7 @@ apps: ## builds, and builds the programs of apps/ into build/apps: the NAS kerne
 	scripts/install-deps - fortran
 	$(MAKE) stage
 	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc apps/build apps/nas build/apps
-	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc FLAGS="$${FLAGS:--O3 -march=native}" apps/build apps/pstswm build/apps
+	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc FLAGS="$${FLAGS:--O3 -g -march=native}" apps/build apps/pstswm build/apps
 
 check: ## every test, quick ones first
 	scripts/check
@@ -106,6 +106,10 @@ debian: stage ## programs of Debian's packages, as they come: the same results a
 pstswm-picture: apps ## runs PSTSWM on RANKS ranks and draws the Rossby-Haurwitz wave, build/pstswm.png
 	scripts/install-deps $(VENV)
 	$(VENV)/bin/python apps/pstswm/picture.py $(DIST)/bin/mpiexec $(RANKS) build/apps/pstswm build/pstswm.png
+
+trace-pictures: apps ## records PSTSWM on four pretended hosts and draws its time lines, build/pictures (as root, with chromium)
+	scripts/install-deps $(VENV)
+	PATH="$(DIST)/bin:$$PATH" scripts/trace-pictures build/pictures $(VENV)/bin/python
 
 scalapack: stage ## builds ScaLAPACK (Debian's source, or SCALAPACK=DIR) with our compilers and runs its testers on 4 ranks (10 minutes)
 	scripts/install-deps - scalapack

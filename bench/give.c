@@ -9,7 +9,10 @@
  * square matrix of floats, so that 80 KB is 141 x 141. "us" is the time until the last rank has
  * the block: every rank times from a barrier to its own end, and the slowest counts. In the
  * product rank 0 gives B to all, rows of A to each, and collects rows of C, which must be right;
- * "us" is then rank 0's time. Each round is kept; two rounds before are not. */
+ * "us" is then rank 0's time. Each round is kept; two rounds before are not.
+ *
+ * The last round of each way is a phase for traces (`mpiexec --trace`, `kwtrace picture --phase`): 11 to
+ * 13 are a block by bcast, send and isend, 21 to 23 the product. */
 #define PROGRAM "give"
 #include "measure.h"
 #include "options.h"
@@ -47,6 +50,10 @@ static const struct way {
     const char *name;
     void (*give)(float *block, int count);
 } ways[] = {{"bcast", by_bcast}, {"send", by_send}, {"isend", by_isend}};
+
+/* What a trace of the run has by name (MPI_Pcontrol): the last round of each way, and what is between
+ * two of these. */
+enum { BETWEEN = 1, GIVE = 11, PRODUCT = 21 };
 
 /* Row i of A is i + 1 everywhere, B is 1 everywhere: row i of C is n (i + 1). */
 static float expected(int n, int row) { return (float)n * (row + 1); }
@@ -114,18 +121,24 @@ static void cell(const struct way *way, int bytes, int rounds, int with_product)
         a[i] = i / n + 1, b[i] = 1;
     for (int round = -2; round < rounds; round++) {
         MPI_Barrier(all);
+        if (round == rounds - 1)
+            MPI_Pcontrol(GIVE + (int)(way - ways));
         double start = MPI_Wtime();
         way->give(b, n * n);
         given.us[round < 0 ? 0 : round] = (MPI_Wtime() - start) * 1e6;
     }
+    MPI_Pcontrol(BETWEEN);
     slowest(&given, all);
     print("give", way->name, bytes, &given);
     for (int round = -2; with_product && size > 1 && round < rounds; round++) {
         MPI_Barrier(all);
+        if (round == rounds - 1)
+            MPI_Pcontrol(PRODUCT + (int)(way - ways));
         double start = MPI_Wtime();
         product(way, a, b, c, n);
         whole.us[round < 0 ? 0 : round] = (MPI_Wtime() - start) * 1e6;
     }
+    MPI_Pcontrol(BETWEEN);
     if (with_product && size > 1) {
         if (rank == 0)
             check_product(c, n);

@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Optional
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, trust, tune
+from . import analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, timelines, trust, tune
 from . import export as exports
 from . import plan as plans
 from .runner import WIDTH, Runner
@@ -88,6 +89,7 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         file: Annotated[Path, typer.Option(help="Of a plan that describes the machine: the file for others.")] = libraries.MADE / "lab/machine.json.gz",
         names: Annotated[bool, typer.Option("--names", help="Leave the names of hosts, paths and commands in that file.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
+    until = time.monotonic() + seconds
     found = plans.load(plan)
     found = replace(found, rounds=rounds or found.rounds, work=tuple(replace(work, args=(*work.args, *args.split())) for work in found.work))
     if hosts:
@@ -115,6 +117,28 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
         if found.profile:
             pack(runner, file, names)
     say_regret(runner)
+    draw_timelines(runner, ranks, network, again, until)
+
+
+def draw_timelines(runner, ranks, network, again, until):
+    """Makes the plan's time lines that are wanted and not there yet, unless the time is over; says what they show."""
+    ours = runner.libraries[libraries.OURS]
+    if not any(cell.library == ours.name for cell in runner.cells):
+        return
+    there = set() if again else runner.store.drawn(runner.plan.name, runner.machine)
+    for one in runner.plan.timelines:
+        if one.key() in there or time.monotonic() >= until or ranks and one.ranks not in ranks or network and one.network not in network:
+            continue
+        with console.status(f"time line of {one.label()}"):
+            outcome = timelines.made(one, ours, runner.plan.limit)
+        runner.store.keep_timeline(runner.plan.name, one, runner.machine, outcome)
+        say_timeline(one.label(), outcome)
+
+
+def say_timeline(label, outcome):
+    """A line a phase."""
+    for line in timelines.lines(label, outcome):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def describe(runner, hosts, again):
@@ -292,6 +316,8 @@ def show_plan(plan: PlanName, data: Data = DATA):
         show(bench, *figure_rows(book, bench))
         show(f"{bench}: more than a tenth behind the best peer", *behind_rows(analysis.behind(book.data, bench)))
         show(f"{bench}: geometric means of our time over the best peer's", *mean_rows(book.medians(bench)))
+    for _, label, _, outcome in book.timelines:
+        say_timeline(label, outcome)
     show("What went wrong", ["Library", "How", "Program", "Network", "Ranks", "What was said", "Runs"], analysis.failures(book.runs))
 
 

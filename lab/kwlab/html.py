@@ -14,7 +14,7 @@ img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
 td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 5rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; } td.grey { color: #9a9a9a; } td small { color: #777; }
-p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
+pre { font-size: .8rem; overflow-x: auto; } p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
 @media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
   table { font-size: .7rem; } body { max-width: none; padding: 0; } }
 """
@@ -106,9 +106,19 @@ def png(figure):
     return out.getvalue()
 
 
-def image(content, words):
-    """A picture inside the page."""
-    return f'<img alt="{html.escape(words, quote=True)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'
+def image(content, words, kind="png"):
+    """A picture inside the page, of the bytes of its file."""
+    return f'<img alt="{html.escape(words, quote=True)}" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
+
+
+def link(target, words):
+    """A link to a file beside the page."""
+    return f'<a href="{html.escape(target, quote=True)}">{text(words)}</a>'
+
+
+def preformatted(words):
+    """Lines as they are."""
+    return f"<pre>{html.escape(words)}</pre>"
 
 
 def page(title, sections):

@@ -93,16 +93,16 @@ class Library:
         lines = [" ".join(line.split()) for line in asked.stdout.splitlines() if any(c.isdigit() for c in line)]
         return lines[0][:100] if lines else "unknown"
 
-    def compile_command(self, name, target):
+    def compile_command(self, name, target, *more):
         """What compiles bench/NAME.c."""
-        return [str(word) for word in (self.compiler, *FLAGS, "-o", target, ROOT / "bench" / f"{name}.c", "-lm")]
+        return [str(word) for word in (self.compiler, *FLAGS, *more, "-o", target, ROOT / "bench" / f"{name}.c", "-lm")]
 
-    def build(self, name):
-        """Compiles bench/NAME.c; where the program is. Raises Failed."""
+    def build(self, name, *more):
+        """Compiles bench/NAME.c, with further options as a program of its own; where it is. Raises Failed."""
         WORK.mkdir(parents=True, exist_ok=True)
-        target = WORK / f"{name}-{self.name}"
+        target = WORK / "".join([f"{name}-{self.name}", *more])
         whole = target.with_suffix(f".{os.getpid()}")  # another laboratory may be running the program that is replaced
-        command = self.compile_command(name, whole)
+        command = self.compile_command(name, whole, *more)
         done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         if done.returncode:

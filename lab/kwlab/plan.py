@@ -19,6 +19,14 @@
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
 
+    [[timeline]]                     # a traced run of Kittiwake, once and apart from the rounds, whose time line the report shows
+    program = "give"
+    args = ["--sizes", "80000"]
+    ranks = 12
+    network = "gigabit"
+    words = "What it shows."
+    phases = { "a broadcast" = 11 }  # a picture for each, by the level that the program gives MPI_Pcontrol
+
 Whole programs stand in tables [[application]]: see `applications`.
 
 With `profile = true` a plan also describes the machine and has it measured by the library's own calibration, and what
@@ -32,6 +40,7 @@ from pathlib import Path
 
 from . import applications
 from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT
+from .timelines import Timeline
 
 SHIPPED = Path(__file__).parent / "plans"
 NETWORKS = ("shm", "tcp", *RATES, CLUSTER)
@@ -85,6 +94,7 @@ class Plan:
     limit: float = 60.0
     about: str = ""
     profile: bool = False
+    timelines: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -115,11 +125,13 @@ class Cell:
 PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
                "limit": ((int, float), "seconds", None), "libraries": (list, "a list of libraries", str),
                "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
-               "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
+               "timeline": (list, "tables [[timeline]]", dict), "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
 WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
                "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
                "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str),
                "grow": (bool, "true or false", None), "algorithms": (bool, "true or false", None)}
+TIMELINE_FIELDS = {"program": WORK_FIELDS["program"], "args": WORK_FIELDS["args"], "ranks": (int, "a whole number", None),
+                   "network": (str, "one of " + ", ".join(NETWORKS), None), "words": (str, "text", None), "phases": (dict, "a table of whole numbers", None)}
 APPLICATION_FIELDS = {"name": (str, "a name", None), "build": (str, "a directory of apps/", None), "run": PLAN_FIELDS["run"], "read": PLAN_FIELDS["read"],
                       **{name: how for name, how in WORK_FIELDS.items() if name not in ("program", "algorithms")}}
 
@@ -156,6 +168,7 @@ def parse(text, name, place=Path()):
     works = [parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top.get("work", ()))]
     works += [parse_application(f"{name}: application {i + 1}", one, defaults, place) for i, one in enumerate(top.pop("application", ()))]
     top["work"] = tuple(works)
+    top["timelines"] = tuple(parse_timeline(f"{name}: timeline {i + 1}", one) for i, one in enumerate(top.pop("timeline", ())))
     return Plan(name=name, **top)
 
 
@@ -167,6 +180,17 @@ def parse_work(where, table):
         raise PlanError(f"{where}: 'algorithms' goes with the program {COLLECTIVES} and no variants")
     check_cells(where, fields)
     return Work(**fields)
+
+
+def parse_timeline(where, table):
+    """One table [[timeline]]."""
+    fields = checked(where, table, TIMELINE_FIELDS, ["program", "phases"])
+    known(where, "program", fields["program"], programs())
+    check_cells(where, {name: (fields[name],) for name in ("ranks", "network") if name in fields})
+    for name, level in fields["phases"].items():
+        if not isinstance(level, int) or isinstance(level, bool) or not name:
+            raise PlanError(f"{where}: 'phases.{name}' is {level!r}, but it takes a whole number")
+    return Timeline(**{**fields, "phases": tuple(fields["phases"].items())})
 
 
 def parse_application(where, table, defaults, place):
@@ -263,7 +287,9 @@ def names():
 
 def on_cluster(plan):
     """The same plan on real hosts: what it does over a network goes over theirs."""
-    return replace(plan, work=tuple(replace(work, network=tuple(dict.fromkeys(net if net == "shm" else CLUSTER for net in work.network))) for work in plan.work))
+    there = lambda net: net if net == "shm" else CLUSTER
+    return replace(plan, work=tuple(replace(work, network=tuple(dict.fromkeys(map(there, work.network)))) for work in plan.work),
+                   timelines=tuple(replace(one, network=there(one.network)) for one in plan.timelines))
 
 
 def grown(plan, processors):

@@ -22,7 +22,8 @@ class Book:
         # Algorithms that were forced are a matter of their own.
         self.data = self.every[~regret.is_forced(self.every)]
         self.facts = store.facts()[self.machine]
-        self.pictures = {}
+        self.pictures, self.files = {}, {}
+        self.timelines = store.timelines(self.machine, plan)
 
     @cache
     def medians(self, bench, metric="us"):
@@ -53,7 +54,7 @@ class Book:
 
 
 def write(store, out):
-    """Writes index.html and the pictures into the directory `out`; the page's path."""
+    """Writes index.html, its pictures and the pages of time lines into the directory `out`; the page's path."""
     book = Book(store)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -63,4 +64,6 @@ def write(store, out):
     page.write_text(html.page(f"MPI libraries on this machine, {day}", sections))
     for name, content in book.pictures.items():
         (out / f"{name}.png").write_bytes(content)
+    for name, content in book.files.items():
+        (out / name).write_text(content)
     return page

@@ -6,14 +6,17 @@ printing), `hung` (likewise, but it had stopped), `late` (likewise, and it had p
 which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result is
 wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
 processors that others used meanwhile (null: nobody has looked), `command` what started it. `profile` has what else is known of a machine,
-as JSON under a name (`machine`)."""
+as JSON under a name (`machine`), `timeline` what traced runs look like (`timelines`)."""
 import json
 import math
 import os
 import sqlite3
 import time
+from dataclasses import asdict
 
 import pandas
+
+from .timelines import MADE, Outcome
 
 VERSION = 3  # of the tables below
 MEMORY = ":memory:"  # the path of a dataset that is no file
@@ -30,6 +33,9 @@ create table if not exists measurement (
     run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
     mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
 create table if not exists profile (machine integer not null references machine, name text not null, content text not null, unique (machine, name));
+create table if not exists timeline (
+    plan text not null, key text not null, machine integer not null references machine, label text not null, words text not null,
+    outcome text not null, at real not null, unique (plan, key, machine));
 create index if not exists measurement_of_run on measurement (run);
 """
 # Of applications version 1 had what others used among their measurements.
@@ -120,6 +126,23 @@ class Store:
         """name -> what is known of a machine."""
         found = self.db.execute("select name, content from profile where machine = ?", [machine])
         return {name: json.loads(content) for name, content in found}
+
+    def keep_timeline(self, plan, one, machine, outcome):
+        """Keeps a plan's time line, in place of an earlier one."""
+        with self.db:
+            self.db.execute("insert or replace into timeline values (?, ?, ?, ?, ?, ?, ?)",
+                            [plan, one.key(), machine, one.label(), one.words, json.dumps(asdict(outcome)), time.time()])
+
+    def timelines(self, machine, plan=None):
+        """(plan, label, words, outcome) of the time lines of a machine, in the order in which they were made."""
+        where, values = ("and plan = ?", [machine, plan]) if plan else ("", [machine])
+        found = self.db.execute(f"select plan, label, words, outcome from timeline where machine = ? {where} order by at", values)
+        return [(name, label, words, Outcome(**json.loads(outcome))) for name, label, words, outcome in found]
+
+    def drawn(self, plan, machine):
+        """Keys of the plan's time lines that were made."""
+        found = self.db.execute("select key, outcome from timeline where plan = ? and machine = ?", [plan, machine])
+        return {key for key, outcome in found if json.loads(outcome)["status"] == MADE}
 
     def facts(self):
         """Machine number -> facts."""

@@ -40,6 +40,11 @@ def test_what_cannot_be_is_one_sentence(words, sentence):
     assert p.returncode != 0 and sentence in p.stderr and p.stderr.count("\n") == 1, told(p)
 
 
+def test_without_gdb_there_is_no_debugging(tmp_path):
+    p = run(MPIEXEC, "--debug", "0", "-n", "2", "/bin/true", env={"PATH": str(tmp_path)})
+    assert p.returncode != 0 and "--debug needs gdb, which is not in the PATH" in p.stderr and p.stderr.count("\n") == 1, told(p)
+
+
 @valgrind
 @pytest.mark.parametrize("how", ["wrapped", "as it is"])
 def test_valgrind_finds_the_program_s_faults_and_none_of_ours(program, tmp_path, how):

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+import xml.etree.ElementTree
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_what_is_no_trace_gets_a_sentence(tmp_path, stencil):
     for name, (content, sentence) in files.items():
         file = tmp_path / name
         file.write_bytes(content)
-        for command in (["summary"], ["view"], ["export", "--json"]):
+        for command in (["summary"], ["view"], ["picture"], ["export", "--json"]):
             p = kwtrace(*command, file, status=1)
             assert p.stderr.count("\n") == 1 and sentence in p.stderr and str(file) in p.stderr, told(p)
     p = kwtrace("summary", tmp_path / "nothing", status=1)
@@ -90,6 +91,32 @@ def test_a_torn_file_is_shown_up_to_its_tear(tmp_path, stencil):
     assert "Note: The file is torn: after" in said and "16 ranks ran for" in said
     p = kwtrace("view", torn)
     assert "is torn" in p.stderr and "The file is torn" in (tmp_path / "torn.html").read_text()
+
+
+def test_a_picture_shows_what_ranks_wait_for(tmp_path, stencil):
+    file = tmp_path / "stencil.svg"
+    assert kwtrace("picture", stencil, "-o", file).stdout.strip() == str(file)
+    picture = xml.etree.ElementTree.parse(file).getroot()
+    texts = [t.text for t in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {f"rank {r}" for r in range(16)} <= set(texts) and {"late sender", "late broadcast", "wait at n-to-n"} <= set(texts), texts
+    assert picture[0].text.startswith("stencil.trace: the time line of 16 ranks for ")
+    assert kwtrace("picture", stencil).stdout.strip() == f"{stencil}.svg"
+
+
+def test_a_part_of_a_run(tmp_path, stencil):
+    whole, half = (json.loads(kwtrace("export", "--json", *words, stencil).stdout) for words in ([], ["--from", "0.005", "--to", "0.01"]))
+    assert 0 < len(half["calls"]) < len(whole["calls"]) and 0 < len(half["messages"]) < len(whole["messages"])
+    first = min(c["begin_ns"] for c in whole["calls"])
+    assert all(first + 5e6 <= c["begin_ns"] <= c["end_ns"] <= first + 1e7 for c in half["calls"])
+    assert "16 ranks ran for 5.00 ms" in " ".join(kwtrace("summary", "--from", "0.005", "--to", "0.01", stencil).stdout.split())
+
+
+def test_a_part_that_is_none_gets_a_sentence(tmp_path, stencil):
+    for words, sentence in ((["--phase", "77"], "it has no phase 77"), (["--from", "99"], "no call of MPI lies in this part of the run, which took")):
+        for command in ("summary", "view", "picture"):
+            p = kwtrace(command, *words, stencil, status=1)
+            assert p.stderr.count("\n") == 1 and sentence in p.stderr, told(p)
+    kwtrace("summary", "--phase", "1", "--from", "1", stencil, status=2)
 
 
 def test_the_page_in_a_browser(tmp_path, stencil):

@@ -271,7 +271,7 @@ pub const ALL: &[Row] = &[
         Opt::Debug,
         &["--debug"],
         &["R"],
-        "Starts rank R under gdb (or lldb), which gets the terminal or whatever is standard input; the others run, and wait for it as long as they have to.",
+        "Starts rank R under gdb, which gets the terminal or whatever is standard input; the others run, and wait for it as long as they have to.",
     ),
     row(
         Opt::With,

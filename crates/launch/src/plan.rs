@@ -244,16 +244,14 @@ fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|dir| kw_sys::process::executable(&dir.join(name)))
     };
-    let command = match (is_there("gdb"), is_there("lldb")) {
-        (true, _) => "gdb -q --args",
-        (_, true) => "lldb --",
-        _ => {
-            return Err(Verdict::misuse(
-                "--debug needs gdb or lldb, and neither is in the PATH".into(),
-            ));
-        }
-    };
-    let wrap = Wrap::parse(&format!("{rank}:{command}"))?;
+    if !is_there("gdb") {
+        // what lldb starts has none of the descriptors that it was given, so it is no rank
+        return Err(Verdict::misuse(
+            "--debug needs gdb, which is not in the PATH (lldb -p PID takes a rank that runs already)"
+                .into(),
+        ));
+    }
+    let wrap = Wrap::parse(&format!("{rank}:gdb -q --args"))?;
     request.wraps.insert(0, wrap);
     request.env.push(("KW_HANG".into(), "0".into()));
     Ok(())

@@ -2,17 +2,20 @@
 //!
 //! Pure: bytes in, values and text out. The command `kwtrace` stands on it. A file becomes packets
 //! (`read`), packets become calls, messages and collectives (`model`), these become figures
-//! (`analysis`), and the figures sentences (`summary`), a page (`page`) or tables for other programs
-//! (`export`).
+//! (`analysis`), and the figures sentences (`summary`), a page (`page`), a picture (`picture`) or tables
+//! for other programs (`export`). A part of a trace is a trace (`part`).
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod colours;
 pub mod example;
 pub mod export;
 pub mod functions;
 pub mod model;
 pub mod page;
+pub mod part;
 pub mod perfetto;
+pub mod picture;
 pub mod read;
 pub mod summary;
 pub mod words;

@@ -1,4 +1,5 @@
-//! `kwtrace`: what a trace of an MPI program says, in words, as a page, and for other programs.
+//! `kwtrace`: what a trace of an MPI program says, in words, as a page or a picture, and for other
+//! programs.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -11,7 +12,8 @@ use kw_trace::analysis::{Analysis, analyse};
 use kw_trace::example::{self, Stencil};
 use kw_trace::export::{self, Form};
 use kw_trace::model::Trace;
-use kw_trace::{page, read, summary};
+use kw_trace::part::{self, Part};
+use kw_trace::{page, picture, read, summary};
 
 /// Shows where the time of an MPI program went: reads the traces that `mpiexec --trace FILE` writes.
 #[derive(Parser, Debug)]
@@ -24,18 +26,11 @@ struct Options {
 #[derive(Subcommand, Debug)]
 enum What {
     /// The five largest losses in words: who waits for whom, where, how long, what would help
-    Summary {
-        /// The trace
-        file: PathBuf,
-    },
+    Summary(Which),
     /// The time line as one page of HTML, which needs no network
-    View {
-        /// The trace
-        file: PathBuf,
-        /// Where the page goes; FILE with .html at its end where it is not given
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    View(Drawn),
+    /// The time line as one picture (SVG), for pages and papers
+    Picture(Drawn),
     /// Calls and messages for other programs, on standard output
     Export(Exported),
     /// A trace that is made up
@@ -46,10 +41,35 @@ enum What {
     Man,
 }
 
+/// A trace, or a part of it.
 #[derive(Args, Debug)]
-struct Exported {
+struct Which {
     /// The trace
     file: PathBuf,
+    /// Only the phase that the program begins with MPI_Pcontrol(LEVEL), to its next MPI_Pcontrol
+    #[arg(long, value_name = "LEVEL", conflicts_with_all = ["from", "to"])]
+    phase: Option<i64>,
+    /// Only what comes after so many seconds from the first call of MPI
+    #[arg(long, value_name = "SECONDS")]
+    from: Option<f64>,
+    /// Only what comes before
+    #[arg(long, value_name = "SECONDS")]
+    to: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+struct Drawn {
+    #[command(flatten)]
+    which: Which,
+    /// Where it goes; the trace's name with .html or .svg at its end where it is not given
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+struct Exported {
+    #[command(flatten)]
+    which: Which,
     #[command(flatten)]
     form: FormOptions,
 }
@@ -100,6 +120,8 @@ fn main() -> ExitCode {
 enum Failure {
     #[error("{0}: {1}")]
     Trace(String, read::Fault),
+    #[error("{0}: {1}")]
+    Part(String, part::Fault),
     #[error("{0} cannot be written: {1}")]
     File(String, io::Error),
     #[error("cannot write standard output: {0}")]
@@ -109,25 +131,15 @@ enum Failure {
 fn run(what: What) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match what {
-        What::Summary { file } => {
-            let (trace, analysis) = load(&file)?;
+        What::Summary(which) => {
+            let (trace, analysis) = load(&which)?;
             out.write_all(summary::text(&trace, &analysis).as_bytes())?;
         }
-        What::View { file, output } => {
-            let (trace, analysis) = load(&file)?;
-            let output = output.unwrap_or_else(|| beside(&file));
-            warn(&file, &trace);
-            let title = file
-                .file_name()
-                .unwrap_or(file.as_os_str())
-                .to_string_lossy();
-            let text = page::page(&trace, &analysis, &title);
-            save(&output, text.as_bytes())?;
-            writeln!(out, "{}", output.display())?;
-        }
-        What::Export(Exported { file, form }) => {
-            let (trace, analysis) = load(&file)?;
-            warn(&file, &trace);
+        What::View(drawn) => writeln!(out, "{}", draw(&drawn, "html", page::page)?)?,
+        What::Picture(drawn) => writeln!(out, "{}", draw(&drawn, "svg", titled)?)?,
+        What::Export(Exported { which, form }) => {
+            let (trace, analysis) = load(&which)?;
+            warn(&which.file, &trace);
             let form = if form.json { Form::Json } else { Form::Csv };
             export::write(&trace, &analysis, form, &mut out)?;
         }
@@ -137,19 +149,59 @@ fn run(what: What) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn beside(file: &Path) -> PathBuf {
+/// Draws a trace, and says into which file.
+fn draw(
+    drawn: &Drawn,
+    ending: &str,
+    form: fn(&Trace, &Analysis, &str) -> String,
+) -> Result<String, Failure> {
+    let file = &drawn.which.file;
+    let (trace, analysis) = load(&drawn.which)?;
+    warn(file, &trace);
+    let output = drawn.output.clone();
+    let output = output.unwrap_or_else(|| beside(file, ending));
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    let text = form(&trace, &analysis, &name.to_string_lossy());
+    save(&output, text.as_bytes())?;
+    Ok(output.display().to_string())
+}
+
+fn titled(trace: &Trace, analysis: &Analysis, name: &str) -> String {
+    picture::svg(trace, analysis, &picture::title(trace, name))
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(".html");
+    name.push(".");
+    name.push(ending);
     name.into()
 }
 
-/// The trace of a file.
-fn load(file: &Path) -> Result<(Trace, Analysis), Failure> {
+/// The trace of a file, or the part of it that is wanted.
+fn load(which: &Which) -> Result<(Trace, Analysis), Failure> {
+    let file = &which.file;
     let fault = |why| Failure::Trace(file.display().to_string(), why);
     let opened = File::open(file).map_err(|e| fault(e.into()))?;
-    let trace = read::read(BufReader::with_capacity(1 << 20, opened)).map_err(fault)?;
+    let mut trace = read::read(BufReader::with_capacity(1 << 20, opened)).map_err(fault)?;
+    if let Some(wanted) = wanted(which) {
+        let fault = |why| Failure::Part(file.display().to_string(), why);
+        trace = part::part(trace, wanted).map_err(fault)?;
+    }
     let analysis = analyse(&trace);
     Ok((trace, analysis))
+}
+
+fn wanted(which: &Which) -> Option<Part> {
+    // what is below zero or no number is 0, what is too large the largest there is
+    let time = |seconds: f64| (seconds * 1e9) as u64;
+    match (which.phase, which.from, which.to) {
+        (Some(level), _, _) => Some(Part::Phase(level)),
+        (None, None, None) => None,
+        (None, from, to) => Some(Part::Between(
+            from.map_or(0, time),
+            to.map_or(u64::MAX, time),
+        )),
+    }
 }
 
 /// What is to be known of the trace, where the output does not say it to whoever runs this.

@@ -83,7 +83,7 @@ const rankOf = call => threads[calls.thread[call]].rank;
 const functionOf = call => D.names[calls.fn[call]];
 const placeOf = call => D.names[calls.at[call]];
 
-const KINDS = ["", "late sender", "late sender, wrong order", "late receiver", "early reduce", "late broadcast", "wait at n-to-n", "wait at barrier"];
+const KINDS = D.kinds.slice(1).map(([name]) => name); // a wait's number is its place here
 const CLASSES = ["", "send", "receive", "wait, test", "barrier", "collective", "one-sided", "file", "other"];
 
 // The first place in a sorted array, from `from` to `to`, whose value is not below this one.

@@ -8,10 +8,10 @@ let colours, ratio, wide, high, rowHigh;
 
 // Okabe and Ito's colours; no meaning hangs on red against green.
 const PALETTE = {
-  waits: ["", "#56b4e9", "#d55e00", "#cc79a7", "#f0e442", "#0072b2", "#009e73", "#e69f00", "mark"],
+  waits: D.kinds.map(([, colour]) => colour),
   calls: ["", "#e69f00", "#56b4e9", "#f0e442", "mark", "#009e73", "#0072b2", "#cc79a7", "#999999"],
 };
-const LEGEND = { waits: ["outside MPI: computes", "in MPI, no wait known", ...KINDS.slice(1)], calls: ["outside MPI", ...CLASSES.slice(1)] };
+const LEGEND = { waits: D.kinds.map(([name]) => name), calls: ["outside MPI", ...CLASSES.slice(1)] };
 
 function style(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 function palette(mode) {

@@ -9,6 +9,7 @@ mod pack;
 use std::collections::BTreeMap;
 
 use crate::analysis::Analysis;
+use crate::colours;
 use crate::export::quoted;
 use crate::functions;
 use crate::model::{Name, Trace};
@@ -85,6 +86,9 @@ fn data(trace: &Trace, analysis: &Analysis, title: &str) -> String {
     object.list("notes", trace.notes.iter().map(|n| quoted(n)));
     object.put("overview", &quoted(&summary::overview(trace, analysis)));
     object.put("critical", &quoted(&summary::critical(trace, analysis)));
+    let kinds = colours::KINDS.iter();
+    let kind = |(name, colour): &(&str, &str)| format!("[{},{}]", quoted(name), quoted(colour));
+    object.list("kinds", kinds.map(kind));
     losses(&mut object, trace, analysis);
     ranks(&mut object, trace);
     calls(&mut object, trace, &mut names);

@@ -1,0 +1,50 @@
+//! What each colour of a time line says, for the page and for pictures: Okabe and Ito's colours, no
+//! meaning of which hangs on red against green.
+
+use crate::analysis::waits::{Class, Wait};
+
+/// What the time of a row is divided into: outside MPI, in it without a known wait, and the classes
+/// of waits in their order. Names, and colours on a light ground; [`MARK`] is the colour of strokes,
+/// whatever the ground.
+pub const KINDS: [(&str, &str); 9] = [
+    ("outside MPI: computes", "#e9ebee"),
+    ("in MPI, no wait known", "#56b4e9"),
+    ("late sender", "#d55e00"),
+    ("late sender, wrong order", "#cc79a7"),
+    ("late receiver", "#f0e442"),
+    ("early reduce", "#0072b2"),
+    ("late broadcast", "#009e73"),
+    ("wait at n-to-n", "#e69f00"),
+    ("wait at barrier", MARK),
+];
+/// Lines, arrows, and what is black on a light ground and white on a dark one.
+pub const MARK: &str = "mark";
+/// The place of what lies in MPI, but is no wait.
+pub const INSIDE: usize = 1;
+
+/// The place of a class in [`KINDS`].
+pub fn place(class: Class) -> usize {
+    (class as usize + INSIDE).min(KINDS.len() - 1)
+}
+
+/// The time of a call by kind: (from, to, place in [`KINDS`]), first its wait, then the rest.
+pub fn parts(begin: u64, end: u64, wait: Option<&Wait>) -> [(u64, u64, usize); 2] {
+    let middle = wait.map_or(begin, |w| w.end.clamp(begin, end));
+    let kind = wait.map_or(INSIDE, |w| place(w.class));
+    [(begin, middle, kind), (middle, end, INSIDE)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::waits::CLASSES;
+
+    #[test]
+    fn every_class_has_its_colour() {
+        assert_eq!(KINDS.len(), 1 + INSIDE + CLASSES.len());
+        for class in CLASSES {
+            let first = class.name().split(", ").next();
+            assert_eq!(KINDS[place(class)].0.split(", ").next(), first);
+        }
+    }
+}
