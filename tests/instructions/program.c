@@ -28,6 +28,8 @@ __attribute__((noinline)) void watched_allreduce(void) {
     MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
 }
 
+__attribute__((noinline)) void watched_rank(void) { MPI_Comm_rank(MPI_COMM_WORLD, &rank); }
+
 static MPI_Request requests[CALLS];
 static long long many_came[CALLS];
 __attribute__((noinline)) void watched_isend(void) {
@@ -75,6 +77,10 @@ int main(int argc, char **argv) {
         say(argv[2], ".first");
         until(argv[2], ".all");
         many(watched_recv);
+#ifndef FORTRAN
+    } else if (!strcmp(what, "rank")) {
+        many(watched_rank);
+#endif
     } else if (!strcmp(what, "bcast")) {
         many(watched_bcast);
     } else if (!strcmp(what, "allreduce")) {

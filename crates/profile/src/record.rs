@@ -11,8 +11,8 @@ use crate::caller::{self, Found};
 use crate::entry::{Entered, entered};
 use crate::next::Next;
 use crate::table::{Table, table};
-use crate::trace::Tracer;
 use crate::trace::act::Act;
+use crate::trace::{Tracer, what};
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::profile::{BEGIN, END, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
@@ -53,7 +53,7 @@ pub(crate) struct Thread {
     /// Whether other threads write there, too.
     shared: bool,
     used: usize,
-    index: Vec<Place>,
+    index: Box<[Place; PLACES]>,
     pub sizes: Sizes,
     /// Null where calls are not traced.
     tracer: *mut Tracer,
@@ -75,7 +75,7 @@ fn off() -> *mut Thread {
             sheet: 0,
             shared: false,
             used: 0,
-            index: Vec::new(),
+            index: Box::new([Place::default(); PLACES]),
             sizes: Sizes::default(),
             tracer: std::ptr::null_mut(),
         })
@@ -139,7 +139,7 @@ fn begin(here: *mut Entered) -> *mut Thread {
                 sheet,
                 shared,
                 used: 0,
-                index: vec![Place::default(); PLACES],
+                index: Box::new([Place::default(); PLACES]),
                 sizes: Sizes::default(),
                 tracer: tracer(table, sheet, shared),
             }));
@@ -164,8 +164,6 @@ fn begin(here: *mut Entered) -> *mut Thread {
 struct UnderWay {
     thread: *mut Thread,
     table: &'static Table,
-    /// What the trace tells of it.
-    act: Option<Act>,
 }
 
 impl UnderWay {
@@ -186,10 +184,9 @@ impl Drop for UnderWay {
     /// An exception of the program's passes.
     fn drop(&mut self) {
         self.end();
-        if let Some(act) = &self.act {
-            // SAFETY: the tracer of this thread, which has one, as there is an act.
-            let tracer = unsafe { &mut *(*self.thread).tracer };
-            tracer.close(act, false, ticks::now(self.table.counter), None);
+        // SAFETY: the thread's own state and its tracer, which live as long as the thread.
+        if let Some(tracer) = unsafe { (*self.thread).tracer.as_mut() } {
+            tracer.leave(ticks::now(self.table.counter));
         }
     }
 }
@@ -207,7 +204,7 @@ pub(crate) unsafe fn call(
     status: usize,
     run: impl FnOnce(usize, usize) -> c_int,
     bytes: impl FnOnce() -> u64,
-    act: impl FnOnce() -> Act,
+    act: impl Fn() -> Act,
 ) -> c_int {
     let here = entered();
     // SAFETY: this thread's own memory, which the symbol has filled in.
@@ -226,13 +223,12 @@ pub(crate) unsafe fn call(
     let row = unsafe { (*thread).enter(site, stack, function) };
     // SAFETY: as above.
     let tracer = unsafe { (*thread).tracer };
-    let act = (!tracer.is_null()).then(act);
     let mut written = status;
-    if let Some(act) = &act {
+    if !tracer.is_null() {
         // SAFETY: as above.
         unsafe {
             let row = (row - (*thread).sheet - ROWS_AT) / ROW;
-            written = (*tracer).prepare(act, function, row, status);
+            written = (*tracer).prepare(&act, what(function, row), status);
         }
     }
     let begin = ticks::now(table.counter);
@@ -248,11 +244,10 @@ pub(crate) unsafe fn call(
     }
     // SAFETY: as above.
     unsafe { (*thread).under_way(table, row, begin) };
-    let under_way = UnderWay { thread, table, act };
+    let under_way = UnderWay { thread, table };
     let code = run(next, written);
     let end = ticks::now(table.counter);
     under_way.end();
-    let act = under_way.act;
     std::mem::forget(under_way);
     match event {
         Event::Ends => table.word(END).store(end, Ordering::Relaxed),
@@ -269,9 +264,9 @@ pub(crate) unsafe fn call(
     ] {
         add(table.word(row + at), more, shared);
     }
-    if let Some(act) = &act {
+    if !tracer.is_null() {
         // SAFETY: as above.
-        unsafe { (*tracer).close(act, code == 0, end, bytes) };
+        unsafe { (*tracer).close(&act, code == 0, end, bytes) };
     }
     code
 }
@@ -338,8 +333,8 @@ impl Thread {
         loop {
             let key = key(site, function);
             let mut at = first(key);
-            while self.index[at].key != key {
-                if self.index[at].known == 0 && self.index[at].key == 0 {
+            while self.index[at % PLACES].key != key {
+                if self.index[at % PLACES].known == 0 && self.index[at % PLACES].key == 0 {
                     if !self.learn(at, site, stack, function) {
                         return self.sheet + ROWS_AT;
                     }
@@ -347,7 +342,7 @@ impl Thread {
                 }
                 at = (at + 1) % PLACES;
             }
-            let known = self.index[at].known;
+            let known = self.index[at % PLACES].known;
             if known & 1 == 0 {
                 return known;
             }
@@ -367,7 +362,7 @@ impl Thread {
             Found::Through(distance) => distance << 1 | 1,
         };
         self.used += 1;
-        self.index[at] = Place {
+        self.index[at % PLACES] = Place {
             key: key(site, function),
             known,
         };

@@ -19,7 +19,8 @@ const FAR: usize = 4096;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
 
-/// Entries, persistent requests and matched messages that there are: nobody asks while it is 0.
+/// Entries, persistent requests and matched messages that there are, and whether numbers are certain
+/// no more: nobody asks while it is 0.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether anything is to be looked up.
@@ -139,7 +140,7 @@ pub(super) fn number(comm: &Comm, source: i32, tag: i32) -> u64 {
 impl Receives {
     fn count(&self) {
         let open = self.entries.len() - self.free.len();
-        let all = open + self.persistent.len() + self.messages.len();
+        let all = open + self.persistent.len() + self.messages.len() + usize::from(self.broken);
         OPEN.store(all, Ordering::Relaxed);
     }
 
