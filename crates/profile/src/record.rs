@@ -43,6 +43,17 @@ struct Place {
     known: usize,
 }
 
+/// Where calls are summed up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sums {
+    /// Nowhere: nobody asks for that.
+    Nowhere,
+    /// In a sheet of the thread's own.
+    Own,
+    /// In a sheet where other threads write, too.
+    Shared,
+}
+
 /// A thread's state. Only its thread uses it.
 pub(crate) struct Thread {
     /// The stack of the call under way, 0 when there is none; of a thread that records nothing the
@@ -50,8 +61,7 @@ pub(crate) struct Thread {
     outer: usize,
     table: Option<&'static Table>,
     sheet: usize,
-    /// Whether other threads write there, too.
-    shared: bool,
+    sums: Sums,
     used: usize,
     index: Box<[Place; PLACES]>,
     pub sizes: Sizes,
@@ -73,7 +83,7 @@ fn off() -> *mut Thread {
             outer: usize::MAX,
             table: None,
             sheet: 0,
-            shared: false,
+            sums: Sums::Nowhere,
             used: 0,
             index: Box::new([Place::default(); PLACES]),
             sizes: Sizes::default(),
@@ -101,7 +111,7 @@ extern "C" fn thread_ends(state: *mut c_void) {
         if !thread.tracer.is_null() {
             drop(Box::from_raw(thread.tracer));
         }
-        if let (Some(table), false) = (thread.table, thread.shared) {
+        if let Some(table) = thread.table {
             table.leave_sheet(thread.sheet);
         }
     }
@@ -133,11 +143,16 @@ fn begin(here: *mut Entered) -> *mut Thread {
         None => off(),
         Some(table) => {
             let (sheet, shared) = table.take_sheet();
+            let sums = match (table.counts, shared) {
+                (false, _) => Sums::Nowhere,
+                (true, false) => Sums::Own,
+                (true, true) => Sums::Shared,
+            };
             let thread = Box::into_raw(Box::new(Thread {
                 outer: 0,
                 table: Some(table),
                 sheet,
-                shared,
+                sums,
                 used: 0,
                 index: Box::new([Place::default(); PLACES]),
                 sizes: Sizes::default(),
@@ -172,7 +187,7 @@ impl UnderWay {
         // SAFETY: the thread's own state, which lives as long as the thread.
         let thread = unsafe { &mut *self.thread };
         thread.outer = 0;
-        if !thread.shared {
+        if thread.sums == Sums::Own {
             // SYNC: the launcher reads words as they are.
             let word = self.table.word(thread.sheet + UNDER_WAY);
             word.store(0, Ordering::Relaxed);
@@ -256,13 +271,15 @@ pub(crate) unsafe fn call(
     }
     let bytes = if code == 0 { Some(bytes()) } else { None };
     // SAFETY: as above.
-    let shared = unsafe { (*thread).shared };
-    for (at, more) in [
-        (16, 1),
-        (24, end.saturating_sub(begin)),
-        (32, bytes.unwrap_or(0)),
-    ] {
-        add(table.word(row + at), more, shared);
+    let sums = unsafe { (*thread).sums };
+    if sums != Sums::Nowhere {
+        for (at, more) in [
+            (16, 1),
+            (24, end.saturating_sub(begin)),
+            (32, bytes.unwrap_or(0)),
+        ] {
+            add(table.word(row + at), more, sums == Sums::Shared);
+        }
     }
     if !tracer.is_null() {
         // SAFETY: as above.
@@ -313,7 +330,7 @@ impl Thread {
 
     #[inline(always)]
     fn under_way(&self, table: &Table, row: usize, begin: u64) {
-        if self.shared {
+        if self.sums != Sums::Own {
             return;
         }
         let row = row - self.sheet;

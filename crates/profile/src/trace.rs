@@ -13,6 +13,7 @@ pub(crate) mod act;
 mod comms;
 mod counts;
 mod general;
+mod library;
 mod receives;
 pub(crate) mod ring;
 
@@ -25,6 +26,7 @@ use comms::{Comm, Seen};
 use counts::Quintuple;
 use kw_base::sync::OnceLock;
 use kw_start::trace::*;
+use library::Sums;
 use receives::Wanted;
 use ring::{Memory, Ring};
 
@@ -48,6 +50,8 @@ pub(crate) struct Tracer {
     message: Option<(Wanted, u64)>,
     /// Its requests, as they were before.
     handles: Vec<usize>,
+    /// Where the receives stand of which they are, if all of them will have ended.
+    places: Vec<Option<u32>>,
     /// Whether they are looked up afterwards.
     looked: bool,
     /// Where the library writes statuses.
@@ -56,6 +60,10 @@ pub(crate) struct Tracer {
     own: Vec<[u64; STATUS / 8]>,
     /// Records that follow that of the call.
     more: Vec<Record>,
+    /// Sums of the library, in the thread that has initialised MPI.
+    sums: Option<Box<Sums>>,
+    /// Ticks when they are to be looked at.
+    look_at: u64,
 }
 
 /// The ABI of the library that answers.
@@ -100,10 +108,13 @@ impl Tracer {
             posted: None,
             message: None,
             handles: Vec::new(),
+            places: Vec::new(),
             looked: false,
             status: 0,
             own: vec![[0; STATUS / 8]],
             more: Vec::new(),
+            sums: None,
+            look_at: u64::MAX,
         }
     }
 
@@ -111,13 +122,16 @@ impl Tracer {
     /// the program wants statuses; the answer, where the library is to write them.
     #[inline(always)]
     pub fn prepare(&mut self, act: impl Fn() -> Act, what: u64, status: usize) -> usize {
-        let act = act();
-        match act.what {
-            What::Plain if act.collective => self.collective(act.comm, act.root, what),
-            What::Plain => self.plain(act.comm, what),
-            What::Send => self.send(act.comm, act.dest, act.tag, what),
-            What::Recv => return self.recv(&act, what, status),
-            _ => return self.general(&act, what, status),
+        let a = act();
+        match a.what {
+            What::Plain if a.collective => self.collective(a.comm, a.root, what),
+            What::Plain => self.plain(a.comm, what),
+            What::Send => self.send(a.comm, a.dest, a.tag, what),
+            // a receive before which nothing is posted takes its message in its own record
+            What::Recv if !receives::any() => {
+                return self.recv(a.comm, a.source, a.tag, what, status);
+            }
+            _ => return self.general(&act(), what, status),
         }
         status
     }
@@ -179,17 +193,8 @@ impl Tracer {
         self.ring.open(what, ranks, tag, n, 0);
     }
 
-    /// A receive before which nothing is posted takes its message in its own record.
-    #[inline(always)]
-    fn recv(&mut self, act: &Act, what: u64, status: usize) -> usize {
-        match receives::any() {
-            false => self.recv_alone(act.comm, act.source, act.tag, what, status),
-            true => self.general(act, what, status),
-        }
-    }
-
     #[inline(never)]
-    fn recv_alone(
+    fn recv(
         &mut self,
         comm: usize,
         source: c_int,
@@ -248,17 +253,34 @@ impl Tracer {
     #[inline(never)]
     fn finish(&mut self, end: u64, bytes: u64) {
         self.ring.close(end, bytes);
-        if !self.more.is_empty() {
-            self.push_more();
+        if !self.more.is_empty() || library::is_pending() || end >= self.look_at {
+            self.push_more(end);
         }
         self.ring.publish();
     }
 
+    /// What follows the record of the call: messages, and what the library says.
     #[cold]
     #[inline(never)]
-    fn push_more(&mut self) {
+    fn push_more(&mut self, end: u64) {
+        if library::is_pending() {
+            library::take(self.number(), &mut self.more);
+        }
+        if end >= self.look_at {
+            self.look(end, false);
+        }
         self.more.iter().for_each(|r| self.ring.push(r));
         self.more.clear();
+    }
+
+    /// Looks at the sums.
+    fn look(&mut self, ticks: u64, last: bool) {
+        let thread = self.number();
+        if let Some(sums) = &mut self.sums {
+            let record = sums.look(ticks, last);
+            self.more.extend(record.map(|r| Record { thread, ..r }));
+            self.look_at = sums.next;
+        }
     }
 
     /// A receive before which nothing is posted has ended.

@@ -67,6 +67,12 @@ pub enum Kind {
     Received,
     /// A phase of the program (MPI_Pcontrol).
     Phase,
+    /// The library has offered a long message to `peer`.
+    Offered,
+    /// A long message was offered by `peer`, and no receive is there for it.
+    Awaited,
+    /// Sums of the library: see [`Record::sums`].
+    Sums,
 }
 
 impl Kind {
@@ -77,13 +83,16 @@ impl Kind {
             Kind::Sent => 2,
             Kind::Received => 3,
             Kind::Phase => 4,
+            Kind::Offered => 5,
+            Kind::Awaited => 6,
+            Kind::Sums => 7,
         }
     }
 
     /// Back again.
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [Call, Sent, Received, Phase];
+        let all = [Call, Sent, Received, Phase, Offered, Awaited, Sums];
         all.into_iter().find(|k| k.number() == number)
     }
 }
@@ -101,6 +110,11 @@ pub const TAKES: u8 = 8;
 pub const SEES: u8 = 16;
 /// Bit of a record's flags: the calling process is number `level` of the communicator.
 pub const PLACED: u8 = 32;
+/// Bit of a record's flags: `begin` is no ticks but nanoseconds of the machine's clock.
+pub const NANOSECONDS: u8 = 64;
+/// How many sums of the library there are: bytes sent; messages that came before their receive,
+/// their bytes, and how many of them wait; how often the event thread woke.
+pub const SUMMED: usize = 5;
 
 /// Two halves of a word, as numbers stand in it.
 #[inline(always)]
@@ -179,6 +193,25 @@ impl Record {
         requests: 0,
         level: 0,
     };
+
+    /// Sums at a time, in nanoseconds.
+    pub fn of_sums(at: u64, sums: [u64; SUMMED]) -> Record {
+        let mut words = Record {
+            kind: Kind::Sums.number(),
+            flags: NANOSECONDS,
+            begin: at,
+            ..Record::EMPTY
+        }
+        .words();
+        words[Record::RANKS..].copy_from_slice(&sums);
+        Record::of(words)
+    }
+
+    /// The sums of such a record.
+    pub fn sums(&self) -> [u64; SUMMED] {
+        let words = self.words();
+        std::array::from_fn(|n| words[Record::RANKS + n])
+    }
 
     /// As it stands in memory.
     #[inline(always)]
@@ -440,6 +473,13 @@ mod tests {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert_eq!(Record::read(&bytes), Some(record()));
         assert_eq!(Record::read(&bytes[..63]), None);
+    }
+
+    #[test]
+    fn sums_come_back() {
+        let sums = [1, u64::MAX, 3 << 40, 4, 1 << 63];
+        let record = Record::of(Record::of_sums(9, sums).words());
+        assert_eq!((record.begin, record.sums()), (9, sums));
     }
 
     #[test]

@@ -76,7 +76,9 @@ impl Drain {
         for (_, batch) in &mut all {
             batch.now = clock::now().0;
             for r in &mut batch.records {
-                r.begin = self.line.at(r.begin);
+                if r.flags & NANOSECONDS == 0 {
+                    r.begin = self.line.at(r.begin);
+                }
                 if r.end > 1 {
                     r.end = self.line.at(r.end).max(2);
                 }

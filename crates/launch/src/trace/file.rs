@@ -10,7 +10,8 @@ use crate::profile::function;
 use crate::sites::Sites;
 use kw_hang::Frame;
 use kw_start::trace::*;
-use kw_trace::write::{self, Call, Received, Text, Writer};
+use kw_trace::perfetto::Unit;
+use kw_trace::write::{self, Call, Library, Received, Text, Writer};
 
 /// Who a rank is.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +28,23 @@ pub struct Who<'a> {
 #[derive(Debug, Default)]
 struct Known {
     begun: bool,
+    /// Bytes that receives have got.
+    received: u64,
     /// By number.
     comms: Vec<Option<write::Comm>>,
     /// `FILE:LINE (FUNCTION)`, by ring and row.
     sites: Vec<Vec<Option<Text>>>,
 }
+
+/// Counters over time: the sums of a record, and what receives have got.
+const COUNTERS: [(&str, Unit); SUMMED + 1] = [
+    ("bytes sent", Unit::SizeBytes),
+    ("unexpected messages", Unit::Count),
+    ("unexpected bytes", Unit::SizeBytes),
+    ("unexpected messages waiting", Unit::Count),
+    ("event thread woke", Unit::Count),
+    ("bytes received", Unit::SizeBytes),
+];
 
 /// A function, as the writer knows it.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +95,7 @@ impl TraceFile {
         if part.start == 0 {
             self.begin(who, batch, sites);
         }
-        let Some(known) = self.ranks.get(&rank) else {
+        let Some(known) = self.ranks.get_mut(&rank) else {
             return;
         };
         let mut tell = Tell {
@@ -96,7 +109,7 @@ impl TraceFile {
         while let Some(r) = records.next() {
             self.flows.clear();
             while let Some(sent) = records.next_if(|r| Kind::of(r.kind) == Some(Kind::Sent)) {
-                let flow = known.flow(sent, rank as i32, sent.peer);
+                let flow = tell.known.flow(sent, rank as i32, sent.peer);
                 self.flows.extend(flow);
             }
             tell.record(r, &mut self.flows);
@@ -234,7 +247,7 @@ fn place(s: &Site, sites: &mut Sites) -> String {
 struct Tell<'a, F> {
     writer: &'a mut Writer,
     functions: &'a mut Vec<Option<Function>>,
-    known: &'a Known,
+    known: &'a mut Known,
     rank: u32,
     ours: F,
 }
@@ -245,6 +258,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         match Kind::of(r.kind) {
             Some(Kind::Call) => self.call(r, flows),
             Some(Kind::Received) => {
+                self.known.received += number(r.bytes).unwrap_or(0);
                 let received = Received {
                     at: (self.ours)(r.begin),
                     posted: (self.ours)(r.end),
@@ -260,7 +274,34 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
                 let at = (self.ours)(r.begin);
                 self.writer.phase(self.rank, thread, at, r.level.into());
             }
+            Some(Kind::Offered) => self.library(r, "rendezvous", true),
+            Some(Kind::Awaited) => self.library(r, "rendezvous waits", false),
+            Some(Kind::Sums) => self.sums(r),
             Some(Kind::Sent) | None => {}
+        }
+    }
+
+    /// A long message was offered, by this rank or another.
+    fn library(&mut self, r: &Record, name: &str, ours: bool) {
+        let peer = world(r.peer);
+        let did = Library {
+            at: (self.ours)(r.begin),
+            name: self.writer.text(name),
+            dest: peer.filter(|_| ours),
+            source: peer.filter(|_| !ours),
+            tag: r.tag.into(),
+            bytes: r.bytes,
+        };
+        self.writer.library(self.rank, &did);
+    }
+
+    fn sums(&mut self, r: &Record) {
+        let at = (self.ours)(r.begin);
+        let received = [self.known.received];
+        let all = r.sums().into_iter().chain(received);
+        for (index, ((name, unit), value)) in (0..).zip(COUNTERS.iter().zip(all)) {
+            self.writer
+                .counter(self.rank, index, name, *unit, at, value);
         }
     }
 
@@ -309,6 +350,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         let thread = r.thread.into();
         self.writer.call(self.rank, thread, &call);
         if let (true, Some(at)) = (takes, end) {
+            self.known.received += u64::from(r.requests);
             let received = Received {
                 at,
                 posted: begin,

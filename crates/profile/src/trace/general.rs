@@ -3,12 +3,12 @@
 
 use std::ffi::c_int;
 
-use super::Tracer;
 use super::abi::{Abi, STATUS, Said};
 use super::act::{Act, What};
 use super::comms::{self, Comm};
 use super::counts::Quintuple;
 use super::receives::{self, Persistent, Receives, Wanted};
+use super::{Tracer, library};
 use kw_start::trace::*;
 
 impl Tracer {
@@ -129,8 +129,17 @@ impl Tracer {
         // SAFETY: the program says that the array has so many; MPI reads them, too.
         let each = (0..count as usize).map(|n| unsafe { abi.handle_at(array, n) });
         self.handles.extend(each);
-        let all = receives::all();
-        self.looked = self.handles.iter().any(|h| all.has(*h));
+        let mut all = receives::all();
+        self.places.clear();
+        self.looked = match act.what == What::Wait && act.words[3] == 0 {
+            // all of them will have ended
+            true => {
+                let each = self.handles.iter().map(|h| all.take(*h));
+                self.places.extend(each);
+                self.places.iter().any(Option::is_some)
+            }
+            false => self.handles.iter().any(|h| all.has(*h)),
+        };
         drop(all);
         match self.looked {
             true => self.room(abi, status, count as usize),
@@ -257,6 +266,13 @@ impl Tracer {
         let [_, _, _, fourth, fifth] = act.words;
         let all = &mut receives::all();
         match act.what {
+            What::Wait if act.words[3] == 0 => {
+                for n in 0..self.places.len() {
+                    if let Some(at) = self.places[n].take() {
+                        self.ended(all, at, n, end);
+                    }
+                }
+            }
             What::Wait if int(act.words[3]) != Some(0) => {
                 for n in 0..self.handles.len() {
                     self.completed(all, self.handles[n], n, end);
@@ -281,8 +297,13 @@ impl Tracer {
 
     /// A request is complete, and this its status.
     fn completed(&mut self, all: &mut Receives, handle: usize, nth: usize, end: u64) {
+        if let Some(at) = all.take(handle) {
+            self.ended(all, at, nth, end);
+        }
+    }
+
+    fn ended(&mut self, all: &mut Receives, at: u32, nth: usize, end: u64) {
         let abi = self.abi;
-        let Some(at) = all.take(handle) else { return };
         // SAFETY: the call has done well, and this is where it has written.
         let said = unsafe { abi.said(self.status + nth * abi.status.bytes) };
         if said.cancelled {
@@ -338,8 +359,15 @@ impl Tracer {
             }
             What::FreesComm => comms::freed(self.handles[0]),
             What::NamesComm => comms::named(self.memory, abi.handle(act.comm)),
-            What::Begins => comms::begin(self.memory, abi),
-            What::Ends => receives::all().end(&mut self.more),
+            What::Begins => {
+                comms::begin(self.memory, abi);
+                self.sums = library::begin(end);
+                self.look(end, true);
+            }
+            What::Ends => {
+                receives::all().end(&mut self.more);
+                self.look(end, true);
+            }
             _ => {}
         }
     }
@@ -462,6 +490,8 @@ impl Tracer {
         if self.looked {
             self.looked = false;
             let mut all = receives::all();
+            let known = self.places.drain(..).flatten();
+            known.for_each(|at| all.lose(at));
             for handle in &self.handles {
                 if let Some(at) = all.take(*handle) {
                     all.lose(at);

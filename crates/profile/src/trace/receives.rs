@@ -12,7 +12,7 @@ use super::comms::Comm;
 use super::counts::Quintuple;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
-use kw_start::trace::{ANY, Kind, NONE, Record};
+use kw_start::trace::{ANY, NONE, Record};
 
 /// How many receives before one are looked at; of what lies behind more, no number is said.
 const FAR: usize = 4096;
@@ -181,11 +181,10 @@ impl Receives {
         posted: u64,
         matched: Option<u64>,
     ) {
-        if let Some(old) = self.requests.remove(&request) {
+        let at = self.post(wanted, posted, matched);
+        if let Some(old) = self.requests.insert(request, at) {
             self.lose(old); // completed where we do not look
         }
-        let at = self.post(wanted, posted, matched);
-        self.requests.insert(request, at);
     }
 
     /// The receive that a request stands for.
@@ -201,16 +200,15 @@ impl Receives {
     /// A receive has completed. What can be told now goes to `out`.
     pub fn complete(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &mut self.entries[at as usize];
-        got.kind = Kind::Received.number();
         got.end = entry.posted.max(1);
-        got.comm = entry.wanted.comm.number;
-        entry.got = Some(got);
-        match self.is_held(at) {
-            true => self.waiting += 1,
-            false => {
-                self.tell(at, out);
-                self.tell_others(out);
-            }
+        if self.is_held(at, &got) {
+            self.entries[at as usize].got = Some(got);
+            self.waiting += 1;
+            return;
+        }
+        self.tell(at, got, out);
+        if self.waiting > 0 {
+            self.tell_others(out);
         }
     }
 
@@ -245,27 +243,29 @@ impl Receives {
         let mut at = self.first;
         while self.waiting > 0 && at != NOBODY {
             let behind = self.entries[at as usize].behind;
-            if self.entries[at as usize].got.is_some() && !self.is_held(at) {
-                self.waiting -= 1;
-                self.tell(at, out);
+            if let Some(got) = self.entries[at as usize].got {
+                if !self.is_held(at, &got) {
+                    self.waiting -= 1;
+                    self.tell(at, got, out);
+                }
             }
             at = behind;
         }
     }
 
     /// Whether one before it may have taken an earlier message of the kind.
-    fn is_held(&self, at: u32) -> bool {
+    fn is_held(&self, at: u32, got: &Record) -> bool {
         let this = &self.entries[at as usize];
-        let (Some(got), None) = (&this.got, this.matched) else {
+        if this.matched.is_some() {
             return false;
-        };
+        }
         let mut other = this.before;
         for _ in 0..FAR {
             if other == NOBODY {
                 return false;
             }
             let entry = &self.entries[other as usize];
-            let wanted = match entry.got {
+            let wanted = match &entry.got {
                 None => entry.wanted,
                 Some(got) => Wanted {
                     source: got.source,
@@ -282,9 +282,8 @@ impl Receives {
         false
     }
 
-    fn tell(&mut self, at: u32, out: &mut Vec<Record>) {
+    fn tell(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &self.entries[at as usize];
-        let Some(mut got) = entry.got else { return };
         got.n = match entry.matched {
             Some(n) => n,
             None => number(entry.wanted.comm, got.source, got.tag),
@@ -325,9 +324,8 @@ impl Receives {
     /// receives before.
     pub fn number_of(&mut self, at: u32, got: Record, out: &mut Vec<Record>) -> u64 {
         let comm = self.comm(at);
-        self.entries[at as usize].got = Some(got);
         let kind = Quintuple::new(false, comm.number, got.source, got.tag);
-        let n = match self.is_held(at) {
+        let n = match self.is_held(at, &got) {
             true => {
                 kind.give_up();
                 NONE

@@ -141,6 +141,7 @@ impl Ring {
             true => self.head(),
             false => &raw const *self.aside,
         };
+        let words = self.words();
         for (word, value) in [
             (Record::BEGIN, 0),
             (Record::END, 0),
@@ -151,15 +152,18 @@ impl Ring {
             (Record::N, n),
             (Record::MORE, more),
         ] {
-            self.set(word, value);
+            // SYNC: the head says when they are whole.
+            words[word].store(value, Ordering::Relaxed);
         }
     }
 
     /// The call has ended; nobody sees that before [`Ring::publish`].
     #[inline(always)]
     pub fn close(&mut self, end: u64, bytes: u64) {
-        self.set(Record::END, end);
-        self.set(Record::BYTES, bytes);
+        let words = self.words();
+        // SYNC: as above.
+        words[Record::END].store(end, Ordering::Relaxed);
+        words[Record::BYTES].store(bytes, Ordering::Relaxed);
         match std::ptr::eq(self.open, &raw const *self.aside) {
             false => self.next += 1,
             true => self.lose(),
