@@ -274,10 +274,10 @@ impl Tracer {
     }
 
     /// Looks at the sums.
-    fn look(&mut self, ticks: u64, last: bool) {
+    fn look(&mut self, ticks: u64, always: bool) {
         let thread = self.number();
         if let Some(sums) = &mut self.sums {
-            let record = sums.look(ticks, last);
+            let record = sums.look(ticks, always);
             self.more.extend(record.map(|r| Record { thread, ..r }));
             self.look_at = sums.next;
         }

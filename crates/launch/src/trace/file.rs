@@ -30,6 +30,8 @@ struct Known {
     begun: bool,
     /// Bytes that receives have got.
     received: u64,
+    /// What was told of each of [`COUNTERS`] last.
+    told: [Option<u64>; COUNTERS.len()],
     /// By number.
     comms: Vec<Option<write::Comm>>,
     /// `FILE:LINE (FUNCTION)`, by ring and row.
@@ -299,9 +301,11 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         let at = (self.ours)(r.begin);
         let received = [self.known.received];
         let all = r.sums().into_iter().chain(received);
-        for (index, ((name, unit), value)) in (0..).zip(COUNTERS.iter().zip(all)) {
-            self.writer
-                .counter(self.rank, index, name, *unit, at, value);
+        for (index, ((name, unit), value)) in COUNTERS.iter().zip(all).enumerate() {
+            if self.known.told[index].replace(value) != Some(value) {
+                self.writer
+                    .counter(self.rank, index as u32, name, *unit, at, value);
+            }
         }
     }
 

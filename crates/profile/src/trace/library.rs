@@ -16,7 +16,7 @@ use kw_sys::clock;
 use crate::next;
 
 /// Nanoseconds between two looks at the sums.
-const EVERY: u64 = 5_000_000;
+const EVERY: u64 = 10_000_000;
 /// Most events that wait for a call to end.
 const MOST: usize = 1 << 16;
 
@@ -104,7 +104,6 @@ pub(super) struct Sums {
     at: (u64, u64),
     /// Ticks when they are looked at next.
     pub next: u64,
-    last: [u64; SUMMED],
 }
 
 /// MPI is there. Nothing where the library is not this one, or somebody does without.
@@ -215,32 +214,26 @@ unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
             handles: SUMS.map(|all| all.iter().filter_map(handle).collect()),
             at: (ticks, clock::now().0),
             next: ticks,
-            last: [u64::MAX; SUMMED],
         }))
     }
 }
 
 impl Sums {
-    /// Looks at them if it is time, or at the `last` moment; the record of what has changed.
+    /// Looks at them if it is time, or `always`.
     #[cold]
-    pub fn look(&mut self, ticks: u64, last: bool) -> Option<Record> {
+    pub fn look(&mut self, ticks: u64, always: bool) -> Option<Record> {
         let now = clock::now().0;
         let gone = now.saturating_sub(self.at.1);
         let ticked = ticks.saturating_sub(self.at.0);
         // how many ticks there are in that time is seen between two looks
         let more = u128::from(ticked) * u128::from(EVERY) / u128::from(gone.max(1));
         self.next = ticks.saturating_add((more as u64).clamp(EVERY / 64, EVERY * 64));
-        if gone < EVERY / 2 && self.last[0] != u64::MAX && !last {
+        if gone < EVERY / 2 && !always {
             return None;
         }
         self.at = (ticks, now);
-        let sums = self
-            .handles
-            .each_ref()
-            .map(|all| all.iter().map(|h| self.one(*h)).sum());
-        let changed = sums != self.last;
-        self.last = sums;
-        changed.then(|| Record::of_sums(now, sums))
+        let sum = |all: &Vec<usize>| all.iter().map(|h| self.one(*h)).sum();
+        Some(Record::of_sums(now, self.handles.each_ref().map(sum)))
     }
 
     fn one(&self, handle: usize) -> u64 {
