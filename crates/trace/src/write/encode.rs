@@ -5,16 +5,26 @@
 
 /// A varint.
 #[inline(always)]
-pub(super) fn varint(out: &mut Vec<u8>, mut n: u64) {
-    let mut bytes = [0u8; 10];
-    let mut len = 0;
-    while n >= 0x80 {
-        bytes[len] = n as u8 | 0x80;
-        n >>= 7;
-        len += 1;
+pub(super) fn varint(out: &mut Vec<u8>, n: u64) {
+    match n {
+        0..0x80 => out.push(n as u8),
+        _ => long(out, n),
     }
-    bytes[len] = n as u8;
-    out.extend_from_slice(&bytes[..=len]);
+}
+
+/// One of several bytes: as many are put down as it can have, and the rest is taken back, which needs
+/// no copying of an unknown length.
+#[inline]
+fn long(out: &mut Vec<u8>, n: u64) {
+    let len = length(n);
+    let mut bytes = [0u8; 10];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = (n >> (7 * at)) as u8 | 0x80;
+    }
+    bytes[len - 1] &= 0x7f;
+    let begin = out.len();
+    out.extend_from_slice(&bytes);
+    out.truncate(begin + len);
 }
 
 /// A field that is a number.
