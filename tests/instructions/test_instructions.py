@@ -11,6 +11,8 @@ from jobs import DIST
 # instructions of one call, with the three or so that hand it its arguments; waitall: of 40 receives that have ended
 BOUNDS = {"send": 415, "recv": 410, "bcast": 615, "allreduce": 765, "isend": 425, "irecv": 550, "waitall": 40 * 300}
 RECORDED = 155  # what mpiexec --profile adds to each of them
+# what mpiexec --trace adds
+TRACED = {"rank": 235, "send": 325, "recv": 420, "bcast": 295, "allreduce": 295, "isend": 335, "irecv": 700}
 # what Fortran adds to C's call, with what the program does to describe its buffers; at most as much again as a tenth of it. A scalar
 # from either module comes with a descriptor.
 FORTRAN = {"mpi_f08": {"send": 46, "recv": 54, "bcast": 44, "allreduce": 66, "isend": 78, "irecv": 78},
@@ -31,6 +33,17 @@ def test_what_recording_adds(call, program, tmp_path):
     executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path, "--profile"), default=0)
     print(f"{call}: {executed} instructions, recorded")
     assert 0 < executed <= BOUNDS[call] + RECORDED, f"a recorded {call} executes {executed} instructions"
+
+
+@needs_valgrind
+@pytest.mark.parametrize("call", TRACED)
+def test_what_a_trace_adds(call, program, tmp_path):
+    program = program("tests/instructions/program.c", "-O2")
+    (tmp_path / "traced").mkdir()
+    plain = min(counts(program, call, tmp_path), default=0)
+    traced = min(counts(program, call, tmp_path / "traced", "--trace", tmp_path / "trace"), default=0)
+    print(f"{call}: {traced} instructions, traced, {traced - plain} more, {TRACED[call]} at most")
+    assert 0 < plain < traced <= plain + TRACED[call], f"a traced {call} executes {traced - plain} instructions more"
 
 
 @needs_valgrind

@@ -68,11 +68,13 @@ class Sequence:
 
 
 class Trace:
-    """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid}, `calls`, `received`, `phases`, `ends`."""
+    """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid}, `calls`, `received`, `phases`, `ends`,
+    `library` (what the library said), `counters` {(rank, name): [(time, value)]}."""
 
     def __init__(self, data):
         self.processes, self.threads = {}, {}
-        self.calls, self.received, self.phases, self.ends = [], [], [], []
+        self.calls, self.received, self.phases, self.ends, self.library = [], [], [], [], []
+        self.counters, self.names = {}, {}
         self.sequences, self.open, self.packets = {}, {}, 0
         for number, packet in fields(data):
             assert number == 1
@@ -99,6 +101,8 @@ class Trace:
             self.processes[rank] = (dict(process)[6].decode(), [v.decode() for n, v in process if n == 8])
         elif 4 in t:
             self.threads[rank, (t[1] & 0xFFFF) - 1] = one(t[4])[2]
+        elif 8 in t:
+            self.names[t[1]] = rank, t[2].decode()
 
     def event(self, time, data, names):
         e = one(data)
@@ -107,6 +111,10 @@ class Trace:
         if e[9] == 2:
             call = self.open[track].pop()
             call["end"] = time
+            call["ending"] = names.arguments(data)
+            return
+        if e[9] == 4:
+            self.counters.setdefault(self.names[track], []).append((time, e[30]))
             return
         what = {"rank": rank, "thread": thread, "time": time, "name": names.names[2, e[10]], **names.arguments(data)}
         category = names.names[1, e[3]]
@@ -120,6 +128,8 @@ class Trace:
             self.received.append(what)
         elif category == "user":
             self.phases.append(what)
+        elif category == "library":
+            self.library.append(what)
         elif category == "recorder":
             self.ends.append(what)
 

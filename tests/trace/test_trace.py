@@ -1,6 +1,8 @@
 """mpiexec --trace: what stands in the file is what was called, sent and received, however the job ends."""
 
 import collections
+import json
+import re
 import shutil
 import signal
 import sys
@@ -207,6 +209,65 @@ def test_rings_that_are_full_lose_events_and_count_them(calls, tmp_path):
         assert len(calls_there) <= 200001 <= len(calls_there) + end["lost"], end
     for m in t.received:  # an arrow is right or not there
         assert len(m["flows"]) <= 1
+
+
+@pytest.fixture(scope="module")
+def waited(program, tmp_path_factory):
+    """The trace of waits.c: its path, and what stands in it."""
+    there = tmp_path_factory.mktemp("waits")
+    program = program("tests/trace/waits.c", "-g")
+    t, _ = trace(there, "--bind", "none", "-genv", "KW_EVENT_THREAD", "no", "-n", 3, program)
+    return there / "job.trace", t
+
+
+def test_whom_ranks_wait_for(waited):
+    """kwtrace finds what waits.c has arranged; other waits are as they come."""
+    file, t = waited
+    sane(t, [0, 1, 2])
+    joined(t)
+    p = run(DIST / "bin/kwtrace", "export", "--json", file)
+    assert p.returncode == 0, told(p)
+    calls = json.loads(p.stdout)["calls"]
+    place = lambda c: re.sub(r".*\((.*)\)", r"\1", c["at"])
+    found = collections.Counter((c["rank"], c["function"], place(c), c["wait"]) for c in calls if c.get("wait"))
+    for rank, function, place, wait, count in [
+        (0, "MPI_Wait", "late_receiver", "late receiver", 1),
+        (1, "MPI_Probe", "probes", "late sender", 1),
+        (1, "MPI_Mprobe", "probes", "late sender", 1),
+        (1, "MPI_Recv", "wrong_order", "late sender, messages in wrong order", 1),
+        (2, "MPI_Allreduce", "reductions", "wait at n-to-n", 5),
+        (2, "MPI_Reduce", "reductions", "early reduce", 5),
+        (1, "MPI_Scan", "scan", "early reduce", 1),
+    ]:
+        assert found[rank, function, place, wait] == count, found
+    assert not any(c.get("wait") for c in calls if c["rank"] == 2 and c["function"] == "MPI_Scan")
+
+
+def test_what_the_library_says(waited):
+    """Long messages are offered, and the one whose receive is late waits for it."""
+    _, t = waited
+    said = [(m["rank"], m["name"], m.get("dest"), m.get("source"), m["tag"], m["bytes"]) for m in t.library if m["tag"] == 1]
+    assert sorted(said) == [(0, "rendezvous", 1, None, 1, 4 << 20), (1, "rendezvous waits", None, 0, 1, 4 << 20)]
+    (receive,) = [c for c in t.of(1, "MPI_Recv") if c["tag"] == 1]
+    (send,) = [c for c in t.of(0, "MPI_Isend") if c["tag"] == 1]
+    assert all(send["time"] <= m["time"] <= receive["end"] for m in t.library if m["tag"] == 1)
+
+
+def test_counters(waited):
+    """Sums over time never fall, and end with what the run was."""
+    _, t = waited
+    names = {"bytes sent", "bytes received", "unexpected messages", "unexpected bytes", "unexpected messages waiting", "event thread woke"}
+    for rank in (0, 1, 2):
+        for name in names:
+            values = t.counters[rank, name]
+            assert [at for at, _ in values] == sorted(at for at, _ in values)
+            if name != "unexpected messages waiting":
+                assert [v for _, v in values] == sorted(v for _, v in values), name
+    last = lambda rank, name: t.counters[rank, name][-1][1]
+    assert last(0, "bytes sent") >= 4 << 20 > last(2, "bytes sent") > 0
+    received = sum(m["bytes"] for m in t.received if m["rank"] == 1)
+    assert last(1, "bytes received") == received > 4 << 20
+    assert last(1, "unexpected messages") > 0 and last(1, "unexpected bytes") >= 4 << 20
 
 
 def test_a_file_that_cannot_be_written(calls, tmp_path):

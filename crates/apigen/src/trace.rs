@@ -8,18 +8,15 @@ use crate::{Direction, Function, Param, Who, Words};
 /// The parameter that says where statuses go.
 pub(crate) fn status(f: &Function) -> &str {
     let is_it = |p: &&Param| p.kind == "STATUS" && p.direction == Direction::Out && p.depth() == 1;
-    let takes = !matches!(what(f), "Plain" | "Send");
+    let takes = !matches!(what(f), "Plain" | "Scan" | "Send");
     let found = f.fixed_params().find(is_it).filter(|_| takes);
     found.map_or("", |p| p.name.as_str())
 }
 
 /// The Rust expression of a call's `Act`.
 pub(crate) fn act(f: &Function, words: &Words) -> String {
-    let what = what(f);
+    let mut what = what(f);
     let mut fields = Vec::new();
-    if what != "Plain" {
-        fields.push(format!("what: What::{what}"));
-    }
     if is_collective(f, words) {
         fields.push("collective: true".into());
     }
@@ -46,6 +43,17 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
         let rest = vec!["0"; 5 - used.len()];
         let all: Vec<&str> = used.iter().map(String::as_str).chain(rest).collect();
         fields.push(format!("words: [{}]", all.join(", ")));
+    }
+    let named = |field: &String| {
+        ["dest", "source", "tag", "requests"]
+            .iter()
+            .any(|n| field.starts_with(n))
+    };
+    if what == "Plain" && fields.iter().any(named) {
+        what = "Named";
+    }
+    if what != "Plain" {
+        fields.insert(0, format!("what: What::{what}"));
     }
     match fields.is_empty() {
         true => "Act::PLAIN".into(),
@@ -91,6 +99,8 @@ fn what(f: &Function) -> &'static str {
         "MPI_Waitsome" | "MPI_Testsome" => "Waitsome",
         "MPI_Request_free" => "RequestFree",
         "MPI_Mprobe" | "MPI_Improbe" => "Mprobe",
+        "MPI_Probe" | "MPI_Iprobe" => "Probe",
+        "MPI_Scan" | "MPI_Exscan" => "Scan",
         "MPI_Mrecv" => "Mrecv",
         "MPI_Imrecv" => "Imrecv",
         "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => "CopiesComm",
@@ -124,6 +134,7 @@ fn pointers<'a>(f: &'a Function, what: &str) -> Vec<&'a str> {
         "Waitany" => vec![count, requests, "-", "flag", "indx"],
         "Waitsome" => vec![count, requests, "-", "outcount", "array_of_indices"],
         "Mprobe" => vec!["message", "-", "flag"],
+        "Probe" => vec!["-", "-", "flag"],
         "Mrecv" => vec!["message"],
         "Imrecv" => vec!["message", "request"],
         "FreesComm" => vec!["comm"],
@@ -184,7 +195,19 @@ mod tests {
             ),
             (
                 "MPI_Probe",
-                "Act { comm: _comm, source: _source as i32, tag: _tag as i32, ..Act::PLAIN }",
+                "Act { what: What::Probe, comm: _comm, source: _source as i32, tag: _tag as i32, \
+                 words: [0, 0, 0, 0, 0], ..Act::PLAIN }",
+                "status",
+            ),
+            (
+                "MPI_Exscan",
+                "Act { what: What::Scan, collective: true, comm: _comm, ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Intercomm_create",
+                "Act { what: What::MakesComm, collective: true, comm: _local_comm, tag: _tag as i32, \
+                 words: [_newintercomm, 0, 0, 0, 0], ..Act::PLAIN }",
                 "",
             ),
             ("MPI_Wtime", "Act::PLAIN", ""),

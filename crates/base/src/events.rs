@@ -76,6 +76,8 @@ events! {
         "A message came before its receive. Elements: rank in MPI_COMM_WORLD that sent it, context id, tag, bytes.";
     RendezvousBegun = "rendezvous_begun", Protocols, [Int, Int, Int, Count],
         "This rank offered a message that is too long to be sent at once. Elements: rank in MPI_COMM_WORLD it goes to, context id, tag, bytes.";
+    RendezvousWaits = "rendezvous_waits", Protocols, [Int, Int, Int, Count],
+        "A message that is too long to be sent at once was offered to this rank before its receive. Elements: rank in MPI_COMM_WORLD that offers it, context id, tag, bytes.";
     EventTakeover = "event_takeover", Progress, [Int],
         "The event thread took over, because something goes on and no thread is inside MPI. Elements: requests that have not ended.";
     PeerLost = "peer_lost", Paths, [Int],

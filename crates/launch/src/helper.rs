@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::libraries::Libraries;
+use crate::profile::memory::Recorded;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
 use crate::verdict::{self, Ended, Verdict};
 use crate::wrap::Wrap;
@@ -345,8 +346,11 @@ impl Helper {
         let wraps: Result<_, _> = start.wraps.iter().map(|w| Wrap::parse(w)).collect();
         self.ranks.wrap(wraps?);
         if start.profile || start.trace {
-            let option = if start.trace { "--trace" } else { "--profile" };
-            self.ranks.record(start.tasks.len(), option, start.trace)?;
+            let what = Recorded {
+                counted: start.profile,
+                traced: start.trace,
+            };
+            self.ranks.record(start.tasks.len(), what)?;
         }
         for (task, share) in start.tasks.iter().zip(shares) {
             let chosen = task.cpus.iter().map(|c| *c as usize).collect();

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_gro
 use rustix::process::{WaitOptions, wait};
 
 use crate::crash::{self, Crash};
-use crate::profile::memory::Memory;
+use crate::profile::memory::{Memory, Recorded};
 use crate::trace::drain::Drain;
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
 use crate::wrap::{self, Wrap};
@@ -191,11 +191,10 @@ impl Ranks {
         }
     }
 
-    /// Has the ranks that are started from now on, so many, record what they call; `traced`: over
-    /// time, too. It is `option` that wants it.
-    pub fn record(&mut self, ranks: usize, option: &str, traced: bool) -> Result<(), Verdict> {
-        let memory = Memory::new(ranks, option, traced)?;
-        self.drain = traced.then(|| Drain::new(memory.has_counter()));
+    /// Has the ranks that are started from now on, so many, record what they call.
+    pub fn record(&mut self, ranks: usize, what: Recorded) -> Result<(), Verdict> {
+        let memory = Memory::new(ranks, what)?;
+        self.drain = what.traced.then(|| Drain::new(memory.has_counter()));
         self.recorded = Some(memory);
         Ok(())
     }

@@ -71,6 +71,18 @@ pub(crate) fn find(name: &CStr) -> usize {
     opened.map(|p| p as usize).find(|p| *p != 0).unwrap_or(0)
 }
 
+/// The address of a function of this library, whichever ABI the program has; or 0.
+pub(crate) fn of_library(name: &CStr) -> usize {
+    // SAFETY: texts that end with NUL; nothing is loaded, and what is found stays open.
+    unsafe {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        match libc::dlopen(c"libmpi_abi.so.1".as_ptr(), flags) {
+            handle if handle.is_null() => 0,
+            handle => libc::dlsym(handle, name.as_ptr()) as usize,
+        }
+    }
+}
+
 /// The address of an object of the MPI library: of the program's copy, where it has one.
 pub(crate) fn object(name: &CStr) -> usize {
     // SAFETY: a text that ends with NUL.

@@ -11,8 +11,8 @@ use crate::caller::{self, Found};
 use crate::entry::{Entered, entered};
 use crate::next::Next;
 use crate::table::{Table, table};
-use crate::trace::Tracer;
 use crate::trace::act::Act;
+use crate::trace::{Tracer, what};
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::profile::{BEGIN, END, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
@@ -43,6 +43,17 @@ struct Place {
     known: usize,
 }
 
+/// Where calls are summed up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sums {
+    /// Nowhere: nobody asks for that.
+    Nowhere,
+    /// In a sheet of the thread's own.
+    Own,
+    /// In a sheet where other threads write, too.
+    Shared,
+}
+
 /// A thread's state. Only its thread uses it.
 pub(crate) struct Thread {
     /// The stack of the call under way, 0 when there is none; of a thread that records nothing the
@@ -50,10 +61,9 @@ pub(crate) struct Thread {
     outer: usize,
     table: Option<&'static Table>,
     sheet: usize,
-    /// Whether other threads write there, too.
-    shared: bool,
+    sums: Sums,
     used: usize,
-    index: Vec<Place>,
+    index: Box<[Place; PLACES]>,
     pub sizes: Sizes,
     /// Null where calls are not traced.
     tracer: *mut Tracer,
@@ -73,9 +83,9 @@ fn off() -> *mut Thread {
             outer: usize::MAX,
             table: None,
             sheet: 0,
-            shared: false,
+            sums: Sums::Nowhere,
             used: 0,
-            index: Vec::new(),
+            index: Box::new([Place::default(); PLACES]),
             sizes: Sizes::default(),
             tracer: std::ptr::null_mut(),
         })
@@ -101,7 +111,7 @@ extern "C" fn thread_ends(state: *mut c_void) {
         if !thread.tracer.is_null() {
             drop(Box::from_raw(thread.tracer));
         }
-        if let (Some(table), false) = (thread.table, thread.shared) {
+        if let Some(table) = thread.table {
             table.leave_sheet(thread.sheet);
         }
     }
@@ -133,13 +143,18 @@ fn begin(here: *mut Entered) -> *mut Thread {
         None => off(),
         Some(table) => {
             let (sheet, shared) = table.take_sheet();
+            let sums = match (table.counts, shared) {
+                (false, _) => Sums::Nowhere,
+                (true, false) => Sums::Own,
+                (true, true) => Sums::Shared,
+            };
             let thread = Box::into_raw(Box::new(Thread {
                 outer: 0,
                 table: Some(table),
                 sheet,
-                shared,
+                sums,
                 used: 0,
-                index: vec![Place::default(); PLACES],
+                index: Box::new([Place::default(); PLACES]),
                 sizes: Sizes::default(),
                 tracer: tracer(table, sheet, shared),
             }));
@@ -164,8 +179,6 @@ fn begin(here: *mut Entered) -> *mut Thread {
 struct UnderWay {
     thread: *mut Thread,
     table: &'static Table,
-    /// What the trace tells of it.
-    act: Option<Act>,
 }
 
 impl UnderWay {
@@ -174,7 +187,7 @@ impl UnderWay {
         // SAFETY: the thread's own state, which lives as long as the thread.
         let thread = unsafe { &mut *self.thread };
         thread.outer = 0;
-        if !thread.shared {
+        if thread.sums == Sums::Own {
             // SYNC: the launcher reads words as they are.
             let word = self.table.word(thread.sheet + UNDER_WAY);
             word.store(0, Ordering::Relaxed);
@@ -186,10 +199,9 @@ impl Drop for UnderWay {
     /// An exception of the program's passes.
     fn drop(&mut self) {
         self.end();
-        if let Some(act) = &self.act {
-            // SAFETY: the tracer of this thread, which has one, as there is an act.
-            let tracer = unsafe { &mut *(*self.thread).tracer };
-            tracer.close(act, false, ticks::now(self.table.counter), None);
+        // SAFETY: the thread's own state and its tracer, which live as long as the thread.
+        if let Some(tracer) = unsafe { (*self.thread).tracer.as_mut() } {
+            tracer.leave(ticks::now(self.table.counter));
         }
     }
 }
@@ -207,7 +219,7 @@ pub(crate) unsafe fn call(
     status: usize,
     run: impl FnOnce(usize, usize) -> c_int,
     bytes: impl FnOnce() -> u64,
-    act: impl FnOnce() -> Act,
+    act: impl Fn() -> Act,
 ) -> c_int {
     let here = entered();
     // SAFETY: this thread's own memory, which the symbol has filled in.
@@ -226,13 +238,12 @@ pub(crate) unsafe fn call(
     let row = unsafe { (*thread).enter(site, stack, function) };
     // SAFETY: as above.
     let tracer = unsafe { (*thread).tracer };
-    let act = (!tracer.is_null()).then(act);
     let mut written = status;
-    if let Some(act) = &act {
+    if !tracer.is_null() {
         // SAFETY: as above.
         unsafe {
             let row = (row - (*thread).sheet - ROWS_AT) / ROW;
-            written = (*tracer).prepare(act, function, row, status);
+            written = (*tracer).prepare(&act, what(function, row), status);
         }
     }
     let begin = ticks::now(table.counter);
@@ -248,11 +259,10 @@ pub(crate) unsafe fn call(
     }
     // SAFETY: as above.
     unsafe { (*thread).under_way(table, row, begin) };
-    let under_way = UnderWay { thread, table, act };
+    let under_way = UnderWay { thread, table };
     let code = run(next, written);
     let end = ticks::now(table.counter);
     under_way.end();
-    let act = under_way.act;
     std::mem::forget(under_way);
     match event {
         Event::Ends => table.word(END).store(end, Ordering::Relaxed),
@@ -261,17 +271,19 @@ pub(crate) unsafe fn call(
     }
     let bytes = if code == 0 { Some(bytes()) } else { None };
     // SAFETY: as above.
-    let shared = unsafe { (*thread).shared };
-    for (at, more) in [
-        (16, 1),
-        (24, end.saturating_sub(begin)),
-        (32, bytes.unwrap_or(0)),
-    ] {
-        add(table.word(row + at), more, shared);
+    let sums = unsafe { (*thread).sums };
+    if sums != Sums::Nowhere {
+        for (at, more) in [
+            (16, 1),
+            (24, end.saturating_sub(begin)),
+            (32, bytes.unwrap_or(0)),
+        ] {
+            add(table.word(row + at), more, sums == Sums::Shared);
+        }
     }
-    if let Some(act) = &act {
+    if !tracer.is_null() {
         // SAFETY: as above.
-        unsafe { (*tracer).close(act, code == 0, end, bytes) };
+        unsafe { (*tracer).close(&act, code == 0, end, bytes) };
     }
     code
 }
@@ -318,7 +330,7 @@ impl Thread {
 
     #[inline(always)]
     fn under_way(&self, table: &Table, row: usize, begin: u64) {
-        if self.shared {
+        if self.sums != Sums::Own {
             return;
         }
         let row = row - self.sheet;
@@ -338,8 +350,8 @@ impl Thread {
         loop {
             let key = key(site, function);
             let mut at = first(key);
-            while self.index[at].key != key {
-                if self.index[at].known == 0 && self.index[at].key == 0 {
+            while self.index[at % PLACES].key != key {
+                if self.index[at % PLACES].known == 0 && self.index[at % PLACES].key == 0 {
                     if !self.learn(at, site, stack, function) {
                         return self.sheet + ROWS_AT;
                     }
@@ -347,7 +359,7 @@ impl Thread {
                 }
                 at = (at + 1) % PLACES;
             }
-            let known = self.index[at].known;
+            let known = self.index[at % PLACES].known;
             if known & 1 == 0 {
                 return known;
             }
@@ -367,7 +379,7 @@ impl Thread {
             Found::Through(distance) => distance << 1 | 1,
         };
         self.used += 1;
-        self.index[at] = Place {
+        self.index[at % PLACES] = Place {
             key: key(site, function),
             known,
         };

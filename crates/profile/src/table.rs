@@ -19,6 +19,8 @@ pub(crate) struct Table {
     base: *mut u8,
     /// Whether ticks are those of the counter.
     pub counter: bool,
+    /// Whether anybody asks for sums of calls.
+    pub counts: bool,
     /// Modules are added by one thread at a time, which knows their bases.
     modules: Mutex<Vec<usize>>,
     /// Where records over time go, if they are wanted.
@@ -68,6 +70,7 @@ impl Table {
         let mut table = Table {
             base: map(fd, at, SIZE)?,
             counter: false,
+            counts: true,
             modules: Mutex::new(Vec::new()),
             trace: None,
         };
@@ -75,6 +78,7 @@ impl Table {
             return None; // a file of the program's under this number
         }
         table.counter = table.word(COUNTER).load(Ordering::Relaxed) != 0;
+        table.counts = table.word(UNCOUNTED).load(Ordering::Relaxed) == 0;
         let traced = table.word(TRACE).load(Ordering::Relaxed) as usize;
         if traced != 0 {
             let base = map(fd, traced, trace::SIZE);
@@ -120,8 +124,11 @@ impl Table {
             .map_or((last, true), |at| (at, false))
     }
 
-    /// A thread is done with its sheet.
+    /// A thread is done with its sheet; the one of many stays.
     pub fn leave_sheet(&self, at: usize) {
+        if at == SHEETS_AT + (SHEETS - 1) * SHEET {
+            return;
+        }
         self.word(at + OWNER).store(0, Ordering::Release);
     }
 

@@ -29,6 +29,8 @@ pub const END: usize = 40;
 pub const MODULES_USED: usize = 48;
 /// Where in the file the memory of [`crate::trace`] begins, or 0.
 pub const TRACE: usize = 56;
+/// Whether nobody asks for sums: rows have function and address only.
+pub const UNCOUNTED: usize = 64;
 /// Where modules begin.
 pub const MODULES_AT: usize = 4096;
 /// Bytes of a module.

@@ -67,6 +67,12 @@ pub enum Kind {
     Received,
     /// A phase of the program (MPI_Pcontrol).
     Phase,
+    /// The library has offered a long message to `peer`.
+    Offered,
+    /// A long message was offered by `peer`, and no receive is there for it.
+    Awaited,
+    /// Sums of the library: see [`Record::sums`].
+    Sums,
 }
 
 impl Kind {
@@ -77,13 +83,16 @@ impl Kind {
             Kind::Sent => 2,
             Kind::Received => 3,
             Kind::Phase => 4,
+            Kind::Offered => 5,
+            Kind::Awaited => 6,
+            Kind::Sums => 7,
         }
     }
 
     /// Back again.
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [Call, Sent, Received, Phase];
+        let all = [Call, Sent, Received, Phase, Offered, Awaited, Sums];
         all.into_iter().find(|k| k.number() == number)
     }
 }
@@ -94,6 +103,24 @@ pub const COLLECTIVE: u8 = 1;
 pub const ROOT: u8 = 2;
 /// Bit of a record's flags: the call has not returned.
 pub const UNDER_WAY: u8 = 4;
+/// Bit of a record's flags: the call has received a message, too. That came from `peer` with the tag
+/// `level` and has `requests` bytes, and `n` is which of its kind it is.
+pub const TAKES: u8 = 8;
+/// Bit of a record's flags: the call has found a message, from `peer` with the tag `level`.
+pub const SEES: u8 = 16;
+/// Bit of a record's flags: the calling process is number `level` of the communicator.
+pub const PLACED: u8 = 32;
+/// Bit of a record's flags: `begin` is no ticks but nanoseconds of the machine's clock.
+pub const NANOSECONDS: u8 = 64;
+/// How many sums of the library there are: bytes sent; messages that came before their receive,
+/// their bytes, and how many of them wait; how often the event thread woke.
+pub const SUMMED: usize = 5;
+
+/// Two halves of a word, as numbers stand in it.
+#[inline(always)]
+pub const fn two(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
 
 /// A record. Ranks are those in MPI_COMM_WORLD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +158,23 @@ pub struct Record {
 }
 
 impl Record {
+    /// The word of `begin`.
+    pub const BEGIN: usize = 0;
+    /// The word of `end`.
+    pub const END: usize = 1;
+    /// The word of function, kind, flags, row and thread.
+    pub const WHAT: usize = 2;
+    /// The word of peer and source.
+    pub const RANKS: usize = 3;
+    /// The word of tag and communicator.
+    pub const TAG: usize = 4;
+    /// The word of `bytes`.
+    pub const BYTES: usize = 5;
+    /// The word of `n`.
+    pub const N: usize = 6;
+    /// The word of requests and level.
+    pub const MORE: usize = 7;
+
     /// Nothing known but when.
     pub const EMPTY: Record = Record {
         begin: 0,
@@ -150,24 +194,48 @@ impl Record {
         level: 0,
     };
 
+    /// Sums at a time, in nanoseconds.
+    pub fn of_sums(at: u64, sums: [u64; SUMMED]) -> Record {
+        let mut words = Record {
+            kind: Kind::Sums.number(),
+            flags: NANOSECONDS,
+            begin: at,
+            ..Record::EMPTY
+        }
+        .words();
+        words[Record::RANKS..].copy_from_slice(&sums);
+        Record::of(words)
+    }
+
+    /// The sums of such a record.
+    pub fn sums(&self) -> [u64; SUMMED] {
+        let words = self.words();
+        std::array::from_fn(|n| words[Record::RANKS + n])
+    }
+
     /// As it stands in memory.
     #[inline(always)]
     pub fn words(&self) -> [u64; 8] {
-        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
             self.begin,
             self.end,
-            u64::from(self.function)
-                | u64::from(self.kind) << 16
-                | u64::from(self.flags) << 24
-                | u64::from(self.row) << 32
-                | u64::from(self.thread) << 48,
+            self.what(),
             two(self.peer as u32, self.source as u32),
             two(self.tag as u32, self.comm),
             self.bytes,
             self.n,
             two(self.requests, self.level as u32),
         ]
+    }
+
+    /// The word [`Record::WHAT`].
+    #[inline(always)]
+    pub const fn what(&self) -> u64 {
+        self.function as u64
+            | (self.kind as u64) << 16
+            | (self.flags as u64) << 24
+            | (self.row as u64) << 32
+            | (self.thread as u64) << 48
     }
 
     /// Back again.
@@ -262,21 +330,14 @@ impl Batch {
         told == 0 && !self.over
     }
 
-    /// What lies behind so many records, which stay; a call and what it has sent stay together.
-    pub fn split(&mut self, records: usize) -> Option<Batch> {
+    /// The end of a part of the records that begins at `from` and has so many; a call and what it has
+    /// sent stay together.
+    pub fn piece(&self, from: usize, records: usize) -> usize {
+        let all = self.records.len();
+        let behind = self.records.get(from + records..).unwrap_or_default();
         let goes_on = |r: &Record| Kind::of(r.kind) == Some(Kind::Sent);
-        let behind = self.records.get(records..)?;
-        let at = records + behind.iter().position(|r| !goes_on(r))?;
-        let rest = Batch {
-            pid: self.pid,
-            lost: self.lost,
-            over: self.over,
-            now: self.now,
-            records: self.records.split_off(at),
-            ..Batch::default()
-        };
-        self.over = false;
-        Some(rest)
+        let next = behind.iter().position(|r| !goes_on(r));
+        next.map_or(all, |n| from + records + n)
     }
 
     /// As bytes, for another host.
@@ -415,6 +476,13 @@ mod tests {
     }
 
     #[test]
+    fn sums_come_back() {
+        let sums = [1, u64::MAX, 3 << 40, 4, 1 << 63];
+        let record = Record::of(Record::of_sums(9, sums).words());
+        assert_eq!((record.begin, record.sums()), (9, sums));
+    }
+
+    #[test]
     fn kinds_come_back() {
         for number in 0..=255 {
             assert!(Kind::of(number).is_none_or(|k| k.number() == number));
@@ -451,13 +519,16 @@ mod tests {
         };
         let records = vec![Record::EMPTY, Record::EMPTY, sent, sent, record()];
         let whole = Batch { records, ..batch() };
-        for (records, first) in [(1, 1), (2, 4), (3, 4), (4, 4)] {
-            let mut head = whole.clone();
-            let rest = head.split(records).unwrap();
-            assert_eq!((head.records.len(), rest.records.len()), (first, 5 - first));
-            assert!(!head.over && rest.over && rest.sites.is_empty() && !head.sites.is_empty());
+        for (from, records, to) in [
+            (0, 1, 1),
+            (0, 2, 4),
+            (1, 2, 4),
+            (0, 4, 4),
+            (4, 1, 5),
+            (4, 9, 5),
+        ] {
+            assert_eq!(whole.piece(from, records), to, "{from} {records}");
         }
-        assert_eq!(whole.clone().split(5), None);
     }
 
     #[test]

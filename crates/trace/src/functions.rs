@@ -11,6 +11,8 @@ pub enum Pattern {
     ToRoot,
     /// The others for the root.
     FromRoot,
+    /// Each for those before it.
+    Scan,
     /// Not to be said from the entries alone: some wait for some, or nobody in this call.
     Other,
 }
@@ -50,7 +52,7 @@ pub fn pattern(function: &str) -> Pattern {
         "barrier" | "win_fence" => Pattern::Barrier,
         "bcast" | "scatter" | "scatterv" => Pattern::FromRoot,
         "reduce" | "gather" | "gatherv" => Pattern::ToRoot,
-        "scan" | "exscan" => Pattern::Other,
+        "scan" | "exscan" => Pattern::Scan,
         name if name.starts_with("neighbor_") => Pattern::Other,
         name if name.ends_with("_init") => Pattern::Other,
         name if is_immediate(name) => Pattern::Other,
@@ -67,6 +69,11 @@ fn is_immediate(stem: &str) -> bool {
         && !stem.starts_with("is_")
         || stem == "comm_idup"
         || stem == "comm_idup_with_info"
+}
+
+/// Does this function wait for a message without receiving it?
+pub fn is_probe(function: &str) -> bool {
+    matches!(stem(function).as_str(), "probe" | "mprobe")
 }
 
 /// Does this function begin a transfer without waiting for it?
@@ -117,6 +124,7 @@ mod tests {
             ("MPI_Allreduce", Pattern::AllToAll),
             ("MPI_Comm_split", Pattern::AllToAll),
             ("MPI_Intercomm_create", Pattern::AllToAll),
+            ("MPI_Exscan", Pattern::Scan),
             ("MPI_Iallreduce", Pattern::Other),
             ("MPI_Comm_idup", Pattern::Other),
             ("MPI_Neighbor_alltoall", Pattern::Other),

@@ -121,6 +121,8 @@ pub struct Args {
     pub coll: Option<u64>,
     /// Bytes.
     pub bytes: Option<u64>,
+    /// The caller's rank in the communicator, where that matters.
+    pub place: Option<i32>,
     /// How many requests.
     pub requests: Option<u64>,
     /// The operation.

@@ -1,23 +1,32 @@
 //! Makes packets of what ranks did: for whoever records a job while it runs.
 //!
-//! Names and texts that come again are interned for each sequence of packets, which is a thread of a
-//! rank (and one more for the rank as a whole). A sequence begins with a packet that says that nothing
-//! is interned yet, so files may be put behind each other.
+//! Names and texts that come again are interned ([`texts`]) for each sequence of packets, which is a
+//! thread of a rank (and one more for the rank as a whole). A sequence begins with a packet that says
+//! that nothing is interned yet, so files may be put behind each other. Packets are put down as bytes
+//! ([`encode`]); descriptions of tracks, of which there are few, are messages of `perfetto`.
+
+mod encode;
+mod texts;
 
 use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 
 use crate::perfetto::*;
+use encode::{argument, bytes, fixed, length, number, varint};
+pub use texts::Text;
+use texts::{Texts, Told, Use};
 
 /// The sequence of a rank as a whole, among those of its threads; also its event thread's track.
 const WHOLE: u32 = 0xff;
+/// The first track of a rank's counters.
+const COUNTERS: u64 = 0x100;
 
 /// A call of MPI. Ranks are those in MPI_COMM_WORLD, -1 is any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Call<'a> {
-    pub name: &'a str,
+    pub name: Text,
     pub begin: u64,
     /// Nothing: it has not returned.
     pub end: Option<u64>,
@@ -25,23 +34,51 @@ pub struct Call<'a> {
     pub source: Option<i64>,
     pub root: Option<i64>,
     pub tag: Option<i64>,
-    pub comm: Option<Comm<'a>>,
+    pub comm: Option<Comm>,
     pub bytes: Option<u64>,
     /// Which collective of the communicator.
     pub coll: Option<u64>,
+    /// The caller's number in the communicator.
+    pub place: Option<i64>,
     pub requests: Option<u64>,
-    pub mode: Option<&'a str>,
+    pub mode: Option<Text>,
     /// Where in the program.
-    pub at: Option<&'a str>,
+    pub at: Option<Text>,
+    /// Source and tag of a message that it has found without receiving it.
+    pub saw: Option<(i64, i64)>,
     /// Messages that it sends.
-    pub flows: Vec<u64>,
+    pub flows: &'a [u64],
+}
+
+impl Call<'_> {
+    /// One of which nothing is known but this.
+    pub fn new(name: Text, begin: u64) -> Self {
+        Call {
+            name,
+            begin,
+            end: None,
+            dest: None,
+            source: None,
+            root: None,
+            tag: None,
+            comm: None,
+            bytes: None,
+            coll: None,
+            place: None,
+            requests: None,
+            mode: None,
+            at: None,
+            saw: None,
+            flows: &[],
+        }
+    }
 }
 
 /// A communicator: its name, and its number, the same on all members.
 #[derive(Clone, Copy, Debug)]
-pub struct Comm<'a> {
-    /// May be empty.
-    pub name: &'a str,
+pub struct Comm {
+    /// What it is called.
+    pub name: Text,
     /// See above.
     pub id: u64,
 }
@@ -49,14 +86,26 @@ pub struct Comm<'a> {
 /// A message that came.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct Received<'a> {
+pub struct Received {
     pub at: u64,
     pub posted: u64,
     pub source: Option<i64>,
     pub tag: i64,
-    pub comm: Option<Comm<'a>>,
+    pub comm: Option<Comm>,
     pub bytes: Option<u64>,
     pub flow: Option<u64>,
+}
+
+/// What the library has done with a message of a rank.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Library {
+    pub at: u64,
+    pub name: Text,
+    pub dest: Option<i64>,
+    pub source: Option<i64>,
+    pub tag: i64,
+    pub bytes: u64,
 }
 
 /// The number of a message: of the communicator, the ranks in MPI_COMM_WORLD, the tag, and which of
@@ -74,109 +123,19 @@ fn mix(n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// What a sequence has interned.
-#[derive(Debug, Default)]
-struct Names {
-    numbers: [HashMap<String, u64>; 4],
-    begun: bool,
-    new: InternedData,
-}
-
-/// What kinds of names are interned.
-#[derive(Clone, Copy, Debug)]
-enum Table {
-    Category,
-    Event,
-    Argument,
-    Text,
-}
-
-/// Texts of values that are interned on a sequence; further ones stand where they are used.
-const MOST_TEXTS: usize = 4096;
-
-impl Names {
-    fn number(&mut self, table: Table, name: &str) -> u64 {
-        let numbers = &mut self.numbers[table as usize];
-        if let Some(known) = numbers.get(name) {
-            return *known;
-        }
-        let next = numbers.len() as u64 + 1;
-        numbers.insert(name.to_string(), next);
-        let names = match table {
-            Table::Category => &mut self.new.event_categories,
-            Table::Event => &mut self.new.event_names,
-            Table::Argument => &mut self.new.debug_annotation_names,
-            Table::Text => &mut self.new.debug_annotation_string_values,
-        };
-        names.push(InternedName {
-            iid: Some(next),
-            name: Some(name.to_string()),
-        });
-        next
-    }
-
-    fn text(&mut self, text: &str) -> Value {
-        match self.numbers[Table::Text as usize].len() < MOST_TEXTS {
-            true => Value::StringIid(self.number(Table::Text, text)),
-            false => Value::String(text.to_string()),
-        }
-    }
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Writer {
-    sequences: HashMap<u32, Names>,
+    texts: Texts,
+    sequences: HashMap<u32, usize>,
+    told: Vec<Told>,
+    /// The last sequence that was used, and where it stands.
+    last: Option<(u32, usize)>,
     threads: HashSet<(u32, u32)>,
+    counters: HashSet<(u32, u32)>,
+    /// The event under way.
+    body: Vec<u8>,
     out: Vec<u8>,
-}
-
-/// The arguments of an event.
-struct Arguments<'a> {
-    names: &'a mut Names,
-    all: Vec<DebugAnnotation>,
-}
-
-impl Arguments<'_> {
-    fn add(&mut self, name: &str, value: Value) {
-        self.all.push(DebugAnnotation {
-            name_iid: Some(self.names.number(Table::Argument, name)),
-            name: None,
-            value: Some(value),
-        });
-    }
-
-    fn int(&mut self, name: &str, value: Option<i64>) {
-        if let Some(value) = value {
-            self.add(name, Value::Int(value));
-        }
-    }
-
-    fn uint(&mut self, name: &str, value: Option<u64>) {
-        if let Some(value) = value {
-            self.add(name, Value::Uint(value));
-        }
-    }
-
-    fn text(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value.filter(|v| !v.is_empty()) {
-            let value = self.names.text(value);
-            self.add(name, value);
-        }
-    }
-
-    fn comm(&mut self, comm: Option<Comm>) {
-        if let Some(comm) = comm {
-            let plain = format!("comm {:04x}", comm.id & 0xffff);
-            let name = if comm.name.is_empty() {
-                &plain
-            } else {
-                comm.name
-            };
-            self.text("comm", Some(name));
-            self.uint("comm_id", Some(comm.id));
-        }
-    }
 }
 
 fn process_track(rank: u32) -> u64 {
@@ -191,20 +150,93 @@ fn sequence(rank: u32, thread: u32) -> u32 {
     1 + rank * 256 + thread
 }
 
+/// An event while it is put down.
+struct Event<'a> {
+    texts: &'a Texts,
+    told: &'a mut Told,
+    body: &'a mut Vec<u8>,
+}
+
+impl Event<'_> {
+    #[inline(always)]
+    fn head(&mut self, kind: EventType, track: u64, category: Text, name: Text) {
+        let category = self.told.number(self.texts, Use::Category, category);
+        number(self.body, 3, category);
+        number(self.body, 9, kind as u64);
+        let name = self.told.number(self.texts, Use::Event, name);
+        number(self.body, 10, name);
+        number(self.body, 11, track);
+    }
+
+    #[inline(always)]
+    fn int(&mut self, name: Text, value: Option<i64>) {
+        if let Some(value) = value {
+            self.add(name, 4, value as u64);
+        }
+    }
+
+    #[inline(always)]
+    fn uint(&mut self, name: Text, value: Option<u64>) {
+        if let Some(value) = value {
+            self.add(name, 3, value);
+        }
+    }
+
+    #[inline(always)]
+    fn text(&mut self, name: Text, value: Option<Text>) {
+        if let Some(value) = value {
+            let value = self.told.number(self.texts, Use::Value, value);
+            self.add(name, 17, value);
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, name: Text, field: u32, value: u64) {
+        let name = self.told.number(self.texts, Use::Argument, name);
+        argument(self.body, name, field, value);
+    }
+
+    fn comm(&mut self, comm: Option<Comm>) {
+        if let Some(comm) = comm {
+            self.text(texts::COMM, Some(comm.name));
+            self.uint(texts::COMM_ID, Some(comm.id));
+        }
+    }
+
+    /// A call begins.
+    fn call(&mut self, track: u64, call: &Call) {
+        self.head(EventType::SliceBegin, track, texts::MPI, call.name);
+        self.int(texts::DEST, call.dest);
+        self.int(texts::SOURCE, call.source);
+        self.int(texts::TAG, call.tag);
+        self.int(texts::ROOT, call.root);
+        self.comm(call.comm);
+        self.uint(texts::BYTES, call.bytes);
+        self.uint(texts::COLL, call.coll);
+        self.int(texts::PLACE, call.place);
+        self.uint(texts::REQUESTS, call.requests);
+        self.text(texts::MODE, call.mode);
+        self.text(texts::AT, call.at);
+        for flow in call.flows {
+            fixed(self.body, 47, *flow);
+        }
+    }
+}
+
 impl Writer {
-    /// All that was made since it was last taken.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
+    /// All that was made since it was last cleared.
+    pub fn bytes(&self) -> &[u8] {
+        &self.out
     }
 
-    /// Bytes that may be taken.
-    pub fn len(&self) -> usize {
-        self.out.len()
+    /// That was taken.
+    pub fn clear(&mut self) {
+        self.out.clear();
     }
 
-    /// Whether there is nothing to take.
-    pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
+    /// Gives a text its number.
+    pub fn text(&mut self, text: &str) -> Text {
+        self.texts.text(text)
     }
 
     /// A rank begins.
@@ -259,146 +291,165 @@ impl Writer {
 
     /// A call.
     pub fn call(&mut self, rank: u32, thread: u32, call: &Call) {
-        let names = self.names(sequence(rank, thread));
-        let mut a = Arguments {
-            names,
-            all: Vec::with_capacity(8),
-        };
-        a.int("dest", call.dest);
-        a.int("source", call.source);
-        a.int("tag", call.tag);
-        a.int("root", call.root);
-        a.comm(call.comm);
-        a.uint("bytes", call.bytes);
-        a.uint("coll", call.coll);
-        a.uint("requests", call.requests);
-        a.text("mode", call.mode);
-        a.text("at", call.at);
-        let all = a.all;
+        let sequence = sequence(rank, thread);
         let track = thread_track(rank, thread);
-        let begin = TrackEvent {
-            r#type: Some(EventType::SliceBegin as i32),
-            track_uuid: Some(track),
-            name_iid: Some(names.number(Table::Event, call.name)),
-            category_iids: vec![names.number(Table::Category, "mpi")],
-            debug_annotations: all,
-            flow_ids: call.flows.clone(),
-            ..TrackEvent::default()
-        };
-        self.event(sequence(rank, thread), call.begin, begin);
+        self.event(sequence, call.begin, |e| e.call(track, call));
         if let Some(end) = call.end {
-            let ends = TrackEvent {
-                r#type: Some(EventType::SliceEnd as i32),
-                track_uuid: Some(track),
-                ..TrackEvent::default()
-            };
-            self.event(sequence(rank, thread), end, ends);
+            self.event(sequence, end, |e| {
+                number(e.body, 9, EventType::SliceEnd as u64);
+                number(e.body, 11, track);
+                if let Some((source, tag)) = call.saw {
+                    e.int(texts::SOURCE, Some(source));
+                    e.int(texts::TAG, Some(tag));
+                }
+            });
         }
     }
 
     /// A message that came.
     pub fn received(&mut self, rank: u32, thread: u32, m: &Received) {
-        let mut a = Arguments {
-            names: self.names(sequence(rank, thread)),
-            all: Vec::with_capacity(6),
-        };
-        a.int("source", m.source);
-        a.int("tag", Some(m.tag));
-        a.comm(m.comm);
-        a.uint("bytes", m.bytes);
-        a.uint("posted", Some(m.posted));
-        let all = a.all;
         let track = thread_track(rank, thread);
-        let mut event = self.instant(sequence(rank, thread), track, "message", "received", all);
-        event.terminating_flow_ids.extend(m.flow);
-        self.event(sequence(rank, thread), m.at, event);
+        self.event(sequence(rank, thread), m.at, |e| {
+            e.head(EventType::Instant, track, texts::MESSAGE, texts::RECEIVED);
+            e.int(texts::SOURCE, m.source);
+            e.int(texts::TAG, Some(m.tag));
+            e.comm(m.comm);
+            e.uint(texts::BYTES, m.bytes);
+            e.uint(texts::POSTED, Some(m.posted));
+            if let Some(flow) = m.flow {
+                fixed(e.body, 48, flow);
+            }
+        });
     }
 
     /// The program begins a phase.
     pub fn phase(&mut self, rank: u32, thread: u32, at: u64, level: i64) {
-        let seq = sequence(rank, thread);
-        let mut a = Arguments {
-            names: self.names(seq),
-            all: Vec::new(),
-        };
-        a.int("level", Some(level));
-        let all = a.all;
-        let event = self.instant(seq, thread_track(rank, thread), "user", "MPI_Pcontrol", all);
-        self.event(seq, at, event);
+        let track = thread_track(rank, thread);
+        self.event(sequence(rank, thread), at, |e| {
+            e.head(EventType::Instant, track, texts::USER, texts::PCONTROL);
+            e.int(texts::LEVEL, Some(level));
+        });
+    }
+
+    /// The library has done something.
+    pub fn library(&mut self, rank: u32, did: &Library) {
+        let track = process_track(rank);
+        self.event(sequence(rank, WHOLE), did.at, |e| {
+            e.head(EventType::Instant, track, texts::LIBRARY, did.name);
+            e.int(texts::DEST, did.dest);
+            e.int(texts::SOURCE, did.source);
+            e.int(texts::TAG, Some(did.tag));
+            e.uint(texts::BYTES, Some(did.bytes));
+        });
+    }
+
+    /// A counter of a rank has this value: the one with this number and name.
+    pub fn counter(&mut self, rank: u32, index: u32, name: &str, unit: Unit, at: u64, value: u64) {
+        let uuid = process_track(rank) + COUNTERS + u64::from(index);
+        let sequence = sequence(rank, WHOLE);
+        if self.counters.insert((rank, index)) {
+            let counter = CounterDescriptor {
+                unit: Some(unit as i32),
+                ..CounterDescriptor::default()
+            };
+            self.track(
+                sequence,
+                TrackDescriptor {
+                    uuid: Some(uuid),
+                    parent_uuid: Some(process_track(rank)),
+                    name: Some(name.to_string()),
+                    counter: Some(counter),
+                    ..TrackDescriptor::default()
+                },
+            );
+        }
+        self.event(sequence, at, |e| {
+            number(e.body, 9, EventType::Counter as u64);
+            number(e.body, 11, uuid);
+            number(e.body, 30, value);
+        });
     }
 
     /// The recording of a rank ends.
     pub fn end(&mut self, rank: u32, at: u64, lost: u64, clock_error: u64) {
-        let seq = sequence(rank, WHOLE);
-        let mut a = Arguments {
-            names: self.names(seq),
-            all: Vec::new(),
-        };
-        a.uint("lost", Some(lost));
-        a.uint("clock_error", Some(clock_error));
-        let all = a.all;
-        let event = self.instant(seq, process_track(rank), "recorder", "end", all);
-        self.event(seq, at, event);
+        self.event(sequence(rank, WHOLE), at, |e| {
+            e.head(
+                EventType::Instant,
+                process_track(rank),
+                texts::RECORDER,
+                texts::END,
+            );
+            e.uint(texts::LOST, Some(lost));
+            e.uint(texts::CLOCK_ERROR, Some(clock_error));
+        });
     }
 
-    fn names(&mut self, sequence: u32) -> &mut Names {
-        self.sequences.entry(sequence).or_default()
+    fn track(&mut self, sequence: u32, track: TrackDescriptor) {
+        self.packet(sequence, None, 60, &track.encode_to_vec());
     }
 
-    fn instant(
-        &mut self,
-        sequence: u32,
-        track: u64,
-        category: &str,
-        name: &str,
-        debug_annotations: Vec<DebugAnnotation>,
-    ) -> TrackEvent {
-        let names = self.names(sequence);
-        TrackEvent {
-            r#type: Some(EventType::Instant as i32),
-            track_uuid: Some(track),
-            category_iids: vec![names.number(Table::Category, category)],
-            name_iid: Some(names.number(Table::Event, name)),
-            debug_annotations,
-            ..TrackEvent::default()
+    #[inline(always)]
+    fn event(&mut self, sequence: u32, time: u64, make: impl FnOnce(&mut Event)) {
+        let at = self.sequence(sequence);
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        make(&mut Event {
+            texts: &self.texts,
+            told: &mut self.told[at],
+            body: &mut body,
+        });
+        self.packet(sequence, Some(time), 11, &body);
+        self.body = body;
+    }
+
+    /// Where what a sequence has been told of stands.
+    #[inline(always)]
+    fn sequence(&mut self, sequence: u32) -> usize {
+        match self.last {
+            Some((last, at)) if last == sequence => at,
+            _ => self.other_sequence(sequence),
         }
     }
 
-    fn track(&mut self, sequence: u32, track_descriptor: TrackDescriptor) {
-        self.packet(
-            sequence,
-            TracePacket {
-                track_descriptor: Some(track_descriptor),
-                ..TracePacket::default()
-            },
-        );
+    fn other_sequence(&mut self, sequence: u32) -> usize {
+        let at = *self.sequences.entry(sequence).or_insert(self.told.len());
+        if at == self.told.len() {
+            self.told.push(Told::default());
+        }
+        self.last = Some((sequence, at));
+        at
     }
 
-    fn event(&mut self, sequence: u32, at: u64, event: TrackEvent) {
-        self.packet(
-            sequence,
-            TracePacket {
-                timestamp: Some(at),
-                track_event: Some(event),
-                ..TracePacket::default()
-            },
-        );
-    }
-
-    fn packet(&mut self, sequence: u32, mut packet: TracePacket) {
-        let names = self.sequences.entry(sequence).or_default();
-        packet.trusted_packet_sequence_id = Some(sequence);
-        packet.sequence_flags = Some(match names.begun {
+    /// A packet with this field.
+    fn packet(&mut self, sequence: u32, time: Option<u64>, field: u32, body: &[u8]) {
+        let at = self.sequence(sequence);
+        let told = &mut self.told[at];
+        let flags = match told.begun {
             true => SEQ_NEEDS_INCREMENTAL_STATE,
             false => SEQ_INCREMENTAL_STATE_CLEARED,
-        });
-        names.begun = true;
-        if names.new != InternedData::default() {
-            packet.interned_data = Some(std::mem::take(&mut names.new));
+        };
+        told.begun = true;
+        let new = (!told.new.is_empty()).then_some(told.new.len());
+        let len = time.map_or(0, |t| 1 + length(t))
+            + 1
+            + length(sequence.into())
+            + 2
+            + new.map_or(0, |n| 1 + length(n as u64) + n)
+            + length(u64::from(field) << 3)
+            + length(body.len() as u64)
+            + body.len();
+        self.out.push(1 << 3 | 2); // field 1 of the trace
+        varint(&mut self.out, len as u64);
+        if let Some(time) = time {
+            number(&mut self.out, 8, time);
         }
-        self.out.push(1 << 3 | 2); // field 1 of Trace
-        // a Vec has room for all
-        let _ = packet.encode_length_delimited(&mut self.out);
+        number(&mut self.out, 10, sequence.into());
+        if new.is_some() {
+            bytes(&mut self.out, 12, &told.new);
+            told.new.clear();
+        }
+        number(&mut self.out, 13, flags.into());
+        bytes(&mut self.out, field, body);
     }
 }
 
@@ -415,27 +466,25 @@ mod tests {
         let mut w = Writer::default();
         w.process(2, "node", "./a", 77);
         w.thread(2, 0, 78);
+        let name = w.text("world");
         let call = Call {
-            name: "MPI_Send",
-            begin: 5,
             end: Some(9),
             dest: Some(1),
-            comm: Some(Comm {
-                name: "",
-                id: 0xabc,
-            }),
-            at: Some("a.c:1 (f)"),
-            flows: vec![flow(1, 2, 1, 0, 0)],
-            ..Call::default()
+            comm: Some(Comm { name, id: 0xabc }),
+            at: Some(w.text("a.c:1 (f)")),
+            flows: &[flow(1, 2, 1, 0, 0)],
+            ..Call::new(w.text("MPI_Send"), 5)
         };
         w.call(2, 0, &call);
         w.call(2, 0, &call);
         w.end(2, 10, 3, 0);
-        let all = read(&w.take());
-        assert!(w.is_empty());
-        assert_eq!(all.len(), 8);
+        w.counter(2, 1, "bytes sent", Unit::SizeBytes, 11, 1 << 40);
+        let all = read(w.bytes());
+        w.clear();
+        assert!(w.bytes().is_empty());
+        assert_eq!(all.len(), 10);
         let flags: Vec<_> = all.iter().map(|p| p.sequence_flags.unwrap()).collect();
-        assert_eq!(flags, [1, 2, 1, 2, 2, 2, 2, 2]);
+        assert_eq!(flags, [1, 2, 1, 2, 2, 2, 2, 2, 2, 2]);
         let first = all[3].track_event.as_ref().unwrap();
         assert_eq!(
             (all[3].timestamp, first.track_uuid),
@@ -447,6 +496,14 @@ mod tests {
             first.name_iid
         );
         assert_eq!(all[4].track_event.as_ref().unwrap().r#type, Some(2));
+        let text = |p: &TracePacket| p.interned_data.clone().unwrap().event_names[0].name.clone();
+        assert_eq!(text(&all[3]).as_deref(), Some("MPI_Send"));
+        let track = all[8].track_descriptor.as_ref().unwrap();
+        let value = all[9].track_event.as_ref().unwrap();
+        assert_eq!(
+            (track.uuid, value.counter_value),
+            (value.track_uuid, Some(1 << 40))
+        );
     }
 
     #[test]

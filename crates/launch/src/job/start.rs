@@ -16,6 +16,7 @@ use super::{GATHERING, Job};
 use crate::inquiry::Inquiry;
 use crate::output::Sink;
 use crate::plan::Plan;
+use crate::profile::memory::Recorded;
 use crate::ranks::{Begin, Env, Source, common_env, mark, too_many, watch};
 use crate::remote::{self, Remote};
 use crate::sites::Sites;
@@ -181,10 +182,12 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
     let here = job.plan.here();
     job.hosts.here.check_files(here.len())?;
     job.hosts.here.wrap(job.plan.wraps.clone());
-    let traced = job.plan.trace.is_some();
-    if (job.plan.profile || traced) && !here.is_empty() {
-        let option = if traced { "--trace" } else { "--profile" };
-        job.hosts.here.record(here.len(), option, traced)?;
+    let recorded = Recorded {
+        counted: job.plan.profile,
+        traced: job.plan.trace.is_some(),
+    };
+    if (recorded.counted || recorded.traced) && !here.is_empty() {
+        job.hosts.here.record(here.len(), recorded)?;
     }
     let reader = job.plan.reader;
     let has_terminal = job.plan.debug && std::io::stdin().is_terminal();

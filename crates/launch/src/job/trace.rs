@@ -4,6 +4,7 @@
 //! lie between two that are known.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub(super) struct Trace {
     next: Option<Tick>,
     /// What was taken of ranks of this machine and is not written, and how many records that is.
     queue: VecDeque<(u32, Batch)>,
+    /// Records of the first of these that are written.
+    written: usize,
     queued: usize,
     /// By machine.
     away: HashMap<u32, Away>,
@@ -96,12 +99,15 @@ impl Job {
 
     /// Makes packets of what waits, until then, and writes them.
     fn write_queued(&mut self, until: Tick) {
-        while let Some((rank, mut batch)) = self.trace.queue.pop_front() {
-            if let Some(rest) = batch.split(PIECE) {
-                self.trace.queue.push_front((rank, rest));
+        while let Some((rank, batch)) = self.trace.queue.pop_front() {
+            let from = std::mem::take(&mut self.trace.written);
+            let to = batch.piece(from, PIECE);
+            self.trace.queued -= to - from;
+            self.add_part(rank, &batch, from..to, None);
+            if to < batch.records.len() {
+                self.trace.written = to;
+                self.trace.queue.push_front((rank, batch));
             }
-            self.trace.queued -= batch.records.len();
-            self.add_batch(rank, &batch, None);
             self.write_trace();
             if clock::now() >= until {
                 return;
@@ -124,8 +130,8 @@ impl Job {
         }
     }
 
-    /// Adds what was taken of a rank; of one on another machine, by its clock.
-    fn add_batch(&mut self, rank: u32, batch: &Batch, machine: Option<u32>) {
+    /// Adds some of the records that were taken of a rank; of one on another machine, by its clock.
+    fn add_part(&mut self, rank: u32, batch: &Batch, part: Range<usize>, machine: Option<u32>) {
         let Some(file) = &mut self.trace.file else {
             return;
         };
@@ -140,7 +146,7 @@ impl Job {
             .map(|a| &a.clock);
         let ours = |time| clock.map_or(time, |c| c.ours(time));
         let error = clock.map_or(0, Remote::error);
-        file.add(who, batch, ours, error, &mut self.sites);
+        file.add(who, batch, part, ours, error, &mut self.sites);
     }
 
     fn write_trace(&mut self) {
@@ -204,7 +210,7 @@ impl Job {
         away.clock.settle();
         if away.clock.is_known() {
             for (rank, batch) in std::mem::take(&mut away.held) {
-                self.add_batch(rank, &batch, Some(machine));
+                self.add_part(rank, &batch, 0..batch.records.len(), Some(machine));
             }
         }
     }

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::libraries;
 use crate::ranks::Env;
 use crate::verdict::Verdict;
-use kw_start::profile::{COUNTER, Calls, MAGIC, SIZE, TRACE, VARIABLE, read};
+use kw_start::profile::{COUNTER, Calls, MAGIC, SIZE, TRACE, UNCOUNTED, VARIABLE, read};
 use kw_start::trace;
 use kw_sys::{clock, memfd, ticks};
 
@@ -21,6 +21,15 @@ const LIBRARY: &str = "libkw_profile.so";
 /// What the dynamic linker loads before everything else, which the user may have set, too.
 const BEFORE: &str = "LD_PRELOAD";
 
+/// What is recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded {
+    /// Sums of calls (`--profile`).
+    pub counted: bool,
+    /// What they do over time (`--trace`).
+    pub traced: bool,
+}
+
 /// A part for each rank, in the order of their starts.
 #[derive(Debug)]
 pub struct Memory {
@@ -28,16 +37,19 @@ pub struct Memory {
     library: PathBuf,
     counter: bool,
     ranks: BTreeMap<u32, usize>,
+    /// Whether somebody asks for sums of calls.
+    counted: bool,
     /// Where in the file the traces begin, if there are any.
     traces: Option<usize>,
 }
 
 impl Memory {
-    /// For so many ranks, which are told of by the option `option`. `traced`: over time, too.
-    pub fn new(ranks: usize, option: &str, traced: bool) -> Result<Memory, Verdict> {
+    /// For so many ranks, of which this is recorded.
+    pub fn new(ranks: usize, what: Recorded) -> Result<Memory, Verdict> {
+        let option = if what.traced { "--trace" } else { "--profile" };
         let library = library(option)?;
-        let traces = traced.then_some(ranks * SIZE);
-        let bytes = ranks * (SIZE + if traced { trace::SIZE } else { 0 });
+        let traces = what.traced.then_some(ranks * SIZE);
+        let bytes = ranks * (SIZE + if what.traced { trace::SIZE } else { 0 });
         let limit = getrlimit(Resource::Fsize).current;
         if let Some(limit) = limit.filter(|limit| *limit < bytes as u64) {
             return Err(Verdict::new(
@@ -55,6 +67,7 @@ impl Memory {
             library,
             counter: ticks::counter_counts_time(),
             ranks: BTreeMap::new(),
+            counted: what.counted,
             traces,
         })
     }
@@ -72,6 +85,7 @@ impl Memory {
         let at = (number * SIZE) as u64;
         let put = |at, word: u64| rustix::io::pwrite(&self.fd, &word.to_ne_bytes(), at);
         put(at + COUNTER as u64, self.counter.into())?;
+        put(at + UNCOUNTED as u64, (!self.counted).into())?;
         if let Some(traces) = self.traces {
             put(at + TRACE as u64, (traces + number * trace::SIZE) as u64)?;
         }

@@ -8,7 +8,16 @@
 /// Pairs of times, both rising.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    pairs: Vec<(u64, u64)>,
+    pairs: Vec<Pair>,
+}
+
+/// Two times of one moment.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    from: u64,
+    to: u64,
+    /// How much the other time goes on for each unit of this one, times 2^32, until the next pair.
+    slope: u64,
 }
 
 /// Pairs that are kept; beyond, every other one is forgotten.
@@ -17,42 +26,61 @@ const MOST: usize = 1 << 16;
 impl Line {
     /// Both were read now.
     pub fn add(&mut self, from: u64, to: u64) {
-        if self.pairs.last().is_some_and(|last| from <= last.0) {
+        if self.pairs.last().is_some_and(|last| from <= last.from) {
             return;
         }
         if self.pairs.len() == MOST {
-            let mut n = 0;
-            self.pairs.retain(|_| {
-                n += 1;
-                n % 2 == 1
-            });
+            self.forget();
         }
-        self.pairs.push((from, to));
+        let slope = 1 << 32;
+        self.pairs.push(Pair { from, to, slope });
+        self.join(self.pairs.len() - 1);
+    }
+
+    /// Every other pair.
+    fn forget(&mut self) {
+        let mut n = 0;
+        self.pairs.retain(|_| {
+            n += 1;
+            n % 2 == 1
+        });
+        (1..self.pairs.len()).for_each(|at| self.join(at));
+    }
+
+    /// The line from the pair before one to it, and on.
+    fn join(&mut self, at: usize) {
+        let Some(before) = at.checked_sub(1) else {
+            return;
+        };
+        let (a, b) = (self.pairs[before], self.pairs[at]);
+        let rise = u128::from(b.to.saturating_sub(a.to)) << 32;
+        let slope = rise / u128::from(b.from - a.from);
+        let slope = u64::try_from(slope).unwrap_or(u64::MAX);
+        (self.pairs[before].slope, self.pairs[at].slope) = (slope, slope);
     }
 
     /// The other time.
     pub fn at(&self, from: u64) -> u64 {
-        let behind = self.pairs.partition_point(|p| p.0 < from);
-        let last = self.pairs.len().saturating_sub(1);
-        match self.pairs.len() {
-            0 => from,
-            1 => between(self.pairs[0], None, from),
-            _ => {
-                let at = behind.clamp(1, last);
-                between(self.pairs[at - 1], Some(self.pairs[at]), from)
+        // what is asked is mostly behind the last but one
+        let pairs = self.pairs.as_slice();
+        let pair = match pairs {
+            [] => return from,
+            [.., before, _] if before.from <= from => before,
+            [first, ..] => {
+                let behind = pairs.partition_point(|p| p.from <= from);
+                pairs.get(behind.saturating_sub(1)).unwrap_or(first)
             }
+        };
+        match from.checked_sub(pair.from) {
+            Some(gone) => pair.to.saturating_add(rise(gone, pair.slope)),
+            None => pair.to.saturating_sub(rise(pair.from - from, pair.slope)),
         }
     }
 }
 
-fn between(a: (u64, u64), b: Option<(u64, u64)>, from: u64) -> u64 {
-    let wide = |n: u64| i128::from(n);
-    let gone = wide(from) - wide(a.0);
-    let there = match b {
-        Some(b) if b.0 > a.0 => gone * (wide(b.1) - wide(a.1)) / (wide(b.0) - wide(a.0)),
-        _ => gone,
-    };
-    (wide(a.1) + there).clamp(0, wide(u64::MAX)) as u64
+fn rise(gone: u64, slope: u64) -> u64 {
+    let rise = u128::from(gone) * u128::from(slope) + (1 << 31) >> 32;
+    u64::try_from(rise).unwrap_or(u64::MAX)
 }
 
 /// The clock of another machine: answers to questions.

@@ -1,12 +1,12 @@
 //! Takes what the recorders of this machine's ranks have written into their rings.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::clock::Line;
 use crate::profile::memory::Memory;
 use kw_start::profile::{
-    self, MODULE, MODULES, MODULES_AT, PATH_AT, ROW, ROWS_AT, SHEET, SHEETS_AT,
+    self, MODULE, MODULES, MODULES_AT, PATH_AT, ROW, ROWS, ROWS_AT, SHEET, SHEETS_AT,
 };
 use kw_start::trace::*;
 use kw_sys::{clock, ticks};
@@ -15,6 +15,9 @@ use kw_sys::{clock, ticks};
 const SELDOM: Duration = Duration::from_millis(50);
 const OFTEN: Duration = Duration::from_millis(1);
 
+/// No row of a ring.
+const NO_SITES: [u64; (ROWS + 1) / 64] = [0; (ROWS + 1) / 64];
+
 /// What was taken of a rank.
 #[derive(Debug)]
 struct Taken {
@@ -22,7 +25,8 @@ struct Taken {
     threads: usize,
     comms: u32,
     named: u64,
-    sites: HashSet<(u16, u16)>,
+    /// For each ring a bit for each row that was told of.
+    sites: Vec<[u64; NO_SITES.len()]>,
     modules: Vec<(u64, String)>,
 }
 
@@ -76,7 +80,9 @@ impl Drain {
         for (_, batch) in &mut all {
             batch.now = clock::now().0;
             for r in &mut batch.records {
-                r.begin = self.line.at(r.begin);
+                if r.flags & NANOSECONDS == 0 {
+                    r.begin = self.line.at(r.begin);
+                }
                 if r.end > 1 {
                     r.end = self.line.at(r.end).max(2);
                 }
@@ -105,7 +111,7 @@ impl Taken {
             threads: 0,
             comms: 0,
             named: 0,
-            sites: HashSet::new(),
+            sites: Vec::new(),
             modules: Vec::new(),
         }
     }
@@ -206,7 +212,16 @@ impl Taken {
     /// Places that records name and that were not told before.
     fn tell_sites(&mut self, memory: &Memory, rank: u32, batch: &mut Batch) {
         for r in &batch.records {
-            if r.row != 0 && self.sites.insert((r.thread, r.row)) {
+            let (ring, row) = (usize::from(r.thread), usize::from(r.row));
+            if row == 0 || row >= ROWS || ring >= RINGS {
+                continue;
+            }
+            if self.sites.len() <= ring {
+                self.sites.resize(ring + 1, NO_SITES);
+            }
+            let (told, bit) = (&mut self.sites[ring][row / 64], 1 << (row % 64));
+            if *told & bit == 0 {
+                *told |= bit;
                 let site = site(memory, rank, &mut self.modules, r.thread, r.row);
                 batch.sites.extend(site);
             }

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::profile::function;
 use crate::sites::Sites;
 use kw_hang::Frame;
-use kw_start::trace::{ABSENT, Batch, COLLECTIVE, Kind, NONE, ROOT, Record, UNDER_WAY};
-use kw_trace::write::{self, Call, Received, Writer};
+use kw_start::trace::*;
+use kw_trace::perfetto::Unit;
+use kw_trace::write::{self, Call, Library, Received, Text, Writer};
 
 /// Who a rank is.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +28,31 @@ pub struct Who<'a> {
 #[derive(Debug, Default)]
 struct Known {
     begun: bool,
-    comms: HashMap<u32, (u64, String)>,
+    /// Bytes that receives have got.
+    received: u64,
+    /// What was told of each of [`COUNTERS`] last.
+    told: [Option<u64>; COUNTERS.len()],
+    /// By number.
+    comms: Vec<Option<write::Comm>>,
     /// `FILE:LINE (FUNCTION)`, by ring and row.
-    sites: HashMap<(u16, u16), String>,
+    sites: Vec<Vec<Option<Text>>>,
+}
+
+/// Counters over time: the sums of a record, and what receives have got.
+const COUNTERS: [(&str, Unit); SUMMED + 1] = [
+    ("bytes sent", Unit::SizeBytes),
+    ("unexpected messages", Unit::Count),
+    ("unexpected bytes", Unit::SizeBytes),
+    ("unexpected messages waiting", Unit::Count),
+    ("event thread woke", Unit::Count),
+    ("bytes received", Unit::SizeBytes),
+];
+
+/// A function, as the writer knows it.
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    name: Text,
+    mode: Option<Text>,
 }
 
 /// See the module.
@@ -39,6 +63,10 @@ pub struct TraceFile {
     file: Option<File>,
     writer: Writer,
     ranks: HashMap<u32, Known>,
+    /// By number.
+    functions: Vec<Option<Function>>,
+    /// Messages of the call that is told of now.
+    flows: Vec<u64>,
 }
 
 impl TraceFile {
@@ -49,21 +77,55 @@ impl TraceFile {
             file: Some(File::create(path)?),
             writer: Writer::default(),
             ranks: HashMap::new(),
+            functions: Vec::new(),
+            flows: Vec::new(),
         })
     }
 
-    /// Adds what was taken of a rank. `ours`: its times by our clock, which may be off by `error`
-    /// nanoseconds.
+    /// Adds a part of the records that were taken of a rank, and with the first what they refer to.
+    /// `ours`: its times by our clock, which may be off by `error` nanoseconds.
     pub fn add(
         &mut self,
         who: Who,
         batch: &Batch,
+        part: Range<usize>,
         ours: impl Fn(u64) -> u64,
         error: u64,
         sites: &mut Sites,
     ) {
+        let (rank, last) = (who.rank, part.end == batch.records.len());
+        if part.start == 0 {
+            self.begin(who, batch, sites);
+        }
+        let Some(known) = self.ranks.get_mut(&rank) else {
+            return;
+        };
+        let mut tell = Tell {
+            writer: &mut self.writer,
+            functions: &mut self.functions,
+            known,
+            rank,
+            ours,
+        };
+        let mut records = batch.records[part].iter().peekable();
+        while let Some(r) = records.next() {
+            self.flows.clear();
+            while let Some(sent) = records.next_if(|r| Kind::of(r.kind) == Some(Kind::Sent)) {
+                let flow = tell.known.flow(sent, rank as i32, sent.peer);
+                self.flows.extend(flow);
+            }
+            tell.record(r, &mut self.flows);
+        }
+        if batch.over && last {
+            let now = (tell.ours)(batch.now);
+            self.writer.end(rank, now, batch.lost, error);
+        }
+    }
+
+    /// What is new of a rank.
+    fn begin(&mut self, who: Who, batch: &Batch, sites: &mut Sites) {
         let known = self.ranks.entry(who.rank).or_default();
-        known.learn(batch, sites);
+        known.learn(batch, sites, &mut self.writer);
         if !known.begun && batch.pid != 0 {
             known.begun = true;
             self.writer
@@ -72,34 +134,21 @@ impl TraceFile {
         for thread in &batch.threads {
             self.writer.thread(who.rank, thread.ring.into(), thread.tid);
         }
-        let mut records = batch.records.iter().peekable();
-        while let Some(r) = records.next() {
-            let mut flows = Vec::new();
-            while let Some(sent) = records.next_if(|r| Kind::of(r.kind) == Some(Kind::Sent)) {
-                flows.extend(known.flow(sent, who.rank as i32, sent.peer));
-            }
-            known.tell(&mut self.writer, who.rank, r, flows, &ours);
-        }
-        if batch.over {
-            self.writer
-                .end(who.rank, ours(batch.now), batch.lost, error);
-        }
     }
 
     /// Writes what was added. The sentence when that cannot be: the first time.
     pub fn write(&mut self) -> Option<String> {
-        let bytes = self.writer.take();
-        let file = self.file.as_mut()?;
-        match file.write_all(&bytes) {
-            Ok(()) => None,
-            Err(e) => {
-                self.file = None;
-                let path = self.path.display();
-                Some(format!(
-                    "mpiexec: the trace cannot be written to '{path}' any more: {e}; what it has so far stays, and the job goes on\n"
-                ))
-            }
-        }
+        let written = match &mut self.file {
+            Some(file) => file.write_all(self.writer.bytes()),
+            None => Ok(()),
+        };
+        self.writer.clear();
+        let e = written.err()?;
+        self.file = None;
+        let path = self.path.display();
+        Some(format!(
+            "mpiexec: the trace cannot be written to '{path}' any more: {e}; what it has so far stays, and the job goes on\n"
+        ))
     }
 }
 
@@ -124,104 +173,199 @@ fn mode(name: &str) -> Option<&'static str> {
     found.map(|(_, mode)| *mode)
 }
 
+/// Puts a value at a place of a list that is as long as is needed.
+fn put<T: Clone>(list: &mut Vec<Option<T>>, at: usize, value: T) {
+    if list.len() <= at {
+        list.resize(at + 1, None);
+    }
+    list[at] = Some(value);
+}
+
 impl Known {
-    fn learn(&mut self, batch: &Batch, sites: &mut Sites) {
+    fn learn(&mut self, batch: &Batch, sites: &mut Sites, writer: &mut Writer) {
         for c in &batch.comms {
-            self.comms.insert(c.number, (c.id, c.name.clone()));
+            let name = match c.name.is_empty() {
+                true => writer.text(&format!("comm {:04x}", c.id & 0xffff)),
+                false => writer.text(&c.name),
+            };
+            put(
+                &mut self.comms,
+                c.number as usize,
+                write::Comm { name, id: c.id },
+            );
         }
         for s in batch.sites.iter().filter(|s| !s.file.is_empty()) {
-            // The address is behind the call, which may be the last of its line.
-            let frame = Frame {
-                file: s.file.clone(),
-                offset: s.offset.saturating_sub(1),
-            };
-            let (function, line) = sites.place(&frame);
-            let name = Path::new(&s.file).file_name();
-            let name = name.map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
-            let line = match line.is_empty() {
-                true => format!("{name}+{:#x}", s.offset),
-                false => line,
-            };
-            let text = match function.is_empty() {
-                true => line,
-                false => format!("{line} ({function})"),
-            };
-            self.sites.insert((s.ring, s.row), text);
+            let text = writer.text(&place(s, sites));
+            let ring = usize::from(s.ring);
+            if self.sites.len() <= ring {
+                self.sites.resize(ring + 1, Vec::new());
+            }
+            put(&mut self.sites[ring], s.row.into(), text);
         }
     }
 
-    fn comm(&self, number: u32) -> Option<write::Comm<'_>> {
-        let (id, name) = self.comms.get(&number)?;
-        Some(write::Comm { name, id: *id })
+    fn comm(&self, number: u32) -> Option<write::Comm> {
+        *self.comms.get(number as usize)?
+    }
+
+    fn site(&self, r: &Record) -> Option<Text> {
+        let ring = self.sites.get(usize::from(r.thread))?;
+        *ring.get(usize::from(r.row))?
     }
 
     /// The number of a message, where all of it is known.
     fn flow(&self, r: &Record, source: i32, dest: i32) -> Option<u64> {
-        let comm = self.comm(r.comm)?;
-        let known = r.n != NONE && source >= 0 && dest >= 0;
-        known.then(|| write::flow(comm.id, source, dest, r.tag, r.n))
+        self.flow_of(r, source, dest, r.tag)
     }
 
-    fn tell(
-        &self,
-        writer: &mut Writer,
-        rank: u32,
-        r: &Record,
-        flows: Vec<u64>,
-        ours: &impl Fn(u64) -> u64,
-    ) {
+    fn flow_of(&self, r: &Record, source: i32, dest: i32, tag: i32) -> Option<u64> {
+        let comm = self.comm(r.comm)?;
+        let known = r.n != NONE && source >= 0 && dest >= 0;
+        known.then(|| write::flow(comm.id, source, dest, tag, r.n))
+    }
+}
+
+/// `FILE:LINE (FUNCTION)`.
+fn place(s: &Site, sites: &mut Sites) -> String {
+    // The address is behind the call, which may be the last of its line.
+    let frame = Frame {
+        file: s.file.clone(),
+        offset: s.offset.saturating_sub(1),
+    };
+    let (function, line) = sites.place(&frame);
+    let name = Path::new(&s.file).file_name();
+    let name = name.map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
+    let line = match line.is_empty() {
+        true => format!("{name}+{:#x}", s.offset),
+        false => line,
+    };
+    match function.is_empty() {
+        true => line,
+        false => format!("{line} ({function})"),
+    }
+}
+
+/// Tells of records of one rank.
+struct Tell<'a, F> {
+    writer: &'a mut Writer,
+    functions: &'a mut Vec<Option<Function>>,
+    known: &'a mut Known,
+    rank: u32,
+    ours: F,
+}
+
+impl<F: Fn(u64) -> u64> Tell<'_, F> {
+    fn record(&mut self, r: &Record, flows: &mut Vec<u64>) {
         let thread = r.thread.into();
         match Kind::of(r.kind) {
-            Some(Kind::Call) => self.tell_call(writer, rank, r, flows, ours),
-            Some(Kind::Received) => writer.received(
-                rank,
-                thread,
-                &Received {
-                    at: ours(r.begin),
-                    posted: ours(r.end),
+            Some(Kind::Call) => self.call(r, flows),
+            Some(Kind::Received) => {
+                self.known.received += number(r.bytes).unwrap_or(0);
+                let received = Received {
+                    at: (self.ours)(r.begin),
+                    posted: (self.ours)(r.end),
                     source: world(r.source),
                     tag: r.tag.into(),
-                    comm: self.comm(r.comm),
+                    comm: self.known.comm(r.comm),
                     bytes: number(r.bytes),
-                    flow: self.flow(r, r.source, rank as i32),
-                },
-            ),
-            Some(Kind::Phase) => writer.phase(rank, thread, ours(r.begin), r.level.into()),
+                    flow: self.known.flow(r, r.source, self.rank as i32),
+                };
+                self.writer.received(self.rank, thread, &received);
+            }
+            Some(Kind::Phase) => {
+                let at = (self.ours)(r.begin);
+                self.writer.phase(self.rank, thread, at, r.level.into());
+            }
+            Some(Kind::Offered) => self.library(r, "rendezvous", true),
+            Some(Kind::Awaited) => self.library(r, "rendezvous waits", false),
+            Some(Kind::Sums) => self.sums(r),
             Some(Kind::Sent) | None => {}
         }
     }
 
-    fn tell_call(
-        &self,
-        writer: &mut Writer,
-        rank: u32,
-        r: &Record,
-        mut flows: Vec<u64>,
-        ours: &impl Fn(u64) -> u64,
-    ) {
-        let (name, _) = function(r.function.into());
-        let has = |bit: u8| r.flags & bit != 0;
-        if !has(COLLECTIVE) {
-            flows.extend(self.flow(r, rank as i32, r.peer));
-        }
+    /// A long message was offered, by this rank or another.
+    fn library(&mut self, r: &Record, name: &str, ours: bool) {
         let peer = world(r.peer);
+        let did = Library {
+            at: (self.ours)(r.begin),
+            name: self.writer.text(name),
+            dest: peer.filter(|_| ours),
+            source: peer.filter(|_| !ours),
+            tag: r.tag.into(),
+            bytes: r.bytes,
+        };
+        self.writer.library(self.rank, &did);
+    }
+
+    fn sums(&mut self, r: &Record) {
+        let at = (self.ours)(r.begin);
+        let received = [self.known.received];
+        let all = r.sums().into_iter().chain(received);
+        for (index, ((name, unit), value)) in COUNTERS.iter().zip(all).enumerate() {
+            if self.known.told[index].replace(value) != Some(value) {
+                self.writer
+                    .counter(self.rank, index as u32, name, *unit, at, value);
+            }
+        }
+    }
+
+    fn function(&mut self, number: u16) -> Function {
+        if let Some(Some(known)) = self.functions.get(usize::from(number)) {
+            return *known;
+        }
+        let (name, _) = function(number.into());
+        let new = Function {
+            name: self.writer.text(name),
+            mode: mode(name).map(|mode| self.writer.text(mode)),
+        };
+        put(self.functions, number.into(), new);
+        new
+    }
+
+    fn call(&mut self, r: &Record, flows: &mut Vec<u64>) {
+        let Function { name, mode } = self.function(r.function);
+        let has = |bit: u8| r.flags & bit != 0;
+        let ended = !has(UNDER_WAY);
+        let (takes, sees) = (has(TAKES) && ended, has(SEES) && ended);
+        if !has(COLLECTIVE | TAKES | SEES) {
+            flows.extend(self.known.flow(r, self.rank as i32, r.peer));
+        }
+        let peer = world(r.peer).filter(|_| !has(TAKES | SEES));
+        let comm = self.known.comm(r.comm);
+        let begin = (self.ours)(r.begin);
+        let end = ended.then(|| (self.ours)(r.end));
         let call = Call {
-            name,
-            begin: ours(r.begin),
-            end: (!has(UNDER_WAY)).then(|| ours(r.end)),
+            end,
             dest: peer.filter(|_| !has(ROOT)),
             source: world(r.source),
             root: peer.filter(|_| has(ROOT)),
             tag: world(r.tag),
-            comm: self.comm(r.comm),
+            comm,
             bytes: number(r.bytes),
             coll: number(r.n).filter(|_| has(COLLECTIVE)),
-            requests: (r.requests != 0).then(|| r.requests.into()),
-            mode: mode(name),
-            at: self.sites.get(&(r.thread, r.row)).map(String::as_str),
-            flows,
+            place: has(PLACED).then_some(r.level.into()),
+            requests: (r.requests != 0 && !has(TAKES)).then(|| r.requests.into()),
+            mode,
+            at: self.known.site(r),
+            saw: sees.then(|| (r.peer.into(), r.level.into())),
+            flows: flows.as_slice(),
+            ..Call::new(name, begin)
         };
-        writer.call(rank, r.thread.into(), &call);
+        let thread = r.thread.into();
+        self.writer.call(self.rank, thread, &call);
+        if let (true, Some(at)) = (takes, end) {
+            self.known.received += u64::from(r.requests);
+            let received = Received {
+                at,
+                posted: begin,
+                source: world(r.peer),
+                tag: r.level.into(),
+                comm,
+                bytes: Some(r.requests.into()),
+                flow: self.known.flow_of(r, r.peer, self.rank as i32, r.level),
+            };
+            self.writer.received(self.rank, thread, &received);
+        }
     }
 }
 

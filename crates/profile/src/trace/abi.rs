@@ -23,6 +23,10 @@ pub(super) struct Abi {
     pub world: usize,
     pub this: usize,
     pub null: usize,
+    /// MPI_THREAD_MULTIPLE.
+    multiple: c_int,
+    /// The bits of a word that are a handle.
+    mask: usize,
 }
 
 /// Where in a status things stand.
@@ -70,6 +74,8 @@ const STANDARD: Abi = Abi {
     world: 0x101,
     this: 0x102,
     null: 0x100,
+    multiple: 4096,
+    mask: usize::MAX,
 };
 
 const MPICH: Abi = Abi {
@@ -87,6 +93,8 @@ const MPICH: Abi = Abi {
     world: 0x4400_0000,
     this: 0x4400_0001,
     null: 0x0400_0000,
+    multiple: 3,
+    mask: u32::MAX as usize,
 };
 
 /// Without the addresses of its handles.
@@ -105,6 +113,8 @@ const OPEN_MPI: Abi = Abi {
     world: 0,
     this: 0,
     null: 0,
+    multiple: 3,
+    mask: usize::MAX,
 };
 
 impl Abi {
@@ -126,9 +136,20 @@ impl Abi {
     /// A handle that came as a word: above an int anything may stand.
     #[inline(always)]
     pub fn handle(&self, word: usize) -> usize {
-        match self.handle {
-            4 => word as u32 as usize,
-            _ => word,
+        word & self.mask
+    }
+
+    /// Whether threads may call MPI at the same time; it has been initialised.
+    pub fn calls_at_once(&self) -> bool {
+        let ask = next::find(c"PMPI_Query_thread");
+        if ask == 0 {
+            return true;
+        }
+        let mut provided = self.multiple;
+        // SAFETY: the function of this name has this parameter in every ABI.
+        unsafe {
+            let ask: unsafe extern "C-unwind" fn(*mut c_int) -> c_int = std::mem::transmute(ask);
+            ask(&mut provided) != 0 || provided == self.multiple
         }
     }
 

@@ -8,6 +8,10 @@ use kw_start::trace::ABSENT;
 #[allow(missing_docs)]
 pub(crate) enum What {
     Plain,
+    /// Nothing; of its arguments ranks, tag or requests are told.
+    Named,
+    /// Each member waits for those before it.
+    Scan,
     Send,
     /// status
     Recv,
@@ -33,6 +37,8 @@ pub(crate) enum What {
     RequestFree,
     /// message, status, flag or null
     Mprobe,
+    /// -, -, flag or null
+    Probe,
     /// message, status
     Mrecv,
     /// message, request

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 
 use super::abi::Abi;
+use super::counts;
 use super::ring::Memory;
 use crate::next;
 use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +27,8 @@ pub(super) struct Comm {
     pub number: u32,
     /// The ranks of those that ranks of calls mean; `None`: of all ranks their own.
     ranks: Option<Vec<i32>>,
+    /// The calling process's own.
+    pub place: i32,
     collectives: AtomicU64,
     /// The hash of its members.
     members: u64,
@@ -42,24 +45,63 @@ impl Comm {
         }
     }
 
+    /// The same of a rank that may be nobody.
+    #[inline(always)]
+    pub fn world_of(&self, abi: &Abi, rank: c_int) -> i32 {
+        match abi.is_nobody(rank) {
+            true => ABSENT,
+            false => self.world(rank),
+        }
+    }
+
+    /// The same of where a receive takes from.
+    #[inline(always)]
+    pub fn source(&self, abi: &Abi, rank: c_int) -> i32 {
+        match abi.is_any_source(rank) {
+            true => ANY,
+            false => self.world_of(abi, rank),
+        }
+    }
+
     /// Which collective the next one is.
     #[inline(always)]
     pub fn next_collective(&self) -> u64 {
-        // SYNC: a sum.
-        self.collectives.fetch_add(1, Ordering::Relaxed)
+        counts::add_one(&self.collectives)
     }
+}
+
+/// What MPI tells of a communicator.
+struct Told {
+    ranks: Option<Vec<i32>>,
+    place: i32,
+    members: u64,
 }
 
 /// Communicators that a thread has seen.
 #[derive(Debug)]
 pub(super) struct Seen {
-    places: [(usize, u64, Option<&'static Comm>); 8],
+    places: [Place; 8],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    handle: usize,
+    /// How often one had been freed.
+    then: u64,
+    comm: Option<&'static Comm>,
+    /// To a multiple of two.
+    _pad: usize,
 }
 
 impl Seen {
     pub const fn new() -> Seen {
         Seen {
-            places: [(0, 0, None); 8],
+            places: [Place {
+                handle: 0,
+                then: 0,
+                comm: None,
+                _pad: 0,
+            }; 8],
         }
     }
 
@@ -67,15 +109,31 @@ impl Seen {
     #[inline(always)]
     pub fn find(&mut self, handle: usize) -> Option<&'static Comm> {
         let now = FREED.load(Ordering::Relaxed);
-        let place = &mut self.places[(handle ^ handle >> 4 ^ handle >> 8) & 7];
-        match *place {
-            (known, then, comm @ Some(_)) if known == handle && then == now => comm,
-            _ => {
-                let comm = all().known.get(&handle).copied();
-                *place = (handle, now, comm);
-                comm
-            }
+        let place = &self.places[Self::at(handle)];
+        match place.handle == handle && place.then == now {
+            true => place.comm,
+            false => self.look(handle, now),
         }
+    }
+
+    #[inline(always)]
+    fn at(handle: usize) -> usize {
+        (handle ^ handle >> 4 ^ handle >> 8) & 7
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, handle: usize, now: u64) -> Option<&'static Comm> {
+        let comm = all().known.get(&handle).copied();
+        if comm.is_some() {
+            self.places[Self::at(handle)] = Place {
+                handle,
+                then: now,
+                comm,
+                _pad: 0,
+            };
+        }
+        comm
     }
 }
 
@@ -103,6 +161,7 @@ pub(super) fn begin(memory: Memory, abi: &Abi) {
         return;
     }
     all().world = world;
+    counts::set_threads(abi.calls_at_once());
     WORLD.store(true, Ordering::Relaxed);
     made(memory, abi, abi.world);
     made(memory, abi, abi.this);
@@ -117,16 +176,21 @@ pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static 
     let ask = ask()?;
     let world = all().world;
     // SAFETY: MPI has made it just now, or has taken it just now.
-    let (ranks, members) = unsafe { ask.members(handle, world)? };
+    let told = unsafe { ask.members(handle, world)? };
     let name = name(ask, handle);
-    Some(all().add(memory, handle, ranks, members, &name))
+    Some(all().add(memory, handle, told, &name))
 }
 
 /// Describes a copy of a communicator, which may not be asked yet.
 #[cold]
 pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) {
     if handle != abi.null {
-        all().add(memory, handle, of.ranks.clone(), of.members, b"");
+        let told = Told {
+            ranks: of.ranks.clone(),
+            place: of.place,
+            members: of.members,
+        };
+        all().add(memory, handle, told, b"");
     }
 }
 
@@ -163,14 +227,8 @@ fn write_name(memory: Memory, number: u32, name: &[u8]) {
 }
 
 impl All {
-    fn add(
-        &mut self,
-        memory: Memory,
-        handle: usize,
-        ranks: Option<Vec<i32>>,
-        members: u64,
-        name: &[u8],
-    ) -> &'static Comm {
+    fn add(&mut self, memory: Memory, handle: usize, told: Told, name: &[u8]) -> &'static Comm {
+        let members = told.members;
         let before = self.made.entry(members).or_default();
         let id = mix(members ^ mix(*before + 1));
         *before += 1;
@@ -189,7 +247,8 @@ impl All {
             0 => nothing(),
             _ => Box::leak(Box::new(Comm {
                 number,
-                ranks,
+                ranks: told.ranks,
+                place: told.place,
                 collectives: AtomicU64::new(0),
                 members,
             })),
@@ -205,6 +264,7 @@ fn nothing() -> &'static Comm {
     NOTHING.get_or_init(|| Comm {
         number: 0,
         ranks: Some(Vec::new()),
+        place: 0,
         collectives: AtomicU64::new(0),
         members: 0,
     })
@@ -231,6 +291,7 @@ struct Ask {
     group: Comm2,
     remote_group: Comm2,
     is_inter: Int,
+    rank: Int,
     group_size: Int,
     group_free: unsafe extern "C-unwind" fn(*mut usize) -> c_int,
     translate: unsafe extern "C-unwind" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
@@ -248,6 +309,7 @@ fn ask() -> Option<&'static Ask> {
                 group: std::mem::transmute::<usize, Comm2>(of(c"PMPI_Comm_group")?),
                 remote_group: std::mem::transmute::<usize, Comm2>(of(c"PMPI_Comm_remote_group")?),
                 is_inter: std::mem::transmute::<usize, Int>(of(c"PMPI_Comm_test_inter")?),
+                rank: std::mem::transmute::<usize, Int>(of(c"PMPI_Comm_rank")?),
                 group_size: std::mem::transmute::<usize, Int>(of(c"PMPI_Group_size")?),
                 group_free: std::mem::transmute::<
                     usize,
@@ -278,11 +340,11 @@ impl Ask {
     ///
     /// # Safety
     /// `comm` is a communicator, `world` the group of MPI_COMM_WORLD.
-    unsafe fn members(&self, comm: usize, world: usize) -> Option<(Option<Vec<i32>>, u64)> {
-        let mut inter = 0;
+    unsafe fn members(&self, comm: usize, world: usize) -> Option<Told> {
+        let (mut inter, mut place) = (0, 0);
         // SAFETY: the caller's promise.
         let (own, other) = unsafe {
-            if (self.is_inter)(comm, &mut inter) != 0 {
+            if (self.is_inter)(comm, &mut inter) != 0 || (self.rank)(comm, &mut place) != 0 {
                 return None;
             }
             let own = self.ranks(self.group, comm, world)?;
@@ -300,7 +362,11 @@ impl Ask {
         }
         let meant = other.unwrap_or(own);
         let is_plain = inter == 0 && meant.iter().enumerate().all(|(n, r)| n as i32 == *r);
-        Some((Some(meant).filter(|_| !is_plain), members))
+        Some(Told {
+            ranks: Some(meant).filter(|_| !is_plain),
+            place,
+            members,
+        })
     }
 
     unsafe fn ranks(&self, of: Comm2, comm: usize, world: usize) -> Option<Vec<i32>> {

@@ -2,7 +2,7 @@
 //! one tag in one communicator. Both ends count alike, because messages of a kind are received in
 //! the order in which they were sent (MPI 5.0, 3.5).
 
-use kw_base::sync::atomic::{AtomicU64, Ordering};
+use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kw_start::trace::NONE;
 
 /// Kinds of messages that are counted, a power of two; messages of further ones have no number.
@@ -11,6 +11,29 @@ const PLACES: usize = 1 << 16;
 const TRIES: usize = 64;
 /// The count of a kind of which something got lost: nothing more is said of it.
 const UNKNOWN: u64 = 1 << 63;
+
+/// Whether threads may call MPI at the same time, as far as is known.
+static THREADS: AtomicBool = AtomicBool::new(true);
+
+/// Says whether threads may call MPI at the same time.
+pub(super) fn set_threads(threads: bool) {
+    // SYNC: threads that are not to call at the same time hear of each other's calls by other ways.
+    THREADS.store(threads, Ordering::Relaxed);
+}
+
+/// Adds one to a sum; what it was.
+#[inline(always)]
+pub(super) fn add_one(sum: &AtomicU64) -> u64 {
+    // SYNC: a sum; who sends after another one has heard of it by other ways.
+    match THREADS.load(Ordering::Relaxed) {
+        true => sum.fetch_add(1, Ordering::Relaxed),
+        false => {
+            let n = sum.load(Ordering::Relaxed);
+            sum.store(n + 1, Ordering::Relaxed);
+            n
+        }
+    }
+}
 
 /// A kind of messages, for one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +55,7 @@ impl Quintuple {
     pub fn next(self) -> u64 {
         match self.count() {
             None => NONE,
-            // SYNC: a sum; who sends after another one has heard of it by other ways.
-            Some(count) => match count.fetch_add(1, Ordering::Relaxed) {
+            Some(count) => match add_one(count) {
                 n if n >= UNKNOWN => NONE,
                 n => n,
             },
@@ -50,6 +72,16 @@ impl Quintuple {
 
     #[inline(always)]
     fn count(self) -> Option<&'static AtomicU64> {
+        let [key, count] = &TABLE[(self.0 >> 40) as usize % PLACES];
+        match key.load(Ordering::Relaxed) == self.0 {
+            true => Some(count),
+            false => self.look(),
+        }
+    }
+
+    /// The same where another kind stands in the first place, or none does.
+    #[inline(never)]
+    fn look(self) -> Option<&'static AtomicU64> {
         let first = (self.0 >> 40) as usize;
         for n in 0..TRIES {
             let [key, count] = &TABLE[(first + n) % PLACES];

@@ -12,14 +12,15 @@ use super::comms::Comm;
 use super::counts::Quintuple;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
-use kw_start::trace::{ANY, Kind, NONE, Record};
+use kw_start::trace::{ANY, NONE, Record};
 
 /// How many receives before one are looked at; of what lies behind more, no number is said.
 const FAR: usize = 4096;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
 
-/// Entries, persistent requests and matched messages that there are: nobody asks while it is 0.
+/// Entries, persistent requests and matched messages that there are, and whether numbers are certain
+/// no more: nobody asks while it is 0.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether anything is to be looked up.
@@ -139,7 +140,7 @@ pub(super) fn number(comm: &Comm, source: i32, tag: i32) -> u64 {
 impl Receives {
     fn count(&self) {
         let open = self.entries.len() - self.free.len();
-        let all = open + self.persistent.len() + self.messages.len();
+        let all = open + self.persistent.len() + self.messages.len() + usize::from(self.broken);
         OPEN.store(all, Ordering::Relaxed);
     }
 
@@ -180,11 +181,10 @@ impl Receives {
         posted: u64,
         matched: Option<u64>,
     ) {
-        if let Some(old) = self.requests.remove(&request) {
+        let at = self.post(wanted, posted, matched);
+        if let Some(old) = self.requests.insert(request, at) {
             self.lose(old); // completed where we do not look
         }
-        let at = self.post(wanted, posted, matched);
-        self.requests.insert(request, at);
     }
 
     /// The receive that a request stands for.
@@ -200,16 +200,15 @@ impl Receives {
     /// A receive has completed. What can be told now goes to `out`.
     pub fn complete(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &mut self.entries[at as usize];
-        got.kind = Kind::Received.number();
         got.end = entry.posted.max(1);
-        got.comm = entry.wanted.comm.number;
-        entry.got = Some(got);
-        match self.is_held(at) {
-            true => self.waiting += 1,
-            false => {
-                self.tell(at, out);
-                self.tell_others(out);
-            }
+        if self.is_held(at, &got) {
+            self.entries[at as usize].got = Some(got);
+            self.waiting += 1;
+            return;
+        }
+        self.tell(at, got, out);
+        if self.waiting > 0 {
+            self.tell_others(out);
         }
     }
 
@@ -244,27 +243,29 @@ impl Receives {
         let mut at = self.first;
         while self.waiting > 0 && at != NOBODY {
             let behind = self.entries[at as usize].behind;
-            if self.entries[at as usize].got.is_some() && !self.is_held(at) {
-                self.waiting -= 1;
-                self.tell(at, out);
+            if let Some(got) = self.entries[at as usize].got {
+                if !self.is_held(at, &got) {
+                    self.waiting -= 1;
+                    self.tell(at, got, out);
+                }
             }
             at = behind;
         }
     }
 
     /// Whether one before it may have taken an earlier message of the kind.
-    fn is_held(&self, at: u32) -> bool {
+    fn is_held(&self, at: u32, got: &Record) -> bool {
         let this = &self.entries[at as usize];
-        let (Some(got), None) = (&this.got, this.matched) else {
+        if this.matched.is_some() {
             return false;
-        };
+        }
         let mut other = this.before;
         for _ in 0..FAR {
             if other == NOBODY {
                 return false;
             }
             let entry = &self.entries[other as usize];
-            let wanted = match entry.got {
+            let wanted = match &entry.got {
                 None => entry.wanted,
                 Some(got) => Wanted {
                     source: got.source,
@@ -281,9 +282,8 @@ impl Receives {
         false
     }
 
-    fn tell(&mut self, at: u32, out: &mut Vec<Record>) {
+    fn tell(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &self.entries[at as usize];
-        let Some(mut got) = entry.got else { return };
         got.n = match entry.matched {
             Some(n) => n,
             None => number(entry.wanted.comm, got.source, got.tag),
@@ -324,9 +324,8 @@ impl Receives {
     /// receives before.
     pub fn number_of(&mut self, at: u32, got: Record, out: &mut Vec<Record>) -> u64 {
         let comm = self.comm(at);
-        self.entries[at as usize].got = Some(got);
         let kind = Quintuple::new(false, comm.number, got.source, got.tag);
-        let n = match self.is_held(at) {
+        let n = match self.is_held(at, &got) {
             true => {
                 kind.give_up();
                 NONE

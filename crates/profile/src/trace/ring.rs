@@ -1,9 +1,10 @@
 //! A thread's ring of records, in the memory that the launcher gave. What stands where says
 //! `kw_start::trace`.
 //!
-//! Records of a call are written behind the head, which then moves past all of them at once: the
-//! launcher sees a call with the messages that it sent and received, or not at all. What is at the
-//! head while a call is under way it reads when the rank has ended.
+//! The record of a call stands at the head from its beginning on, and gets its end there. Further
+//! ones of the call follow, and the head then moves past all of them at once: the launcher sees a
+//! call with the messages that it sent and received, or not at all. What is at the head while a call
+//! is under way it reads when the rank has ended.
 
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::trace::*;
@@ -45,6 +46,9 @@ impl Memory {
     }
 }
 
+/// The words of a record.
+type Words = [AtomicU64; RECORD / 8];
+
 /// One thread's ring.
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -55,8 +59,9 @@ pub(super) struct Ring {
     next: u64,
     /// What the launcher had taken when we last looked.
     taken: u64,
-    /// Whether the call under way stands there.
-    shown: bool,
+    /// The record of the call under way: at the head, or aside where there is no room.
+    open: *const Words,
+    aside: Box<Words>,
 }
 
 impl Ring {
@@ -71,76 +76,116 @@ impl Ring {
             .word(RINGS_USED)
             .fetch_max(number as u64 + 1, Ordering::Release);
         memory.word(at + TID).store(tid as u64, Ordering::Relaxed);
+        let aside = Box::new([const { AtomicU64::new(0) }; RECORD / 8]);
         Ring {
             memory,
             at,
             next,
             taken: 0,
-            shown: false,
+            open: &raw const *aside,
+            aside,
         }
     }
 
     /// Whether there is room for one more.
     #[inline(always)]
     fn has_room(&mut self) -> bool {
-        if self.next.wrapping_sub(self.taken) < RECORDS as u64 {
-            return true;
-        }
+        self.next.wrapping_sub(self.taken) < RECORDS as u64 || self.looks_again()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn looks_again(&mut self) -> bool {
         // SYNC: what the launcher has taken it has read.
         self.taken = self.memory.word(self.at + TAIL).load(Ordering::Acquire);
         self.next.wrapping_sub(self.taken) < RECORDS as u64
     }
 
+    /// The record at the head.
     #[inline(always)]
-    fn write(&self, record: &Record) {
+    fn head(&self) -> *const Words {
         let place = self.next as usize % RECORDS;
         let at = self.at + RECORDS_AT + place * RECORD;
-        for (n, word) in record.words().into_iter().enumerate() {
+        (&raw const *self.memory.word(at)).cast()
+    }
+
+    /// The record of the call under way.
+    #[inline(always)]
+    fn words(&self) -> &Words {
+        // SAFETY: words of the ring, or those aside, which live as long as this does.
+        unsafe { &*self.open }
+    }
+
+    /// Whether a call is under way.
+    pub fn is_open(&self) -> bool {
+        std::ptr::eq(self.open, self.head()) && self.get(Record::END) == 0
+    }
+
+    /// A word of the call under way.
+    #[inline(always)]
+    pub fn get(&self, word: usize) -> u64 {
+        self.words()[word].load(Ordering::Relaxed)
+    }
+
+    /// Changes it.
+    #[inline(always)]
+    pub fn set(&self, word: usize, value: u64) {
+        // SYNC: the head says when they are whole.
+        self.words()[word].store(value, Ordering::Relaxed);
+    }
+
+    /// Begins the record of a call: all but its times, by which who reads the head sees it.
+    #[inline(always)]
+    pub fn open(&mut self, what: u64, ranks: u64, tag: u64, n: u64, more: u64) {
+        self.open = match self.has_room() {
+            true => self.head(),
+            false => &raw const *self.aside,
+        };
+        let words = self.words();
+        for (word, value) in [
+            (Record::BEGIN, 0),
+            (Record::END, 0),
+            (Record::WHAT, what),
+            (Record::RANKS, ranks),
+            (Record::TAG, tag),
+            (Record::BYTES, NONE),
+            (Record::N, n),
+            (Record::MORE, more),
+        ] {
             // SYNC: the head says when they are whole.
-            self.memory.word(at + 8 * n).store(word, Ordering::Relaxed);
+            words[word].store(value, Ordering::Relaxed);
         }
     }
 
-    /// Shows the call under way to who reads the head, if there is room.
+    /// The call has ended; nobody sees that before [`Ring::publish`].
     #[inline(always)]
-    pub fn show(&mut self, record: &Record) {
-        self.shown = self.has_room();
-        if self.shown {
-            self.write(record);
+    pub fn close(&mut self, end: u64, bytes: u64) {
+        let words = self.words();
+        // SYNC: as above.
+        words[Record::END].store(end, Ordering::Relaxed);
+        words[Record::BYTES].store(bytes, Ordering::Relaxed);
+        match std::ptr::eq(self.open, &raw const *self.aside) {
+            false => self.next += 1,
+            true => self.lose(),
         }
     }
 
-    /// The call that was shown has ended; nobody sees that before [`Ring::publish`]. `changed`: more
-    /// of it than end and bytes is another.
+    /// Adds a record that nobody sees before [`Ring::publish`]; not while a call is under way.
     #[inline(always)]
-    pub fn finish(&mut self, record: &Record, changed: bool) {
-        if !self.shown || changed {
-            return self.push(record);
+    pub fn push(&mut self, record: &Record) {
+        if !self.has_room() {
+            return self.lose();
         }
-        let place = self.next as usize % RECORDS;
-        let at = self.at + RECORDS_AT + place * RECORD;
-        // SYNC: as in `write`.
-        self.memory
-            .word(at + 8)
-            .store(record.end, Ordering::Relaxed);
-        self.memory
-            .word(at + 40)
-            .store(record.bytes, Ordering::Relaxed);
+        // SAFETY: words of the ring.
+        let words = unsafe { &*self.head() };
+        for (word, value) in words.iter().zip(record.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
         self.next += 1;
     }
 
-    /// Adds a record that nobody sees before [`Ring::publish`].
-    #[inline(always)]
-    pub fn push(&mut self, record: &Record) {
-        if self.has_room() {
-            self.write(record);
-            self.next += 1;
-        } else {
-            self.lose();
-        }
-    }
-
     #[cold]
+    #[inline(never)]
     fn lose(&self) {
         let lost = self.memory.word(self.at + LOST);
         lost.store(lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

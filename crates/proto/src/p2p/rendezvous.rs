@@ -122,6 +122,9 @@ impl<B: Memory> Receiver<'_, B> {
         match self.receiving.matching.arrive(env) {
             None => {
                 self.store(from, head, false, Early::Offer(offer));
+                let (context, tag) = (env.context as i64, env.tag as i64);
+                let data = [from.0 as i64, context, tag, head.len as i64];
+                self.out.record(Event::RendezvousWaits, data);
             }
             Some(key) => {
                 self.out.counters.hit(Counter::Expected);

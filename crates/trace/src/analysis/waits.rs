@@ -4,6 +4,8 @@
 //! was begun, the receive was posted, the last member has entered the collective. What a call takes
 //! beyond that moved data. Two waits of a call are one, the longer.
 
+mod probes;
+
 use std::collections::HashMap;
 
 use crate::functions::{Pattern, immediate, pattern};
@@ -19,7 +21,8 @@ pub enum Class {
     WrongOrder,
     /// The sender could not go on before the receive was posted.
     LateReceiver,
-    /// The root of a collective was there before those that send to it.
+    /// The root of a collective was there before those that send to it; or a rank was in a scan before
+    /// those that stand before it.
     EarlyReduce,
     /// Those that receive from the root of a collective were there before it.
     LateBroadcast,
@@ -92,6 +95,7 @@ pub fn waits(trace: &Trace) -> Vec<Wait> {
     };
     late_senders(trace).into_iter().for_each(&mut take);
     late_receivers(trace).into_iter().for_each(&mut take);
+    probes::waits(trace).into_iter().for_each(&mut take);
     collectives(trace, &mut take);
     let mut all: Vec<Wait> = longest.into_values().collect();
     // calls are sorted by thread and beginning
@@ -221,6 +225,10 @@ fn collectives(trace: &Trace, take: &mut impl FnMut(Wait)) {
         let Some(last) = collective.members.iter().copied().max_by_key(entered) else {
             continue;
         };
+        if pattern(trace.function(last)) == Pattern::Scan {
+            scans(trace, &collective.members, take);
+            continue;
+        }
         let root = collective
             .members
             .iter()
@@ -237,6 +245,25 @@ fn collectives(trace: &Trace, take: &mut impl FnMut(Wait)) {
             if cause != member {
                 take(until(trace, class, member, entered(&cause), cause));
             }
+        }
+    }
+}
+
+/// Each member of a scan waits for those whose ranks in the communicator are lower.
+fn scans(trace: &Trace, members: &[u32], take: &mut impl FnMut(Wait)) {
+    let place = |m: &u32| trace.calls[*m as usize].args.place;
+    let mut order: Vec<u32> = members.to_vec();
+    order.retain(|m| place(m).is_some());
+    order.sort_by_key(place);
+    let mut last: Option<u32> = None;
+    for member in order {
+        let entered = trace.calls[member as usize].begin;
+        let before = last.map(|l| trace.calls[l as usize].begin);
+        if let (Some(cause), Some(before)) = (last, before) {
+            take(until(trace, Class::EarlyReduce, member, before, cause));
+        }
+        if before.is_none_or(|b| b < entered) {
+            last = Some(member);
         }
     }
 }

@@ -67,6 +67,7 @@ impl Interned {
             ("comm_id", Some(n)) => into.comm_id = Some(n as u64),
             ("coll", Some(n)) => into.coll = u64::try_from(n).ok(),
             ("bytes", Some(n)) => into.bytes = u64::try_from(n).ok(),
+            ("place", Some(n)) => into.place = i32::try_from(n).ok(),
             ("requests", Some(n)) => into.requests = u64::try_from(n).ok(),
             ("posted", Some(n)) => into.posted = u64::try_from(n).ok(),
             ("level", Some(n)) => into.level = i64::try_from(n).ok(),

@@ -127,6 +127,45 @@ fn members_wait_for_the_last_one() {
 }
 
 #[test]
+fn in_a_scan_each_waits_for_those_before_it() {
+    let mut maker = Maker::new(4);
+    // places 3, 2, 1, 0
+    for (rank, begin) in [(0, 10), (1, 90), (2, 40), (3, 60)] {
+        let call = Made::new("MPI_Scan", begin, 100, "").collective(0, 8);
+        maker.call(rank, call.int("place", 3 - i64::from(rank)));
+    }
+    assert_eq!(
+        found(&maker),
+        [
+            (Class::EarlyReduce, 0, 1, 80),
+            (Class::EarlyReduce, 2, 3, 20)
+        ]
+    );
+}
+
+#[test]
+fn a_probe_waits_for_a_late_sender() {
+    let mut maker = Maker::new(2);
+    maker.call(0, Made::new("MPI_Send", 5, 8, "").sends(1, 1, 0, 8));
+    maker.call(0, Made::new("MPI_Send", 70, 75, "").sends(2, 1, 0, 8));
+    let probe = |begin, end| {
+        let probe = Made::new("MPI_Probe", begin, end, "");
+        probe
+            .text("comm", "MPI_COMM_WORLD")
+            .int("source", 0)
+            .int("tag", 0)
+    };
+    let receive =
+        |flow, begin, end| Made::new("MPI_Recv", begin, end, "").receives(flow, 0, 0, 8, begin);
+    maker.call(1, probe(10, 12)); // it is there
+    maker.call(1, receive(1, 12, 13));
+    maker.call(1, probe(20, 77));
+    maker.call(1, probe(78, 79)); // once more
+    maker.call(1, receive(2, 80, 81));
+    assert_eq!(found(&maker), [(Class::LateSender, 1, 0, 50)]);
+}
+
+#[test]
 fn what_begins_a_collective_does_not_wait() {
     let mut maker = Maker::new(2);
     for (rank, begin) in [(0, 50), (1, 90)] {

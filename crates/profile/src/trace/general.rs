@@ -1,0 +1,507 @@
+//! Calls that do more than one thing with messages: receives while others are posted, completions,
+//! persistent and probed ones, communicators that come and go.
+
+use std::ffi::c_int;
+
+use super::abi::{Abi, STATUS, Said};
+use super::act::{Act, What};
+use super::comms::{self, Comm};
+use super::counts::Quintuple;
+use super::receives::{self, Persistent, Receives, Wanted};
+use super::{Tracer, library};
+use kw_start::trace::*;
+
+impl Tracer {
+    /// Looks at the arguments; where the library is to write statuses.
+    #[inline(never)]
+    pub(super) fn general(&mut self, act: &Act, what: u64, status: usize) -> usize {
+        let abi = self.abi;
+        (self.looked, self.posted) = (false, None);
+        self.status = status;
+        self.comm = self.see(act.comm);
+        let requests = act.requests as u32;
+        self.ring.open(
+            what | self.thread,
+            two(ABSENT as u32, ABSENT as u32),
+            two(ABSENT as u32, 0),
+            NONE,
+            two(requests, 0),
+        );
+        self.slow = true;
+        self.source = ABSENT;
+        if let Some(comm) = self.comm {
+            self.name(abi, act, comm);
+        }
+        match act.what {
+            What::Recv | What::Sendrecv => self.receives(abi, act, status),
+            What::Probe => self.room(abi, status, 1),
+            What::Wait | What::Waitany | What::Waitsome => self.waits(abi, act, status),
+            _ => self.seldom(abi, act, status),
+        }
+    }
+
+    /// What the arguments mean in a communicator that is known.
+    fn name(&mut self, abi: &Abi, act: &Act, comm: &'static Comm) {
+        let (mut peer, mut tag, mut n) = (ABSENT, ABSENT, NONE);
+        self.source = ABSENT;
+        if act.dest != ABSENT {
+            peer = comm.world_of(abi, act.dest);
+            tag = act.tag;
+            if peer != ABSENT && matches!(act.what, What::Send | What::Sendrecv | What::Isendrecv) {
+                n = Quintuple::new(true, comm.number, peer, act.tag).next();
+            }
+        }
+        if act.source != ABSENT {
+            self.source = comm.source(abi, act.source);
+            if act.dest == ABSENT {
+                tag = abi.tag(act.tag);
+            }
+        }
+        if act.collective {
+            let mut flags = COLLECTIVE;
+            n = comm.next_collective();
+            if act.root >= 0 {
+                flags |= ROOT;
+                peer = comm.world(act.root);
+            }
+            if act.what == What::Scan {
+                flags |= PLACED;
+                self.ring.set(Record::MORE, two(0, comm.place as u32));
+            }
+            self.flag(flags);
+        }
+        self.ring
+            .set(Record::RANKS, two(peer as u32, self.source as u32));
+        self.ring.set(Record::TAG, two(tag as u32, comm.number));
+        self.ring.set(Record::N, n);
+    }
+
+    /// What the receiving half of a call takes.
+    #[inline(always)]
+    fn wanted(&self, abi: &Abi, act: &Act) -> Option<Wanted> {
+        let comm = self.comm.filter(|c| c.number != 0)?;
+        let tag = match act.what {
+            What::Sendrecv | What::Isendrecv => act.recvtag,
+            _ => act.tag,
+        };
+        let source = self.source;
+        (source != ABSENT).then(|| Wanted {
+            comm,
+            source,
+            tag: abi.tag(tag),
+        })
+    }
+
+    #[inline(always)]
+    fn receives(&mut self, abi: &Abi, act: &Act, status: usize) -> usize {
+        if receives::any() {
+            if let Some(wanted) = self.wanted(abi, act) {
+                self.posted = Some(receives::all().post(wanted, 0, None));
+            }
+        }
+        self.room(abi, status, 1)
+    }
+
+    /// Where the library writes statuses: at ours, where the program wants none.
+    #[inline(always)]
+    fn room(&mut self, abi: &Abi, status: usize, count: usize) -> usize {
+        self.status = status;
+        if status == abi.ignore {
+            let words = (count * abi.status.bytes).div_ceil(STATUS).max(1);
+            if self.own.len() < words {
+                self.own.resize(words, [0; STATUS / 8]);
+            }
+            self.status = self.own.as_mut_ptr() as usize;
+        }
+        self.status
+    }
+
+    #[inline(always)]
+    fn waits(&mut self, abi: &Abi, act: &Act, status: usize) -> usize {
+        if !receives::any() {
+            return status;
+        }
+        let (count, array) = (act.words[0] as u32 as i32, act.words[1]);
+        self.handles.clear();
+        if array == 0 || count <= 0 {
+            return status;
+        }
+        // SAFETY: the program says that the array has so many; MPI reads them, too.
+        let each = (0..count as usize).map(|n| unsafe { abi.handle_at(array, n) });
+        self.handles.extend(each);
+        let mut all = receives::all();
+        self.places.clear();
+        self.looked = match act.what == What::Wait && act.words[3] == 0 {
+            // all of them will have ended
+            true => {
+                let each = self.handles.iter().map(|h| all.take(*h));
+                self.places.extend(each);
+                self.places.iter().any(Option::is_some)
+            }
+            false => self.handles.iter().any(|h| all.has(*h)),
+        };
+        drop(all);
+        match self.looked {
+            true => self.room(abi, status, count as usize),
+            false => status,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn seldom(&mut self, abi: &Abi, act: &Act, status: usize) -> usize {
+        match act.what {
+            What::Mrecv | What::Imrecv => {
+                // SAFETY: a pointer that MPI reads, too.
+                let handle = unsafe { abi.handle_at(act.words[0], 0) };
+                self.message = receives::all().take_message(handle);
+                match act.what {
+                    What::Mrecv => self.room(abi, status, 1),
+                    _ => status,
+                }
+            }
+            What::Mprobe => self.receives(abi, act, status),
+            What::RequestFree | What::FreesComm => {
+                // SAFETY: a pointer that MPI reads, too.
+                let handle = unsafe { abi.handle_at(act.words[0], 0) };
+                self.handles.clear();
+                self.handles.push(handle);
+                status
+            }
+            What::Start => {
+                let count = (act.words[0] as u32 as i32).max(0) as usize;
+                self.handles.clear();
+                // SAFETY: an array that MPI reads, too.
+                let each = (0..count).map(|n| unsafe { abi.handle_at(act.words[1], n) });
+                self.handles.extend(each);
+                status
+            }
+            _ => status,
+        }
+    }
+
+    fn flag(&self, flags: u8) {
+        let what = self.ring.get(Record::WHAT);
+        self.ring.set(Record::WHAT, what | u64::from(flags) << 24);
+    }
+
+    /// The call has ended; `good`: well.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn close_general(&mut self, act: &Act, good: bool, end: u64, bytes: u64) {
+        let abi = self.abi;
+        match good {
+            false => self.failed(),
+            true => {
+                if act.comm != 0 && self.comm.is_none() {
+                    self.learn(abi, act);
+                }
+                match act.what {
+                    What::Plain | What::Named | What::Send => {}
+                    What::Recv | What::Sendrecv => self.received(abi, act, end),
+                    What::Wait | What::Waitany | What::Waitsome => self.waited(act, end),
+                    _ => self.afterwards(abi, act, end),
+                }
+            }
+        }
+        self.finish(end, bytes);
+    }
+
+    /// A communicator that nobody has seen before was good enough for the call.
+    #[cold]
+    fn learn(&mut self, abi: &Abi, act: &Act) {
+        self.comm = comms::made(self.memory, abi, abi.handle(act.comm));
+        if let Some(comm) = self.comm {
+            self.name(abi, act, comm);
+        }
+    }
+
+    /// A message, of which a status tells.
+    #[inline(always)]
+    pub(super) fn got(&self, comm: &Comm, said: Said, end: u64) -> Record {
+        Record {
+            begin: end,
+            end: self.begin().max(1),
+            kind: Kind::Received.number(),
+            thread: self.number(),
+            source: comm.world(said.source),
+            tag: said.tag,
+            comm: comm.number,
+            bytes: said.bytes,
+            ..Record::EMPTY
+        }
+    }
+
+    #[inline(always)]
+    fn received(&mut self, abi: &Abi, act: &Act, end: u64) {
+        let Some(wanted) = self.wanted(abi, act) else {
+            return;
+        };
+        // SAFETY: the call has done well, and this is where it has written.
+        let said = unsafe { abi.said(self.status) };
+        let mut got = self.got(wanted.comm, said, end);
+        match self.posted {
+            None => {
+                got.n = receives::number(wanted.comm, got.source, got.tag);
+                self.more.push(got);
+            }
+            Some(at) => {
+                self.posted = None;
+                let mut all = receives::all();
+                all.set_posted(at, self.begin());
+                all.complete(at, got, &mut self.more);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, act: &Act, end: u64) {
+        if !self.looked {
+            return;
+        }
+        let int = |at: usize| {
+            // SAFETY: null, or what the call has written.
+            (at != 0).then(|| unsafe { (at as *const c_int).read() })
+        };
+        let [_, _, _, fourth, fifth] = act.words;
+        let all = &mut receives::all();
+        match act.what {
+            What::Wait if act.words[3] == 0 => {
+                for n in 0..self.places.len() {
+                    if let Some(at) = self.places[n].take() {
+                        self.ended(all, at, n, end);
+                    }
+                }
+            }
+            What::Wait if int(act.words[3]) != Some(0) => {
+                for n in 0..self.handles.len() {
+                    self.completed(all, self.handles[n], n, end);
+                }
+            }
+            What::Waitany if int(fourth) != Some(0) => {
+                if let Some(handle) = self.handles.get(int(fifth).unwrap_or(-1) as usize) {
+                    self.completed(all, *handle, 0, end);
+                }
+            }
+            What::Waitsome => {
+                for n in 0..int(fourth).unwrap_or(0).max(0) as usize {
+                    let which = int(fifth + 4 * n).unwrap_or(-1) as usize;
+                    if let Some(handle) = self.handles.get(which) {
+                        self.completed(all, *handle, n, end);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A request is complete, and this its status.
+    fn completed(&mut self, all: &mut Receives, handle: usize, nth: usize, end: u64) {
+        if let Some(at) = all.take(handle) {
+            self.ended(all, at, nth, end);
+        }
+    }
+
+    fn ended(&mut self, all: &mut Receives, at: u32, nth: usize, end: u64) {
+        let abi = self.abi;
+        // SAFETY: the call has done well, and this is where it has written.
+        let said = unsafe { abi.said(self.status + nth * abi.status.bytes) };
+        if said.cancelled {
+            return all.cancelled(at, &mut self.more);
+        }
+        let got = self.got(all.comm(at), said, end);
+        all.complete(at, got, &mut self.more);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn afterwards(&mut self, abi: &Abi, act: &Act, end: u64) {
+        let begin = self.begin();
+        // SAFETY: what the call has written; it has done well.
+        let written = |word: usize| unsafe { abi.handle_at(word, 0) };
+        match act.what {
+            What::Irecv | What::Isendrecv => {
+                if let Some(wanted) = self.wanted(abi, act) {
+                    let request = written(act.words[0]);
+                    receives::all().post_request(request, wanted, begin, None);
+                }
+            }
+            What::SendInit | What::RecvInit => self.made_persistent(abi, act),
+            What::Start => self.started(begin),
+            What::RequestFree => {
+                let handle = self.handles[0];
+                receives::all().free_request(handle);
+            }
+            What::Mprobe => self.probed(abi, act, end),
+            What::Probe => self.saw(abi, act),
+            What::Mrecv => {
+                if let Some((wanted, n)) = self.message.take() {
+                    // SAFETY: as above.
+                    let said = unsafe { abi.said(self.status) };
+                    let mut got = self.got(wanted.comm, said, end);
+                    got.n = n;
+                    self.more.push(got);
+                }
+            }
+            What::Imrecv => {
+                if let Some((wanted, n)) = self.message.take() {
+                    let request = written(act.words[1]);
+                    receives::all().post_request(request, wanted, begin, Some(n));
+                }
+            }
+            What::MakesComm => {
+                comms::made(self.memory, abi, written(act.words[0]));
+            }
+            What::CopiesComm => {
+                if let Some(comm) = self.comm {
+                    comms::copied(self.memory, abi, written(act.words[0]), comm);
+                }
+            }
+            What::FreesComm => comms::freed(self.handles[0]),
+            What::NamesComm => comms::named(self.memory, abi.handle(act.comm)),
+            What::Begins => {
+                comms::begin(self.memory, abi);
+                self.sums = library::begin(end);
+                self.look(end, true);
+            }
+            What::Ends => {
+                receives::all().end(&mut self.more);
+                self.look(end, true);
+            }
+            _ => {}
+        }
+    }
+
+    /// MPI_Send_init and MPI_Recv_init, and kin.
+    fn made_persistent(&mut self, abi: &Abi, act: &Act) {
+        let Some(comm) = self.comm.filter(|c| c.number != 0) else {
+            return;
+        };
+        // SAFETY: the call has done well.
+        let request = unsafe { abi.handle_at(act.words[0], 0) };
+        let what = match act.what {
+            What::RecvInit => self.wanted(abi, act).map(Persistent::Receive),
+            _ => Some(Persistent::Send {
+                comm,
+                dest: self.peer(),
+                tag: act.tag,
+                bytes: crate::amount::of(act.words[1] as i64, act.words[2]),
+            })
+            .filter(|_| self.peer() != ABSENT),
+        };
+        if let Some(what) = what {
+            receives::all().add_persistent(request, what);
+        }
+    }
+
+    /// MPI_Start and MPI_Startall.
+    fn started(&mut self, begin: u64) {
+        let mut all = receives::all();
+        for request in &self.handles {
+            match all.persistent(*request) {
+                Some(Persistent::Receive(wanted)) => {
+                    all.post_request(*request, wanted, begin, None);
+                }
+                Some(Persistent::Send {
+                    comm,
+                    dest,
+                    tag,
+                    bytes,
+                }) => self.more.push(Record {
+                    begin,
+                    kind: Kind::Sent.number(),
+                    thread: self.number(),
+                    peer: dest,
+                    tag,
+                    comm: comm.number,
+                    bytes,
+                    n: Quintuple::new(true, comm.number, dest, tag).next(),
+                    ..Record::EMPTY
+                }),
+                None => {}
+            }
+        }
+    }
+
+    /// MPI_Probe and MPI_Iprobe.
+    fn saw(&mut self, abi: &Abi, act: &Act) {
+        let flag = act.words[2];
+        // SAFETY: null, or what the call has written.
+        let found = flag == 0 || unsafe { (flag as *const c_int).read() } != 0;
+        let Some(wanted) = self.wanted(abi, act).filter(|_| found) else {
+            return;
+        };
+        // SAFETY: the call has done well, and this is where it has written.
+        let said = unsafe { abi.said(self.status) };
+        self.sees(wanted.comm, said);
+    }
+
+    /// The message that a call has found, without receiving it.
+    fn sees(&self, comm: &Comm, said: Said) {
+        let from = comm.world(said.source) as u32;
+        self.ring.set(Record::RANKS, two(from, self.source as u32));
+        self.ring.set(Record::MORE, two(0, said.tag as u32));
+        self.flag(SEES);
+    }
+
+    /// MPI_Mprobe and MPI_Improbe: what was found has its number now.
+    fn probed(&mut self, abi: &Abi, act: &Act, end: u64) {
+        let [message, _, flag, ..] = act.words;
+        let mut all = receives::all();
+        let posted = self.posted.take();
+        // SAFETY: null, or what the call has written.
+        let found = flag == 0 || unsafe { (flag as *const c_int).read() } != 0;
+        let wanted = self.wanted(abi, act).filter(|_| found);
+        let Some(wanted) = wanted else {
+            if let Some(at) = posted {
+                all.cancelled(at, &mut self.more);
+            }
+            return;
+        };
+        // SAFETY: the call has done well, and this is where it has written.
+        let (said, message) = unsafe { (abi.said(self.status), abi.handle_at(message, 0)) };
+        if abi.is_nobody(said.source) {
+            return;
+        }
+        self.sees(wanted.comm, said);
+        let got = self.got(wanted.comm, said, end);
+        let n = match posted {
+            None => receives::number(wanted.comm, got.source, got.tag),
+            Some(at) => all.number_of(at, got, &mut self.more),
+        };
+        let n = if all.is_broken() { NONE } else { n };
+        all.add_message(message, wanted, n);
+    }
+
+    /// The call has failed: what it did before is not known.
+    #[cold]
+    pub(super) fn failed(&mut self) {
+        let what = self.ring.get(Record::WHAT) & !(u64::from(TAKES) << 24);
+        self.ring.set(Record::WHAT, what);
+        let sent = self.ring.get(Record::N) != NONE && self.peer() != ABSENT;
+        if sent && what & u64::from(COLLECTIVE) << 24 == 0 {
+            let tag = self.ring.get(Record::TAG);
+            Quintuple::new(true, (tag >> 32) as u32, self.peer(), tag as i32).give_up();
+            self.ring.set(Record::N, NONE);
+        }
+        if let Some(at) = self.posted.take() {
+            receives::all().lose(at);
+        }
+        if self.looked {
+            self.looked = false;
+            let mut all = receives::all();
+            let known = self.places.drain(..).flatten();
+            known.for_each(|at| all.lose(at));
+            for handle in &self.handles {
+                if let Some(at) = all.take(*handle) {
+                    all.lose(at);
+                }
+            }
+        }
+    }
+
+    /// Where the call under way sends to, or its root.
+    fn peer(&self) -> i32 {
+        self.ring.get(Record::RANKS) as i32
+    }
+}

@@ -1,0 +1,247 @@
+//! What the library itself tells while it runs, by its MPI_T (MPI 5.0, chapter 15): long messages that
+//! it has offered, or that were offered to it too early (events), and a few sums from time to time
+//! (performance variables).
+//!
+//! Events come in whatever thread the library hands them out, between two calls or inside of one; the
+//! next call of any thread that ends writes them down. Sums are read when a call of the first thread
+//! ends and the last look was [`EVERY`] ago.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use kw_base::sync::Mutex;
+use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_start::trace::*;
+use kw_sys::clock;
+
+use crate::next;
+
+/// Nanoseconds between two looks at the sums.
+const EVERY: u64 = 10_000_000;
+/// Most events that wait for a call to end.
+const MOST: usize = 1 << 16;
+
+/// Events that are not written down yet, and whether there are any.
+static EVENTS: Mutex<Vec<Record>> = Mutex::new(Vec::new());
+static PENDING: AtomicBool = AtomicBool::new(false);
+
+/// Whether there are events to write down.
+#[inline(always)]
+pub(super) fn is_pending() -> bool {
+    // SYNC: whoever misses one that is being added leaves it to the next call.
+    PENDING.load(Ordering::Relaxed)
+}
+
+/// Takes the events.
+#[cold]
+pub(super) fn take(thread: u16, out: &mut Vec<Record>) {
+    let mut events = EVENTS.lock().unwrap_or_else(|e| e.into_inner());
+    PENDING.store(false, Ordering::Relaxed);
+    out.extend(events.drain(..).map(|r| Record { thread, ..r }));
+}
+
+/// Which variables make one sum: their names and classes (of the standard ABI).
+const SUMS: [&[(&CStr, c_int)]; SUMMED] = [
+    &[
+        (c"self_bytes", AGGREGATE),
+        (c"shm_bytes", AGGREGATE),
+        (c"tcp_bytes", AGGREGATE),
+        (c"udp_bytes", AGGREGATE),
+    ],
+    &[(c"unexpected", COUNTER)],
+    &[(c"unexpected_bytes", AGGREGATE)],
+    &[(c"unexpected_waiting", LEVEL)],
+    &[(c"event_looks", COUNTER), (c"event_takeovers", COUNTER)],
+];
+const LEVEL: c_int = 2;
+const COUNTER: c_int = 7;
+const AGGREGATE: c_int = 8;
+const INFO_NULL: usize = 0x130;
+const THREAD_SAFE: c_int = 0x0f;
+
+type Init = unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int;
+type Index = unsafe extern "C-unwind" fn(*const c_char, *mut c_int) -> c_int;
+type ClassIndex = unsafe extern "C-unwind" fn(*const c_char, c_int, *mut c_int) -> c_int;
+type Alloc = unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, *mut usize) -> c_int;
+type Heard = unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void);
+type Register = unsafe extern "C-unwind" fn(usize, c_int, usize, *mut c_void, Heard) -> c_int;
+type Element = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) -> c_int;
+type Time = unsafe extern "C-unwind" fn(usize, *mut i64) -> c_int;
+type Session = unsafe extern "C-unwind" fn(*mut usize) -> c_int;
+type Variable =
+    unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut usize, *mut c_int) -> c_int;
+type Start = unsafe extern "C-unwind" fn(usize, usize) -> c_int;
+type Read = unsafe extern "C-unwind" fn(usize, usize, *mut c_void) -> c_int;
+
+/// A function of this library, whichever ABI the program has; of this type.
+///
+/// # Safety
+/// The function has this type.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    assert!(size_of::<F>() == size_of::<usize>());
+    match next::of_library(name) {
+        0 => None,
+        // SAFETY: the caller says so.
+        found => Some(unsafe { std::mem::transmute_copy::<usize, F>(&found) }),
+    }
+}
+
+/// What the function that hears of an event asks.
+#[derive(Clone, Copy)]
+struct Ask {
+    element: Element,
+    time: Time,
+}
+
+static ASK: Mutex<Option<Ask>> = Mutex::new(None);
+
+/// The sums of a process.
+#[derive(Debug)]
+pub(super) struct Sums {
+    read: Read,
+    session: usize,
+    handles: [Vec<usize>; SUMMED],
+    /// When they were looked at last: ticks, nanoseconds.
+    at: (u64, u64),
+    /// Ticks when they are looked at next.
+    pub next: u64,
+}
+
+/// MPI is there. Nothing where the library is not this one, or somebody does without.
+#[cold]
+pub(super) fn begin(ticks: u64) -> Option<Box<Sums>> {
+    // SAFETY: functions of these names have these types in the standard ABI, with handles as words;
+    // pointers are to what lives during the call.
+    unsafe {
+        let init: Init = function(c"PMPI_T_init_thread")?;
+        let mut provided = 0;
+        if init(0, &mut provided) != 0 {
+            return None;
+        }
+        for (name, kind) in [
+            (c"rendezvous_begun", Kind::Offered),
+            (c"rendezvous_waits", Kind::Awaited),
+        ] {
+            listen(name, kind);
+        }
+        sums(ticks)
+    }
+}
+
+/// Has events of a kind written down.
+///
+/// # Safety
+/// MPI_T has been initialised.
+unsafe fn listen(name: &CStr, kind: Kind) -> Option<()> {
+    // SAFETY: as in `begin`.
+    unsafe {
+        let index: Index = function(c"PMPI_T_event_get_index")?;
+        let alloc: Alloc = function(c"PMPI_T_event_handle_alloc")?;
+        let register: Register = function(c"PMPI_T_event_register_callback")?;
+        let ask = Ask {
+            element: function(c"PMPI_T_event_read")?,
+            time: function(c"PMPI_T_event_get_timestamp")?,
+        };
+        *ASK.lock().unwrap_or_else(|e| e.into_inner()) = Some(ask);
+        let (mut at, mut handle) = (0, 0);
+        let good = index(name.as_ptr(), &mut at) == 0
+            && alloc(at, std::ptr::null_mut(), INFO_NULL, &mut handle) == 0;
+        let word = usize::from(kind.number()) as *mut c_void;
+        (good && register(handle, THREAD_SAFE, INFO_NULL, word, heard) == 0).then_some(())
+    }
+}
+
+/// An event, in any thread. Only of messages of the program: every fourth context is for these.
+unsafe extern "C-unwind" fn heard(event: usize, _: usize, _: c_int, kind: *mut c_void) {
+    let Some(ask) = *ASK.lock().unwrap_or_else(|e| e.into_inner()) else {
+        return;
+    };
+    let (mut ranks, mut bytes, mut time) = ([0 as c_int; 3], 0i64, 0i64);
+    // SAFETY: the events that were asked for have three ints and an MPI_Count.
+    let good = unsafe {
+        let int =
+            |n: usize, to: &mut c_int| (ask.element)(event, n as c_int, (&raw mut *to).cast());
+        let ints = ranks.iter_mut().enumerate().all(|(n, to)| int(n, to) == 0);
+        ints && (ask.element)(event, 3, (&raw mut bytes).cast()) == 0
+            && (ask.time)(event, &mut time) == 0
+    };
+    let [peer, context, tag] = ranks;
+    if good && context % 4 == 0 {
+        keep(Record {
+            begin: time as u64,
+            kind: kind as usize as u8,
+            flags: NANOSECONDS,
+            peer,
+            tag,
+            bytes: bytes as u64,
+            ..Record::EMPTY
+        });
+    }
+}
+
+fn keep(event: Record) {
+    let mut events = EVENTS.lock().unwrap_or_else(|e| e.into_inner());
+    if events.len() < MOST {
+        events.push(event);
+    }
+    PENDING.store(true, Ordering::Relaxed);
+}
+
+/// # Safety
+/// MPI_T has been initialised.
+unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
+    // SAFETY: as in `begin`.
+    unsafe {
+        let index: ClassIndex = function(c"PMPI_T_pvar_get_index")?;
+        let session: Session = function(c"PMPI_T_pvar_session_create")?;
+        let alloc: Variable = function(c"PMPI_T_pvar_handle_alloc")?;
+        let start: Start = function(c"PMPI_T_pvar_start")?;
+        let read: Read = function(c"PMPI_T_pvar_read")?;
+        let mut ours = 0;
+        if session(&mut ours) != 0 {
+            return None;
+        }
+        let handle = |(name, class): &(&CStr, c_int)| {
+            let (mut at, mut handle, mut count) = (0, 0, 0);
+            let good = index(name.as_ptr(), *class, &mut at) == 0
+                && alloc(ours, at, std::ptr::null_mut(), &mut handle, &mut count) == 0;
+            // one that is never stopped says so
+            let _ = good && *class != LEVEL && start(ours, handle) == 0;
+            good.then_some(handle)
+        };
+        Some(Box::new(Sums {
+            read,
+            session: ours,
+            handles: SUMS.map(|all| all.iter().filter_map(handle).collect()),
+            at: (ticks, clock::now().0),
+            next: ticks,
+        }))
+    }
+}
+
+impl Sums {
+    /// Looks at them if it is time, or `always`.
+    #[cold]
+    pub fn look(&mut self, ticks: u64, always: bool) -> Option<Record> {
+        let now = clock::now().0;
+        let gone = now.saturating_sub(self.at.1);
+        let ticked = ticks.saturating_sub(self.at.0);
+        // how many ticks there are in that time is seen between two looks
+        let more = u128::from(ticked) * u128::from(EVERY) / u128::from(gone.max(1));
+        self.next = ticks.saturating_add((more as u64).clamp(EVERY / 64, EVERY * 64));
+        if gone < EVERY / 2 && !always {
+            return None;
+        }
+        self.at = (ticks, now);
+        let sum = |all: &Vec<usize>| all.iter().map(|h| self.one(*h)).sum();
+        Some(Record::of_sums(now, self.handles.each_ref().map(sum)))
+    }
+
+    fn one(&self, handle: usize) -> u64 {
+        let mut value = 0u64;
+        // SAFETY: the session and its handle; all these variables are of this type.
+        match unsafe { (self.read)(self.session, handle, (&raw mut value).cast()) } {
+            0 => value,
+            _ => 0,
+        }
+    }
+}

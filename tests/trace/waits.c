@@ -1,0 +1,144 @@
+/* Waits whose causes are known, for tests/trace/test_trace.py; three ranks. Nothing depends on how fast they are: who is to be waited
+   for goes on when it knows that the other one is inside its call. It knows that because a synchronous message of its is matched
+   there; so the other one must not be served by an event thread (KW_EVENT_THREAD=no). */
+#include <mpi.h>
+#include <stdlib.h>
+
+enum { BYTES = 4 << 20, WAITS = 100, GOES };
+
+static int rank, word, sum;
+static char *big;
+static MPI_Request pending;
+
+/* The next call of this rank waits for another one, ... */
+static void about_to_wait(int for_whom) {
+    MPI_Irecv(&word, 1, MPI_INT, for_whom, WAITS, MPI_COMM_WORLD, &pending);
+    MPI_Send(&rank, 1, MPI_INT, for_whom, GOES, MPI_COMM_WORLD);
+}
+
+/* ... which goes on from here when it does. */
+static void until_waits(int who) {
+    MPI_Recv(&word, 1, MPI_INT, who, GOES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Ssend(&rank, 1, MPI_INT, who, WAITS, MPI_COMM_WORLD);
+}
+
+static void has_waited(void) { MPI_Wait(&pending, MPI_STATUS_IGNORE); }
+
+/* Rank 1 posts the receive of a long message late. */
+static void late_receiver(void) {
+    MPI_Request r;
+    if (rank == 0) {
+        MPI_Isend(big, BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r);
+        about_to_wait(1);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        has_waited();
+    } else if (rank == 1) {
+        until_waits(0);
+        MPI_Recv(big, BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Rank 0 sends late what rank 1 looks for. */
+static void probes(void) {
+    MPI_Message m;
+    MPI_Status s;
+    for (int i = 0; i < 2; i++) {
+        if (rank == 0) {
+            until_waits(1);
+            MPI_Send(&rank, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+        } else if (rank == 1) {
+            about_to_wait(0);
+            if (i == 0) {
+                MPI_Probe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            } else {
+                MPI_Mprobe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &m, &s);
+                MPI_Mrecv(&word, 1, MPI_INT, &m, MPI_STATUS_IGNORE);
+            }
+            has_waited();
+        }
+    }
+}
+
+/* What rank 2 has sent lies there while rank 1 waits for rank 0. */
+static void wrong_order(void) {
+    if (rank == 2) {
+        MPI_Send(&rank, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        MPI_Send(&rank, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+    } else if (rank == 0) {
+        MPI_Recv(&word, 1, MPI_INT, 2, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        until_waits(1);
+        MPI_Send(&rank, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+    } else {
+        about_to_wait(0);
+        MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&word, 1, MPI_INT, 2, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        has_waited();
+    }
+}
+
+/* Rank 1 comes late to a reduction of ranks 1 and 2. */
+static void reductions(MPI_Comm comm) {
+    int root, zero = 0, two = 2;
+    MPI_Group all, own;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Comm_group(comm, &own);
+    MPI_Group_translate_ranks(all, 1, &two, own, &root);
+    MPI_Group_free(&all);
+    MPI_Group_free(&own);
+    for (int i = 0; i < 2; i++) {
+        if (rank == 2) about_to_wait(1);
+        else until_waits(2);
+        if (i == 0) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+        else MPI_Reduce(&zero, &sum, 1, MPI_INT, MPI_SUM, root, comm);
+        if (rank == 2) has_waited();
+    }
+}
+
+/* Rank 2 comes late to a scan in which it stands before rank 1. */
+static void scan(MPI_Comm comm) {
+    if (rank == 1) about_to_wait(2);
+    else until_waits(1);
+    MPI_Scan(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    if (rank == 1) has_waited();
+}
+
+static void communicators(void) {
+    MPI_Comm split, dup, idup, made, grouped;
+    MPI_Request r;
+    MPI_Group all, some;
+    int both[2] = {2, 1};
+    MPI_Comm_split(MPI_COMM_WORLD, rank > 0, -rank, &split); /* rank 2 stands before rank 1 */
+    MPI_Comm_dup(split, &dup);
+    MPI_Comm_idup(dup, &idup, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 2, both, &some);
+    MPI_Comm_create(MPI_COMM_WORLD, some, &made);
+    if (rank > 0) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, some, 9, &grouped);
+        MPI_Comm comms[] = {split, dup, idup, made, grouped};
+        for (int i = 0; i < 5; i++) reductions(comms[i]);
+        scan(split);
+        MPI_Comm_free(&made);
+        MPI_Comm_free(&grouped);
+    }
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
+    MPI_Comm_free(&split);
+    MPI_Comm_free(&dup);
+    MPI_Comm_free(&idup);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    big = calloc(1, BYTES);
+    late_receiver();
+    probes();
+    wrong_order();
+    communicators();
+    MPI_Finalize();
+    free(big);
+    return 0;
+}
