@@ -13,7 +13,7 @@ use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
 use kw_base::{Calibration, Peer};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_coll::{Domain, Levels, Table};
+use kw_coll::{Domain, Levels, Nodes, Table};
 use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
 
 use super::{Allowed, BootError, Misuse};
@@ -65,9 +65,18 @@ impl Agreed {
 
     /// Where ranks of one host are bound to, if that is known of all of them.
     pub fn levels(&self, ranks: impl Iterator<Item = Peer>) -> Option<Levels> {
-        let domain = |rank: Peer| self.domains.get(rank.idx()).copied().flatten();
-        let domains: Option<Vec<Domain>> = ranks.map(domain).collect();
+        let domains: Option<Vec<Domain>> = ranks.map(|rank| self.domain(rank)).collect();
         Some(Levels::of(&domains?))
+    }
+
+    /// Which of some ranks share a machine, with the domains inside each; `None` when all do.
+    pub fn nodes(&self, ranks: impl Fn(u32) -> Peer, size: u32) -> Option<Nodes> {
+        let nodes = Nodes::of_hosts((0..size).map(|r| self.hosts[ranks(r).idx()]))?;
+        Some(nodes.with_domains(|r| self.domain(ranks(r))))
+    }
+
+    fn domain(&self, rank: Peer) -> Option<Domain> {
+        self.domains.get(rank.idx()).copied().flatten()
     }
 
     /// The same with the figures that choices are priced with.
@@ -274,12 +283,15 @@ mod tests {
     }
 
     fn levels(hosts: &[u32], domains: &str, ranks: &[u32]) -> Option<Levels> {
+        agreed(hosts, domains).levels(ranks.iter().map(|r| Peer(*r)))
+    }
+
+    fn agreed(hosts: &[u32], domains: &str) -> Agreed {
         let mut knobs = Knobs::defaults();
         knobs.set(Id::Domains, domains).unwrap();
         let load = Load::even(false, hosts.len() as u32);
         let agreed = Agreed::new(hosts.to_vec(), load, &knobs).unwrap();
-        let agreed = agreed.bound(&Places::default(), &knobs).unwrap();
-        agreed.levels(ranks.iter().map(|r| Peer(*r)))
+        agreed.bound(&Places::default(), &knobs).unwrap()
     }
 
     #[test]
@@ -291,6 +303,17 @@ mod tests {
         assert_eq!(tiers.tiers()[0].ranks(0), [0, 1, 4]);
         assert_eq!(of(&[2, 3]).tiers(), []);
         assert_eq!(levels(&hosts, "none", &[0, 1]), None);
+        let nodes = agreed(&hosts, "0.0.7.7").nodes(|r| Peer(r + 1), 6).unwrap();
+        let inside = |node| nodes.levels(node).map(|l| l.tiers().len());
+        assert_eq!(
+            [inside(0), inside(1)],
+            [Some(1), Some(0)],
+            "of ranks 1, 4, 5, 6 and 2, 3"
+        );
+        assert_eq!(
+            agreed(&hosts, "none").nodes(Peer, 7).unwrap().levels(0),
+            None
+        );
         assert_eq!(
             levels(&hosts, "auto", &[0, 1]),
             None,

@@ -27,6 +27,10 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("16-cores", include_str!("../../machines/16-cores.tsv")),
     ("64-cores", include_str!("../../machines/64-cores.tsv")),
     ("16-hosts", include_str!("../../machines/16-hosts.tsv")),
+    (
+        "16-two-socket-hosts",
+        include_str!("../../machines/16-two-socket-hosts.tsv"),
+    ),
     ("100-hosts", include_str!("../../machines/100-hosts.tsv")),
 ];
 
