@@ -141,11 +141,7 @@ impl Agreed {
 
 fn domain(bound: Bound) -> Domain {
     let Bound { package, cache } = bound;
-    Domain {
-        package,
-        // One whose caches are not known is as if it had one.
-        cache: cache.unwrap_or(0),
-    }
+    Domain { package, cache }
 }
 
 /// What `KW_DOMAINS` says.
@@ -174,7 +170,8 @@ fn in_turns(hosts: &[u32], domains: &[u32]) -> Vec<Option<Domain>> {
         let at = there.entry(*host).or_default();
         *at += 1;
         let package = domains[(*at - 1) % domains.len()];
-        Some(Domain { package, cache: 0 })
+        let cache = Some(0);
+        Some(Domain { package, cache })
     };
     hosts.iter().map(next).collect()
 }

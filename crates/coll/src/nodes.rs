@@ -177,7 +177,7 @@ mod tests {
         let nodes = || Nodes::of_hosts([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3].into_iter()).unwrap();
         let domain = |r: u32| Domain {
             package: r / 2 % 2,
-            cache: 0,
+            cache: Some(0),
         };
         let known = nodes().with_domains(|r| (r != 10).then(|| domain(r)));
         assert_eq!(known.inside.kinds.len(), 2, "one package, and two");

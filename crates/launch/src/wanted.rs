@@ -187,7 +187,7 @@ fn domains(
             })?;
             let domain = |package: &u32| Domain {
                 package: *package,
-                cache: 0,
+                cache: Some(0),
             };
             let turns = numbers.iter().map(domain).cycle();
             Ok((turns.take(per_host as usize).collect(), Some(text.into())))
@@ -204,7 +204,7 @@ fn bound_here(n: usize) -> Option<Vec<Domain>> {
         let (package, cache) = kw_sys::topology::bound(cpus)?;
         Some(Domain {
             package: package as u32,
-            cache: cache.unwrap_or(0) as u32,
+            cache: cache.map(|c| c as u32),
         })
     };
     shares.iter().map(domain).collect()

@@ -1,6 +1,6 @@
 //! What the parts of composed algorithms cost: the ranks of a node, and their leaders.
 
-use super::Place;
+use super::{Distances, Place};
 use crate::{Ask, Blocks, Coll, Levels, Nodes, SEND};
 
 /// The two levels of a communicator on several nodes.
@@ -88,7 +88,20 @@ impl<'a> Parts<'a> {
         };
         let (algorithm, param) = part.choose(coll, bytes, net);
         let net = net || ask.chooser.is_some_and(|c| c.site.network);
-        let at = Place::new(self.at.distances(), net, &part);
-        (algorithm.cost)(&Ask { param, ..part }, &at)
+        let cost = |sharing: u32, at: &Distances| {
+            let part = Ask { param, ..part };
+            let at = Place::new(at, net, &Ask { sharing, ..part });
+            (algorithm.cost)(&part, &at)
+        };
+        let distances = self.at.distances();
+        if sharing < 2 {
+            return cost(sharing, distances);
+        }
+        // While one rank waits for a message, the link carries those of the others: it is busy with
+        // all of them in a row, or one rank's messages follow each other as if it were alone.
+        let p = self.at.p;
+        let once = p.net_send + p.latency + p.net_recv;
+        let busy = once + cost(sharing, &distances.without_ways());
+        busy.max(cost(1, distances))
     }
 }

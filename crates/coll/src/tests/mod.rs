@@ -76,15 +76,15 @@ fn levels(n: u32) -> Vec<Site> {
         |r, _| (r / 12, r / 3),
         |r, _| (r % 2, r % 8),
     ];
-    let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| {
-        let domain = |(package, cache)| Domain { package, cache };
-        Site {
-            board: Some(boards(n)[(n as usize + i) % 2]),
-            levels: Some(Levels::of(
-                &(0..n).map(|r| domain(shape(r, n))).collect::<Vec<_>>(),
-            )),
-            ..Site::default()
-        }
+    let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| Site {
+        board: Some(boards(n)[(n as usize + i) % 2]),
+        levels: Some(Levels::of(
+            &(0..n)
+                .map(|r| shape(r, n))
+                .flat_map(|(p, c)| domain(p, c))
+                .collect::<Vec<_>>(),
+        )),
+        ..Site::default()
     };
     let all = shapes.iter().enumerate().map(site);
     let several = |s: &Site| s.levels.as_ref().is_some_and(|l| !l.tiers().is_empty());
@@ -125,6 +125,7 @@ const DOMAINS: [fn(u32) -> Option<Domain>; 4] = [
 ];
 
 fn domain(package: u32, cache: u32) -> Option<Domain> {
+    let cache = Some(cache);
     Some(Domain { package, cache })
 }
 

@@ -61,8 +61,9 @@ impl<'a> Case<'a> {
         let nodes = Nodes::of_hosts((0..n).map(|r| r / per_host));
         let bound = per_host <= machine.host_cores() && !machine.network;
         let domain = |r: u32| {
-            let package = r % per_host / machine.cores;
-            let cache = package;
+            let core = r % per_host;
+            let package = core / machine.cores;
+            let cache = Some(core % machine.cores / machine.cache_cores());
             Domain { package, cache }
         };
         let one_host = nodes.is_none();

@@ -13,6 +13,7 @@ fn free(hosts: u32) -> Machine {
         name: "free".into(),
         hosts,
         sockets: 1,
+        caches: 1,
         cores: 2,
         network: false,
         prices: Prices {
