@@ -1,4 +1,4 @@
-//! Which ranks of a communicator on one host are close to each other: those of a package, and
+//! Which ranks of a host are close to each other: those of a package, and
 //! within it those of a last-level cache. Groups within groups, each level as [`Nodes`] says which
 //! ranks share a machine.
 
