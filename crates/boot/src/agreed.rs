@@ -14,6 +14,7 @@ use kw_base::{Calibration, Peer};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Domain, Levels, Nodes, Table};
+use kw_proto::p2p::prices;
 use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
 
 use super::{Allowed, BootError, Misuse};
@@ -123,6 +124,7 @@ impl Agreed {
         // rows that cannot be read have stopped the start
         let table = Table::with(&self.rows).unwrap_or_default();
         let prices = Prices::of(&self.calibration);
+        let eager = prices::eager_between_hosts(&self.calibration, self.size());
         if is_one_host(&self.hosts) {
             return table.priced(prices.on_one_host());
         }
@@ -135,7 +137,7 @@ impl Agreed {
                 false => "starting values",
             }
         );
-        table.priced(prices)
+        table.priced(prices.eager_between_hosts(eager))
     }
 }
 

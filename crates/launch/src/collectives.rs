@@ -142,6 +142,9 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
     let used = job.map_or(own, |j| j.prices(c));
     let row = |((price, value), own): ((&Price, f64), f64)| {
         let from = match made_of(price, c) {
+            _ if value != own && job.is_some_and(|j| j.hosts > 1) => {
+                "largest eager message between hosts".into()
+            }
             _ if value != own => "all ranks on one host".into(),
             Some(f) if c.has_measured(f) => format!("measured: {}", f.row().name),
             Some(f) => format!("starting value of {}", f.row().name),

@@ -8,6 +8,7 @@ use kw_base::knobs::{Id, Knobs};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Table};
+use kw_proto::p2p::prices;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +120,7 @@ impl Job {
     pub fn prices(&self, c: &Calibration) -> Prices {
         match self.hosts {
             1 => Prices::of(c).on_one_host(),
-            _ => Prices::of(c),
+            _ => Prices::of(c).eager_between_hosts(prices::eager_between_hosts(c, self.ranks)),
         }
     }
 

@@ -184,6 +184,14 @@ impl Prices {
         prices
     }
 
+    /// The same where messages of so many bytes go to other hosts before the receiver asks for them.
+    pub fn eager_between_hosts(self, bytes: u64) -> Prices {
+        Prices {
+            net_eager: bytes as f64,
+            ..self
+        }
+    }
+
     /// The same where all ranks are on one host: what goes over a network stays inside.
     pub fn on_one_host(self) -> Prices {
         Prices {
