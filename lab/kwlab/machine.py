@@ -238,7 +238,8 @@ def read_all(paths):
 
 # Unit of a figure -> its value for people; zero is what the host does not have.
 UNITS = {"ps": lambda value: f"{value / 1e6:.3g} us" if value < 1e9 else f"{value / 1e6:.0f} us",
-         "ps/KB": lambda value: f"{1024e3 / value:.3g} GB/s"}
+         "ps/KB": lambda value: f"{1024e3 / value:.3g} GB/s",
+         "KB": lambda value: f"{value / 1024:.3g} MB"}
 
 
 def shown(value, unit):

@@ -13,7 +13,7 @@ from conftest import COMPILER, script
 from kwlab import check, cli, facts, libraries, machine, machines, plan, regret, report, sections, store, tune
 
 ALGORITHMS = "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  Board\nbcast  nodes  Nodes\nbarrier  dissemination\n"
-CHOICES = ("figure\tcopy-near\t{near}\tps/KB\t{origin}\t22528\n" "figure\tline-core\t0\tps\tstart\t0\n" "price\tcopy-byte\t{price}\t{origin}\tcopy-near\t0.022\n"
+CHOICES = ("figure\tcopy-near\t{near}\tps/KB\t{origin}\t22528\n" "figure\tline-core\t0\tps\tstart\t0\n" "figure\tcache\t32768\tKB\tstart\t32768\n" "price\tcopy-byte\t{price}\t{origin}\tcopy-near\t0.022\n"
            "price\tstep\t5\tstart\t-\t5\n" "messages\tshm\t2\t8192\t65536\twhy it is so\n" "messages\tshm\t16\t4096\t-\twhy it is so\n"
            "collective\tbcast\t2\t1\t8\ttree/4\t1.5\n")
 SIZES = (8, 1024)

@@ -168,3 +168,44 @@ def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path)
     assert re.search(r"latency +\S+ +measured: net-round-trip", told) and re.search(r"send +\S+ +starting value ", told), told
     link = "measured: net-rate" if rate else "starting value of net-rate"
     assert re.search(rf"link-byte +\S+ +{link} ", told), told
+
+
+def choices_of(*words, cache, **env):
+    """What is chosen in a job: collective and bytes -> algorithm, and by what."""
+    text = run(DIST / "bin/kwinfo", "--choices", "--tsv", *words, cache=cache, KW_CALIBRATE="no", **env)
+    rows = [line.split("\t")[1:] for line in text.splitlines() if line.startswith("collective\t")]
+    return {(name, int(size)): (chosen, by) for name, _, _, size, chosen, _, by in rows}, text
+
+
+def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
+    text = run(DIST / "bin/kwinfo", "--choices", "-n", "16", "--hosts", "4", "--cores", "4", "--domains", "0.0.1.1", cache=tmp_path)
+    assert text.startswith("16 ranks on 4 hosts (4 on each), a core for each rank; domains of a host's ranks: 0.0.1.1."), text
+    assert "shm within a host" in text and "tcp between hosts" in text, text
+    by_price, tsv = choices_of("-n", "16", "--hosts", "4", "--cores", "4", cache=tmp_path)
+    assert {by for _, by in by_price.values()} == {"least price"}
+    assert re.search(r"^messages\tshm\t16\t\d+\t", tsv, re.M) and re.search(r"^messages\ttcp\t16\t\d+\t", tsv, re.M), tsv
+    knob, _ = choices_of("-n", "4", "--cores", "4", cache=tmp_path, KW_COLL="bcast - - any any any linear")
+    assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in knob.items()), knob
+    crowded, _ = choices_of("-n", "4", "--cores", "2", cache=tmp_path)
+    assert "row of the table" in {by for _, by in crowded.values()}
+    domains, _ = choices_of("-n", "8", "--cores", "8", "--domains", "0.0.0.0.1.1.1.1", cache=tmp_path)
+    assert any(chosen.startswith("board_levels/") for chosen, _ in domains.values()), domains
+
+
+def test_a_job_that_cannot_be_is_refused(tmp_path):
+    for words in (["-n", "2", "--hosts", "3"], ["-n", "2", "--domains", "0,1"]):
+        assert "kwinfo: " in run(DIST / "bin/kwinfo", "--choices", *words, cache=tmp_path, status=1)
+
+
+def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
+    """Two hosts by name, two domains on each: the ranks' log and kwinfo name the same algorithm."""
+    calls = program("tests/calibration/collectives.c", "-O1")
+    hosts = [word for name in "ab" for word in ("-n", "4", "-env", "KW_HOST", name, calls, ":")][:-1]
+    knobs = {"KW_CALIBRATE": "no", "KW_DOMAINS": "0.0.1.1"}
+    text = run(MPIEXEC, *hosts, cache=tmp_path, KW_LOG="debug", **knobs)
+    assert text.count("is done") == 8, text
+    said, _ = choices_of("-n", "8", "--hosts", "2", "--cores", "4", cache=tmp_path, KW_DOMAINS="0.0.1.1")
+    for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 8), ("allreduce", "Allreduce", 65536):
+        used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", text))
+        algorithm, number = said[name, size][0].split("/")
+        assert used == {(algorithm, number)}, (name, size, used, said[name, size])

@@ -88,7 +88,7 @@ impl Part {
     /// First line of its file.
     fn title(self) -> &'static str {
         match self {
-            Part::Host => "kittiwake calibration 2",
+            Part::Host => "kittiwake calibration 3",
             Part::Network => "kittiwake network 1",
         }
     }
@@ -143,10 +143,12 @@ figures! {
     CombineNear = "combine-near", PicosPerKb, 17_408, 1_000..=2_000_000, "Adding 64 KB of doubles to others, both in the caches of a core.";
     Cache = "cache", Kb, 32_768, 64..=67_108_864, "What the last caches of a package hold, all of them together, as the kernel says.";
     LineCore = "line-core", Picos, 0, 2_000..=5_000_000, "A cache line from one hardware thread to another of its core.";
-    LinePackage = "line-package", Picos, 45_000, 2_000..=5_000_000, "A cache line from one core to another of its package.";
+    LineCache = "line-cache", Picos, 0, 2_000..=5_000_000, "A cache line from one core to another that shares its last-level cache, where a package has several.";
+    LinePackage = "line-package", Picos, 45_000, 2_000..=5_000_000, "A cache line from one core to another of its package: one that does not share its last-level cache, if there is such a one.";
     LineHost = "line-host", Picos, 0, 2_000..=5_000_000, "A cache line from one package to another.";
     StreamCore = "stream-core", PicosPerKb, 0, 2_000..=4_000_000, "Long data through an area that two hardware threads of a core share.";
-    StreamPackage = "stream-package", PicosPerKb, 22_528, 2_000..=4_000_000, "The same between two cores of a package.";
+    StreamCache = "stream-cache", PicosPerKb, 0, 2_000..=4_000_000, "The same between two cores that share a last-level cache, where a package has several.";
+    StreamPackage = "stream-package", PicosPerKb, 22_528, 2_000..=4_000_000, "The same between two cores of a package that do not, if there are such.";
     StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "The same between two packages.";
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
     FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "What each kilobyte adds to it.";
@@ -192,19 +194,45 @@ impl Calibration {
         measured: [false; 2],
     };
     /// A cache line, the largest distance first.
-    pub const LINES: [Figure; 3] = [Figure::LineHost, Figure::LinePackage, Figure::LineCore];
+    pub const LINES: [Figure; 4] = [
+        Figure::LineHost,
+        Figure::LinePackage,
+        Figure::LineCache,
+        Figure::LineCore,
+    ];
     /// A cache line within a package, if it has several cores; the figure that is taken first.
-    pub const LINES_NEAR: [Figure; 3] = [Figure::LinePackage, Figure::LineHost, Figure::LineCore];
+    pub const LINES_NEAR: [Figure; 4] = [
+        Figure::LinePackage,
+        Figure::LineCache,
+        Figure::LineHost,
+        Figure::LineCore,
+    ];
+    /// A cache line within a last-level cache likewise: where a package has one, that is its distance.
+    pub const LINES_CACHE: [Figure; 4] = [
+        Figure::LineCache,
+        Figure::LinePackage,
+        Figure::LineHost,
+        Figure::LineCore,
+    ];
     /// A byte through a shared area likewise.
-    pub const STREAMS_NEAR: [Figure; 3] = [
+    pub const STREAMS_NEAR: [Figure; 4] = [
+        Figure::StreamPackage,
+        Figure::StreamCache,
+        Figure::StreamHost,
+        Figure::StreamCore,
+    ];
+    /// The same within a last-level cache.
+    pub const STREAMS_CACHE: [Figure; 4] = [
+        Figure::StreamCache,
         Figure::StreamPackage,
         Figure::StreamHost,
         Figure::StreamCore,
     ];
     /// A byte through a shared area, the largest distance first.
-    pub const STREAMS: [Figure; 3] = [
+    pub const STREAMS: [Figure; 4] = [
         Figure::StreamHost,
         Figure::StreamPackage,
+        Figure::StreamCache,
         Figure::StreamCore,
     ];
 
@@ -283,7 +311,7 @@ impl Calibration {
     }
 
     /// The first figure of these that the host has: the largest distance of those that there are.
-    fn first(&self, of: [Figure; 3]) -> f64 {
+    fn first(&self, of: [Figure; 4]) -> f64 {
         let there = of.into_iter().find_map(|f| self.get(f));
         // The starting value is that of a package.
         let package = || of.into_iter().find_map(|f| Calibration::START.get(f));
@@ -293,6 +321,16 @@ impl Calibration {
     /// Nanoseconds that a cache line takes from one core to another of its package.
     pub fn line_near(&self) -> f64 {
         self.first(Calibration::LINES_NEAR)
+    }
+
+    /// Nanoseconds that a cache line takes from one core to another that shares its last-level cache.
+    pub fn line_cache(&self) -> f64 {
+        self.first(Calibration::LINES_CACHE)
+    }
+
+    /// Nanoseconds a byte takes through an area that two such cores share.
+    pub fn stream_cache(&self) -> f64 {
+        self.first(Calibration::STREAMS_CACHE)
     }
 
     /// Nanoseconds a byte takes through an area that two cores of a package share.

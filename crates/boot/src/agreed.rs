@@ -13,7 +13,8 @@ use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
 use kw_base::{Calibration, Peer};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_coll::{Domain, Levels, Table};
+use kw_coll::{Domain, Levels, Nodes, Table};
+use kw_proto::p2p::prices;
 use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
 
 use super::{Allowed, BootError, Misuse};
@@ -65,9 +66,18 @@ impl Agreed {
 
     /// Where ranks of one host are bound to, if that is known of all of them.
     pub fn levels(&self, ranks: impl Iterator<Item = Peer>) -> Option<Levels> {
-        let domain = |rank: Peer| self.domains.get(rank.idx()).copied().flatten();
-        let domains: Option<Vec<Domain>> = ranks.map(domain).collect();
+        let domains: Option<Vec<Domain>> = ranks.map(|rank| self.domain(rank)).collect();
         Some(Levels::of(&domains?))
+    }
+
+    /// Which of some ranks share a machine, with the domains inside each; `None` when all do.
+    pub fn nodes(&self, ranks: impl Fn(u32) -> Peer, size: u32) -> Option<Nodes> {
+        let nodes = Nodes::of_hosts((0..size).map(|r| self.hosts[ranks(r).idx()]))?;
+        Some(nodes.with_domains(|r| self.domain(ranks(r))))
+    }
+
+    fn domain(&self, rank: Peer) -> Option<Domain> {
+        self.domains.get(rank.idx()).copied().flatten()
     }
 
     /// The same with the figures that choices are priced with.
@@ -114,6 +124,7 @@ impl Agreed {
         // rows that cannot be read have stopped the start
         let table = Table::with(&self.rows).unwrap_or_default();
         let prices = Prices::of(&self.calibration);
+        let eager = prices::eager_between_hosts(&self.calibration, self.size());
         if is_one_host(&self.hosts) {
             return table.priced(prices.on_one_host());
         }
@@ -126,17 +137,13 @@ impl Agreed {
                 false => "starting values",
             }
         );
-        table.priced(prices)
+        table.priced(prices.eager_between_hosts(eager))
     }
 }
 
 fn domain(bound: Bound) -> Domain {
     let Bound { package, cache } = bound;
-    Domain {
-        package,
-        // One whose caches are not known is as if it had one.
-        cache: cache.unwrap_or(0),
-    }
+    Domain { package, cache }
 }
 
 /// What `KW_DOMAINS` says.
@@ -165,7 +172,8 @@ fn in_turns(hosts: &[u32], domains: &[u32]) -> Vec<Option<Domain>> {
         let at = there.entry(*host).or_default();
         *at += 1;
         let package = domains[(*at - 1) % domains.len()];
-        Some(Domain { package, cache: 0 })
+        let cache = Some(0);
+        Some(Domain { package, cache })
     };
     hosts.iter().map(next).collect()
 }
@@ -274,12 +282,15 @@ mod tests {
     }
 
     fn levels(hosts: &[u32], domains: &str, ranks: &[u32]) -> Option<Levels> {
+        agreed(hosts, domains).levels(ranks.iter().map(|r| Peer(*r)))
+    }
+
+    fn agreed(hosts: &[u32], domains: &str) -> Agreed {
         let mut knobs = Knobs::defaults();
         knobs.set(Id::Domains, domains).unwrap();
         let load = Load::even(false, hosts.len() as u32);
         let agreed = Agreed::new(hosts.to_vec(), load, &knobs).unwrap();
-        let agreed = agreed.bound(&Places::default(), &knobs).unwrap();
-        agreed.levels(ranks.iter().map(|r| Peer(*r)))
+        agreed.bound(&Places::default(), &knobs).unwrap()
     }
 
     #[test]
@@ -291,6 +302,17 @@ mod tests {
         assert_eq!(tiers.tiers()[0].ranks(0), [0, 1, 4]);
         assert_eq!(of(&[2, 3]).tiers(), []);
         assert_eq!(levels(&hosts, "none", &[0, 1]), None);
+        let nodes = agreed(&hosts, "0.0.7.7").nodes(|r| Peer(r + 1), 6).unwrap();
+        let inside = |node| nodes.levels(node).map(|l| l.tiers().len());
+        assert_eq!(
+            [inside(0), inside(1)],
+            [Some(1), Some(0)],
+            "of ranks 1, 4, 5, 6 and 2, 3"
+        );
+        assert_eq!(
+            agreed(&hosts, "none").nodes(Peer, 7).unwrap().levels(0),
+            None
+        );
         assert_eq!(
             levels(&hosts, "auto", &[0, 1]),
             None,

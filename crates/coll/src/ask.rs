@@ -90,6 +90,23 @@ pub struct Board {
     pub unit: u64,
 }
 
+/// Bytes that the rings of a host's ranks have together, and those that one has at least and at
+/// most, as `kw_path::shm` lays them out.
+const RINGS: (u64, std::ops::RangeInclusive<u64>) = (24 << 20, 768 << 10..=2 << 20);
+
+impl Board {
+    /// What a host's `ranks` have by default; `unit`: see [`Board`].
+    pub fn usual(ranks: u64, unit: u64) -> Board {
+        let (all, each) = RINGS;
+        let ring = (all / ranks.max(1)).clamp(*each.start(), *each.end());
+        Board {
+            short: 4096 + SHELF_LINE,
+            long: ring / 3 / 64 * 64 + SHELF_LINE,
+            unit,
+        }
+    }
+}
+
 /// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`,
 /// `block_bytes` and `commutative` agree on all ranks (the standard demands it), the rest is local.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +137,8 @@ pub struct Ask<'a> {
     /// The number behind the slash of the table's row. The algorithm says what it is: the fan-out
     /// of a tree, a number of pieces, or kilobytes.
     pub param: u32,
-    /// Which ranks share a machine; `None` when all do, or when nobody knows.
+    /// Which ranks share a machine, and the domains inside each; `None` when all share one, or when
+    /// nobody knows.
     pub nodes: Option<&'a Nodes>,
     /// Which ranks are close to each other, where all are on one host and each is bound to a known
     /// place there; `None` when nobody knows, or with several nodes.
@@ -266,6 +284,14 @@ impl<'a> Ask<'a> {
     #[inline]
     pub fn node_ranks(&self) -> Option<&'a [u32]> {
         self.nodes.map(|n| n.ranks(n.of(self.rank)))
+    }
+
+    /// The domains by which all ranks price the call: those of the host, or inside a node.
+    pub fn priced_levels(&self) -> Option<&'a Levels> {
+        match self.nodes {
+            Some(nodes) => nodes.priced_levels(),
+            None => self.levels,
+        }
     }
 
     /// Whether a tree of this fan-out is one level deep, so that the root deals with everybody

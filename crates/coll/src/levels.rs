@@ -1,4 +1,4 @@
-//! Which ranks of a communicator on one host are close to each other: those of a package, and
+//! Which ranks of a host are close to each other: those of a package, and
 //! within it those of a last-level cache. Groups within groups, each level as [`Nodes`] says which
 //! ranks share a machine.
 
@@ -9,8 +9,8 @@ use super::Nodes;
 pub struct Domain {
     /// The package.
     pub package: u32,
-    /// The last-level cache, a part of the package or all of it.
-    pub cache: u32,
+    /// The last-level cache, a part of the package or all of it, where it is known.
+    pub cache: Option<u32>,
 }
 
 /// The levels of a communicator on one host whose ranks are each bound to a known place.
@@ -19,6 +19,17 @@ pub struct Levels {
     /// The outermost first; each has several groups, and divides those of the level before it.
     tiers: Box<[Nodes]>,
     shape: Shape,
+}
+
+/// How far ranks are from each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Apart {
+    /// They share a last-level cache.
+    InCache,
+    /// They share a package, and have other caches.
+    InPackage,
+    /// They are on several packages.
+    Packages,
 }
 
 /// What prices depend on.
@@ -33,18 +44,27 @@ pub struct Shape {
     pub most: u32,
     /// Of a thousand pairs of ranks so many are on one package.
     pub near: u32,
+    /// And so many share a last-level cache.
+    pub cached: u32,
+    /// The ranks of each innermost group share a last-level cache.
+    inside_caches: bool,
     /// The ranks of every group follow one another.
     pub in_order: bool,
 }
 
 impl Shape {
-    /// How many meet at each level, the outermost first, and whether they are on several packages.
-    pub fn widths(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
-        let packages = self.packages;
+    /// How many meet at each level, the outermost first, and how far they are from each other.
+    pub fn widths(&self) -> impl Iterator<Item = (u32, Apart)> + use<> {
+        let (packages, inside_caches) = (self.packages, self.inside_caches);
+        let innermost = self.widths.iter().rposition(|w| *w > 0);
         let levels = self.widths.into_iter().enumerate();
         levels
             .filter(|(_, width)| *width > 1)
-            .map(move |(i, width)| (width, packages && i == 0))
+            .map(move |(i, width)| match i {
+                0 if packages => (width, Apart::Packages),
+                _ if inside_caches && Some(i) == innermost => (width, Apart::InCache),
+                _ => (width, Apart::InPackage),
+            })
     }
 }
 
@@ -55,6 +75,7 @@ impl Levels {
         // Caches of different packages are different, whatever their numbers.
         let id = |d: &Domain| domains.iter().position(|other| other == d).unwrap_or(0) as u32;
         let caches = Nodes::of_hosts(domains.iter().map(id));
+        let known = domains.iter().all(|d| d.cache.is_some());
         let size = domains.len() as u32;
         // A level whose groups are those of the one before, or single ranks, says nothing new.
         let alone = |n: &Nodes| n.count() == size;
@@ -63,14 +84,20 @@ impl Levels {
             packages.is_some(),
             packages.as_ref().map_or(size, Nodes::most),
         );
-        let near = packages.as_ref().map_or(1000, |p| near(p, size));
+        let by_caches = Nodes::of_hosts(domains.iter().map(id));
+        let near_in = |groups: &Option<Nodes>| groups.as_ref().map_or(1000, |g| near(g, size));
+        let (near, cached) = (near_in(&packages), near_in(&by_caches));
         let tiers: Vec<Nodes> = packages
             .filter(|p| !alone(p))
             .into_iter()
             .chain(caches)
             .collect();
+        let innermost = tiers.last();
+        let inside_caches = known && (innermost == by_caches.as_ref() || cached == 1000);
         let shape = Shape {
             widths: widths(&tiers, size),
+            inside_caches,
+            cached: if known { cached } else { 0 },
             packages: by_package,
             most,
             near,
@@ -126,7 +153,10 @@ mod tests {
     use super::*;
 
     fn levels(domains: &[(u32, u32)]) -> Levels {
-        let domain = |&(package, cache): &(u32, u32)| Domain { package, cache };
+        let domain = |&(package, cache): &(u32, u32)| Domain {
+            package,
+            cache: Some(cache),
+        };
         Levels::of(&domains.iter().map(domain).collect::<Vec<_>>())
     }
 
@@ -135,7 +165,10 @@ mod tests {
         let one = levels(&[(3, 1); 4]);
         assert_eq!(one.tiers(), []);
         assert_eq!((one.shape().near, one.shape().most), (1000, 4));
-        assert_eq!(one.shape().widths().collect::<Vec<_>>(), [(4, false)]);
+        assert_eq!(
+            one.shape().widths().collect::<Vec<_>>(),
+            [(4, Apart::InCache)]
+        );
     }
 
     #[test]
@@ -155,7 +188,9 @@ mod tests {
         assert_eq!(two.tiers().len(), 2);
         assert_eq!(two.tiers()[1].count(), 4);
         let widths: Vec<_> = two.shape().widths().collect();
-        assert_eq!(widths, [(2, true), (2, false), (3, false)]);
+        let apart = [Apart::Packages, Apart::InPackage, Apart::InCache];
+        assert_eq!(widths, [(2, apart[0]), (2, apart[1]), (3, apart[2])]);
+        assert_eq!(two.shape().cached, 1000 * 10 / 56);
         assert!(two.shape().in_order && two.shape().most == 4);
         assert_eq!(two.shape().near, 1000 * 24 / 56);
     }
@@ -168,6 +203,17 @@ mod tests {
         let caches = levels(&[(0, 0), (0, 0), (0, 1)]);
         assert_eq!((caches.tiers().len(), caches.shape().packages), (1, false));
         assert_eq!(levels(&[(0, 0), (0, 1), (0, 2)]).tiers(), []);
+        // Ranks of a package that have a cache each are not as close as those that share one.
+        let alone = levels(&[(0, 0), (0, 1), (1, 2), (1, 3)]);
+        let widths: Vec<_> = alone.shape().widths().collect();
+        assert_eq!(widths, [(2, Apart::Packages), (2, Apart::InPackage)]);
+        let unknown = Levels::of(&[0, 0, 1, 1].map(|package| Domain {
+            package,
+            cache: None,
+        }));
+        assert_eq!((unknown.tiers().len(), unknown.shape().cached), (1, 0));
+        let inside = unknown.shape().widths().last();
+        assert_eq!(inside, Some((2, Apart::InPackage)));
         let apart = levels(&[(0, 0), (1, 1), (2, 2)]);
         assert_eq!((apart.tiers(), apart.shape().near), (&[][..], 0));
     }

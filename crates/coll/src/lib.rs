@@ -55,7 +55,7 @@ mod tests;
 mod tree;
 
 pub use ask::{Ask, Blocks, Board, ELEMENT};
-pub use levels::{Domain, Levels, Shape};
+pub use levels::{Apart, Domain, Levels, Shape};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
 pub use sub_comm::Chooser;

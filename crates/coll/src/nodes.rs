@@ -1,5 +1,8 @@
 //! Which ranks of a communicator share a machine. The ranks on one machine are a *node*; its lowest
-//! rank is its *leader*.
+//! rank is its *leader*. Where ranks are bound, the domains inside each node are known, too.
+
+use super::{Domain, Levels};
+use std::collections::HashMap;
 
 /// The nodes of a communicator, numbered by their lowest ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +17,15 @@ pub struct Nodes {
     sizes: (u32, u32),
     /// Whether the ranks of every node follow one another.
     in_order: bool,
+    inside: Inside,
+}
+
+/// The domains inside the nodes; nodes that are alike share theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Inside {
+    kinds: Box<[Levels]>,
+    /// Which kind each node is of, if that is known; empty when it is of none.
+    of: Box<[Option<u32>]>,
 }
 
 impl Nodes {
@@ -45,7 +57,47 @@ impl Nodes {
             of,
             ranks: ranks.into(),
             starts: starts.into(),
+            inside: Inside::default(),
         })
+    }
+
+    /// The same with the domain of every rank on its node, where it is known.
+    pub fn with_domains(self, domain: impl Fn(u32) -> Option<Domain>) -> Nodes {
+        let mut seen: HashMap<Vec<Domain>, u32> = HashMap::new();
+        let mut kinds = Vec::new();
+        let mut kind = |node: u32| {
+            let ranks = self.ranks(node).iter();
+            let domains: Vec<Domain> = ranks.map(|&r| domain(r)).collect::<Option<_>>()?;
+            let new = |domains: &Vec<Domain>| {
+                kinds.push(Levels::of(domains));
+                kinds.len() as u32 - 1
+            };
+            Some(*seen.entry(domains).or_insert_with_key(new))
+        };
+        let of: Box<[Option<u32>]> = (0..self.count()).map(&mut kind).collect();
+        let inside = match kinds.is_empty() {
+            true => Inside::default(),
+            false => Inside {
+                kinds: kinds.into(),
+                of,
+            },
+        };
+        Nodes { inside, ..self }
+    }
+
+    /// The domains of a node's ranks, which count from 0 there; `None` when nobody knows.
+    pub fn levels(&self, node: u32) -> Option<&Levels> {
+        let kind = (*self.inside.of.get(node as usize)?)?;
+        self.inside.kinds.get(kind as usize)
+    }
+
+    /// Those by which all ranks price what happens inside a node: of the first of the largest nodes.
+    pub fn priced_levels(&self) -> Option<&Levels> {
+        if self.inside.kinds.is_empty() {
+            return None;
+        }
+        let most = |&node: &u32| self.ranks(node).len() as u32 == self.most();
+        self.levels((0..self.count()).find(most)?)
     }
 
     /// Number of nodes, at least 2.
@@ -118,6 +170,22 @@ mod tests {
         assert!(!nodes.are_in_order());
         let blocked = Nodes::of_hosts([5, 5, 2, 2, 2].into_iter()).unwrap();
         assert!(blocked.are_in_order() && blocked.fewest() == 2);
+    }
+
+    #[test]
+    fn nodes_that_are_alike_share_their_domains() {
+        let nodes = || Nodes::of_hosts([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3].into_iter()).unwrap();
+        let domain = |r: u32| Domain {
+            package: r / 2 % 2,
+            cache: Some(0),
+        };
+        let known = nodes().with_domains(|r| (r != 10).then(|| domain(r)));
+        assert_eq!(known.inside.kinds.len(), 2, "one package, and two");
+        let tiers = |node| known.levels(node).map(|l| l.tiers().len());
+        assert_eq!([0, 1, 2, 3].map(tiers), [Some(0), Some(1), Some(1), None]);
+        assert_eq!(known.priced_levels(), known.levels(1));
+        let unknown = nodes().with_domains(|_| None);
+        assert_eq!((unknown.priced_levels(), &unknown), (None, &nodes()));
     }
 
     #[test]

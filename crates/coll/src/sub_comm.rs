@@ -7,7 +7,7 @@
 //! chooses them.
 
 use super::table::Site;
-use super::{Ask, Coll, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
+use super::{Ask, Coll, Levels, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
 
 /// By what a composed algorithm chooses those of its parts.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub struct SubComm<'a> {
     pub recv: Slice,
     /// How many parts of this schedule have used the board before, if this one may use it.
     pub board: Option<u32>,
+    /// Which of them are close to each other, if they are those of a node where that is known.
+    pub levels: Option<&'a Levels>,
 }
 
 impl<'a> SubComm<'a> {
@@ -42,6 +44,7 @@ impl<'a> SubComm<'a> {
             send: Slice::whole(SEND, 0),
             recv: Slice::whole(RECV, 0),
             board: None,
+            levels: None,
         }
     }
 
@@ -64,13 +67,16 @@ impl<'a> SubComm<'a> {
     }
 
     /// The call as the part sees it: the same data, this rank's place in it, and the root's.
-    pub fn ask<'b>(&self, ask: &Ask<'b>) -> Ask<'b> {
+    pub fn ask<'b>(&self, ask: &Ask<'b>) -> Ask<'b>
+    where
+        'a: 'b,
+    {
         Ask {
             rank: self.place(ask.rank),
             size: self.ranks.len() as u32,
             root: self.place(ask.root),
             nodes: None,
-            levels: None,
+            levels: self.levels,
             board: ask.board.filter(|_| self.board.is_some()),
             ..*ask
         }
@@ -186,6 +192,7 @@ impl<'a> SubComm<'a> {
 pub struct Hierarchy<'a> {
     /// Ranks of this node.
     pub here: &'a [u32],
+    levels: Option<&'a Levels>,
     /// The leaders, in the order of the nodes.
     pub leaders: Vec<u32>,
     /// This node's leader.
@@ -209,6 +216,7 @@ impl<'a> Hierarchy<'a> {
         let mine = nodes.of(ask.rank);
         Hierarchy {
             here: nodes.ranks(mine),
+            levels: nodes.levels(mine),
             leaders: (0..nodes.count()).map(leader).collect(),
             leader: leader(mine),
             leads: leader(mine) == ask.rank,
@@ -217,7 +225,10 @@ impl<'a> Hierarchy<'a> {
 
     /// The ranks of this node, on their board if they have one.
     pub fn inside(&self, turn: u32) -> SubComm<'a> {
-        SubComm::new(self.here).by_board(turn)
+        SubComm {
+            levels: self.levels,
+            ..SubComm::new(self.here).by_board(turn)
+        }
     }
 
     /// The leaders.

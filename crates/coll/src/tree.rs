@@ -217,7 +217,7 @@ mod tests {
         for (size, of) in (1..40).flat_map(|n| domains.map(|d| (n, d))) {
             let domain = |r| Domain {
                 package: of(r).0,
-                cache: of(r).1,
+                cache: Some(of(r).1),
             };
             let levels = Levels::of(&(0..size).map(domain).collect::<Vec<_>>());
             for (fan, root) in [(2, 0), (3, size / 2), (16, size - 1)] {

@@ -17,6 +17,7 @@ pub use types::{MessageId, ReqId, SendMode, Started, Want};
 
 use crate::paths::Paths;
 use crate::spin::Spin;
+use kw_base::calibration::Figure;
 use kw_base::counters::Counter;
 use kw_base::knobs::Knobs;
 use kw_base::overheads::RING;
@@ -33,15 +34,14 @@ use std::time::Duration;
 
 /// A blocking receive looks for its message, before it becomes a request, for as long as so many
 /// frames take through memory, where each rank has a processor. When the answer of a ping-pong comes
-/// just too late, the request costs as much again as the message (docs/measurements).
+/// just too late, the request costs as much again as the message (docs/measurements). But no longer than
+/// a thread takes to wake up: what takes longer is not on its way.
 const FRAMES_AT_ONCE: f64 = 28.0;
-/// But no longer: what takes longer is not on its way.
-const LONGEST_AT_ONCE: Duration = Duration::from_micros(10);
-
 /// See [`FRAMES_AT_ONCE`].
 fn at_once(figures: &Calibration) -> Duration {
     let frame = figures.line_between() + RING;
-    Duration::from_nanos((FRAMES_AT_ONCE * frame) as u64).min(LONGEST_AT_ONCE)
+    let most = FRAMES_AT_ONCE * frame;
+    Duration::from_nanos(most.min(figures.get_or_start(Figure::Wake)) as u64)
 }
 
 /// The header of a plain eager message of `len` bytes.
@@ -364,16 +364,19 @@ impl From<p2p::Started> for Started {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::calibration::Figure;
 
     #[test]
     fn a_receive_looks_for_as_long_as_frames_take_here() {
         let with_line = |picos: u64| {
-            let value = move |f: Figure| if f == Figure::LinePackage { picos } else { 0 };
+            let value = move |f: Figure| match f {
+                Figure::LinePackage => picos,
+                Figure::Wake => 7_000_000,
+                _ => 0,
+            };
             at_once(&Calibration::measured(value))
         };
         assert_eq!(at_once(&Calibration::START).as_nanos(), 1960);
         assert_eq!(with_line(175_000).as_nanos(), 5600);
-        assert_eq!(with_line(5_000_000), LONGEST_AT_ONCE);
+        assert_eq!(with_line(5_000_000).as_nanos(), 7_000);
     }
 }

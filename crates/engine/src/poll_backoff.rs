@@ -35,8 +35,9 @@ const ROW_ALONE: u32 = 1024;
 /// A program that takes longer for a look, on average, computes between them. (`MPI_Test` takes 0.1
 /// us, a loop of Python 1 us.)
 const AWAY: Duration = Duration::from_micros(1);
-/// A row lets others run so often: a change of processes costs a tenth of that.
-const YIELD_EVERY: Duration = Duration::from_micros(10);
+/// A row lets others run so often: the time after which a wait no longer polls alone, which is some
+/// wake-ups, by this. A change of processes costs a tenth of that.
+const YIELDS_OF_ALONE: u32 = 6;
 /// Shortest and longest sleep: the system's timers are no finer, and the program may look for what
 /// no message brings.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
@@ -144,8 +145,9 @@ impl PollBackoff {
         self.step = if shared { ROW_SHARED } else { ROW_ALONE };
     }
 
-    /// What is to be done about a timed look of a row; `spin`: how long a blocking call polls.
-    fn next(&self, now: Tick, spin: Duration) -> Next {
+    /// What is to be done about a timed look of a row; `alone`, `spin`: how long a blocking call polls
+    /// before it lets others run, and before it sleeps.
+    fn next(&self, now: Tick, alone: Duration, spin: Duration) -> Next {
         let Some(times) = self.times else {
             return Next::Nothing;
         };
@@ -153,7 +155,7 @@ impl PollBackoff {
         let left = awake.saturating_sub(times.slept);
         if awake >= spin && left >= NAPS[0] {
             Next::Sleep(left.min(NAPS[1]))
-        } else if now.since(times.yielded) >= YIELD_EVERY {
+        } else if now.since(times.yielded) >= alone / YIELDS_OF_ALONE {
             Next::Yield
         } else {
             Next::Nothing
@@ -270,8 +272,8 @@ impl<T: Send + 'static> Guard<'_, T> {
         if !shared || !in_row {
             return None;
         }
-        let spin = self.spin;
-        let next = match self.polls.next(now, spin) {
+        let (alone, spin) = (self.alone, self.spin);
+        let next = match self.polls.next(now, alone, spin) {
             Next::Nothing => return None,
             // Another thread of this rank polls, and sleeps if need be.
             _ if matches!(self.role, Role::Caller | Role::CallerAsleep) => {
@@ -337,6 +339,7 @@ mod tests {
     use super::*;
 
     const SPIN: Duration = Duration::from_micros(60);
+    const ALONE: Duration = Duration::from_micros(60);
 
     /// A program whose looks all find nothing, each of which takes it `look`, for so many of them:
     /// how long it was awake, how often it let others run, how long it slept.
@@ -349,7 +352,7 @@ mod tests {
             if !polls.note(entry as u64, false) || !polls.time(now) {
                 continue;
             }
-            let next = polls.next(now, SPIN);
+            let next = polls.next(now, ALONE, SPIN);
             let from = now;
             match next {
                 Next::Nothing => continue,
@@ -368,7 +371,7 @@ mod tests {
     #[test]
     fn a_program_that_polls_gives_way_and_sleeps_half_of_its_time() {
         let (awake, yields, slept) = poll(Duration::from_nanos(100), 200_000, true);
-        let most = (awake.as_micros() / YIELD_EVERY.as_micros()) as u32;
+        let most = (awake.as_micros() / (ALONE / YIELDS_OF_ALONE).as_micros()) as u32;
         assert!((most / 2..=most).contains(&yields), "{yields} of {most}");
         assert!(
             slept <= awake && slept > awake / 2,

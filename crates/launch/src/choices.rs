@@ -3,7 +3,9 @@
 //! round trip and the rate of its connection.
 
 use crate::listing::Listing;
+use crate::wanted::{Job, has_path};
 use kw_base::Calibration;
+use kw_base::calibration::{Figure, Part};
 use kw_base::knobs::{Id, Knobs};
 use kw_proto::p2p::prices::{self, Network};
 use kw_proto::p2p::table::{Choice, Lines, Room};
@@ -50,11 +52,62 @@ fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
     all
 }
 
+/// The paths of a job, of those that the knobs allow.
+fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, path, lines, knob| {
+        all.push((name.into(), Shown { path, lines, knob }));
+    };
+    let (shm, near) = (has_path(knobs, "shm"), Network::default());
+    if job.per_host > 1 && shm {
+        let lines = prices::shared_memory(c, knobs.flag(Id::SingleCopy));
+        add("shm within a host", "shm", lines, Id::EagerShm);
+    }
+    let lines = |by_udp, network: &Network| match by_udp {
+        true => (prices::udp(c, network), Id::EagerUdp),
+        false => (prices::tcp(c, network), Id::EagerTcp),
+    };
+    if let Some((path, by_udp)) = network_of(knobs) {
+        if job.per_host > 1 && !shm {
+            let (lines, knob) = lines(by_udp, &near);
+            add(&format!("{path} within a host"), path, lines, knob);
+        }
+        if job.hosts > 1 {
+            let network = Network {
+                round_trip: c.get_or_start(Figure::NetTrip),
+                byte: c.get_or_start(Figure::NetByte),
+            };
+            let known = match c.has(Part::Network) {
+                true => "measured",
+                false => "assumed until its connections have measured it",
+            };
+            let name = format!(
+                "{path} between hosts, {:.1} us, {:.1} Gb/s ({known})",
+                network.round_trip / 1e3,
+                8.0 / network.byte
+            );
+            let (lines, knob) = lines(by_udp, &network);
+            add(&name, path, lines, knob);
+        }
+    }
+    all
+}
+
+/// The network path that is used, and whether it is UDP's.
+fn network_of(knobs: &Knobs) -> Option<(&'static str, bool)> {
+    let mut said = knobs.text(Id::Paths).split(',').map(str::trim);
+    said.find_map(|p| match p {
+        "tcp" => Some(("tcp", false)),
+        "udp" => Some(("udp", true)),
+        _ => None,
+    })
+}
+
 /// What is chosen on a path in a job of so many ranks, and why.
 fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
     let room = Room {
         mark: knobs.number(Id::Unexpected).unwrap_or(0),
-        peers: ranks - 1,
+        peers: ranks.saturating_sub(1),
     };
     let knob = knobs.number(s.knob);
     let choice = Choice::from_lines(&s.lines, room, knob, knobs.flag(Id::Write));
@@ -91,24 +144,57 @@ pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
     }
 }
 
+/// The choices for the messages of one job.
+pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
+    let row = |(name, s): (String, Shown)| {
+        let (choice, why) = chosen(&s, job.ranks, knobs);
+        let announced = match choice.announces() {
+            true => bytes(choice.announce_min),
+            false => "-".into(),
+        };
+        vec![
+            name,
+            bytes(choice.eager_max),
+            fetched_from(&choice, bytes),
+            announced,
+            why.into(),
+        ]
+    };
+    Listing {
+        head: vec![
+            "Path",
+            "Eager up to",
+            "Fetched from",
+            "Announced from",
+            "Why eager so far",
+        ],
+        rows: paths_of(job, c, knobs).into_iter().map(row).collect(),
+    }
+}
+
+/// The same for programs (`figures::choices_for_programs`).
+pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
+    let all = paths_of(job, c, knobs).into_iter();
+    all.map(|(_, s)| words(&s, job.ranks, knobs)).collect()
+}
+
 /// The same for programs (`figures::choices_for_programs`).
 pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let all = shown(c, knobs).into_iter();
-    let of = |s: Shown| {
-        RANKS.map(|ranks| {
-            let (choice, why) = chosen(&s, ranks, knobs);
-            let fetched = fetched_from(&choice, |n| n.to_string());
-            vec![
-                "messages".into(),
-                s.path.into(),
-                ranks.to_string(),
-                choice.eager_max.to_string(),
-                fetched,
-                why.into(),
-            ]
-        })
-    };
+    let of = |s: Shown| RANKS.map(|ranks| words(&s, ranks, knobs));
     all.flat_map(of).collect()
+}
+
+fn words(s: &Shown, ranks: u32, knobs: &Knobs) -> Vec<String> {
+    let (choice, why) = chosen(s, ranks, knobs);
+    vec![
+        "messages".into(),
+        s.path.into(),
+        ranks.to_string(),
+        choice.eager_max.to_string(),
+        fetched_from(&choice, |n| n.to_string()),
+        why.into(),
+    ]
 }
 
 fn bytes(n: u64) -> String {
@@ -138,6 +224,24 @@ mod tests {
         assert_eq!(after[1], "8192K / 8192K / 8192K");
         let list = messages(&Calibration::START, &knobs);
         assert!(list.rows[1][3].contains("KW_EAGER"), "{:?}", list.rows[1]);
+    }
+
+    #[test]
+    fn a_job_is_shown_the_paths_that_it_has() {
+        let c = Calibration::START.with_network(100_000_000, 8_192_000);
+        let paths = |ranks, per_host, allowed: &str| {
+            let mut knobs = Knobs::defaults();
+            knobs.set(Id::Paths, allowed).unwrap();
+            let rows = of_job(&Job::plain(ranks, per_host), &c, &knobs).rows;
+            rows.into_iter().map(|r| r[0].clone()).collect::<Vec<_>>()
+        };
+        let between = "between hosts, 100.0 us, 1.0 Gb/s (measured)";
+        assert_eq!(paths(4, 4, "self,shm,tcp"), ["shm within a host"]);
+        assert_eq!(paths(4, 4, "self,tcp"), ["tcp within a host"]);
+        assert_eq!(paths(4, 1, "self,shm,udp,tcp"), [format!("udp {between}")]);
+        let both = ["shm within a host".into(), format!("tcp {between}")];
+        assert_eq!(paths(4, 2, "self,shm,tcp"), both);
+        assert!(paths(1, 1, "self").is_empty());
     }
 
     #[test]

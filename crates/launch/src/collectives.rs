@@ -2,15 +2,27 @@
 //! `kwinfo --choices`. The same functions choose in a rank.
 
 use crate::listing::Listing;
+use crate::wanted::Job;
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
 use kw_base::knobs::{Id, Knobs};
-use kw_coll::cost::{PRICES, Price, Prices, candidates};
-use kw_coll::table::{COLLS, Site};
-use kw_coll::{Ask, Board, Chooser, Coll, ELEMENT, Nodes, Table};
+use kw_coll::cost::{PRICES, Price, Prices, candidates, cheapest};
+use kw_coll::table::COLLS;
+use kw_coll::{Ask, Coll, ELEMENT, Table};
 
 /// Bytes that are shown.
 const SIZES: [u64; 4] = [8, 4 << 10, 128 << 10, 2 << 20];
+/// The same where one job is shown.
+const JOB_SIZES: [u64; 8] = [
+    8,
+    256,
+    2 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    16 << 20,
+];
 /// Jobs that are shown: their ranks, a core each, and those of each host.
 const JOBS: [(u32, u32); 3] = [(2, 2), (16, 16), (64, 8)];
 
@@ -32,48 +44,108 @@ pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
     })
 }
 
+/// The same of one job, with what decides.
+pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
+    let row = |one: &Chosen| {
+        vec![
+            one.name.into(),
+            one.bytes.to_string(),
+            one.algorithm.clone(),
+            micros(one.price),
+            one.why.sentence().into(),
+            one.others.clone(),
+        ]
+    };
+    Ok(Listing {
+        head: vec![
+            "Collective",
+            "Bytes",
+            "Chosen",
+            "Priced",
+            "By",
+            "Cheapest others",
+        ],
+        rows: chosen_in(&[job], &JOB_SIZES, c, knobs)?
+            .iter()
+            .map(row)
+            .collect(),
+    })
+}
+
 /// The same for programs (`figures::choices_for_programs`).
 pub fn choice_rows(c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
-    let row = |chosen: &Chosen| {
-        let words = [
-            "collective".into(),
-            chosen.name.into(),
-            chosen.ranks.to_string(),
-            chosen.hosts.to_string(),
-            chosen.bytes.to_string(),
-            chosen.algorithm.clone(),
-            format!("{:.4}", chosen.price / 1e3),
-        ];
-        words.to_vec()
-    };
-    Ok(chosen(c, knobs)?.iter().map(row).collect())
+    Ok(chosen(c, knobs)?.iter().map(Chosen::words).collect())
 }
 
-/// What would be chosen for every collective, job and size that is shown.
+/// The same of one job, with what decides.
+pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
+    let row = |one: &Chosen| {
+        let mut words = one.words();
+        words.push(one.why.sentence().into());
+        words
+    };
+    let all = chosen_in(&[job], &JOB_SIZES, c, knobs)?;
+    Ok(all.iter().map(row).collect())
+}
+
+/// What would be chosen for every collective, job and size that is shown where no job is named.
 fn chosen(c: &Calibration, knobs: &Knobs) -> Result<Vec<Chosen>, String> {
+    let jobs = JOBS.map(|(ranks, per_host)| Job::plain(ranks, per_host));
+    chosen_in(&jobs.each_ref(), &SIZES, c, knobs)
+}
+
+fn chosen_in(
+    jobs: &[&Job],
+    sizes: &[u64],
+    c: &Calibration,
+    knobs: &Knobs,
+) -> Result<Vec<Chosen>, String> {
     let read = |file: &str| std::fs::read_to_string(file);
-    let table = Table::with_files(knobs.text(Id::Coll), read);
-    let prices = Prices::of(c);
-    let table = table.map_err(|e| format!("KW_COLL: {e}"))?.priced(prices);
-    let mut rows = Vec::new();
-    for &(coll, name) in COLLS.iter().filter(|c| !is_one_way(c.0)) {
-        for job in JOBS {
-            let shown = if coll == Coll::Barrier {
-                1
+    let said = |e| format!("KW_COLL: {e}");
+    let rows = Table::expand(knobs.text(Id::Coll), read).map_err(said)?;
+    let tables = |prices| -> Result<Tables, String> {
+        Ok(Tables {
+            all: Table::with(&rows).map_err(said)?.priced(prices),
+            own: Table::only(&rows).map_err(said)?.priced(prices),
+            prices,
+        })
+    };
+    let by_job = |job: &&Job| tables(job.prices(c));
+    let tables = jobs.iter().map(by_job).collect::<Result<Vec<_>, _>>()?;
+    let mut chosen = Vec::new();
+    for (coll, _) in COLLS.iter().filter(|c| !is_one_way(c.0)) {
+        for (job, tables) in jobs.iter().zip(&tables) {
+            let shown = if *coll == Coll::Barrier {
+                &sizes[..1]
             } else {
-                SIZES.len()
+                sizes
             };
-            let of = |&bytes: &u64| choose((coll, name), job, bytes, (&table, &prices));
-            rows.extend(SIZES[..shown].iter().map(of));
+            chosen.extend(shown.iter().map(|&bytes| choose(*coll, job, bytes, tables)));
         }
     }
-    Ok(rows)
+    Ok(chosen)
 }
 
-/// The prices of collectives by these figures, and where each comes from.
-pub fn prices(c: &Calibration) -> Listing {
-    let row = |(price, value): (&Price, f64)| {
+/// By what a job chooses.
+struct Tables {
+    /// All rows.
+    all: Table,
+    /// Those of `KW_COLL`.
+    own: Table,
+    prices: Prices,
+}
+
+/// The prices of collectives by these figures, in this job or in one on several hosts, and where
+/// each comes from.
+pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
+    let own = Prices::of(c);
+    let used = job.map_or(own, |j| j.prices(c));
+    let row = |((price, value), own): ((&Price, f64), f64)| {
         let from = match made_of(price, c) {
+            _ if value != own && job.is_some_and(|j| j.hosts > 1) => {
+                "largest eager message between hosts".into()
+            }
+            _ if value != own => "all ranks on one host".into(),
             Some(f) if c.has_measured(f) => format!("measured: {}", f.row().name),
             Some(f) => format!("starting value of {}", f.row().name),
             None => "starting value".into(),
@@ -87,12 +159,17 @@ pub fn prices(c: &Calibration) -> Listing {
     };
     Listing {
         head: vec!["Price", "ns", "From", "What it is"],
-        rows: PRICES.iter().zip(Prices::of(c).values()).map(row).collect(),
+        rows: PRICES
+            .iter()
+            .zip(used.values())
+            .zip(own.values())
+            .map(row)
+            .collect(),
     }
 }
 
 /// The same for programs (`figures::choices_for_programs`).
-pub fn price_rows(c: &Calibration) -> Vec<Vec<String>> {
+pub fn price_rows(c: &Calibration, job: Option<&Job>) -> Vec<Vec<String>> {
     let row = |(price, value): (&Price, f64)| {
         let figure = made_of(price, c);
         let measured = figure.is_some_and(|f| c.has_measured(f));
@@ -105,7 +182,8 @@ pub fn price_rows(c: &Calibration) -> Vec<Vec<String>> {
             price.source.start().to_string(),
         ]
     };
-    PRICES.iter().zip(Prices::of(c).values()).map(row).collect()
+    let used = job.map_or(Prices::of(c), |j| j.prices(c));
+    PRICES.iter().zip(used.values()).map(row).collect()
 }
 
 /// The figure that makes a price.
@@ -129,7 +207,26 @@ struct Chosen {
     algorithm: String,
     /// Nanoseconds.
     price: f64,
+    why: Why,
     others: String,
+}
+
+/// What decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    Knob,
+    Price,
+    Row,
+}
+
+impl Why {
+    fn sentence(self) -> &'static str {
+        match self {
+            Why::Knob => "KW_COLL",
+            Why::Price => "least price",
+            Why::Row => "row of the table",
+        }
+    }
 }
 
 impl Chosen {
@@ -145,51 +242,56 @@ impl Chosen {
             self.others.clone(),
         ]
     }
+
+    /// For programs.
+    fn words(&self) -> Vec<String> {
+        vec![
+            "collective".into(),
+            self.name.into(),
+            self.ranks.to_string(),
+            self.hosts.to_string(),
+            self.bytes.to_string(),
+            self.algorithm.clone(),
+            format!("{:.4}", self.price / 1e3),
+        ]
+    }
 }
 
-fn choose(
-    (coll, name): (Coll, &'static str),
-    (ranks, per_host): (u32, u32),
-    bytes: u64,
-    (table, prices): (&Table, &Prices),
-) -> Chosen {
-    let nodes = Nodes::of_hosts((0..ranks).map(|r| r / per_host));
-    let board = Board {
-        short: 4096,
-        long: 256 << 10,
-        unit: if coll.combines() { ELEMENT } else { 1 },
-    };
-    let site = Site::default();
+fn choose(coll: Coll, job: &Job, bytes: u64, tables: &Tables) -> Chosen {
+    let Tables { all, own, prices } = tables;
+    let site = job.site;
     let bytes = match coll {
         Coll::Barrier => 0,
-        Coll::ReduceScatter => bytes.max(ELEMENT * u64::from(ranks)),
+        Coll::ReduceScatter => bytes.max(ELEMENT * u64::from(job.ranks)),
         _ => bytes,
     };
-    let ask = Ask {
-        nodes: nodes.as_ref(),
-        board: Some(board),
-        chooser: Some(Chooser { table, site }),
-        ..Ask::ordinary(coll, 0, ranks, bytes)
+    let ask = job.ask(coll, bytes, all);
+    let (algorithm, param) = all.choose(coll, bytes, site, &ask);
+    let mut rivals: Vec<_> = candidates(coll, &ask, prices, site).collect();
+    rivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let price = kw_coll::cost::price(algorithm, &Ask { param, ..ask }, prices, site);
+    let least = cheapest(coll, &ask, prices, site);
+    let why = match own.find(coll, bytes, site, &ask) {
+        Some(_) => Why::Knob,
+        None if least.is_some_and(|(a, p)| (a.name, p) == (algorithm.name, param)) => Why::Price,
+        None => Why::Row,
     };
-    let (chosen, param) = table.choose(coll, bytes, site, &ask);
-    let mut all: Vec<_> = candidates(coll, &ask, prices, site).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let own = kw_coll::cost::price(chosen, &Ask { param, ..ask }, prices, site);
-    let mut seen = vec![chosen.name];
+    let mut seen = vec![algorithm.name];
     let mut others = Vec::new();
-    for (ns, algorithm, param) in all {
+    for (ns, algorithm, param) in rivals {
         if !seen.contains(&algorithm.name) && others.len() < 2 {
             seen.push(algorithm.name);
             others.push(format!("{}/{param} {}", algorithm.name, micros(ns)));
         }
     }
     Chosen {
-        name,
-        ranks,
-        hosts: ranks / per_host,
+        name: coll.name(),
+        ranks: job.ranks,
+        hosts: job.hosts,
         bytes,
-        algorithm: format!("{}/{param}", chosen.name),
-        price: own,
+        algorithm: format!("{}/{param}", algorithm.name),
+        price,
+        why,
         others: others.join(", "),
     }
 }
@@ -212,7 +314,7 @@ mod tests {
     #[test]
     fn a_price_says_which_figure_makes_it_and_whether_that_was_measured() {
         let from = |c: &Calibration, price: &str| {
-            let rows = prices(c).rows;
+            let rows = prices(c, None).rows;
             let row = rows.into_iter().find(|r| r[0] == price);
             row.map(|r| r[2].clone()).unwrap_or_default()
         };
@@ -232,5 +334,11 @@ mod tests {
         let list = collectives(&Calibration::START, &knobs).unwrap();
         let chosen = |r: &Vec<String>| r[0] != "bcast" || r[4] == "linear/4";
         assert!(list.rows.iter().all(chosen));
+        let job = Job::plain(16, 4);
+        let list = of_job(&job, &Calibration::START, &knobs).unwrap();
+        let by = |r: &Vec<String>| (r[0] == "bcast") == (r[4] == "KW_COLL");
+        assert!(list.rows.iter().all(by), "{list:?}");
+        let words = job_rows(&job, &Calibration::START, &knobs).unwrap();
+        assert!(words.iter().all(|w| w.len() == 8 && w[2..4] == ["16", "4"]));
     }
 }

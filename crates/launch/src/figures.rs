@@ -5,9 +5,10 @@
 //! file of figures that counts: all processors are idle then as far as the job goes, no short job
 //! pays for it, and a long one at most 2 % of its time, once.
 
-use crate::choices::messages;
-use crate::collectives::{collectives, prices};
+use crate::choices::{self, messages};
+use crate::collectives::{self, collectives, prices};
 use crate::listing::Listing;
+use crate::wanted::{Job, Wanted};
 use kw_base::Calibration;
 use kw_base::calibration::{self, Part};
 use kw_base::knobs::{Id, Knobs};
@@ -47,12 +48,11 @@ pub fn after_job(lasted: Duration) {
     }
 }
 
-/// The figures that a job would be priced with, where they are from, and what it would choose.
-pub fn choices() -> String {
-    let knobs = match Knobs::read(kw_sys::environment::variable) {
-        Ok(knobs) => knobs,
-        Err(bad) => return format!("{bad}\n"),
-    };
+/// The figures that a job would be priced with, where they are from, and what it would choose: the
+/// job that is wanted, or some that are usual.
+pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
+    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
+    let job = wanted.map(|w| Job::of(w, &knobs)).transpose()?;
     let mut figures = Calibration::START;
     let mut from = String::new();
     for part in Part::ALL {
@@ -61,16 +61,33 @@ pub fn choices() -> String {
         from += &said;
     }
     let all = listing(&figures, &Part::ALL).text();
-    let messages = messages(&figures, &knobs).text();
-    let collectives = match collectives(&figures, &knobs) {
-        Ok(listing) => listing.text(),
-        Err(why) => why + "\n",
+    let (said, messages, collectives, prices) = match &job {
+        None => (
+            "Collectives, by these prices, a core for each rank".into(),
+            messages(&figures, &knobs),
+            collectives(&figures, &knobs)?,
+            prices(&figures, None),
+        ),
+        Some(job) => {
+            from = format!("{}\n\n{from}", job.sentence());
+            (
+                match job.crowded {
+                    true => "Collectives (prices know nothing of ranks that share cores)",
+                    false => "Collectives, by these prices",
+                }
+                .to_string(),
+                choices::of_job(job, &figures, &knobs),
+                collectives::of_job(job, &figures, &knobs)?,
+                prices(&figures, Some(job)),
+            )
+        }
     };
-    format!(
-        "{from}\n{all}\nMessages:\n\n{messages}\nCollectives, by these prices, a core for each rank:\n\n\
-         {collectives}\nPrices of collectives, and where each comes from:\n\n{}",
-        prices(&figures).text()
-    )
+    Ok(format!(
+        "{from}\n{all}\nMessages:\n\n{}\n{said}:\n\n{}\nPrices of collectives, and where each comes from:\n\n{}",
+        messages.text(),
+        collectives.text(),
+        prices.text()
+    ))
 }
 
 /// The same for programs: lines of words with tabs between, the first of which says what the line is.
@@ -80,21 +97,24 @@ pub fn choices() -> String {
 /// | `figure` | name, value, its unit, `measured` or `start`, the starting value |
 /// | `price` | name, nanoseconds, `measured` or `start`, the figure that makes it or `-`, its starting value |
 /// | `messages` | path, ranks, largest eager message, smallest one that is fetched or `-`, why |
-/// | `collective` | name, ranks, hosts, bytes, what is chosen, microseconds by the prices |
-pub fn choices_for_programs() -> String {
-    let knobs = match Knobs::read(kw_sys::environment::variable) {
-        Ok(knobs) => knobs,
-        Err(bad) => return format!("{bad}\n"),
-    };
+/// | `collective` | name, ranks, hosts, bytes, what is chosen, microseconds by the prices; of a job that is wanted also what decides |
+pub fn choices_for_programs(wanted: Option<&Wanted>) -> Result<String, String> {
+    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
+    let job = wanted.map(|w| Job::of(w, &knobs)).transpose()?;
     let figures = host::known(&knobs);
     let mut rows: Vec<Vec<String>> = figure_rows(&figures);
-    rows.extend(crate::collectives::price_rows(&figures));
-    rows.extend(crate::choices::message_rows(&figures, &knobs));
-    match crate::collectives::choice_rows(&figures, &knobs) {
-        Ok(all) => rows.extend(all),
-        Err(why) => return why + "\n",
+    rows.extend(collectives::price_rows(&figures, job.as_ref()));
+    match &job {
+        None => {
+            rows.extend(choices::message_rows(&figures, &knobs));
+            rows.extend(collectives::choice_rows(&figures, &knobs)?);
+        }
+        Some(job) => {
+            rows.extend(choices::job_rows(job, &figures, &knobs));
+            rows.extend(collectives::job_rows(job, &figures, &knobs)?);
+        }
     }
-    rows.iter().map(|row| row.join("\t") + "\n").collect()
+    Ok(rows.iter().map(|row| row.join("\t") + "\n").collect())
 }
 
 fn figure_rows(figures: &Calibration) -> Vec<Vec<String>> {

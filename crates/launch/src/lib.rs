@@ -30,6 +30,7 @@
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`listing`] | tables on a terminal |
+//! | [`choices`], [`collectives`], [`figures`], [`wanted`] | what a job would choose, by which figures, and of which job that is said |
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
@@ -62,4 +63,5 @@ pub mod stdin;
 pub mod trace;
 pub mod tuning;
 pub mod verdict;
+pub mod wanted;
 pub mod wrap;

@@ -1,5 +1,5 @@
-//! The prices of a call by distance: between ranks of one package, between packages, and of any two
-//! ranks.
+//! The prices of a call by distance: between ranks of one cache, of one package, between packages,
+//! and of any two ranks.
 
 use super::Prices;
 use crate::Ask;
@@ -16,7 +16,11 @@ pub struct Distance {
 /// The distances between the ranks of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Distances {
-    /// Within a package.
+    /// Between ranks that share a last-level cache.
+    pub in_cache: Distance,
+    /// Between ranks of one package that do not.
+    pub between_caches: Distance,
+    /// Between any two ranks of one package, on average.
     pub near: Distance,
     /// Between packages.
     pub far: Distance,
@@ -25,27 +29,53 @@ pub struct Distances {
     pub any: Distance,
 }
 
+/// Shares of pairs of ranks: of one cache, of one package with two caches, of two packages.
+type Shares = [f64; 3];
+
 impl Distances {
+    /// The same where messages over a network keep its links busy, and take no time besides.
+    pub fn without_ways(&self) -> Distances {
+        let distance = |d: Distance| {
+            let p = Prices {
+                net_send: 0.0,
+                net_recv: 0.0,
+                latency: 0.0,
+                ..d.p
+            };
+            Distance { p, ..d }
+        };
+        Distances {
+            in_cache: distance(self.in_cache),
+            between_caches: distance(self.between_caches),
+            near: distance(self.near),
+            far: distance(self.far),
+            any: distance(self.any),
+        }
+    }
+
     /// Of a call: `p` by the machine, and what memory makes of it (`waiting`).
     pub fn of(p: &Prices, ask: &Ask, waiting: impl Fn(&mut Prices)) -> Distances {
-        let near = ask
-            .levels
-            .map_or(0.0, |l| f64::from(l.shape().near) / 1000.0);
-        let distance = |near: f64| {
-            let mixed = |close: f64, apart: f64| near * close + (1.0 - near) * apart;
+        let shape = ask.levels.map(|l| l.shape());
+        let [cached, near] = shape.map_or([0.0; 2], |s| [s.cached, s.near].map(f64::from));
+        let distance = |[cached, near, far]: Shares| {
+            let mixed = |line: [f64; 3]| cached * line[0] + near * line[1] + far * line[2];
             let mut p = Prices {
-                line: mixed(p.line, p.far_line),
-                read: mixed(p.read, p.far_read),
+                line: mixed([p.cache_line, p.line, p.far_line]),
+                read: mixed([p.cache_read, p.read, p.far_read]),
                 ..*p
             };
             let shelf = p.read;
             waiting(&mut p);
             Distance { p, shelf }
         };
+        let inside = if near > 0.0 { cached / near } else { 0.0 };
+        let [cached, near] = [cached / 1000.0, near / 1000.0];
         Distances {
-            near: distance(1.0),
-            far: distance(0.0),
-            any: distance(near),
+            in_cache: distance([1.0, 0.0, 0.0]),
+            between_caches: distance([0.0, 1.0, 0.0]),
+            near: distance([inside, 1.0 - inside, 0.0]),
+            far: distance([0.0, 0.0, 1.0]),
+            any: distance([cached, near - cached, 1.0 - near]),
         }
     }
 }

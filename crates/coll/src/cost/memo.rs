@@ -40,7 +40,7 @@ impl Key {
             sites: (site, ask.chooser.map(|c| c.site)),
             board: ask.board,
             nodes: nodes.map(|n| (n.count(), n.fewest(), n.most(), n.are_in_order())),
-            levels: ask.levels.map(Levels::shape),
+            levels: ask.priced_levels().map(Levels::shape),
         }
     }
 

@@ -43,6 +43,10 @@ fn count() {
 /// `ask.param` are those of the algorithm's row. The same at all ranks.
 pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
     let net = site.network || ask.nodes.is_some();
+    let ask = &Ask {
+        levels: ask.priced_levels(),
+        ..*ask
+    };
     // Parts inside a node are calls of their own.
     let least = match ask.nodes {
         Some(_) => None,

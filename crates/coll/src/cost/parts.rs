@@ -1,7 +1,7 @@
 //! What the parts of composed algorithms cost: the ranks of a node, and their leaders.
 
-use super::Place;
-use crate::{Ask, Blocks, Coll, SEND};
+use super::{Distances, Place};
+use crate::{Ask, Blocks, Coll, Levels, Nodes, SEND};
 
 /// The two levels of a communicator on several nodes.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub struct Parts<'a> {
     pub per_node: u32,
     /// Ranks of the smallest one.
     pub fewest: u32,
+    /// Domains inside a node.
+    levels: Option<&'a Levels>,
 }
 
 impl<'a> Parts<'a> {
@@ -29,6 +31,7 @@ impl<'a> Parts<'a> {
             nodes,
             per_node,
             fewest,
+            levels: ask.nodes.and_then(Nodes::priced_levels),
         }
     }
 
@@ -46,7 +49,13 @@ impl<'a> Parts<'a> {
             board: None,
             ..*self.ask
         };
-        Parts { ask: &ask, ..*self }.part(coll, bytes, self.nodes, true, sharing)
+        let levels = None;
+        Parts {
+            ask: &ask,
+            levels,
+            ..*self
+        }
+        .part(coll, bytes, self.nodes, true, sharing)
     }
 
     fn part(&self, coll: Coll, bytes: u64, size: u32, net: bool, sharing: u32) -> f64 {
@@ -70,7 +79,7 @@ impl<'a> Parts<'a> {
             block_bytes: bytes,
             count: bytes / unit,
             nodes: None,
-            levels: None,
+            levels: self.levels,
             send: blocks,
             recv: blocks,
             in_place: false,
@@ -79,7 +88,20 @@ impl<'a> Parts<'a> {
         };
         let (algorithm, param) = part.choose(coll, bytes, net);
         let net = net || ask.chooser.is_some_and(|c| c.site.network);
-        let at = Place::new(self.at.distances(), net, &part);
-        (algorithm.cost)(&Ask { param, ..part }, &at)
+        let cost = |sharing: u32, at: &Distances| {
+            let part = Ask { param, ..part };
+            let at = Place::new(at, net, &Ask { sharing, ..part });
+            (algorithm.cost)(&part, &at)
+        };
+        let distances = self.at.distances();
+        if sharing < 2 {
+            return cost(sharing, distances);
+        }
+        // While one rank waits for a message, the link carries those of the others: it is busy with
+        // all of them in a row, or one rank's messages follow each other as if it were alone.
+        let p = self.at.p;
+        let once = p.net_send + p.latency + p.net_recv;
+        let busy = once + cost(sharing, &distances.without_ways());
+        busy.max(cost(1, distances))
     }
 }

@@ -1,7 +1,7 @@
 //! What messages cost where they happen, as the simulator runs them.
 
 use super::{Distance, Distances, Memory, Prices};
-use crate::{Ask, Levels, Nodes, Shape};
+use crate::{Apart, Ask, Levels, Nodes, Shape};
 
 /// Bytes of a long message after which its receiver can begin.
 pub const PIECE: f64 = 16384.0;
@@ -61,9 +61,10 @@ impl<'a> Place<'a> {
     pub fn levels(&self) -> impl Iterator<Item = (u32, Place<'a>)> {
         let (at, distances) = (*self, self.distances);
         let shape = self.shape.unwrap_or_default();
-        shape.widths().map(move |(width, far)| match far {
-            true => (width, at.at(&distances.far)),
-            false => (width, at.at(&distances.near)),
+        shape.widths().map(move |(width, apart)| match apart {
+            Apart::Packages => (width, at.at(&distances.far)),
+            Apart::InPackage => (width, at.at(&distances.between_caches)),
+            Apart::InCache => (width, at.at(&distances.in_cache)),
         })
     }
 

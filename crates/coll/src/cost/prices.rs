@@ -11,10 +11,14 @@ pub enum Source {
     Start(f64),
     /// A cache line from one core to another of its package.
     LineNear,
+    /// A cache line from one core to another that shares its last-level cache.
+    LineCache,
     /// A cache line over the largest distance on the host.
     Line,
     /// A byte through an area that two cores of a package share.
     StreamNear(f64),
+    /// A byte through an area that two cores share which share a last-level cache.
+    StreamCache(f64),
     /// A byte through an area that two cores share, over the largest distance on the host.
     Stream(f64),
     /// A byte copied within a core's caches.
@@ -39,8 +43,10 @@ impl Source {
         match self {
             Source::Start(value) => value,
             Source::LineNear => c.line_near(),
+            Source::LineCache => c.line_cache(),
             Source::Line => c.line_between(),
             Source::StreamNear(times) => times * c.stream_near(),
+            Source::StreamCache(times) => times * c.stream_cache(),
             Source::Stream(times) => times * c.stream_between(),
             Source::CopyNear => c.get_or_start(Figure::CopyNear),
             Source::CombineNear(times) => times * c.get_or_start(Figure::CombineNear),
@@ -62,8 +68,10 @@ impl Source {
         match self {
             Source::Start(_) => &[],
             Source::LineNear => &Calibration::LINES_NEAR,
+            Source::LineCache => &Calibration::LINES_CACHE,
             Source::Line => &Calibration::LINES,
             Source::StreamNear(_) => &Calibration::STREAMS_NEAR,
+            Source::StreamCache(_) => &Calibration::STREAMS_CACHE,
             Source::Stream(_) => &Calibration::STREAMS,
             Source::CopyNear => &[Figure::CopyNear],
             Source::CombineNear(_) => &[Figure::CombineNear],
@@ -120,8 +128,8 @@ macro_rules! prices {
 }
 
 use Source::{
-    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineNear, NetByte, RoundTrip, Start,
-    Stream, StreamNear,
+    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineCache, LineNear, NetByte,
+    RoundTrip, Start, Stream, StreamCache, StreamNear,
 };
 
 // Starting values, and how many times a figure a price is, are fitted to what was measured on a
@@ -131,13 +139,15 @@ prices! {
     call = "call", Start(60.0), "A call of a collective, beside its steps.";
     step = "step", Start(5.0), "The bookkeeping of one step.";
     line = "line", LineNear, "A cache line from one core to another of its socket.";
-    far_line = "far-line", Line, "The same from one socket to another.";
+    cache_line = "cache-line", LineCache, "The same between two cores that share a last-level cache.";
+    far_line = "far-line", Line, "A cache line from one socket to another.";
     reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
     more = "more", Start(10.0), "Each further line of a look at many (assumed).";
     copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
     write = "write-byte", Stream(2.0), "A byte copied to a shelf, whose lines other cores have read.";
     read = "read-byte", StreamNear(2.0), "A byte copied from the shelf of another core of the socket.";
-    far_read = "far-read-byte", Stream(2.0), "The same from another socket.";
+    cache_read = "cache-read-byte", StreamCache(2.0), "The same from a core that shares a last-level cache.";
+    far_read = "far-read-byte", Stream(2.0), "A byte copied from the shelf of a core of another socket.";
     combine = "combine-byte", CombineNear(10.0 / 17.0), "A byte combined, beside reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
     way = "way", Start(RING), "What a message through shared memory takes beside a cache line.";
@@ -155,6 +165,7 @@ prices! {
     latency = "latency", RoundTrip(0.5), "From one host to another, beside the work of both.";
     link = "link-byte", NetByte, "A byte out of or into a host.";
     sockets = "sockets", Start(1.0), "Sockets of a host.";
+    caches = "caches", Start(1.0), "Last-level caches of a socket.";
     cache = "cache-bytes", Cache, "Bytes that the caches of a socket hold.";
     memory = "memory-byte", Start(0.05), "A byte that no cache of its socket holds: so long is the socket's memory busy (assumed).";
     switch = "switch", Start(550.0), "Another rank gets the core: so much for each rank of the core, because those that wait look in vain.";
@@ -171,6 +182,14 @@ impl Prices {
         let value = |p: &Price| Ok::<f64, std::convert::Infallible>(p.source.value(c));
         let Ok(prices) = Prices::each(value);
         prices
+    }
+
+    /// The same where messages of so many bytes go to other hosts before the receiver asks for them.
+    pub fn eager_between_hosts(self, bytes: u64) -> Prices {
+        Prices {
+            net_eager: bytes as f64,
+            ..self
+        }
     }
 
     /// The same where all ranks are on one host: what goes over a network stays inside.

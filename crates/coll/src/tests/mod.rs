@@ -76,15 +76,15 @@ fn levels(n: u32) -> Vec<Site> {
         |r, _| (r / 12, r / 3),
         |r, _| (r % 2, r % 8),
     ];
-    let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| {
-        let domain = |(package, cache)| Domain { package, cache };
-        Site {
-            board: Some(boards(n)[(n as usize + i) % 2]),
-            levels: Some(Levels::of(
-                &(0..n).map(|r| domain(shape(r, n))).collect::<Vec<_>>(),
-            )),
-            ..Site::default()
-        }
+    let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| Site {
+        board: Some(boards(n)[(n as usize + i) % 2]),
+        levels: Some(Levels::of(
+            &(0..n)
+                .map(|r| shape(r, n))
+                .flat_map(|(p, c)| domain(p, c))
+                .collect::<Vec<_>>(),
+        )),
+        ..Site::default()
     };
     let all = shapes.iter().enumerate().map(site);
     let several = |s: &Site| s.levels.as_ref().is_some_and(|l| !l.tiers().is_empty());
@@ -92,7 +92,8 @@ fn levels(n: u32) -> Vec<Site> {
 }
 
 /// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by
-/// turns with and without boards, and with tables that choose different algorithms for the parts.
+/// turns with and without boards, with domains inside of either kind, of some nodes alone, or with
+/// none, and with tables that choose different algorithms for the parts.
 fn nodes(n: u32) -> Vec<Site> {
     let placements: [&dyn Fn(u32) -> u32; 5] = [
         &|r| r / 4,
@@ -107,22 +108,38 @@ fn nodes(n: u32) -> Vec<Site> {
         let nodes = Nodes::of_hosts((0..n).map(hosts))?;
         Some(Site {
             board: [None, Some(roomy), Some(tight)][turn % 3],
-            nodes: Some(nodes),
-            table: TABLES[turn / 3 % 3].as_ref(),
+            nodes: Some(nodes.with_domains(DOMAINS[turn % 4])),
+            table: TABLES[turn / 3 % TABLES.len()].as_ref(),
             levels: None,
         })
     };
     placements.iter().enumerate().filter_map(site).collect()
 }
 
-/// The built-in table, one with algorithms for long data, and none.
-static TABLES: LazyLock<[Option<Table>; 3]> = LazyLock::new(|| {
+/// The domain of each rank on its node.
+const DOMAINS: [fn(u32) -> Option<Domain>; 4] = [
+    |r| domain(r / 2 % 2, 0),
+    |r| domain(r % 3, r / 3 % 2),
+    |r| (r != 5).then_some(()).and(domain(r / 3, 0)),
+    |_| None,
+];
+
+fn domain(package: u32, cache: u32) -> Option<Domain> {
+    let cache = Some(cache);
+    Some(Domain { package, cache })
+}
+
+/// The built-in table, one with algorithms for long data, one with those that follow domains, and
+/// none.
+static TABLES: LazyLock<[Option<Table>; 4]> = LazyLock::new(|| {
     let long = "bcast - - any any any scatter_ring; reduce - - any any any rabenseifner; \
         reduce - - any any any chain/3; allreduce - - any any any ring; allgather - - any any any ring; \
         reduce_scatter - - any any any halving; gather - - any any any binomial; scatter - - any any any binomial";
+    let levels = "bcast - - any any any board_levels/2; reduce - - any any any board_levels/3; \
+        allreduce - - any any any board_levels/4; barrier - - any any any board_levels/2";
     // Rows of this file.
-    let long = Table::with(long).expect("the rows are well-formed");
-    [Some(Table::default()), Some(long), None]
+    let [long, levels] = [long, levels].map(|t| Table::with(t).expect("the rows are well-formed"));
+    [Some(Table::default()), Some(long), Some(levels), None]
 });
 
 /// A board that holds everything at once, and the smallest one that algorithms must do with.

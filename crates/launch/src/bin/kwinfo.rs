@@ -10,9 +10,13 @@ use kw_launch::figures;
 use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
+use kw_launch::wanted::Wanted;
 
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
+
+/// Most ranks of a job that choices are shown of.
+const MOST_RANKS: i64 = 1 << 20;
 
 /// What this Kittiwake is, has built, and lets itself be told.
 #[derive(Parser, Debug)]
@@ -39,9 +43,29 @@ struct Options {
     /// Measure this host (0.2 s), and keep the figures for the jobs that start here
     #[arg(long)]
     calibrate: bool,
-    /// What a job that starts here would choose for its messages, by which figures, and why
+    /// What a job that starts here would choose for its messages and collectives, by which figures, and
+    /// why
     #[arg(long)]
     choices: bool,
+    /// With --choices: of a job of so many ranks, in this environment
+    #[arg(short = 'n', long, value_name = "RANKS", requires = "choices", value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
+    ranks: Option<u32>,
+    /// With -n: on so many hosts, all like this one; ranks fill one host after the other
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        requires = "ranks",
+        default_value_t = 1,
+        hide_default_value = true
+    )]
+    hosts: u32,
+    /// With -n: each host has so many cores [default: as many as this one]
+    #[arg(long, value_name = "CORES", requires = "ranks")]
+    cores: Option<u32>,
+    /// With -n: the domains of each host's ranks, as KW_DOMAINS says them (0.0.1.1); without it those that
+    /// mpiexec would bind ranks to here
+    #[arg(long, value_name = "DOMAINS", requires = "ranks")]
+    domains: Option<String>,
     /// With --choices: the same for programs, words with tabs between, exact numbers
     #[arg(long, requires = "choices")]
     tsv: bool,
@@ -73,7 +97,31 @@ fn main() -> ExitCode {
         }
         None => {}
     }
-    listing::print("kwinfo", &(text + &tell(&options)), code)
+    text += &tell(&options);
+    if options.choices {
+        match choices(&options) {
+            Ok(said) => text += &said,
+            Err(why) => {
+                eprintln!("kwinfo: {why}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    listing::print("kwinfo", &text, code)
+}
+
+/// What a job would choose.
+fn choices(options: &Options) -> Result<String, String> {
+    let wanted = options.ranks.map(|ranks| Wanted {
+        ranks,
+        hosts: options.hosts,
+        cores: options.cores,
+        domains: options.domains.clone(),
+    });
+    match options.tsv {
+        true => figures::choices_for_programs(wanted.as_ref()),
+        false => figures::choices(wanted.as_ref()),
+    }
 }
 
 /// What was asked for.
@@ -91,12 +139,6 @@ fn tell(options: &Options) -> String {
     section(options.events, || tuning::events().text());
     section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
-    let choices = if options.tsv {
-        figures::choices_for_programs
-    } else {
-        figures::choices
-    };
-    section(options.choices, choices);
     section(options.man, man);
     out
 }

@@ -144,18 +144,18 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// Which of its ranks share a machine; `None` when all do. `hosts` by process of the job.
+    /// Which of its ranks share a machine; `None` when all do.
     #[inline]
-    pub fn nodes(&mut self, hosts: &[u32]) -> Option<&Arc<Nodes>> {
+    pub fn nodes(&mut self, agreed: &Agreed) -> Option<&Arc<Nodes>> {
         let local = &self.local;
-        let nodes = || Nodes::of_hosts(local.iter().map(|p| hosts[p.idx()])).map(Arc::new);
+        let nodes = || agreed.nodes(|r| local.peer(r), local.size()).map(Arc::new);
         self.nodes.get_or_insert_with(nodes).as_ref()
     }
 
     /// Which of its ranks are close to each other, where all share a machine and are bound.
     #[inline]
     pub fn levels(&mut self, agreed: &Agreed) -> Option<&Arc<Levels>> {
-        let many = self.nodes(agreed.hosts()).is_some();
+        let many = self.nodes(agreed).is_some();
         let local = &self.local;
         let levels = || match many {
             true => None,

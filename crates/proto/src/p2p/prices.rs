@@ -14,9 +14,10 @@
 //! [`kw_base::overheads`], of the machine of `docs/measurements/2026-11-21-shm-path.md`; nothing
 //! measures them on this host.
 
-use super::table::{Line, Lines};
+use super::table::{Choice, Line, Lines, Room};
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
+use kw_base::knobs::{Id, Knobs};
 use kw_base::overheads::{RING, TCP_BYTE, TCP_FRAME};
 
 /// The same of a frame that carries payload.
@@ -77,6 +78,20 @@ pub fn udp(c: &Calibration, network: &Network) -> Lines {
     over(c, network, [UDP_FRAME, UDP_CONTROL, UDP_BYTE])
 }
 
+/// Largest message that ranks of two hosts send each other eagerly, bytes, by the figures of the
+/// network and the default knobs: what all ranks of a job know alike, for prices of collectives.
+pub fn eager_between_hosts(c: &Calibration, ranks: u32) -> u64 {
+    let network = Network {
+        round_trip: c.get_or_start(Figure::NetTrip),
+        byte: c.get_or_start(Figure::NetByte),
+    };
+    let room = Room {
+        mark: Knobs::defaults().number(Id::Unexpected).unwrap_or(0),
+        peers: ranks.saturating_sub(1),
+    };
+    Choice::from_lines(&tcp(c, &network), room, None, true).eager_max
+}
+
 fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) -> Lines {
     let way = network.round_trip.max(0.0) / 2.0;
     let byte = if network.byte > 0.0 {
@@ -115,6 +130,17 @@ mod tests {
             byte: 0.08,
         };
         assert_eq!(tcp(&Calibration::START, &quick).stream.tb, 0.08);
+    }
+
+    #[test]
+    fn what_is_eager_between_hosts_follows_from_the_network_and_the_ranks() {
+        let start = Calibration::START;
+        let few = eager_between_hosts(&start, 2);
+        let many = eager_between_hosts(&start, 1024);
+        assert!(few > many && many >= 256 << 10, "{few} {many}");
+        // A handshake costs nothing to speak of.
+        let near = start.with_network(500_000, 8_000);
+        assert!(eager_between_hosts(&near, 2) < few);
     }
 
     #[test]

@@ -6,9 +6,7 @@ use super::run::{Call, Outcome, Stuck, run};
 use kw_coll::algorithms::Algorithm;
 use kw_coll::cost::{able, price};
 use kw_coll::table::Site;
-use kw_coll::{
-    Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, SHELF_LINE, Schedule, Table,
-};
+use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Schedule, Table};
 
 /// Most steps of all ranks of a schedule that is simulated.
 pub const MOST_STEPS: usize = 1 << 20;
@@ -61,16 +59,20 @@ impl<'a> Case<'a> {
             _ => bytes,
         };
         let nodes = Nodes::of_hosts((0..n).map(|r| r / per_host));
-        let bound = nodes.is_none() && per_host <= machine.host_cores() && !machine.network;
+        let bound = per_host <= machine.host_cores() && !machine.network;
         let domain = |r: u32| {
-            let package = r / machine.cores;
-            let cache = package;
+            let core = r % per_host;
+            let package = core / machine.cores;
+            let cache = Some(core % machine.cores / machine.cache_cores());
             Domain { package, cache }
         };
+        let one_host = nodes.is_none();
+        let nodes = nodes.map(|n| n.with_domains(|r| bound.then(|| domain(r))));
         Case {
             machine,
             nodes,
-            levels: bound.then(|| Levels::of(&(0..n).map(domain).collect::<Vec<_>>())),
+            levels: (bound && one_host)
+                .then(|| Levels::of(&(0..n).map(domain).collect::<Vec<_>>())),
             coll,
             n,
             per_host,
@@ -101,12 +103,7 @@ impl<'a> Case<'a> {
 
     fn board(&self) -> Option<Board> {
         let (n, ranks) = (self.n as u64, self.per_host.min(self.n) as u64);
-        let ring = ((24 << 20) / ranks).clamp(768 << 10, 2 << 20);
-        let board = Board {
-            short: 4096 + SHELF_LINE,
-            long: ring / 3 / 64 * 64 + SHELF_LINE,
-            unit: self.unit(),
-        };
+        let board = Board::usual(ranks, self.unit());
         (ranks > 1 && n > 1 && !self.machine.network).then_some(board)
     }
 

@@ -180,7 +180,7 @@ pub const HEAD: [&str; 5] = ["Algorithm", "Calls", "Mean error", "Within 5 %", "
 /// holds everything, and a core for each of many ranks.
 pub fn open(machine: &Machine) -> Machine {
     let mut open = machine.clone();
-    (open.sockets, open.cores) = (1, 1 << 10);
+    (open.sockets, open.cores, open.caches) = (1, 1 << 10, 1);
     (open.prices.sockets, open.prices.cache) = (1.0, f64::INFINITY);
     open.prices.far_line = open.prices.line;
     open.prices.far_read = open.prices.read;

@@ -27,6 +27,14 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("16-cores", include_str!("../../machines/16-cores.tsv")),
     ("64-cores", include_str!("../../machines/64-cores.tsv")),
     ("16-hosts", include_str!("../../machines/16-hosts.tsv")),
+    (
+        "16-two-socket-hosts",
+        include_str!("../../machines/16-two-socket-hosts.tsv"),
+    ),
+    (
+        "64-cores-8-caches",
+        include_str!("../../machines/64-cores-8-caches.tsv"),
+    ),
     ("100-hosts", include_str!("../../machines/100-hosts.tsv")),
 ];
 
@@ -41,6 +49,8 @@ pub struct Machine {
     pub sockets: u32,
     /// Cores of a socket.
     pub cores: u32,
+    /// Last-level caches of a socket.
+    pub caches: u32,
     /// Messages go over the network even within a host.
     pub network: bool,
     /// What things cost.
@@ -87,6 +97,7 @@ impl Machine {
             hosts: count(&mut rows, "hosts")?,
             sockets: prices.sockets as u32,
             cores: count(&mut rows, "cores")?,
+            caches: (prices.caches as u32).max(1),
             network: rows.number("network-inside")? > 0.0,
             prices,
             ranks: placements(&ranks)?,
@@ -95,6 +106,11 @@ impl Machine {
             Some(name) => Err(Unreadable::Unknown(name)),
             None => Ok(machine),
         }
+    }
+
+    /// Cores that share a last-level cache.
+    pub fn cache_cores(&self) -> u32 {
+        self.cores.div_ceil(self.caches)
     }
 
     /// Cores of a host.

@@ -59,7 +59,8 @@ pub fn measure() -> Calibration {
 /// On a thread whose processor may be chosen.
 fn measure_here() -> Calibration {
     let tree = topology::Tree::read();
-    let pairs = pairs(&tree);
+    let shares = |a, b| matches!(topology::bound(&[a, b]), Some((_, Some(_))));
+    let pairs = pairs(&cpus::allowed(), |cpu| tree.place(cpu), shares);
     let first = pairs.iter().flatten().next().map(|(a, _)| *a);
     let cache = first.or_else(|| cpus::allowed().first().copied());
     let cache = cache.and_then(|cpu| tree.cache(cpu)).unwrap_or(0);
@@ -83,11 +84,13 @@ fn measure_here() -> Calibration {
         Figure::CombineNear => combined,
         Figure::Cache => cache >> 10,
         Figure::LineCore => between[0].line,
-        Figure::LinePackage => between[1].line,
-        Figure::LineHost => between[2].line,
+        Figure::LineCache => between[1].line,
+        Figure::LinePackage => between[2].line,
+        Figure::LineHost => between[3].line,
         Figure::StreamCore => between[0].stream,
-        Figure::StreamPackage => between[1].stream,
-        Figure::StreamHost => between[2].stream,
+        Figure::StreamCache => between[1].stream,
+        Figure::StreamPackage => between[2].stream,
+        Figure::StreamHost => between[3].stream,
         Figure::FetchCall => call,
         Figure::FetchRate => rate,
         Figure::Wake => wake.unwrap_or(0),
@@ -96,23 +99,32 @@ fn measure_here() -> Calibration {
     })
 }
 
-/// The first processor that this process may use, and another one on the same core, on the same
-/// package, on another one.
-fn pairs(tree: &topology::Tree) -> [Option<(usize, usize)>; 3] {
-    let allowed = cpus::allowed();
+/// The first of these processors, and another one on the same core, in the same last-level cache
+/// where its package has several, on the same package (in another such cache, if there is one), on
+/// another package. `place`: package and core of a processor; `shares`: whether two of a package share
+/// such a cache.
+fn pairs(
+    allowed: &[usize],
+    place: impl Fn(usize) -> Option<(u32, u32)>,
+    shares: impl Fn(usize, usize) -> bool,
+) -> [Option<(usize, usize)>; 4] {
+    let mut pairs = [None; 4];
     let Some((&first, others)) = allowed.split_first() else {
-        return [None; 3];
+        return pairs;
     };
-    let mut pairs = [None; 3];
-    let at = tree.place(first);
+    let at = place(first);
     for &other in others {
-        let distance = match (at, tree.place(other)) {
+        let distance = match (at, place(other)) {
             (Some(a), Some(b)) if a == b => 0,
-            (Some((a, _)), Some((b, _))) if a != b => 2,
-            _ => 1,
+            (Some((a, _)), Some((b, _))) if a != b => 3,
+            (Some(_), Some(_)) if shares(first, other) => 1,
+            _ => 2,
         };
-        // The last of them: within a package it probably shares no cache with the first.
         pairs[distance] = Some((first, other));
+    }
+    if pairs[2].is_none() {
+        // All share one cache: that is the distance within the package.
+        pairs.swap(1, 2);
     }
     pairs
 }
@@ -397,6 +409,21 @@ fn wake(cpu: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_is_measured_at_every_distance_that_there_is() {
+        // Two packages of two caches of two cores of two hardware threads.
+        let place = |cpu: usize| Some((cpu as u32 / 8, cpu as u32 / 2));
+        let shares = |a: usize, b: usize| a / 4 == b / 4;
+        let of = |cpus: &[usize]| pairs(cpus, place, shares).map(|p| p.map(|(_, other)| other));
+        let all: Vec<usize> = (0..16).collect();
+        assert_eq!(of(&all), [Some(1), Some(3), Some(7), Some(15)]);
+        assert_eq!(of(&all[..4]), [Some(1), None, Some(3), None]);
+        assert_eq!(of(&[0, 4, 9]), [None, None, Some(4), Some(9)]);
+        assert_eq!(of(&[5]), [None; 4]);
+        let unknown = pairs(&[0, 1], |_| None, |_, _| false);
+        assert_eq!(unknown, [None, None, Some((0, 1)), None]);
+    }
 
     #[test]
     fn a_measured_host_has_figures_that_are_believed() {

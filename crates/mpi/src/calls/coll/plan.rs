@@ -51,7 +51,7 @@ pub(super) fn lay_out(
         Some(run) => run,
         None => {
             let circle = caller.circle();
-            let nodes = c.nodes(engine.job.hosts()).cloned();
+            let nodes = c.nodes(&engine.job.agreed).cloned();
             let ask = Ask {
                 nodes: nodes.as_deref(),
                 levels: c.levels(&engine.job.agreed).map(|l| &**l),

@@ -32,22 +32,27 @@ impl<'a> Layout<'a> {
         self.core(r) / self.machine.cores as usize
     }
 
+    /// The price of a distance: within a cache, within a socket, between two.
+    fn by_distance(&self, a: u32, b: u32, [cache, socket, host]: [f64; 3]) -> f64 {
+        let (per_socket, per_cache) = (self.machine.cores as usize, self.machine.cache_cores());
+        let in_socket = |r| self.core(r) % per_socket / per_cache as usize;
+        match self.socket(a) == self.socket(b) {
+            true if in_socket(a) == in_socket(b) => cache,
+            true => socket,
+            false => host,
+        }
+    }
+
     /// Nanoseconds of a cache line from one to the other.
     pub fn line(&self, a: u32, b: u32) -> f64 {
         let p = &self.machine.prices;
-        match self.socket(a) == self.socket(b) {
-            true => p.line,
-            false => p.far_line,
-        }
+        self.by_distance(a, b, [p.cache_line, p.line, p.far_line])
     }
 
     /// Nanoseconds of a byte from the other's shelf.
     pub fn read(&self, a: u32, b: u32) -> f64 {
         let p = &self.machine.prices;
-        match self.socket(a) == self.socket(b) {
-            true => p.read,
-            false => p.far_read,
-        }
+        self.by_distance(a, b, [p.cache_read, p.read, p.far_read])
     }
 
     pub fn over_network(&self, a: u32, b: u32) -> bool {

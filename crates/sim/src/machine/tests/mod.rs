@@ -13,6 +13,7 @@ fn free(hosts: u32) -> Machine {
         name: "free".into(),
         hosts,
         sockets: 1,
+        caches: 1,
         cores: 2,
         network: false,
         prices: Prices {
@@ -61,7 +62,7 @@ fn receives(from: &[u32], bytes: u64) -> Schedule {
 fn a_short_message_costs_its_parts() {
     let mut m = free(1);
     let p = &mut m.prices;
-    (p.send, p.send_byte, p.line, p.way) = (100.0, 1.0, 40.0, 5.0);
+    (p.send, p.send_byte, p.cache_line, p.way) = (100.0, 1.0, 40.0, 5.0);
     (p.recv, p.recv_byte) = (200.0, 2.0);
     let both = vec![sends(1, 10), receives(&[0], 10)];
     assert_eq!(time(&m, 2, both), 110.0 + 45.0 + 220.0);
@@ -70,7 +71,7 @@ fn a_short_message_costs_its_parts() {
 #[test]
 fn a_long_message_is_copied_by_both_at_once() {
     let mut m = free(1);
-    (m.prices.line, m.prices.long_byte) = (10.0, 0.5);
+    (m.prices.cache_line, m.prices.long_byte) = (10.0, 0.5);
     // Announced, answered, the first piece, the line that it comes with, and all of it.
     let expected = 10.0 + 10.0 + 8192.0 + 10.0 + 50_000.0;
     let both = vec![sends(1, 100_000), receives(&[0], 100_000)];
@@ -97,7 +98,7 @@ fn ranks_of_one_core_run_one_after_the_other() {
 #[test]
 fn readers_of_one_line_wait_for_each_other() {
     let mut m = free(1);
-    (m.cores, m.prices.line, m.prices.reader) = (8, 50.0, 20.0);
+    (m.cores, m.prices.cache_line, m.prices.reader) = (8, 50.0, 20.0);
     let watches = schedule(|s| {
         s.shelf = Shelf::Short;
         s.watch(0, 1);
@@ -147,7 +148,7 @@ fn who_waits_for_ever_is_named() {
 #[test]
 fn the_descriptions_are_well_formed() {
     let names: Vec<String> = Machine::all().into_iter().map(|m| m.name).collect();
-    assert_eq!(names.len(), 6);
+    assert_eq!(names.len(), 8);
 }
 
 #[test]

@@ -1,0 +1,258 @@
+//! The job that `kwinfo --choices -n RANKS` speaks of: hosts that are all like this one (or have as
+//! many cores as was said), ranks dealt out as `mpiexec` does, and what such ranks would agree on.
+
+use crate::args::Binding;
+use crate::bind;
+use kw_base::Calibration;
+use kw_base::knobs::{Id, Knobs};
+use kw_coll::cost::Prices;
+use kw_coll::table::Site;
+use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Table};
+use kw_proto::p2p::prices;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Hosts that they run on.
+    pub hosts: u32,
+    /// Cores of each host; those of this one, where nothing is said.
+    pub cores: Option<u32>,
+    /// The domains of each host's ranks, as `KW_DOMAINS` names them.
+    pub domains: Option<String>,
+}
+
+/// A job: where its ranks are, and on what they run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Ranks.
+    pub ranks: u32,
+    /// Hosts.
+    pub hosts: u32,
+    /// Ranks of the host that has most.
+    pub per_host: u32,
+    /// What collectives run on.
+    pub site: Site,
+    /// More ranks than cores on some host.
+    pub crowded: bool,
+    nodes: Option<Nodes>,
+    levels: Option<Levels>,
+    /// Where it is known of what the domains are.
+    domains: Option<String>,
+}
+
+impl Job {
+    /// Ranks with a core each, so many of them on every host; nobody knows where they are bound to.
+    pub fn plain(ranks: u32, per_host: u32) -> Job {
+        Job {
+            ranks,
+            hosts: ranks / per_host,
+            per_host,
+            site: Site::default(),
+            crowded: false,
+            nodes: Nodes::of_hosts((0..ranks).map(|r| r / per_host)),
+            levels: None,
+            domains: None,
+        }
+    }
+
+    /// The job that was asked for, in this environment; what is wrong with it.
+    pub fn of(wanted: &Wanted, knobs: &Knobs) -> Result<Job, String> {
+        let (ranks, hosts) = (wanted.ranks, wanted.hosts);
+        if hosts == 0 || ranks < hosts {
+            return Err(format!(
+                "{ranks} ranks cannot be on {hosts} hosts: give at least one rank to each"
+            ));
+        }
+        let host = host_of(ranks, hosts);
+        let per_host = ranks.div_ceil(hosts);
+        let usable = wanted.cores.map_or_else(|| usable(knobs), |c| c as usize);
+        let crowded = per_host as usize > usable;
+        let (domains, said) = domains(wanted, knobs, per_host, crowded)?;
+        // A host's ranks follow one another.
+        let on_host = |r: u32| (0..r).rev().take_while(|&b| host(b) == host(r)).count();
+        let domain = |r: u32| domains.get(on_host(r)).copied();
+        let nodes = Nodes::of_hosts((0..ranks).map(&host)).map(|n| n.with_domains(domain));
+        let one = nodes.is_none() && !domains.is_empty();
+        let shm = has_path(knobs, "shm");
+        Ok(Job {
+            ranks,
+            hosts,
+            per_host,
+            site: Site {
+                shared: hosts == 1 && crowded,
+                network: !shm || ranks == hosts && ranks > 1,
+            },
+            crowded,
+            nodes,
+            levels: one.then(|| Levels::of(&domains)),
+            domains: said,
+        })
+    }
+
+    /// In a sentence.
+    pub fn sentence(&self) -> String {
+        let count = |n: u32, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        let most = match self.ranks.is_multiple_of(self.hosts) {
+            true => self.per_host.to_string(),
+            false => format!("{} or {}", self.per_host - 1, self.per_host),
+        };
+        let cores = match self.crowded {
+            true => "ranks share cores",
+            false => "a core for each rank",
+        };
+        let domains = match &self.domains {
+            Some(said) => format!("domains of a host's ranks: {said}"),
+            None => "nobody knows which of a host's ranks are close to each other".into(),
+        };
+        format!(
+            "{} on {} ({most} on each), {cores}; {domains}.",
+            count(self.ranks, "rank"),
+            count(self.hosts, "host")
+        )
+    }
+
+    /// What its collectives are priced with, by these figures.
+    pub fn prices(&self, c: &Calibration) -> Prices {
+        match self.hosts {
+            1 => Prices::of(c).on_one_host(),
+            _ => Prices::of(c).eager_between_hosts(prices::eager_between_hosts(c, self.ranks)),
+        }
+    }
+
+    /// A call of a collective in it, as its rank 0 makes it; `bytes` as the table counts them.
+    pub fn ask<'a>(&'a self, coll: Coll, bytes: u64, table: &'a Table) -> Ask<'a> {
+        let unit = if coll.combines() { ELEMENT } else { 1 };
+        let board = (self.per_host > 1 && !self.site.network)
+            .then(|| Board::usual(self.per_host.into(), unit));
+        Ask {
+            nodes: self.nodes.as_ref(),
+            levels: self.levels.as_ref(),
+            board,
+            chooser: Some(Chooser {
+                table,
+                site: self.site,
+            }),
+            ..Ask::ordinary(coll, 0, self.ranks, bytes)
+        }
+    }
+}
+
+/// The host of a rank, where `ranks` are dealt out to `hosts` in a row: the first ones get one more.
+fn host_of(ranks: u32, hosts: u32) -> impl Fn(u32) -> u32 {
+    let (each, more) = (ranks / hosts, ranks % hosts);
+    move |r| match r < more * (each + 1) {
+        true => r / (each + 1),
+        false => more + (r - more * (each + 1)) / each,
+    }
+}
+
+/// Whether the knobs allow this path.
+pub fn has_path(knobs: &Knobs, path: &str) -> bool {
+    let paths = knobs.text(Id::Paths);
+    paths.split(',').any(|p| p.trim() == path)
+}
+
+/// Processors that ranks may use here at the same time.
+fn usable(knobs: &Knobs) -> usize {
+    let most = knobs.number(Id::Cpus).map_or(usize::MAX, |n| n as usize);
+    kw_sys::cpus::usable().min(most)
+}
+
+/// The domain of each rank of a host, and who says so; none where nobody knows.
+fn domains(
+    wanted: &Wanted,
+    knobs: &Knobs,
+    per_host: u32,
+    crowded: bool,
+) -> Result<(Vec<Domain>, Option<String>), String> {
+    let said = wanted.domains.as_deref();
+    match said.unwrap_or(knobs.text(Id::Domains)) {
+        "none" => Ok((Vec::new(), None)),
+        "auto" if crowded || wanted.cores.is_some() => Ok((Vec::new(), None)),
+        "auto" => {
+            let here = bound_here(per_host as usize);
+            let said = here
+                .is_some()
+                .then(|| "those that mpiexec binds to here".into());
+            Ok((here.unwrap_or_default(), said))
+        }
+        text => {
+            let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+            let numbers = numbers.map_err(|_| {
+                format!("the domains are '{text}': give numbers with dots between, such as 0.0.1.1")
+            })?;
+            let domain = |package: &u32| Domain {
+                package: *package,
+                cache: Some(0),
+            };
+            let turns = numbers.iter().map(domain).cycle();
+            Ok((turns.take(per_host as usize).collect(), Some(text.into())))
+        }
+    }
+}
+
+/// Where mpiexec would bind so many ranks here; `None` where it would not, or nobody knows.
+fn bound_here(n: usize) -> Option<Vec<Domain>> {
+    let usable = kw_sys::cpus::usable();
+    let cores = kw_sys::topology::cores;
+    let shares = bind::bind(Binding::Auto, n, usable, cores, Vec::new).ok()?;
+    let domain = |cpus: &Vec<usize>| {
+        let (package, cache) = kw_sys::topology::bound(cpus)?;
+        Some(Domain {
+            package: package as u32,
+            cache: cache.map(|c| c as u32),
+        })
+    };
+    shares.iter().map(domain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(ranks: u32, hosts: u32, cores: u32, domains: &str) -> Result<Job, String> {
+        let wanted = Wanted {
+            ranks,
+            hosts,
+            cores: Some(cores),
+            domains: Some(domains.into()),
+        };
+        Job::of(&wanted, &Knobs::defaults())
+    }
+
+    #[test]
+    fn ranks_are_dealt_out_to_hosts_in_a_row() {
+        let of = |ranks, hosts| (0..ranks).map(host_of(ranks, hosts)).collect::<Vec<_>>();
+        assert_eq!(of(7, 3), [0, 0, 0, 1, 1, 2, 2]);
+        assert_eq!(of(4, 4), [0, 1, 2, 3]);
+        let uneven = job(7, 3, 4, "0.1").unwrap();
+        assert!(
+            uneven
+                .sentence()
+                .contains("7 ranks on 3 hosts (2 or 3 on each)")
+        );
+        assert!(job(2, 3, 4, "none").is_err() && job(2, 0, 4, "none").is_err());
+    }
+
+    #[test]
+    fn a_job_knows_what_its_ranks_would_agree_on() {
+        let site = |j: &Job| (j.site.shared, j.site.network, j.crowded);
+        let crowded = job(8, 1, 4, "none").unwrap();
+        assert_eq!(site(&crowded), (true, false, true));
+        let spread = job(4, 4, 1, "0.0.1.1").unwrap();
+        assert_eq!(site(&spread), (false, true, false));
+        let both = job(16, 4, 4, "0.0.1.1").unwrap();
+        let table = Table::default();
+        let ask = both.ask(Coll::Bcast, 8, &table);
+        assert_eq!(ask.priced_levels().map(|l| l.tiers().len()), Some(1));
+        assert!(ask.levels.is_none() && ask.board.is_some());
+        let one = job(4, 1, 4, "0.0.1.1").unwrap();
+        assert!(one.ask(Coll::Bcast, 8, &table).levels.is_some());
+        assert!(job(4, 1, 4, "0,1").unwrap_err().contains("'0,1'"));
+    }
+}
