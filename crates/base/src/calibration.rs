@@ -148,7 +148,7 @@ figures! {
     LineHost = "line-host", Picos, 0, 2_000..=5_000_000, "A cache line from one package to another.";
     StreamCore = "stream-core", PicosPerKb, 0, 2_000..=4_000_000, "Long data through an area that two hardware threads of a core share.";
     StreamCache = "stream-cache", PicosPerKb, 0, 2_000..=4_000_000, "The same between two cores that share a last-level cache, where a package has several.";
-    StreamPackage = "stream-package", PicosPerKb, 22_528, 2_000..=4_000_000, "The same between two cores of a package that do not, if there are such.";
+    StreamPackage = "stream-package", PicosPerKb, 33_792, 2_000..=4_000_000, "The same between two cores of a package that do not, if there are such.";
     StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "The same between two packages.";
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
     FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "What each kilobyte adds to it.";

@@ -117,7 +117,7 @@ mod tests {
     fn starting_values_are_those_of_the_machine_that_was_measured() {
         let lines = shared_memory(&Calibration::START, true);
         assert_eq!((lines.stream.t0, lines.control.t0), (90.0, 70.0));
-        assert!((lines.stream.tb - 0.022).abs() < 1e-6);
+        assert!((lines.stream.tb - 0.033).abs() < 1e-6);
         let get = lines.get.unwrap();
         assert!((get.t0 - 1300.0).abs() < 1e-6 && (get.tb - 0.068).abs() < 1e-6);
         assert!(shared_memory(&Calibration::START, false).get.is_none());

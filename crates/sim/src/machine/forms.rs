@@ -33,10 +33,12 @@ impl Point {
 /// where ranks meet nobody but those they exchange data with. All others: [`MEAN`].
 const COARSE: &[(&str, f64)] = &[
     // Rounds in which some ranks have nothing to send or to receive.
-    ("bcast scatter_doubling", 0.20),
+    ("bcast scatter_doubling", 0.25),
     ("bcast scatter_ring", 0.15),
     ("exscan doubling", 0.10),
     ("scan doubling", 0.10),
+    // The first rank only sends, and is ahead of those that combine.
+    ("exscan chain", 0.10),
     // Long pieces: a rank is busy with two at a time.
     ("bcast chain", 0.15),
     ("reduce chain", 0.15),
@@ -46,7 +48,7 @@ const COARSE: &[(&str, f64)] = &[
     ("reduce board_parts", 0.10),
     ("reduce board_tree", 0.15),
     // A subtree that runs past the last rank, where rank 0 is not the root, is taken aside.
-    ("gather binomial", 0.10),
+    ("gather binomial", 0.15),
     // The root sends what is short before what is long.
     ("scatter binomial", 0.15),
 ];
