@@ -74,17 +74,17 @@ impl Levels {
         let packages = Nodes::of_hosts(domains.iter().map(|d| d.package));
         // Caches of different packages are different, whatever their numbers.
         let id = |d: &Domain| domains.iter().position(|other| other == d).unwrap_or(0) as u32;
-        let caches = Nodes::of_hosts(domains.iter().map(id));
+        let by_caches = Nodes::of_hosts(domains.iter().map(id));
         let known = domains.iter().all(|d| d.cache.is_some());
         let size = domains.len() as u32;
         // A level whose groups are those of the one before, or single ranks, says nothing new.
         let alone = |n: &Nodes| n.count() == size;
-        let caches = caches.filter(|c| !alone(c) && packages.as_ref() != Some(c));
+        let new = |c: &Nodes| !alone(c) && packages.as_ref() != Some(c);
+        let caches = by_caches.clone().filter(new);
         let (by_package, most) = (
             packages.is_some(),
             packages.as_ref().map_or(size, Nodes::most),
         );
-        let by_caches = Nodes::of_hosts(domains.iter().map(id));
         let near_in = |groups: &Option<Nodes>| groups.as_ref().map_or(1000, |g| near(g, size));
         let (near, cached) = (near_in(&packages), near_in(&by_caches));
         let tiers: Vec<Nodes> = packages

@@ -221,7 +221,7 @@ pub fn fetch(from: Region<'_>, to: Region<'_>) {
 
 /// Has the cache line of a word brought here, to be written soon.
 #[inline(always)]
-pub fn expect_write<T>(word: &T) {
+pub fn prefetch_for_write<T>(word: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint; the word is there.
     unsafe {

@@ -147,11 +147,12 @@ impl Filler {
         self.copier = NontemporalCopier::new(crowded);
     }
 
-    /// A long payload is about to be filled in.
+    /// Has the line brought here that says which slots are taken: a long payload is about to be
+    /// filled in.
     #[inline]
-    pub fn expect(&self, lane: &Lane) {
+    pub fn prefetch_pool_use(&self, lane: &Lane) {
         if self.held == 0 {
-            nontemporal::expect_write(&lane.pool_use().taken);
+            nontemporal::prefetch_for_write(&lane.pool_use().taken);
         }
     }
 

@@ -137,7 +137,7 @@ impl Link {
                     return Sent::Done;
                 }
             } else if let Body::Payload { buf, from, len } = body {
-                self.filler.expect(self.out.memory());
+                self.filler.prefetch_pool_use(self.out.memory());
                 if self.put_head(head, len) {
                     return self.begin(buf, from, len, cookie);
                 }

@@ -201,6 +201,18 @@ impl ShmPath {
         moved.any
     }
 
+    /// After what has come: sends what waits, or uses the idle moment. Says whether anything moved.
+    #[inline(always)]
+    fn end_look<I: Inbound>(&mut self, mut any: bool, inbound: &mut I) -> bool {
+        if !self.waiting.is_empty() {
+            any |= self.flush(inbound);
+        }
+        if !any && self.emptied.any() {
+            self.give_back();
+        }
+        any
+    }
+
     /// Nothing has come: time to give back the slots of this rank's pool that are empty.
     #[cold]
     fn give_back(&mut self) {
@@ -358,13 +370,7 @@ impl Path for ShmPath {
         for k in 0..self.active.len() {
             any |= self.receive(self.active[k] as usize, inbound);
         }
-        if !self.waiting.is_empty() {
-            any |= self.flush(inbound);
-        }
-        if !any && self.emptied.any() {
-            self.give_back();
-        }
-        any
+        self.end_look(any, inbound)
     }
 
     #[inline]
@@ -376,14 +382,8 @@ impl Path for ShmPath {
         if !self.links[i].active {
             self.look();
         }
-        let mut any = self.links[i].active && self.receive(i, inbound);
-        if !self.waiting.is_empty() {
-            any |= self.flush(inbound);
-        }
-        if !any && self.emptied.any() {
-            self.give_back();
-        }
-        any
+        let any = self.links[i].active && self.receive(i, inbound);
+        self.end_look(any, inbound)
     }
 
     fn get(

@@ -38,7 +38,7 @@ pub const PIECES: usize = 48;
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-const MAGIC: u64 = 0x0036_6b6f_6e77_6b01;
+const MAGIC: u64 = 0x0037_6b6f_6e77_6b01;
 const RANKS: usize = 4096;
 const CONTROL: usize = 256;
 const PAIR: usize = CONTROL + CELLS * CELL;
