@@ -12,6 +12,7 @@ pub mod ids;
 pub mod knobs;
 pub mod near;
 pub mod overheads;
+pub mod pool;
 pub mod rooms;
 pub mod slab;
 pub mod slots;

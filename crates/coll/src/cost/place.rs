@@ -4,7 +4,7 @@ use super::{Distance, Distances, Memory, Prices};
 use crate::{Apart, Ask, Levels, Nodes, Shape};
 
 /// Bytes of a long message after which its receiver can begin.
-pub const PIECE: f64 = 16384.0;
+pub const PIECE: f64 = kw_base::pool::SLOT as f64;
 
 /// Where the steps of an algorithm happen, and what they cost there. Times are nanoseconds, `b`
 /// bytes.

@@ -23,10 +23,11 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use kw_base::pool::{APART, SLOT};
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
-use super::segment::{Lane, PIECES, PoolUse, SLOT, SLOTS, USE_WORDS};
+use super::segment::{Lane, PIECES, PoolUse, SLOTS, USE_WORDS};
 
 /// The shortest lap, and the only one where ranks share cores.
 pub const SHORT_LAP: usize = 32;
@@ -36,11 +37,6 @@ const CROWD: usize = 192;
 
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 8;
-
-/// A processor that reads a slot fetches ahead beyond its end, and what lies there must not be what
-/// the sender writes at that moment: so slots are taken at such distances. Not so while a sender
-/// streams past the caches: there the reader gains by fetching ahead.
-const APART: usize = 3;
 
 /// Bytes of a core's own cache where the system does not say.
 const OWN_CACHE: usize = 1 << 20;

@@ -17,6 +17,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use kw_base::pool::SLOT;
 use kw_sys::doorbell::{DoorbellSlot, FenceGroup};
 use kw_sys::memfd::{self, Mapping};
 use kw_sys::region::Region;
@@ -28,8 +29,6 @@ use super::ring::Memory;
 pub const CELLS: usize = 256;
 /// Bytes of a cell.
 pub const CELL: usize = 64;
-/// Bytes of a slot of a pool: the longest piece of a long payload.
-pub const SLOT: usize = 8 * 1024;
 /// Slots of a pool.
 pub const SLOTS: usize = 64 * USE_WORDS;
 /// Pieces of one pair that may be under way at a time.

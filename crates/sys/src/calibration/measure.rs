@@ -10,6 +10,7 @@ use crate::reduce::{Kernel, Op};
 use crate::region::Region;
 use crate::{clock, cpus, futex, nontemporal, process_vm, threads, topology};
 use kw_base::calibration::{Calibration, Figure};
+use kw_base::pool::{APART, SLOT};
 use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
@@ -27,13 +28,8 @@ const NEAR: usize = 64 << 10;
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
-/// Bytes of the area that two processors share, and of a slot of it, and how far from each other
-/// two slots lie whose turns follow: as in the path over shared memory.
+/// Bytes of the area that two processors share.
 const AREA: usize = 2 << 20;
-/// See above.
-const SLOT: u64 = 8 << 10;
-/// See above.
-const APART: u64 = 3;
 /// Slots that may be filled and not drained.
 const AHEAD: u32 = 16;
 /// Rounds of a batch.
@@ -251,6 +247,8 @@ struct Shared {
 
 /// The word that ends the other thread.
 const OVER: u32 = u32::MAX;
+/// Of what says how many slots are filled: they were streamed.
+const STREAMED: u32 = 1 << 31;
 
 /// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`:
 /// there is no such thread.
@@ -302,10 +300,16 @@ fn line(cpu: usize) -> Option<u64> {
     })
 }
 
-/// A region's slots take turns.
-fn slot(region: Region<'_>, number: u32) -> Region<'_> {
-    let slots = region.len() / SLOT;
-    region.part(u64::from(number) * APART % slots * SLOT, SLOT)
+/// A region's slots take turns, so far from each other.
+fn slot(region: Region<'_>, number: u32, apart: u32) -> Region<'_> {
+    let len = SLOT as u64;
+    let slots = region.len() / len;
+    region.part(u64::from(number) * u64::from(apart) % slots * len, len)
+}
+
+/// How far from each other slots are taken, as the path does.
+fn distance(streamed: bool) -> u32 {
+    if streamed { 1 } else { APART as u32 }
 }
 
 /// What one processor copies into a shared area while another one copies it out.
@@ -320,10 +324,12 @@ fn stream(cpu: usize) -> Option<u64> {
             return;
         };
         for done in 0.. {
-            if shared.mine.until(|filled| filled > done) == OVER {
+            let filled = shared.mine.until(|filled| filled & !STREAMED > done);
+            if filled == OVER {
                 return;
             }
-            nontemporal::fetch(slot(whole, done), slot(to, done));
+            let apart = distance(filled & STREAMED != 0);
+            nontemporal::fetch(slot(whole, done, apart), slot(to, done, apart));
             shared.theirs.set(done + 1);
         }
     };
@@ -337,14 +343,19 @@ fn stream(cpu: usize) -> Option<u64> {
                 shared
                     .theirs
                     .until(|done| filled < done.saturating_add(AHEAD));
-                copier.copy(slot(from, filled), slot(whole, filled));
+                let apart = distance(copier.streams());
+                copier.copy(slot(from, filled, apart), slot(whole, filled, apart));
                 filled += 1;
-                shared.mine.set(filled);
+                shared.mine.set(if apart == 1 {
+                    filled | STREAMED
+                } else {
+                    filled
+                });
             }
             shared.theirs.until(|done| done >= filled);
             32
         });
-        Some(per_kb(picos, SLOT))
+        Some(per_kb(picos, SLOT as u64))
     };
     beside(cpu, drain, fill)?
 }
