@@ -2,10 +2,11 @@
 best of all, each forced by KW_COLL and measured in the same turn (`tune.every_algorithm`).
 
 A cell is a collective on so many ranks of a network with so many bytes. The best is the algorithm
-with the least median over the rounds; what was chosen is measured by itself, as one more of them, so
-that no regret is below 1. That makes it a little too large: the least of many restless figures is
-luck, too. Two rounds that disagree (`trust`) count for nothing, and a cell is stable when it has
-two that agree."""
+with the least median over the rounds. What was chosen is measured by itself, and its ranks say which
+algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a round's
+figure is the mean of both. So a regret is above 1 only where another algorithm was quicker. It is
+still a little too large: the least of many restless figures is luck, too. Two rounds that disagree
+(`trust`) count for nothing, and a cell is stable when it has two that agree."""
 from dataclasses import dataclass
 
 from . import trust
@@ -16,6 +17,8 @@ from .plan import COLLECTIVES
 CHOSEN = "as chosen"  # what stands for an algorithm when none is better
 LIMITS = (1.05, 1.20)  # of the mean, and of the worst stable cell: what the library wants to reach
 KNOB = "KW_COLL="
+CHOICE = "choice"  # the measurements that say what was chosen
+USUAL = "4"  # an algorithm's number where its row has none
 
 
 def is_forced(data):
@@ -50,17 +53,35 @@ def cells(data):
     some = data[(data.bench == COLLECTIVES) & (data.metric == "us") & (data.library == OURS) & (data["median"] > 0)]
     some = some.assign(label=some.variant.where(is_forced(some), CHOSEN))
     some = some[(some.label != CHOSEN) | (some.variant == "")]
+    chosen = named(data)
     found = []
-    for (_, network, ranks, op, n), one in some.groupby(["args", "network", "ranks", "op", "bytes"], sort=False):
+    for (args, network, ranks, op, n), one in some.groupby(["args", "network", "ranks", "op", "bytes"], sort=False):
+        label = among(chosen.get((args, network, ranks, op, n)), set(one.label))
+        one = one.assign(label=one.label.where(one.label != label, CHOSEN))
         of = {label: figure(rounds) for label, rounds in one.groupby("label", sort=False)}
         if CHOSEN in of and len(of) > 1:
             found.append(cell((network, int(ranks), op, int(n)), of))
     return found
 
 
+def named(data):
+    """(arguments, network, ranks, collective, bytes) -> which algorithm was chosen, as `name/number`."""
+    some = data[(data.bench == CHOICE) & (data.library == OURS)]
+    return {(one.args, one.network, one.ranks, one.op, one.bytes): one.mode for one in some.itertuples()}
+
+
+def among(chosen, labels):
+    """The algorithm among those that were forced; None where it was not, or nobody said. Those that do not look at a number
+    are forced without one, and so is the usual one."""
+    name, _, number = (chosen or "").partition("/")
+    usual = number == USUAL or not any(label.startswith(f"{name}/") for label in labels)
+    return next((label for label in (chosen, name if usual else None) if label in labels), None)
+
+
 def figure(rounds):
-    """The median over the rounds of one algorithm."""
-    return trust.Measured(rounds["median"].median(), zip(zip(rounds.plan, rounds["round"]), rounds["median"]), bool(rounds.disturbed.all()))
+    """The median over the rounds of one algorithm, each round the mean of its figures."""
+    means = rounds.groupby(["plan", "round"])["median"].mean()
+    return trust.Measured(means.median(), means.to_dict(), bool(rounds.disturbed.all()))
 
 
 def cell(place, of):

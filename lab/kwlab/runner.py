@@ -26,6 +26,8 @@ HOPELESS = (*ENDLESS, "missing")
 PAUSE = 0.2  # of its limit a program may be silent before it is taken to hang,
 PAUSES = 4  # or so many times as long as it was before, between two lines
 WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
+# What rank 0 says under KW_LOG=debug of a collective that it chooses an algorithm for.
+CHOICE = re.compile(r"^rank 0 on \S+: (\w+) of (\d+) bytes by (\w+) (\d+)$", re.MULTILINE)
 # What KW_STATS=yes prints for each rank at the end.
 COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
 
@@ -110,6 +112,12 @@ def counters(cell, text):
     return [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), **sums}] if sums else []
 
 
+def choices(text):
+    """Measurements that say by which algorithms collectives ran: the mode is its name and number."""
+    found = {(re.sub(r"\B(?=[A-Z])", "_", coll).lower(), int(n)): f"{name}/{number}" for coll, n, name, number in CHOICE.findall(text)}
+    return [{"bench": "choice", "op": op, "bytes": n, "mode": label, "chosen": 1} for (op, n), label in found.items()]
+
+
 class Runner:
     """One plan on one machine, or on a cluster of it and others (`hosts`); of its cells those that
     `wanted` says."""
@@ -158,7 +166,7 @@ class Runner:
             if cell.application:
                 return self.whole_program(library, cell, words)
             out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
-            return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err)))
+            return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err), *self.chosen(library, cell, words)))
         except Late as late:
             return ended(late)
         except Failed as error:
@@ -169,6 +177,14 @@ class Runner:
             return Outcome("nonsense", str(error))
         except OSError as error:
             return Outcome("failed", f"cannot be started: {error}")
+
+    def chosen(self, library, cell, words):
+        """Which algorithms a cell of collectives is run by, where that is asked: from a short run of its own, in which the ranks
+        say so."""
+        if not cell.named:
+            return []
+        _, err, _ = library.run_whole(words, cell.ranks, cell.network, *cell.args, "--ms", "1", knobs={**dict(cell.knobs), "KW_LOG": "debug"}, timeout=self.plan.limit)
+        return choices(err)
 
     def whole_program(self, library, cell, words):
         """Runs an application."""

@@ -101,7 +101,7 @@ def streams(book):
         folded(f"all {len(rows)} cells", table(["Message", "Network", *who], rows))
 
 
-SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters", "application", "tails", "rate", "layouts")  # by the other sections
+SHOWN = ("p2p", "coll", "overlap", "wait", "give", "forms", "hello", "idle", "counters", "application", "tails", "rate", "layouts", "choice")  # by the other sections
 
 
 def others(book):

@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import COMPILER, script
 
-from kwlab import check, cli, facts, libraries, machine, machines, plan, regret, report, sections, store, tune
+from kwlab import check, cli, facts, libraries, machine, machines, plan, regret, report, runner, sections, store, tune
 
 ALGORITHMS = "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  Board\nbcast  nodes  Nodes\nbarrier  dissemination\n"
 CHOICES = ("figure\tcopy-near\t{near}\tps/KB\t{origin}\t22528\n" "figure\tline-core\t0\tps\tstart\t0\n" "figure\tcache\t32768\tKB\tstart\t32768\n" "price\tcopy-byte\t{price}\t{origin}\tcopy-near\t0.022\n"
@@ -68,6 +68,23 @@ def test_regret_is_what_was_chosen_over_the_best_of_the_same_turn(tmp_path):
     assert all(one.regret == pytest.approx(1.2) for one in found)
     some = regret.summed(found)
     assert (some.cells, some.counting, some.stable) == (2, 2, 2) and some.mean == pytest.approx(1.2) and some.worst.regret == pytest.approx(1.2)
+
+
+def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
+    said = "rank 0 on a: Bcast of 8 bytes by tree 4\nrank 1 on a: Bcast of 8 bytes by linear 4\nrank 0 on a: ReduceScatter of 0 bytes by board_tree 8\nrank 0 on a: joined\n"
+    assert [(one["op"], one["bytes"], one["mode"]) for one in runner.choices(said)] == [("bcast", 8, "tree/4"), ("reduce_scatter", 0, "board_tree/8")]
+    store_, number = made(tmp_path / "r.sqlite")
+    cell = next(cell for cell in plan.cells(plan.Plan("machine", "t", (tune.every_algorithm({"bcast": [("tree", "")]}, "bcast", 2, "shm", ("--sizes", "1024,8"), plan.Work("coll")),), ("kittiwake",))) if not cell.variant)
+    assert cell.named
+    lines = [line("coll", "bcast", n, 1.2 * (1 + n / 1000)) for n in SIZES] + runner.choices(said)
+    store_.add("machine", cell, 0, number, "1", "ok", "", 1.0, lines, 0.0, "")
+    # 8 bytes ran by the best algorithm, and what they took once is no regret; of 1024 nobody has said so.
+    assert [(one.bytes, round(one.regret, 6), one.algorithm) for one in report.Book(store_).regret()] == [(8, 1.0, regret.CHOSEN), (1024, 1.2, "tree")]
+
+
+def test_the_number_of_an_algorithm_counts_where_it_is_looked_at():
+    labels = {"chain", "chain/2", "linear"}
+    assert [regret.among(one, labels) for one in ("chain/2", "chain/4", "chain/8", "linear/8", "ring/4", None)] == ["chain/2", "chain", None, "linear", None, None]
 
 
 def test_no_regret_is_below_one_and_one_round_is_not_stable(tmp_path):
