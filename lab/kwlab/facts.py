@@ -72,6 +72,16 @@ def caches():
     return ", ".join(found) or "unknown"
 
 
+def domains():
+    """How many last-level caches, or packages, the usable processors have."""
+    found = set()
+    for cpu in os.sched_getaffinity(0):
+        place = Path(f"/sys/devices/system/cpu/cpu{cpu}")
+        last = max(place.glob("cache/index[0-9]*"), default=place)
+        found.add((text(place / "topology/physical_package_id"), text(last / "shared_cpu_list")))
+    return len(found)
+
+
 def counted(ranges):
     """How many numbers `0-3,8` has."""
     try:

@@ -61,6 +61,8 @@ def usable(need, ranks, network, hosts=1):
         return several and need != "InPlace"
     if "Board" in need:
         return network == "shm"
+    if need.startswith("Levels"):
+        return network == "shm" and facts.domains() > 1
     if "PowerOfTwo" in need:
         return ranks & (ranks - 1) == 0
     return ranks % 2 == 0 if need == "Pairs" else True

@@ -144,7 +144,7 @@ prices! {
     reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
     more = "more", Start(10.0), "Each further line of a look at many (assumed).";
     copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
-    write = "write-byte", Stream(0.75), "A byte copied to a shelf, whose lines other cores have read.";
+    write = "write-byte", Stream(1.25), "A byte copied to a shelf, whose lines other cores have read.";
     read = "read-byte", StreamNear(0.75), "A byte copied from the shelf of another core of the socket.";
     cache_read = "cache-read-byte", StreamCache(0.75), "The same from a core that shares a last-level cache.";
     far_read = "far-read-byte", Stream(0.75), "A byte copied from the shelf of a core of another socket.";

@@ -41,7 +41,7 @@ const COARSE: &[(&str, f64)] = &[
     ("exscan chain", 0.10),
     // Long pieces: a rank is busy with two at a time.
     ("bcast chain", 0.15),
-    ("reduce chain", 0.15),
+    ("reduce chain", 0.16),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
     // The root alone waits at the end.
