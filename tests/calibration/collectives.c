@@ -1,4 +1,5 @@
-/* Collectives of a few sizes, so that the ranks' log says which algorithms they choose. The sums are checked. */
+/* Collectives of a few sizes, so that the ranks' log says which algorithms they choose. The sums are checked.
+   With an argument each rank goes on until its input ends. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@ int main(int argc, char **argv) {
             if (sums[i] != size * (size - 1) / 2 + (double)size * i) MPI_Abort(MPI_COMM_WORLD, 2);
     }
     printf("rank %d is done\n", rank);
+    fflush(stdout);
+    if (argc > 1)
+        while (getchar() != EOF) {}
     MPI_Finalize();
     return 0;
 }

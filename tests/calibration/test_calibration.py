@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, lab, start
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, lab, start, wait_until
 
 LONG = "10"  # seconds from which on a job is long
 
@@ -209,3 +209,44 @@ def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
         used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", text))
         algorithm, number = said[name, size][0].split("/")
         assert used == {(algorithm, number)}, (name, size, used, said[name, size])
+
+
+def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
+    """With its hosts (here by name), its domains, and the figures that rank 0 has handed round, whatever the environment of who asks:
+    the ranks' log and the page name the same algorithm."""
+    kwinfo("--calibrate", cache=tmp_path)
+    calls = program("tests/calibration/collectives.c", "-O1")
+    hosts = ["-n", "5", "-env", "KW_HOST", "a", calls, "wait", ":", "-n", "3", "-env", "KW_HOST", "b", calls, "wait"]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "KW_DOMAINS": "0.0.1.1", "KW_COLL": "bcast - - any any any linear", "KW_LOG": "debug"}
+    with open(tmp_path / "said", "w") as said:
+        p = subprocess.Popen([MPIEXEC, *hosts], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True)
+    try:
+        assert sorted(p.stdout.readline() for _ in range(8)) == [f"rank {r} is done\n" for r in range(8)]
+        assert "what its job chooses" in run(DIST / "bin/kwinfo", "--job", p.pid, "--choices", cache=tmp_path / "another")
+        page = lambda: (tmp_path / "said").read_text().split("mpiexec: what the job chooses:\n")[1:]
+        wait_until(page, "mpiexec does not answer")
+        p.communicate("", timeout=WATCHDOG)
+    finally:
+        p.kill()
+        p.wait()
+    assert p.returncode == 0
+    (text,), log = page(), (tmp_path / "said").read_text()
+    assert text.startswith("8 ranks on 2 hosts (3 to 5 on each), ") and "; domains of a host's ranks: 0.0.1.1.\n" in text, text
+    assert "Figures of rank 0's host: measured.\nFigures of its network: starting values.\n" in text, text
+    for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 65536):
+        used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", log))
+        assert used == set(re.findall(rf"^{name} +{size} +(\w+)/(\d+) ", text, re.M)) and len(used) == 1, (name, size, used, text)
+    assert re.search(r"^bcast +2048 +linear/\d+ .* KW_COLL", text, re.M), text
+
+
+def test_a_job_whose_ranks_have_not_met_does_not_know_what_it_chooses():
+    p = start("-n", 2, "sh", "-c", "echo here; cat", stdin=subprocess.PIPE)
+    try:
+        assert [p.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+        assert subprocess.run([DIST / "bin/kwinfo", "--job", str(p.pid), "--choices"], timeout=WATCHDOG).returncode == 0
+        assert p.stderr.readline().startswith("mpiexec: what the job chooses is not known: its ranks have not met")
+        p.communicate("", timeout=WATCHDOG)
+        assert p.returncode == 0
+    finally:
+        p.kill()
+        p.wait()

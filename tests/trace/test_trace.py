@@ -237,10 +237,34 @@ def test_whom_ranks_wait_for(waited):
         (1, "MPI_Recv", "wrong_order", "late sender, messages in wrong order", 1),
         (2, "MPI_Allreduce", "reductions", "wait at n-to-n", 5),
         (2, "MPI_Reduce", "reductions", "early reduce", 5),
-        (1, "MPI_Scan", "scan", "early reduce", 1),
+        (1, "MPI_Scan", "scan", "early scan", 1),
+        (1, "MPI_Neighbor_allgather", "neighbours", "late neighbour", 5),
     ]:
         assert found[rank, function, place, wait] == count, found
     assert not any(c.get("wait") for c in calls if c["rank"] == 2 and c["function"] == "MPI_Scan")
+
+
+def neighbours(t):
+    """Sources, and nobody twice or itself; copies have those of what they are copies of."""
+    directed, beside = {(0, 1), (1, 2)}, {(0, 1), (1, 0), (1, 2), (2, 1)}
+    used = [c["comm_id"] for c in t.of(0, "MPI_Neighbor_allgather")]
+    assert len(used) == len(set(used)) == 5 and {n["comm_id"] for n in t.neighbours} == set(used)
+    for comm, expected in zip(used, [directed, beside, beside, beside, directed]):
+        found = [(n["rank"], n["source"]) for n in t.neighbours if n["comm_id"] == comm]
+        assert sorted(found) == sorted(expected)
+
+
+def test_neighbours_of_every_topology(waited):
+    neighbours(waited[1])
+
+
+@pytest.mark.parametrize("abi", LIBRARIES)
+def test_neighbours_in_another_abi(abi, tmp_path):
+    foreign = tmp_path / "waits"
+    p = run(prefix(abi) / "bin/mpicc", "-g", "-o", foreign, HERE / "waits.c")
+    assert p.returncode == 0, told(p)
+    t, _ = trace(tmp_path, "--bind", "none", "-genv", "KW_EVENT_THREAD", "no", "-n", 3, foreign)
+    neighbours(t)
 
 
 def test_what_the_library_says(waited):

@@ -103,6 +103,34 @@ static void scan(MPI_Comm comm) {
     if (rank == 1) has_waited();
 }
 
+/* Rank 2 comes late to a neighbourhood collective in which rank 1 receives from it. Rank 0 comes when it likes. */
+static void neighbours(MPI_Comm comm) {
+    int all[4], n[4] = {0};
+    if (rank == 1) about_to_wait(2);
+    if (rank == 2) until_waits(1);
+    MPI_Neighbor_allgather(n, 1, MPI_INT, all, 1, MPI_INT, comm);
+    if (rank == 1) has_waited();
+}
+
+/* Each topology, and copies of one. In the first rank 0 receives from rank 1, that from rank 2, and that from nobody; in the others each
+   receives from those beside it. */
+static void topologies(void) {
+    MPI_Comm comms[5];
+    MPI_Request r;
+    int from = rank + 1, to = rank - 1, three = 3, no = 0, ends[] = {1, 3, 4}, edges[] = {1, 0, 2, 1};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank < 2, &from, &three, rank > 0, &to, &three, MPI_INFO_NULL, 0, &comms[0]);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &three, &no, 0, &comms[1]);
+    MPI_Graph_create(MPI_COMM_WORLD, 3, ends, edges, 0, &comms[2]);
+    MPI_Comm_dup(comms[1], &comms[3]);
+    MPI_Comm_idup(comms[0], &comms[4], &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 5; i++) {
+        neighbours(comms[i]);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < 5; i++) MPI_Comm_free(&comms[i]);
+}
+
 static void communicators(void) {
     MPI_Comm split, dup, idup, made, grouped;
     MPI_Request r;
@@ -138,6 +166,7 @@ int main(int argc, char **argv) {
     probes();
     wrong_order();
     communicators();
+    topologies();
     MPI_Finalize();
     free(big);
     return 0;

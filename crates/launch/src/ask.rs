@@ -1,12 +1,22 @@
-//! `kwinfo --job`: has an mpiexec that runs say where every rank is.
+//! `kwinfo --job`: has an mpiexec that runs say where every rank is, or what its job chooses.
 
-use rustix::process::{Pid, Signal, kill_process};
+use kw_sys::signals;
 
-/// The signal that asks. It does nothing to a process that does not wait for it.
-pub const QUESTION: i32 = kw_sys::signals::URG;
+/// The signal that asks, with the number of a [`Question`]. It does nothing to a process that does not
+/// wait for it.
+pub const QUESTION: i32 = signals::URG;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Where every rank is, and what was called so far.
+    Ranks = 0,
+    /// What the job chooses.
+    Choices = 1,
+}
 
 /// Asks the mpiexec with this process id; what to say about that.
-pub fn ask(pid: u32) -> Result<String, String> {
+pub fn ask(pid: u32, question: Question) -> Result<String, String> {
     let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name = comm.trim();
     if !["mpiexec", "mpirun"].contains(&name) {
@@ -17,14 +27,16 @@ pub fn ask(pid: u32) -> Result<String, String> {
         };
         return Err(format!("process {pid} is no mpiexec: {what}"));
     }
-    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let asked = process.map(|p| kill_process(p, Signal::URG));
-    match asked {
-        Some(Ok(())) => Ok(format!(
-            "{name} (process {pid}) prints on its standard error where every rank is\n"
+    let what = match question {
+        Question::Ranks => "where every rank is",
+        Question::Choices => "what its job chooses",
+    };
+    let process = i32::try_from(pid).map_err(|_| format!("{pid} is no process id"))?;
+    match signals::send(process, QUESTION, question as i32) {
+        Ok(()) => Ok(format!(
+            "{name} (process {pid}) prints on its standard error {what}\n"
         )),
-        Some(Err(e)) => Err(format!("process {pid} cannot be asked: {e}")),
-        None => Err(format!("{pid} is no process id")),
+        Err(e) => Err(format!("process {pid} cannot be asked: {e}")),
     }
 }
 
@@ -34,8 +46,9 @@ mod tests {
 
     #[test]
     fn others_are_not_asked() {
-        let own = ask(std::process::id()).unwrap_err();
+        let ask = |pid| ask(pid, Question::Ranks).unwrap_err();
+        let own = ask(std::process::id());
         assert!(own.contains("is no mpiexec"), "{own}");
-        assert!(ask(u32::MAX).unwrap_err().contains("there is none"));
+        assert!(ask(u32::MAX).contains("there is none"));
     }
 }

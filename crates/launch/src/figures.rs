@@ -60,13 +60,40 @@ pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
         figures = figures.with_part(part, &of);
         from += &said;
     }
-    let all = listing(&figures, &Part::ALL).text();
-    let (said, messages, collectives, prices) = match &job {
+    page(job.as_ref(), &from, &figures, &knobs)
+}
+
+/// The same of a job that runs, with the figures that its ranks have.
+pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<String, String> {
+    let part = |(part, what): (Part, &str)| {
+        let from = match figures.has(part) {
+            true => "measured",
+            false => "starting values",
+        };
+        format!("Figures of {what}: {from}.\n")
+    };
+    let parts = [
+        (Part::Host, "rank 0's host"),
+        (Part::Network, "its network"),
+    ];
+    page(Some(job), &parts.map(part).concat(), figures, knobs)
+}
+
+/// `from`: where the figures are from.
+fn page(
+    job: Option<&Job>,
+    from: &str,
+    figures: &Calibration,
+    knobs: &Knobs,
+) -> Result<String, String> {
+    let mut from = from.to_string();
+    let all = listing(figures, &Part::ALL).text();
+    let (said, messages, collectives, prices) = match job {
         None => (
             "Collectives, by these prices, a core for each rank".into(),
-            messages(&figures, &knobs),
-            collectives(&figures, &knobs)?,
-            prices(&figures, None),
+            messages(figures, knobs),
+            collectives(figures, knobs)?,
+            prices(figures, None),
         ),
         Some(job) => {
             from = format!("{}\n\n{from}", job.sentence());
@@ -76,9 +103,9 @@ pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
                     false => "Collectives, by these prices",
                 }
                 .to_string(),
-                choices::of_job(job, &figures, &knobs),
-                collectives::of_job(job, &figures, &knobs)?,
-                prices(&figures, Some(job)),
+                choices::of_job(job, figures, knobs),
+                collectives::of_job(job, figures, knobs)?,
+                prices(figures, Some(job)),
             )
         }
     };

@@ -5,6 +5,7 @@
 //!
 //! One thread; the two writers of [`crate::output`] are the only others.
 
+mod choices;
 mod end;
 mod events;
 mod hang;

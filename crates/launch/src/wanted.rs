@@ -1,5 +1,6 @@
-//! The job that `kwinfo --choices -n RANKS` speaks of: hosts that are all like this one (or have as
-//! many cores as was said), ranks dealt out as `mpiexec` does, and what such ranks would agree on.
+//! The job that `kwinfo --choices` speaks of. With `-n RANKS`: hosts that are all like this one (or
+//! have as many cores as was said), ranks dealt out as `mpiexec` does, and what such ranks would agree
+//! on. With `--job PID`: what the ranks of a job that runs have agreed on.
 
 use crate::args::Binding;
 use crate::bind;
@@ -9,6 +10,8 @@ use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Table};
 use kw_proto::p2p::prices;
+use kw_start::{Agreed, Bound, Hosts};
+use std::collections::HashMap;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,8 @@ pub struct Job {
     pub hosts: u32,
     /// Ranks of the host that has most.
     pub per_host: u32,
+    /// And of the one that has least.
+    least: u32,
     /// What collectives run on.
     pub site: Site,
     /// More ranks than cores on some host.
@@ -49,6 +54,7 @@ impl Job {
             ranks,
             hosts: ranks / per_host,
             per_host,
+            least: per_host,
             site: Site::default(),
             crowded: false,
             nodes: Nodes::of_hosts((0..ranks).map(|r| r / per_host)),
@@ -65,30 +71,70 @@ impl Job {
                 "{ranks} ranks cannot be on {hosts} hosts: give at least one rank to each"
             ));
         }
-        let host = host_of(ranks, hosts);
         let per_host = ranks.div_ceil(hosts);
         let usable = wanted.cores.map_or_else(|| usable(knobs), |c| c as usize);
         let crowded = per_host as usize > usable;
         let (domains, said) = domains(wanted, knobs, per_host, crowded)?;
-        // A host's ranks follow one another.
-        let on_host = |r: u32| (0..r).rev().take_while(|&b| host(b) == host(r)).count();
-        let domain = |r: u32| domains.get(on_host(r)).copied();
-        let nodes = Nodes::of_hosts((0..ranks).map(&host)).map(|n| n.with_domains(domain));
-        let one = nodes.is_none() && !domains.is_empty();
-        let shm = has_path(knobs, "shm");
-        Ok(Job {
+        let hosts: Vec<u32> = (0..ranks).map(host_of(ranks, hosts)).collect();
+        let domains = in_turns(&hosts, &domains);
+        Ok(Job::placed(&hosts, &domains, said, crowded, knobs))
+    }
+
+    /// A job that runs: what its ranks have agreed on, and the host of each as the launcher says it.
+    pub fn met(told: &[u32], agreed: &Agreed, knobs: &Knobs) -> Result<Job, String> {
+        let hosts = match &agreed.hosts {
+            Hosts::Told => told,
+            Hosts::Named(hosts) => hosts,
+        };
+        let bound = |b: Bound| Domain {
+            package: b.package,
+            cache: b.cache,
+        };
+        let (domains, said) = match knobs.text(Id::Domains) {
+            "auto" => {
+                let all: Vec<_> = agreed.bound.by_rank().map(|b| b.map(bound)).collect();
+                let known = all.iter().any(Option::is_some);
+                (all, known.then(|| "those that they are bound to".into()))
+            }
+            "none" => (Vec::new(), None),
+            text => (in_turns(hosts, &said_domains(text)?), Some(text.into())),
+        };
+        let crowded = (0..hosts.len() as u32).any(|r| agreed.load.is_crowded(r));
+        Ok(Job::placed(hosts, &domains, said, crowded, knobs))
+    }
+
+    /// One whose ranks are on these hosts, in these domains where they are known.
+    fn placed(
+        hosts: &[u32],
+        domains: &[Option<Domain>],
+        said: Option<String>,
+        crowded: bool,
+        knobs: &Knobs,
+    ) -> Job {
+        let mut there: HashMap<u32, u32> = HashMap::new();
+        hosts
+            .iter()
+            .for_each(|h| *there.entry(*h).or_default() += 1);
+        let ranks = hosts.len() as u32;
+        let domain = |r: u32| domains.get(r as usize).copied().flatten();
+        let nodes = Nodes::of_hosts(hosts.iter().copied()).map(|n| n.with_domains(domain));
+        let all: Option<Vec<Domain>> = (0..ranks).map(domain).collect();
+        let one_host = there.len() == 1;
+        let spread = there.len() == hosts.len() && ranks > 1;
+        Job {
             ranks,
-            hosts,
-            per_host,
+            hosts: there.len() as u32,
+            per_host: there.values().copied().max().unwrap_or(0),
+            least: there.values().copied().min().unwrap_or(0),
             site: Site {
-                shared: hosts == 1 && crowded,
-                network: !shm || ranks == hosts && ranks > 1,
+                shared: one_host && crowded,
+                network: !has_path(knobs, "shm") || spread,
             },
             crowded,
             nodes,
-            levels: one.then(|| Levels::of(&domains)),
+            levels: all.filter(|_| one_host).map(|all| Levels::of(&all)),
             domains: said,
-        })
+        }
     }
 
     /// In a sentence.
@@ -97,9 +143,10 @@ impl Job {
             1 => format!("1 {what}"),
             n => format!("{n} {what}s"),
         };
-        let most = match self.ranks.is_multiple_of(self.hosts) {
-            true => self.per_host.to_string(),
-            false => format!("{} or {}", self.per_host - 1, self.per_host),
+        let most = match self.per_host - self.least {
+            0 => self.per_host.to_string(),
+            1 => format!("{} or {}", self.least, self.per_host),
+            _ => format!("{} to {}", self.least, self.per_host),
         };
         let cores = match self.crowded {
             true => "ranks share cores",
@@ -181,19 +228,32 @@ fn domains(
                 .then(|| "those that mpiexec binds to here".into());
             Ok((here.unwrap_or_default(), said))
         }
-        text => {
-            let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
-            let numbers = numbers.map_err(|_| {
-                format!("the domains are '{text}': give numbers with dots between, such as 0.0.1.1")
-            })?;
-            let domain = |package: &u32| Domain {
-                package: *package,
-                cache: Some(0),
-            };
-            let turns = numbers.iter().map(domain).cycle();
-            Ok((turns.take(per_host as usize).collect(), Some(text.into())))
-        }
+        text => Ok((said_domains(text)?, Some(text.into()))),
     }
+}
+
+/// Domains as `KW_DOMAINS` says them.
+fn said_domains(text: &str) -> Result<Vec<Domain>, String> {
+    let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+    let numbers = numbers.map_err(|_| {
+        format!("the domains are '{text}': give numbers with dots between, such as 0.0.1.1")
+    })?;
+    let domain = |package| Domain {
+        package,
+        cache: Some(0),
+    };
+    Ok(numbers.into_iter().map(domain).collect())
+}
+
+/// The ranks of each host take these domains in turns.
+fn in_turns(hosts: &[u32], domains: &[Domain]) -> Vec<Option<Domain>> {
+    let mut there: HashMap<u32, usize> = HashMap::new();
+    let next = |host: &u32| {
+        let at = there.entry(*host).or_default();
+        *at += 1;
+        domains.get((*at - 1).checked_rem(domains.len())?).copied()
+    };
+    hosts.iter().map(next).collect()
 }
 
 /// Where mpiexec would bind so many ranks here; `None` where it would not, or nobody knows.

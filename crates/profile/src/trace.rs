@@ -16,6 +16,7 @@ mod general;
 mod library;
 mod receives;
 pub(crate) mod ring;
+mod topology;
 
 use std::ffi::c_int;
 

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::record::{List, Record};
 use super::verdict::{Agreed, Word, read, write};
 use super::{Ask, Heard, Misfit, Talk, Turn, memory_key};
+use crate::pmi::Server;
 
 /// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for
 /// 262,144.
@@ -57,6 +58,11 @@ fn list_key(span: u64, rank: u32) -> String {
 /// What is agreed on by one rank alone.
 pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Misfit> {
     read(&write(word, &List::of(record))?, 1)
+}
+
+/// What the ranks of a launcher have agreed on; nothing before they have, or where one is alone.
+pub fn agreed(server: &Server, size: u32) -> Option<Agreed> {
+    read(&server.value(VERDICT)?, size).ok()
 }
 
 impl Agree {

@@ -34,7 +34,7 @@ mod record;
 pub mod trace;
 mod verdict;
 
-pub use agree::{Agree, RADIX, alone};
+pub use agree::{Agree, RADIX, agreed, alone};
 pub use load::{Cpus, Quota};
 pub use misfit::Misfit;
 pub use publish::{Joins, Publish, Publishing};

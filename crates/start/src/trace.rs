@@ -73,6 +73,8 @@ pub enum Kind {
     Awaited,
     /// Sums of the library: see [`Record::sums`].
     Sums,
+    /// In the topology of `comm` the rank receives from `source`.
+    Neighbor,
 }
 
 impl Kind {
@@ -86,13 +88,16 @@ impl Kind {
             Kind::Offered => 5,
             Kind::Awaited => 6,
             Kind::Sums => 7,
+            Kind::Neighbor => 8,
         }
     }
 
     /// Back again.
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [Call, Sent, Received, Phase, Offered, Awaited, Sums];
+        let all = [
+            Call, Sent, Received, Phase, Offered, Awaited, Sums, Neighbor,
+        ];
         all.into_iter().find(|k| k.number() == number)
     }
 }

@@ -10,6 +10,8 @@ pub struct Came {
     pub number: i32,
     /// Whether the terminal (the kernel) sent it, not a process.
     pub terminal: bool,
+    /// The value that it was sent with ([`send`]); 0 if with none.
+    pub value: i32,
 }
 
 /// A descriptor that is readable when one of its signals has come.
@@ -53,6 +55,11 @@ impl Signals {
             (n == size as isize).then_some(Came {
                 number: info.ssi_signo as i32,
                 terminal: info.ssi_code == libc::SI_KERNEL,
+                value: if info.ssi_code == libc::SI_QUEUE {
+                    info.ssi_int
+                } else {
+                    0
+                },
             })
         }
     }
@@ -61,6 +68,18 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Sends a process a signal with a value, which may be lost when the same signal already waits there.
+pub fn send(pid: i32, number: i32, value: i32) -> io::Result<()> {
+    let value = libc::sigval {
+        sival_ptr: value as usize as *mut libc::c_void,
+    };
+    // SAFETY: the value is a number, which nobody follows.
+    match unsafe { libc::sigqueue(pid, number, value) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

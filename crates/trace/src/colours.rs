@@ -1,20 +1,22 @@
-//! What each colour of a time line says, for the page and for pictures: Okabe and Ito's colours, no
-//! meaning of which hangs on red against green.
+//! What each colour of a time line says, for the page and for pictures: Okabe and Ito's colours, and
+//! two more that are as far from them for whoever sees no red or no green.
 
 use crate::analysis::waits::{Class, Wait};
 
 /// What the time of a row is divided into: outside MPI, in it without a known wait, and the classes
 /// of waits in their order. Names, and colours on a light ground; [`MARK`] is the colour of strokes,
 /// whatever the ground.
-pub const KINDS: [(&str, &str); 9] = [
+pub const KINDS: [(&str, &str); 11] = [
     ("outside MPI: computes", "#e9ebee"),
     ("in MPI, no wait known", "#56b4e9"),
     ("late sender", "#d55e00"),
     ("late sender, wrong order", "#cc79a7"),
     ("late receiver", "#f0e442"),
     ("early reduce", "#0072b2"),
+    ("early scan", "#6644ee"),
     ("late broadcast", "#009e73"),
     ("wait at n-to-n", "#e69f00"),
+    ("late neighbour", "#885500"),
     ("wait at barrier", MARK),
 ];
 /// Lines, arrows, and what is black on a light ground and white on a dark one.

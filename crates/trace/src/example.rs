@@ -213,6 +213,23 @@ impl Maker {
         self.event(rank, time, event);
     }
 
+    /// In the topology of MPI_COMM_WORLD this rank receives from another one.
+    pub fn neighbor(&mut self, rank: u32, source: u32) {
+        let args = [
+            ("comm_id", Value::Uint(1)),
+            ("source", Value::Int(source.into())),
+        ];
+        let event = TrackEvent {
+            r#type: Some(EventType::Instant.into()),
+            track_uuid: Some(process(rank)),
+            name: Some("neighbour".into()),
+            categories: vec!["topology".into()],
+            debug_annotations: annotations(&args),
+            ..TrackEvent::default()
+        };
+        self.event(rank, 0, event);
+    }
+
     /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         self.trace.encode_to_vec()

@@ -13,6 +13,8 @@ pub enum Pattern {
     FromRoot,
     /// Each for those before it.
     Scan,
+    /// Each for those that it receives from in the communicator's topology.
+    Neighbors,
     /// Not to be said from the entries alone: some wait for some, or nobody in this call.
     Other,
 }
@@ -53,8 +55,8 @@ pub fn pattern(function: &str) -> Pattern {
         "bcast" | "scatter" | "scatterv" => Pattern::FromRoot,
         "reduce" | "gather" | "gatherv" => Pattern::ToRoot,
         "scan" | "exscan" => Pattern::Scan,
-        name if name.starts_with("neighbor_") => Pattern::Other,
         name if name.ends_with("_init") => Pattern::Other,
+        name if name.starts_with("neighbor_") => Pattern::Neighbors,
         name if is_immediate(name) => Pattern::Other,
         _ => Pattern::AllToAll,
     }
@@ -127,7 +129,9 @@ mod tests {
             ("MPI_Exscan", Pattern::Scan),
             ("MPI_Iallreduce", Pattern::Other),
             ("MPI_Comm_idup", Pattern::Other),
-            ("MPI_Neighbor_alltoall", Pattern::Other),
+            ("MPI_Neighbor_alltoall", Pattern::Neighbors),
+            ("MPI_Neighbor_alltoallv_init", Pattern::Other),
+            ("MPI_Ineighbor_alltoall", Pattern::Other),
         ] {
             assert_eq!(pattern(name), wanted, "{name}");
         }

@@ -30,6 +30,9 @@ pub struct Trace {
     pub messages: Vec<Message>,
     /// Collectives, by the beginning of their first member.
     pub collectives: Vec<Collective>,
+    /// Whom a rank receives from in the topology of a communicator: numbers of ranks, by the rank's
+    /// number and the communicator's `comm_id`.
+    pub neighbors: BTreeMap<(u32, u64), Vec<u32>>,
     /// Values over time.
     pub counters: Vec<Counter>,
     /// What else happened: phases of the program, what the library did.

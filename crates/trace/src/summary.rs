@@ -4,7 +4,6 @@
 use crate::analysis::losses::{Cost, Loss, Site};
 use crate::analysis::waits::Class;
 use crate::analysis::{Analysis, balance};
-use crate::functions::{Pattern, pattern};
 use crate::model::{Name, Trace};
 use crate::words;
 
@@ -216,9 +215,8 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
             "for messages that are sent late, in {there}, by {whom}, while others that were sent earlier lie there"
         ),
         Class::LateReceiver => format!("for receives that are posted late, in {there}, by {whom}"),
-        Class::EarlyReduce if is_scan(trace, loss) => {
-            format!("for those before it to bring their parts: {whom}")
-        }
+        Class::EarlyScan => format!("for those before it to bring their parts: {whom}"),
+        Class::LateNeighbor => format!("for neighbours that come late: {whom}"),
         Class::EarlyReduce => format!("as root for the last to bring its part: {whom}"),
         Class::LateBroadcast => format!("for the root: {whom}"),
         Class::AllToAll | Class::Barrier => format!("for the last to come: {whom}"),
@@ -298,10 +296,6 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
     }
 }
 
-fn is_scan(trace: &Trace, loss: &Loss) -> bool {
-    pattern(trace.names.text(loss.site.0)) == Pattern::Scan
-}
-
 fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
     let after = after(trace, loss);
     let slow = slow(loss).map(|s| trace.ranks[s.0 as usize].number);
@@ -312,7 +306,7 @@ fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
         (Class::LateReceiver, _) => "post these receives earlier (MPI_Irecv before the computation), or send with \
                                      MPI_Isend and wait later."
             .into(),
-        (Class::EarlyReduce, _) if !is_scan(trace, loss) => "let the root do other work first, or use MPI_Ireduce and wait later.".into(),
+        (Class::EarlyReduce, _) => "let the root do other work first, or use MPI_Ireduce and wait later.".into(),
         (Class::LateBroadcast, Some(rank)) => format!(
             "let rank {rank} broadcast before it does what it does{after}, or use MPI_Ibcast and wait later."
         ),

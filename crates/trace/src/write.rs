@@ -343,6 +343,16 @@ impl Writer {
         });
     }
 
+    /// A rank receives from another one in the topology of a communicator.
+    pub fn neighbor(&mut self, rank: u32, at: u64, comm: Comm, source: i64) {
+        self.event(sequence(rank, WHOLE), at, |e| {
+            let track = process_track(rank);
+            e.head(EventType::Instant, track, texts::TOPOLOGY, texts::NEIGHBOR);
+            e.int(texts::SOURCE, Some(source));
+            e.comm(Some(comm));
+        });
+    }
+
     /// A counter of a rank has this value: the one with this number and name.
     pub fn counter(&mut self, rank: u32, index: u32, name: &str, unit: Unit, at: u64, value: u64) {
         let uuid = process_track(rank) + COUNTERS + u64::from(index);

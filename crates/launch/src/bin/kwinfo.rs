@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
+use kw_launch::ask::{Question, ask};
 use kw_launch::figures;
 use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
@@ -48,7 +49,7 @@ struct Options {
     #[arg(long)]
     choices: bool,
     /// With --choices: of a job of so many ranks, in this environment
-    #[arg(short = 'n', long, value_name = "RANKS", requires = "choices", value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
+    #[arg(short = 'n', long, value_name = "RANKS", requires = "choices", conflicts_with = "job", value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: Option<u32>,
     /// With -n: on so many hosts, all like this one; ranks fill one host after the other
     #[arg(
@@ -67,13 +68,13 @@ struct Options {
     #[arg(long, value_name = "DOMAINS", requires = "ranks")]
     domains: Option<String>,
     /// With --choices: the same for programs, words with tabs between, exact numbers
-    #[arg(long, requires = "choices")]
+    #[arg(long, requires = "choices", conflicts_with = "job")]
     tsv: bool,
     /// Where this installation lies: commands, header, library
     #[arg(long)]
     paths: bool,
     /// Have the mpiexec with this process id print where every rank is and what it waits for, and
-    /// with --profile what was called so far
+    /// with --profile what was called so far; with --choices in place of that what its job chooses
     #[arg(long, value_name = "PID")]
     job: Option<u32>,
     /// The manual page
@@ -89,7 +90,11 @@ fn main() -> ExitCode {
         text += &told;
         code = if kept { code } else { ExitCode::FAILURE };
     }
-    match options.job.map(kw_launch::ask::ask) {
+    let question = match options.choices {
+        true => Question::Choices,
+        false => Question::Ranks,
+    };
+    match options.job.map(|pid| ask(pid, question)) {
         Some(Ok(said)) => text += &said,
         Some(Err(why)) => {
             eprintln!("kwinfo: {why}");
@@ -98,7 +103,7 @@ fn main() -> ExitCode {
         None => {}
     }
     text += &tell(&options);
-    if options.choices {
+    if options.choices && options.job.is_none() {
         match choices(&options) {
             Ok(said) => text += &said,
             Err(why) => {

@@ -1,6 +1,7 @@
 //! Signals, deaths, and what they mean for the job.
 
 use super::Job;
+use crate::ask::{QUESTION, Question};
 use crate::plan::Plan;
 use crate::remote::HelperFailure;
 use crate::verdict::{self, Ended, Verdict, Who};
@@ -25,6 +26,7 @@ impl Job {
                 signals::CHLD => {}
                 signals::TSTP => self.hosts.pause(),
                 signals::CONT | signals::USR1 | signals::USR2 => self.hosts.signal_all(came.number),
+                QUESTION if came.value == Question::Choices as i32 => self.tell_choices(),
                 number if self.is_question(number, clock::now()) => {}
                 number => {
                     if let Some(action) = self.phases.on_signal(number, clock::now()) {

@@ -279,6 +279,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             Some(Kind::Offered) => self.library(r, "rendezvous", true),
             Some(Kind::Awaited) => self.library(r, "rendezvous waits", false),
             Some(Kind::Sums) => self.sums(r),
+            Some(Kind::Neighbor) => self.neighbor(r),
             Some(Kind::Sent) | None => {}
         }
     }
@@ -295,6 +296,13 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             bytes: r.bytes,
         };
         self.writer.library(self.rank, &did);
+    }
+
+    fn neighbor(&mut self, r: &Record) {
+        let at = (self.ours)(r.begin);
+        if let Some(comm) = self.known.comm(r.comm) {
+            self.writer.neighbor(self.rank, at, comm, r.source.into());
+        }
     }
 
     fn sums(&mut self, r: &Record) {

@@ -25,6 +25,8 @@ pub(super) struct Abi {
     pub null: usize,
     /// MPI_THREAD_MULTIPLE.
     multiple: c_int,
+    /// MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH.
+    pub topologies: [c_int; 3],
     /// The bits of a word that are a handle.
     mask: usize,
 }
@@ -75,6 +77,7 @@ const STANDARD: Abi = Abi {
     this: 0x102,
     null: 0x100,
     multiple: 4096,
+    topologies: [211, 212, 213],
     mask: usize::MAX,
 };
 
@@ -94,6 +97,7 @@ const MPICH: Abi = Abi {
     this: 0x4400_0001,
     null: 0x0400_0000,
     multiple: 3,
+    topologies: [2, 1, 3],
     mask: u32::MAX as usize,
 };
 
@@ -114,6 +118,7 @@ const OPEN_MPI: Abi = Abi {
     this: 0,
     null: 0,
     multiple: 3,
+    topologies: [1, 2, 3],
     mask: usize::MAX,
 };
 

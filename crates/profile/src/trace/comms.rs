@@ -10,6 +10,7 @@ use std::ffi::{c_char, c_int};
 use super::abi::Abi;
 use super::counts;
 use super::ring::Memory;
+use super::topology;
 use crate::next;
 use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
@@ -32,6 +33,8 @@ pub(super) struct Comm {
     collectives: AtomicU64,
     /// The hash of its members.
     members: u64,
+    /// Whom the calling process receives from in the communicator's topology: ranks in MPI_COMM_WORLD.
+    pub neighbors: Vec<i32>,
 }
 
 impl Comm {
@@ -75,6 +78,7 @@ struct Told {
     ranks: Option<Vec<i32>>,
     place: i32,
     members: u64,
+    neighbors: Vec<i32>,
 }
 
 /// Communicators that a thread has seen.
@@ -176,22 +180,21 @@ pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static 
     let ask = ask()?;
     let world = all().world;
     // SAFETY: MPI has made it just now, or has taken it just now.
-    let told = unsafe { ask.members(handle, world)? };
+    let told = unsafe { ask.members(abi, handle, world)? };
     let name = name(ask, handle);
     Some(all().add(memory, handle, told, &name))
 }
 
 /// Describes a copy of a communicator, which may not be asked yet.
 #[cold]
-pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) {
-    if handle != abi.null {
-        let told = Told {
-            ranks: of.ranks.clone(),
-            place: of.place,
-            members: of.members,
-        };
-        all().add(memory, handle, told, b"");
-    }
+pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) -> Option<&'static Comm> {
+    let told = Told {
+        ranks: of.ranks.clone(),
+        place: of.place,
+        members: of.members,
+        neighbors: of.neighbors.clone(),
+    };
+    (handle != abi.null).then(|| all().add(memory, handle, told, b""))
 }
 
 /// A communicator was freed.
@@ -251,6 +254,7 @@ impl All {
                 place: told.place,
                 collectives: AtomicU64::new(0),
                 members,
+                neighbors: told.neighbors,
             })),
         };
         self.known.insert(handle, comm);
@@ -267,6 +271,7 @@ fn nothing() -> &'static Comm {
         place: 0,
         collectives: AtomicU64::new(0),
         members: 0,
+        neighbors: Vec::new(),
     })
 }
 
@@ -336,11 +341,11 @@ fn ask() -> Option<&'static Ask> {
 }
 
 impl Ask {
-    /// The ranks that calls mean, and the hash of all members.
+    /// The ranks that calls mean, the hash of all members, and the neighbours.
     ///
     /// # Safety
     /// `comm` is a communicator, `world` the group of MPI_COMM_WORLD.
-    unsafe fn members(&self, comm: usize, world: usize) -> Option<Told> {
+    unsafe fn members(&self, abi: &Abi, comm: usize, world: usize) -> Option<Told> {
         let (mut inter, mut place) = (0, 0);
         // SAFETY: the caller's promise.
         let (own, other) = unsafe {
@@ -361,11 +366,22 @@ impl Ask {
             members = mix(a.min(b)) ^ a.max(b);
         }
         let meant = other.unwrap_or(own);
+        let neighbors = match inter {
+            // SAFETY: the caller's promise.
+            0 => unsafe { topology::sources(abi, comm, place) },
+            _ => Vec::new(),
+        };
+        let others = neighbors.into_iter().filter(|r| *r != place);
+        let world = |r: c_int| meant.get(r as usize).copied().filter(|w| *w != ABSENT);
+        let mut neighbors: Vec<i32> = others.filter_map(world).collect();
+        neighbors.sort_unstable();
+        neighbors.dedup();
         let is_plain = inter == 0 && meant.iter().enumerate().all(|(n, r)| n as i32 == *r);
         Some(Told {
             ranks: Some(meant).filter(|_| !is_plain),
             place,
             members,
+            neighbors,
         })
     }
 

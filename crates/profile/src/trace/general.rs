@@ -194,7 +194,7 @@ impl Tracer {
             false => self.failed(),
             true => {
                 if act.comm != 0 && self.comm.is_none() {
-                    self.learn(abi, act);
+                    self.learn(abi, act, end);
                 }
                 match act.what {
                     What::Plain | What::Named | What::Send => {}
@@ -209,8 +209,9 @@ impl Tracer {
 
     /// A communicator that nobody has seen before was good enough for the call.
     #[cold]
-    fn learn(&mut self, abi: &Abi, act: &Act) {
+    fn learn(&mut self, abi: &Abi, act: &Act, end: u64) {
         self.comm = comms::made(self.memory, abi, abi.handle(act.comm));
+        self.neighbors(self.comm, end);
         if let Some(comm) = self.comm {
             self.name(abi, act, comm);
         }
@@ -350,12 +351,12 @@ impl Tracer {
                 }
             }
             What::MakesComm => {
-                comms::made(self.memory, abi, written(act.words[0]));
+                let new = comms::made(self.memory, abi, written(act.words[0]));
+                self.neighbors(new, end);
             }
             What::CopiesComm => {
-                if let Some(comm) = self.comm {
-                    comms::copied(self.memory, abi, written(act.words[0]), comm);
-                }
+                let copy = |of| comms::copied(self.memory, abi, written(act.words[0]), of);
+                self.neighbors(self.comm.and_then(copy), end);
             }
             What::FreesComm => comms::freed(self.handles[0]),
             What::NamesComm => comms::named(self.memory, abi.handle(act.comm)),
@@ -370,6 +371,22 @@ impl Tracer {
             }
             _ => {}
         }
+    }
+
+    /// Whom this process receives from in the topology of a communicator that is new.
+    fn neighbors(&mut self, comm: Option<&'static Comm>, at: u64) {
+        let thread = self.number();
+        let all = comm
+            .into_iter()
+            .flat_map(|c| c.neighbors.iter().map(move |n| (c, *n)));
+        self.more.extend(all.map(|(comm, source)| Record {
+            begin: at,
+            kind: Kind::Neighbor.number(),
+            thread,
+            source,
+            comm: comm.number,
+            ..Record::EMPTY
+        }));
     }
 
     /// MPI_Send_init and MPI_Recv_init, and kin.

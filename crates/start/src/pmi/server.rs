@@ -159,6 +159,21 @@ impl Server {
         (those(Stage::Waiting), those(Stage::Silent))
     }
 
+    /// What ranks of the last epoch have stored under a key.
+    pub fn value(&self, key: &str) -> Option<String> {
+        let space = self.spaces.last()?;
+        let key = text::encode(key.as_bytes());
+        let bytes = match text::stored(space.get(&key)?).ok()? {
+            text::Stored::Whole(bytes) => bytes,
+            text::Stored::Pieces(n) => {
+                let piece = |at| space.get(&format!("{key}.{at}")).map(String::as_str);
+                let all: Option<Vec<&str>> = (0..n).map(piece).collect();
+                text::decode(&all?.concat()).ok()?
+            }
+        };
+        String::from_utf8(bytes).ok()
+    }
+
     /// Takes bytes from a rank.
     pub fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
         if self.ranks[rank as usize].deaf {

@@ -143,6 +143,28 @@ fn a_reserved_key_cannot_be_replaced() {
 }
 
 #[test]
+fn the_launcher_reads_what_ranks_store() {
+    let mut s = server(1);
+    let mut out = Vec::new();
+    assert_eq!(s.value("a b"), None);
+    s.handle(0, b"cmd=init pmi_version=1\n", &mut out);
+    for (value, room) in [("short", 4096), ("a word = of several pieces", 16)] {
+        for (key, word) in text::split("a b", value.as_bytes(), room) {
+            assert_eq!(s.value("a b").as_deref().filter(|v| *v == value), None);
+            let put = format!("cmd=put kvsname=kw-test key={key} value={word}\n");
+            s.handle(0, put.as_bytes(), &mut out);
+        }
+        assert_eq!(s.value("a b").as_deref(), Some(value));
+    }
+    s.handle(
+        0,
+        b"cmd=put kvsname=kw-test key=a%20b value=m99\n",
+        &mut out,
+    );
+    assert_eq!(s.value("a b"), None, "pieces are missing");
+}
+
+#[test]
 fn a_line_without_end_is_refused() {
     let mut lines = Lines::new(100);
     lines.feed(&[b'x'; 101]);

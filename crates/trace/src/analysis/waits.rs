@@ -21,25 +21,30 @@ pub enum Class {
     WrongOrder,
     /// The sender could not go on before the receive was posted.
     LateReceiver,
-    /// The root of a collective was there before those that send to it; or a rank was in a scan before
-    /// those that stand before it.
+    /// The root of a collective was there before those that send to it.
     EarlyReduce,
+    /// A rank was in a scan before those that stand before it.
+    EarlyScan,
     /// Those that receive from the root of a collective were there before it.
     LateBroadcast,
     /// Members of a collective in which all wait for all.
     AllToAll,
+    /// A rank was in a neighbourhood collective before one that it receives from there.
+    LateNeighbor,
     /// Members of a barrier.
     Barrier,
 }
 
 /// All classes, in their order.
-pub const CLASSES: [Class; 7] = [
+pub const CLASSES: [Class; 9] = [
     Class::LateSender,
     Class::WrongOrder,
     Class::LateReceiver,
     Class::EarlyReduce,
+    Class::EarlyScan,
     Class::LateBroadcast,
     Class::AllToAll,
+    Class::LateNeighbor,
     Class::Barrier,
 ];
 
@@ -51,8 +56,10 @@ impl Class {
             Class::WrongOrder => "late sender, messages in wrong order",
             Class::LateReceiver => "late receiver",
             Class::EarlyReduce => "early reduce",
+            Class::EarlyScan => "early scan",
             Class::LateBroadcast => "late broadcast",
             Class::AllToAll => "wait at n-to-n",
+            Class::LateNeighbor => "late neighbour",
             Class::Barrier => "wait at barrier",
         }
     }
@@ -225,9 +232,16 @@ fn collectives(trace: &Trace, take: &mut impl FnMut(Wait)) {
         let Some(last) = collective.members.iter().copied().max_by_key(entered) else {
             continue;
         };
-        if pattern(trace.function(last)) == Pattern::Scan {
-            scans(trace, &collective.members, take);
-            continue;
+        match pattern(trace.function(last)) {
+            Pattern::Scan => {
+                scans(trace, &collective.members, take);
+                continue;
+            }
+            Pattern::Neighbors => {
+                neighborhoods(trace, &collective.members, take);
+                continue;
+            }
+            _ => {}
         }
         let root = collective
             .members
@@ -260,10 +274,26 @@ fn scans(trace: &Trace, members: &[u32], take: &mut impl FnMut(Wait)) {
         let entered = trace.calls[member as usize].begin;
         let before = last.map(|l| trace.calls[l as usize].begin);
         if let (Some(cause), Some(before)) = (last, before) {
-            take(until(trace, Class::EarlyReduce, member, before, cause));
+            take(until(trace, Class::EarlyScan, member, before, cause));
         }
         if before.is_none_or(|b| b < entered) {
             last = Some(member);
+        }
+    }
+}
+
+/// Each member of a neighbourhood collective waits for those that it receives from.
+fn neighborhoods(trace: &Trace, members: &[u32], take: &mut impl FnMut(Wait)) {
+    let entered = |m: &u32| trace.calls[*m as usize].begin;
+    let number = |m: u32| trace.ranks[trace.rank_of(m) as usize].number;
+    let by_rank: HashMap<u32, u32> = members.iter().map(|m| (number(*m), *m)).collect();
+    for member in members.iter().copied() {
+        let comm = trace.calls[member as usize].args.comm_id;
+        let of = comm.and_then(|id| trace.neighbors.get(&(number(member), id)));
+        let calls = of.into_iter().flatten().filter_map(|r| by_rank.get(r));
+        if let Some(cause) = calls.copied().max_by_key(entered) {
+            let class = Class::LateNeighbor;
+            take(until(trace, class, member, entered(&cause), cause));
         }
     }
 }

@@ -235,6 +235,13 @@ impl Builder {
             }
             return;
         }
+        if names.text(category) == "topology" {
+            if let (Some(comm), Some(source)) = (args.comm_id, args.source) {
+                let known = self.trace.neighbors.entry((rank, comm)).or_default();
+                known.extend(u32::try_from(source));
+            }
+            return;
+        }
         self.trace.marks.push(Mark {
             rank,
             time,

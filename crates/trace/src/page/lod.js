@@ -1,9 +1,9 @@
 // How much time of each class lies in each column of pixels. Where a column holds many calls, sums
 // that were made once are taken instead: bins of time, each level with half as many as the one before.
-const K = 9; // outside MPI, and eight classes
+const K = Math.max(D.kinds.length, CLASSES.length); // outside MPI, and classes of waits or of calls
 
 const MODES = {
-  // 1: in MPI, 2..8: the kinds of waits
+  // 1: in MPI, from 2 on: the kinds of waits
   waits: (c, add) => {
     const w = calls.wait[c], begin = calls.begin[c], end = begin + calls.time[c];
     const middle = w < 0 ? begin : begin + waits.time[w];

@@ -32,7 +32,8 @@ fixed! {
     RECORDER = "recorder", END = "end", LIBRARY = "library", DEST = "dest", SOURCE = "source",
     TAG = "tag", ROOT = "root", COMM = "comm", COMM_ID = "comm_id", BYTES = "bytes", COLL = "coll",
     PLACE = "place", REQUESTS = "requests", MODE = "mode", AT = "at", POSTED = "posted",
-    LEVEL = "level", LOST = "lost", CLOCK_ERROR = "clock_error",
+    LEVEL = "level", LOST = "lost", CLOCK_ERROR = "clock_error", TOPOLOGY = "topology",
+    NEIGHBOR = "neighbour",
 }
 
 /// All texts.

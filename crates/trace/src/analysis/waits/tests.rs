@@ -136,11 +136,32 @@ fn in_a_scan_each_waits_for_those_before_it() {
     }
     assert_eq!(
         found(&maker),
-        [
-            (Class::EarlyReduce, 0, 1, 80),
-            (Class::EarlyReduce, 2, 3, 20)
-        ]
+        [(Class::EarlyScan, 0, 1, 80), (Class::EarlyScan, 2, 3, 20)]
     );
+}
+
+#[test]
+fn in_a_neighbourhood_each_waits_for_those_it_receives_from() {
+    let mut maker = Maker::new(4);
+    // rank 0 receives from 1 and 2, rank 1 from 2, rank 2 from itself, rank 3 from nobody
+    for (rank, source) in [(0, 2), (0, 1), (1, 2), (2, 2)] {
+        maker.neighbor(rank, source);
+    }
+    for (rank, begin) in [(0, 10), (1, 50), (2, 40), (3, 90)] {
+        let call = Made::new("MPI_Neighbor_alltoallv_c", begin, 100, "");
+        maker.call(rank, call.collective(0, 8));
+    }
+    assert_eq!(found(&maker), [(Class::LateNeighbor, 0, 1, 40)]);
+}
+
+#[test]
+fn nobody_waits_for_neighbours_that_are_not_known() {
+    let mut maker = Maker::new(2);
+    for (rank, begin) in [(0, 10), (1, 50)] {
+        let call = Made::new("MPI_Neighbor_allgather", begin, 100, "");
+        maker.call(rank, call.collective(0, 8));
+    }
+    assert_eq!(found(&maker), []);
 }
 
 #[test]

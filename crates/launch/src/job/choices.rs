@@ -1,0 +1,37 @@
+//! What the job chooses, when somebody asks (`kwinfo --job PID --choices`): by what its ranks have
+//! agreed on when they met, which lies in the key-value space here.
+
+use super::Job;
+use crate::figures;
+use crate::wanted;
+use kw_base::knobs::Knobs;
+
+impl Job {
+    /// Says it.
+    pub(super) fn tell_choices(&mut self) {
+        let text = match self.choices() {
+            Ok(text) => format!("mpiexec: what the job chooses:\n{text}"),
+            Err(why) => format!("mpiexec: what the job chooses is not known: {why}\n"),
+        };
+        self.printing.say(text);
+    }
+
+    fn choices(&self) -> Result<String, String> {
+        let plan = &self.plan;
+        let agreed = kw_start::agreed(&self.server, plan.ranks.len() as u32);
+        let agreed = agreed.ok_or("its ranks have not met in MPI_Init, or there is only one")?;
+        let first = &plan.ranks[0];
+        let app = &plan.apps[first.app];
+        let env = match plan.machines[first.machine].here {
+            true => &app.env,
+            false => &app.env_away,
+        };
+        let variable = |name: &str| {
+            let found = env.iter().find(|(n, _)| n == name);
+            found.map(|(_, value)| value.to_string_lossy().into_owned())
+        };
+        let knobs = Knobs::read(variable).map_err(|bad| bad.to_string())?;
+        let job = wanted::Job::met(&plan.hosts, &agreed, &knobs)?;
+        figures::choices_met(&job, &agreed.calibration, &knobs)
+    }
+}
