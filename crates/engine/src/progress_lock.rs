@@ -66,6 +66,8 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) alone: Duration,
     /// How long it polls before it sleeps.
     pub(crate) spin: Duration,
+    /// Waits left that sleep at once, because others compute on this processor.
+    pub(crate) asleep: u32,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
     /// Looks in vain of calls that do not wait.
@@ -140,6 +142,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             told: 0,
             alone: Duration::ZERO,
             spin: Duration::ZERO,
+            asleep: 0,
             crowded: false,
             polls: PollBackoff::default(),
             watch: Duration::ZERO,

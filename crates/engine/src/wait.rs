@@ -30,6 +30,11 @@ const AFTER_SLEEP: u32 = 4;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at
 /// once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
+/// Others that had the processor for so long, while this thread let them run, have computed and not
+/// waited. The scheduler gives who computes at least 700 us (its base slice).
+const COMPUTED: Duration = Duration::from_micros(500);
+/// So many waits after that sleep at once.
+const WAITS_ASLEEP: u32 = 32;
 
 /// What a thread waits for, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,14 +167,14 @@ fn poll_until<T: Send + 'static, E: Polled>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
-    let mut wait = Wait::new(on, guard.spin);
+    let mut wait = Wait::new(on, guard.patience());
     while let Some(engine) = guard.engine.as_mut() {
         if wait.look(engine) {
             if ready(guard) {
                 return guard.count(Counter::WaitsSpun);
             }
             guard.wake_waiters();
-            wait.begin_anew(guard.spin);
+            wait.begin_anew();
         } else if wait.looked_in_vain(guard, ready) {
             return;
         }
@@ -179,7 +184,8 @@ fn poll_until<T: Send + 'static, E: Polled>(
 /// One wait of the thread that polls.
 struct Wait<'a> {
     on: WaitOn<'a>,
-    /// How long it polls before it sleeps.
+    /// How long it polls before it sleeps: where nothing else is known, and now.
+    full: Duration,
     spin: Duration,
     /// It has polled for so long that others may run between two looks.
     shares: bool,
@@ -196,10 +202,11 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     #[inline]
-    fn new(on: WaitOn<'_>, spin: Duration) -> Wait<'_> {
+    fn new(on: WaitOn<'_>, full: Duration) -> Wait<'_> {
         Wait {
             on,
-            spin,
+            full,
+            spin: full,
             shares: false,
             woken: false,
             idle: 0,
@@ -221,11 +228,11 @@ impl Wait<'_> {
     }
 
     /// Something has come, though not what this waits for.
-    fn begin_anew(&mut self, full: Duration) {
+    fn begin_anew(&mut self) {
         (self.idle, self.since, self.shares) = (0, None, false);
         // What follows what woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
-            self.spin = full;
+            self.spin = self.full;
         }
     }
 
@@ -238,8 +245,8 @@ impl Wait<'_> {
     ) -> bool {
         self.idle += 1;
         let shares = guard.crowded || self.shares;
-        if shares {
-            thread::yield_now();
+        if shares && !self.full.is_zero() {
+            self.let_others_run(guard);
         }
         if self.idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
             guard.wake_waiters();
@@ -251,6 +258,23 @@ impl Wait<'_> {
             spin_hint();
         }
         false
+    }
+
+    /// Lets others run on this processor. Where a stranger computes on it, this wait and those that
+    /// follow sleep at once: the scheduler puts who is woken before who computes, and who has only
+    /// let others run behind them, for as long as it lets a computation run. Ranks that are known to
+    /// share processors gain more by taking turns.
+    fn let_others_run<T: Send + 'static, E: Polled>(&mut self, guard: &mut Guard<'_, T, E>) {
+        if guard.crowded {
+            return thread::yield_now();
+        }
+        let before = guard.engine.as_ref().map(E::clock);
+        thread::yield_now();
+        let now = guard.engine.as_ref().map(E::clock);
+        if before.zip(now).is_some_and(|(b, n)| n.since(b) >= COMPUTED) {
+            guard.asleep = WAITS_ASLEEP;
+            (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
+        }
     }
 
     /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
@@ -317,13 +341,25 @@ impl Wait<'_> {
             return true;
         }
         // It woke for something else, after a long time: the next look in vain need not be as long.
-        (self.spin, self.woken) = (guard.spin / AFTER_SLEEP, true);
+        (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
         (self.idle, self.since, self.shares) = (0, None, false);
         false
     }
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
+    /// How long the next wait polls before it sleeps.
+    #[inline]
+    fn patience(&mut self) -> Duration {
+        match self.asleep.checked_sub(1) {
+            None => self.spin,
+            Some(left) => {
+                self.asleep = left;
+                Duration::ZERO
+            }
+        }
+    }
+
     /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks
     /// after the waits of threads that are parked, too.
     #[cold]
