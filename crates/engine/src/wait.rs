@@ -448,3 +448,19 @@ pub(crate) fn lasts_in_full<E: Polled>(
     let lasted = E::now().since(before);
     longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+
+    #[test]
+    fn waits_beside_a_computation_sleep_at_once_and_then_poll_again() {
+        let lock = ProgressLock::<(), Engine>::new(());
+        let mut guard = lock.look();
+        let spin = Duration::from_micros(7);
+        (guard.spin, guard.asleep) = (spin, 2);
+        let waits: Vec<Duration> = (0..4).map(|_| guard.patience()).collect();
+        assert_eq!(waits, [Duration::ZERO, Duration::ZERO, spin, spin]);
+    }
+}
