@@ -68,6 +68,9 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) spin: Duration,
     /// Waits left that sleep at once, because others compute on this processor.
     pub(crate) asleep: u32,
+    /// Whether there shall be such: not where ranks are known to share processors, nor where
+    /// `KW_SPIN` says how long waits poll.
+    pub(crate) gives_way: bool,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
     /// Looks in vain of calls that do not wait.
@@ -143,6 +146,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             alone: Duration::ZERO,
             spin: Duration::ZERO,
             asleep: 0,
+            gives_way: false,
             crowded: false,
             polls: PollBackoff::default(),
             watch: Duration::ZERO,
@@ -245,6 +249,7 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else { return };
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
         (self.alone, self.spin) = engine.polling_times();
+        self.gives_way = !self.crowded && !engine.is_spin_said();
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 

@@ -47,6 +47,11 @@ impl Engine {
         (times(WAKES_ALONE), said.unwrap_or(times(WAKES)))
     }
 
+    /// Whether `KW_SPIN` says how long it polls.
+    pub(crate) fn is_spin_said(&self) -> bool {
+        self.knobs.number(Id::Spin).is_some()
+    }
+
     /// How long a rank that waits is sure to poll: nothing, where processors are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
         match self.job.agreed.is_crowded(peer) {

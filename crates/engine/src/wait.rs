@@ -263,9 +263,9 @@ impl Wait<'_> {
     /// Lets others run on this processor. Where a stranger computes on it, this wait and those that
     /// follow sleep at once: the scheduler puts who is woken before who computes, and who has only
     /// let others run behind them, for as long as it lets a computation run. Ranks that are known to
-    /// share processors gain more by taking turns.
+    /// share processors gain more by taking turns (`gives_way`).
     fn let_others_run<T: Send + 'static, E: Polled>(&mut self, guard: &mut Guard<'_, T, E>) {
-        if guard.crowded {
+        if !guard.gives_way {
             return thread::yield_now();
         }
         let before = guard.engine.as_ref().map(E::clock);
