@@ -26,5 +26,5 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let pieces = at.pieces(ask.size, u64::from(ask.param).min(ask.bytes));
     let b = ask.bytes as f64 / pieces;
-    at.chain(ask.size, |at| at.one_way(b)) + (pieces - 1.0) * at.next(ask.size, b, 0.0)
+    at.pipeline(ask.size, pieces, b, 0.0)
 }

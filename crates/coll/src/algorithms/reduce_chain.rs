@@ -48,8 +48,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let pieces = at.pieces(ask.size, u64::from(ask.param).min(ask.count));
     let b = ask.bytes as f64 / pieces;
-    let next = at.next(ask.size, b, at.memory.combine(b));
-    at.chain(ask.size, |at| at.one_way(b) + at.memory.combine(b)) + (pieces - 1.0) * next
+    at.pipeline(ask.size, pieces, b, at.memory.combine(b))
 }
 
 /// Where the pieces from the ranks above arrive and our own are combined into them: the last of the

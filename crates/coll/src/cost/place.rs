@@ -297,6 +297,26 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// When the last of `pieces` of `b` bytes that follow one another is at the end of a chain of `n`
+    /// ranks, which do `each` besides. A rank that passes on a long piece receives the next one at
+    /// the same time.
+    pub fn pipeline(&self, n: u32, pieces: f64, b: f64, each: f64) -> f64 {
+        let two_at_once = |at: &Place| !at.net && at.is_long(b) && pieces > 1.0;
+        let hop = |at: &Place| at.one_way(b) + each;
+        let meanwhile = |at: &Place| {
+            if two_at_once(at) {
+                at.take(b) + each
+            } else {
+                0.0
+            }
+        };
+        // The ends have one to deal with, and `next` counts what the rank before the last one does.
+        let passes_on = n.saturating_sub(2).max(1);
+        self.chain(n, hop)
+            + self.chain(passes_on, meanwhile)
+            + (pieces - 1.0) * self.next(n, b, each)
+    }
+
     /// How long after a piece the next one comes to the end of a chain of `n` ranks, which do
     /// `each` besides.
     pub fn next(&self, n: u32, b: f64, each: f64) -> f64 {

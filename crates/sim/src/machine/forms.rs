@@ -39,9 +39,8 @@ const COARSE: &[(&str, f64)] = &[
     ("scan doubling", 0.10),
     // The first rank only sends, and is ahead of those that combine.
     ("exscan chain", 0.10),
-    // Long pieces: a rank is busy with two at a time.
-    ("bcast chain", 0.15),
-    ("reduce chain", 0.16),
+    // Long pieces: many that follow one another wait for each other.
+    ("reduce chain", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
     // The root alone waits at the end.
