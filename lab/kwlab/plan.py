@@ -77,7 +77,7 @@ class Work:
     application: applications.Application = None
     grow: bool = False
     algorithms: bool = False
-    named: bool = False  # the ranks are asked by which algorithms they run it (`Runner.chosen`)
+    asked: bool = False  # the ranks are asked by which algorithms they run it (`Runner.chosen`)
 
     def on(self, library):
         """Does it run on this library?"""
@@ -109,7 +109,7 @@ class Cell:
     variant: str = ""
     knobs: tuple = ()
     application: applications.Application = field(default=None, compare=False)
-    named: bool = field(default=False, compare=False)
+    asked: bool = field(default=False, compare=False)
 
     def key(self):
         """The cell as text."""
@@ -316,7 +316,7 @@ def cells(plan):
         for network in work.network:
             for ranks in work.ranks:
                 place = (work.program, work.args, ranks, network)
-                some = [Cell(library, *place, application=work.application, named=work.named and library == OURS) for library in libraries]
+                some = [Cell(library, *place, application=work.application, asked=work.asked and library == OURS) for library in libraries]
                 some += [Cell(OURS, *place, name, tuple(sorted(knobs.items())), work.application) for name, knobs in variants]
                 found.update((cell.key(), cell) for cell in some)
     return list(found.values())

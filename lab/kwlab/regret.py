@@ -53,7 +53,7 @@ def cells(data):
     some = data[(data.bench == COLLECTIVES) & (data.metric == "us") & (data.library == OURS) & (data["median"] > 0)]
     some = some.assign(label=some.variant.where(is_forced(some), CHOSEN))
     some = some[(some.label != CHOSEN) | (some.variant == "")]
-    chosen = named(data)
+    chosen = ran_by(data)
     found = []
     for (args, network, ranks, op, n), one in some.groupby(["args", "network", "ranks", "op", "bytes"], sort=False):
         label = among(chosen.get((args, network, ranks, op, n)), set(one.label))
@@ -64,7 +64,7 @@ def cells(data):
     return found
 
 
-def named(data):
+def ran_by(data):
     """(arguments, network, ranks, collective, bytes) -> which algorithm was chosen, as `name/number`."""
     some = data[(data.bench == CHOICE) & (data.library == OURS)]
     return {(one.args, one.network, one.ranks, one.op, one.bytes): one.mode for one in some.itertuples()}

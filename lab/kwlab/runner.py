@@ -181,7 +181,7 @@ class Runner:
     def chosen(self, library, cell, words):
         """Which algorithms a cell of collectives is run by, where that is asked: from a short run of its own, in which the ranks
         say so."""
-        if not cell.named:
+        if not cell.asked:
             return []
         _, err, _ = library.run_whole(words, cell.ranks, cell.network, *cell.args, "--ms", "1", knobs={**dict(cell.knobs), "KW_LOG": "debug"}, timeout=self.plan.limit)
         return choices(err)

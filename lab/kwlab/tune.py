@@ -78,7 +78,7 @@ def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1)
     themselves are measured beside them. `known`: see `algorithms`; `more`: for whom."""
     labels = [label for label, need in known[op] if usable(need, ranks, network, hosts)]
     return replace(more, args=("--ops", op, *args), ranks=(ranks,), network=(network,), variants={label: {"KW_COLL": forced(op, label)} for label in labels},
-                   algorithms=False, named=True, grow=False)
+                   algorithms=False, asked=True, grow=False)
 
 
 def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):

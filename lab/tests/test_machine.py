@@ -75,7 +75,7 @@ def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
     assert [(one["op"], one["bytes"], one["mode"]) for one in runner.choices(said)] == [("bcast", 8, "tree/4"), ("reduce_scatter", 0, "board_tree/8")]
     store_, number = made(tmp_path / "r.sqlite")
     cell = next(cell for cell in plan.cells(plan.Plan("machine", "t", (tune.every_algorithm({"bcast": [("tree", "")]}, "bcast", 2, "shm", ("--sizes", "1024,8"), plan.Work("coll")),), ("kittiwake",))) if not cell.variant)
-    assert cell.named
+    assert cell.asked
     lines = [line("coll", "bcast", n, 1.2 * (1 + n / 1000)) for n in SIZES] + runner.choices(said)
     store_.add("machine", cell, 0, number, "1", "ok", "", 1.0, lines, 0.0, "")
     # 8 bytes ran by the best algorithm, and what they took once is no regret; of 1024 nobody has said so.

@@ -184,8 +184,10 @@ fn poll_until<T: Send + 'static, E: Polled>(
 /// One wait of the thread that polls.
 struct Wait<'a> {
     on: WaitOn<'a>,
-    /// How long it polls before it sleeps: where nothing else is known, and now.
+    /// How long a wait that begins anew polls before it sleeps; nothing beside a stranger's
+    /// computation.
     full: Duration,
+    /// How long it polls now.
     spin: Duration,
     /// It has polled for so long that others may run between two looks.
     shares: bool,

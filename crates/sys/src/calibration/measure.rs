@@ -343,14 +343,12 @@ fn stream(cpu: usize) -> Option<u64> {
                 shared
                     .theirs
                     .until(|done| filled < done.saturating_add(AHEAD));
-                let apart = distance(copier.streams());
+                let streamed = copier.streams();
+                let apart = distance(streamed);
                 copier.copy(slot(from, filled, apart), slot(whole, filled, apart));
                 filled += 1;
-                shared.mine.set(if apart == 1 {
-                    filled | STREAMED
-                } else {
-                    filled
-                });
+                let how = if streamed { STREAMED } else { 0 };
+                shared.mine.set(filled | how);
             }
             shared.theirs.until(|done| done >= filled);
             32
