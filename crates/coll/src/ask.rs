@@ -124,6 +124,9 @@ pub struct Ask<'a> {
     pub bytes: u64,
     /// Packed bytes of one of the equal blocks (gather, scatter, allgather, alltoall).
     pub block_bytes: u64,
+    /// Packed bytes that this rank sends and receives, where blocks are not equal (the v and w forms
+    /// of alltoall); every rank has its own.
+    pub own_bytes: u64,
     /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the
     /// block of each result.
     pub send: Blocks<'a>,
@@ -196,6 +199,7 @@ impl<'a> Ask<'a> {
             count: 0,
             bytes: 0,
             block_bytes: 0,
+            own_bytes: 0,
             send: Blocks::NONE,
             recv: Blocks::NONE,
             commutative: true,

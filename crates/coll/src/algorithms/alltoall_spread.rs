@@ -1,28 +1,65 @@
 //! Alltoall in which everything is started at once, each rank beginning with its successor; for any
-//! blocks (v and w forms too).
+//! blocks (v and w forms too). Where these have long ones, only as much is started at once as may be
+//! under way to a peer: the rest would wait in queues, and take the caches from what is copied.
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};
+use kw_base::overheads::WINDOW;
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    for by in 1..ask.size {
+    let others = ask.size.saturating_sub(1);
+    let at_once = rounds_at_once(ask.own_bytes, others);
+    let mut first = 1;
+    while first <= others {
+        let last = others.min(first.saturating_add(at_once - 1));
+        start(ask, s, first..=last);
+        if last < others {
+            s.fence();
+        }
+        first = last + 1;
+    }
+    s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
+}
+
+/// Starts what goes to the ranks that are so far away, and comes from those. A rank waits only for
+/// messages of no later round than its own, so the ranks need not have as many at once.
+fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
+    for by in rounds.clone() {
         let into = ask.recv.block(ask.before(by));
         if !into.is_empty() {
             s.recv(ask.before(by), into);
         }
     }
-    for by in 1..ask.size {
+    for by in rounds {
         let out = ask.send.block(ask.after(by));
         if !out.is_empty() {
             s.send(ask.after(by), out);
         }
     }
-    s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
+}
+
+/// How many of the rounds (to one rank, and from one) are started at once by a rank that moves so many
+/// bytes in all of them.
+fn rounds_at_once(bytes: u64, others: u32) -> u32 {
+    let all = WINDOW.saturating_mul(u64::from(others));
+    (all / bytes.max(1)).clamp(1, u64::from(others.max(1))) as u32
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + at.storm(f64::from(ask.size) - 1.0, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rounds_at_once_as_fit_into_the_window_and_at_least_one() {
+        let at_once = [0, WINDOW, 2 * WINDOW, 3 * WINDOW, u64::MAX].map(|b| rounds_at_once(b, 6));
+        assert_eq!(at_once, [6, 6, 3, 2, 1]);
+        assert_eq!((rounds_at_once(0, 0), rounds_at_once(u64::MAX, 1)), (1, 1));
+    }
 }

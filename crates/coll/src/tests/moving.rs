@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{SHELVES, Shelf, Slice, Step};
+use kw_base::overheads::WINDOW;
 
 fn fans(coll: Coll) -> &'static [u32] {
     if coll == Coll::Barrier {
@@ -228,6 +229,8 @@ fn alltoall_turns_rows_into_columns() {
             let (send, recv) = even(units);
             let ask = |r| Ask {
                 block_bytes: 6,
+                // Of which ranks with longer blocks start less at once.
+                own_bytes: u64::from(r) * WINDOW,
                 send,
                 recv,
                 in_place,

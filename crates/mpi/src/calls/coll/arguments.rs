@@ -304,18 +304,19 @@ impl Lists {
     }
 }
 
-/// Blocks that differ in datatype: adds one buffer each, and returns their counts.
+/// Blocks that differ in datatype: adds one buffer each, and returns their counts and the packed bytes
+/// of all.
 pub(crate) fn apart(
     tables: &Tables,
     name: &str,
     (addr, counts, displs, types): (Addr, Ints, Ints, Array<TypeH>),
     n: u32,
     into: &mut Vec<Memory>,
-) -> Res<Vec<u64>> {
+) -> Res<(Vec<u64>, u64)> {
     not_null(|| with(name, "counts"), counts.is_null(), n)?;
     not_null(|| format!("{}displs", &name[..1]), displs.is_null(), n)?;
     not_null(|| with(name, "types"), types.is_null(), n)?;
-    let mut out = Vec::with_capacity(n as usize);
+    let (mut out, mut all) = (Vec::with_capacity(n as usize), 0u64);
     for i in 0..n as usize {
         let one = |what| format!("{}[{i}]", with(name, what));
         let units = Units::of(tables, types.get(i)).map_err(|f| rename(f, &one("types")))?;
@@ -328,10 +329,11 @@ pub(crate) fn apart(
             false => addr.offset(displs.get(i)),
         };
         check_addr(name, at, bytes, types.get(i))?;
+        all = all.saturating_add(bytes);
         into.push(units.memory(at));
         out.push(if bytes == 0 { 0 } else { counts.get(i) as u64 });
     }
-    Ok(out)
+    Ok((out, all))
 }
 
 #[inline]

@@ -264,8 +264,8 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
     let c = tables.comm(comm)?;
     let n = c.target().size();
     let mut memories = Vec::with_capacity(2 * n as usize);
-    let send = apart(tables, "sendbuf", s, n, &mut memories)?;
-    let recv = apart(tables, "recvbuf", r, n, &mut memories)?;
+    let (send, _) = apart(tables, "sendbuf", s, n, &mut memories)?;
+    let (recv, _) = apart(tables, "recvbuf", r, n, &mut memories)?;
     refuse_same_apart(s, r, n)?;
     let ask = InterAsk {
         send: Blocks::Apart {

@@ -212,8 +212,8 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
     let tables = &state.above;
     let (sources, destinations) = (around.sources, around.destinations);
     let mut memories = Vec::with_capacity((sources + destinations) as usize);
-    let send = apart(tables, "sendbuf", s, destinations, &mut memories)?;
-    let recv = apart(tables, "recvbuf", r, sources, &mut memories)?;
+    let (send, _) = apart(tables, "sendbuf", s, destinations, &mut memories)?;
+    let (recv, _) = apart(tables, "recvbuf", r, sources, &mut memories)?;
     refuse_same_apart(s, r, sources.min(destinations))?;
     let ask = Ask {
         send: Blocks::Apart {

@@ -328,6 +328,7 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
         refuse_same_blocks(s, r, ask.size)?;
     }
     let ask = Ask {
+        own_bytes: send.1.bytes.saturating_add(recv.1.bytes),
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
         ..ask
@@ -342,16 +343,17 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.0.is_in_place();
     let mut memories = Vec::with_capacity(2 * ask.size as usize);
-    let mut send = Vec::new();
+    let (mut send, mut sent) = (Vec::new(), 0);
     if !ask.in_place {
-        send = apart(tables, "sendbuf", s, ask.size, &mut memories)?;
+        (send, sent) = apart(tables, "sendbuf", s, ask.size, &mut memories)?;
     }
     let first = memories.len() as u32;
-    let recv = apart(tables, "recvbuf", r, ask.size, &mut memories)?;
+    let (recv, received) = apart(tables, "recvbuf", r, ask.size, &mut memories)?;
     if !ask.in_place {
         refuse_same_apart(s, r, ask.size)?;
     }
     let ask = Ask {
+        own_bytes: sent.saturating_add(received),
         send: Blocks::Apart {
             first: 0,
             counts: &send,
