@@ -91,7 +91,11 @@ fn watch<T, E: Polled>(
     inner.budget.spend(now, cost);
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
-    if event == Event::Quiet {
+    let moved = event == Event::Unhurried && progress(&mut inner, E::progress);
+    if moved {
+        look.factor = 1;
+    }
+    if moved || event == Event::Quiet {
         inner.budget.refund(before + cost);
     }
     if due || event == Event::Quiet {
@@ -127,7 +131,9 @@ impl Look {
     }
 
     fn judge<T, E: Polled>(&mut self, inner: &Inner<T, E>) -> Event {
-        let busy = inner.engine.as_ref().is_some_and(|e| e.busy());
+        let engine = inner.engine.as_ref();
+        let busy = engine.is_some_and(|e| e.busy());
+        let holds_up = engine.is_some_and(|e| e.may_hold_up_others());
         let lively = inner.entries != self.entries;
         self.entries = inner.entries;
         self.nothing = if busy { 0 } else { self.nothing + 1 };
@@ -139,7 +145,8 @@ impl Look {
         match (inner.is_waited_in(), busy, lively) {
             (true, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
-            (_, true, false) => Event::Quiet,
+            (_, true, false) if holds_up => Event::Quiet,
+            (_, true, false) => Event::Unhurried,
             _ => Event::Lively,
         }
     }

@@ -68,9 +68,9 @@ impl<T, E: Polled> Inner<T, E> {
                 self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                         && e.ended() != self.told
-                    || (self.async_state.needs_kick() || self.tries_to_leave())
-                        && self.role == Role::Free
-                        && e.busy()
+                    || self.role == Role::Free
+                        && (self.async_state.needs_kick() && e.busy()
+                            || self.tries_to_leave() && e.may_hold_up_others())
                     || !e.event_queue().is_empty() && !self.tools.busy
             }
         }
@@ -97,9 +97,11 @@ impl<T, E: Polled> Inner<T, E> {
             return false;
         };
         let (next, _) = self.async_state.on(Event::LeftAsBefore);
+        let engine = self.engine.as_ref();
         let may = self.predictor.is_to_leave()
             && next == AsyncState::Polling
-            && self.event_thread.is_some();
+            && self.event_thread.is_some()
+            && engine.is_some_and(E::may_hold_up_others);
         if !may {
             return false;
         }

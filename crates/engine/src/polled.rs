@@ -95,6 +95,8 @@ pub trait Polled: Debug + Send + 'static {
     fn spread(&mut self, now: Tick);
     /// Whether anything goes on that needs progress.
     fn busy(&self) -> bool;
+    /// Whether others may wait for what this rank does about that.
+    fn may_hold_up_others(&self) -> bool;
     /// Whether the request has ended.
     fn is_done(&self, req: ReqId) -> bool;
     /// Whether what is waited for on a board has come.
@@ -202,6 +204,11 @@ impl Polled for Engine {
     #[inline(always)]
     fn busy(&self) -> bool {
         Engine::busy(self)
+    }
+
+    #[inline]
+    fn may_hold_up_others(&self) -> bool {
+        Engine::may_hold_up_others(self)
     }
 
     #[inline(always)]

@@ -15,6 +15,15 @@ impl Engine {
             || self.messages.paths.pending()
     }
 
+    /// Whether others may wait for what this rank does about it. Not where it only waits for messages
+    /// that come eagerly: those are with its paths already, and lie there as well as in its memory.
+    #[inline]
+    pub fn may_hold_up_others(&self) -> bool {
+        self.messages.machine.requests.may_hold_up_others()
+            || self.collectives.running.len() != 0
+            || self.messages.paths.pending()
+    }
+
     /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
     #[inline]
     pub fn progress(&mut self) -> bool {

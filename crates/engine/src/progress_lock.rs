@@ -231,6 +231,7 @@ impl<T> Inner<T, Engine> {
             return Ok(());
         };
         self.crowded = engine.job.crowded();
+        self.budget = Budget::new(self.crowded);
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
         self.async_state = if crate::settings::wants_event_thread(engine.knobs()) {
             AsyncState::Idle

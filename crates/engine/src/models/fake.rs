@@ -147,6 +147,10 @@ impl<P: Sleep> Polled for Fake<P> {
         self.requests.contains(&Request::Active)
     }
 
+    fn may_hold_up_others(&self) -> bool {
+        self.busy()
+    }
+
     fn is_done(&self, req: ReqId) -> bool {
         self.requests[req.0.index as usize] == Request::Ended
     }

@@ -501,7 +501,7 @@ mod tests {
             source: Some(0),
             tag: None,
         };
-        requests.insert(State::Posted(want), (), Some(Peer(1)), ENV);
+        requests.insert_posted(want, (), Some(Peer(1)), false);
         let mut bring = |len| {
             let from = Peer(1);
             high_water.kept_more(&mut peers, &requests, &mut out, from, &ENV, len);

@@ -86,12 +86,8 @@ impl<B: Memory> Receiver<'_, B> {
         if let Some(message) = self.receiving.matching.claim(want) {
             return self.recv_early(message, &buf);
         }
-        let env = Envelope {
-            context: want.context,
-            source: 0,
-            tag: 0,
-        };
-        let key = self.requests.insert(State::Posted(want), buf, from, env);
+        let eager = from.is_some_and(|p| buf.len() <= self.peers[p].choice.eager_max);
+        let key = self.requests.insert_posted(want, buf, from, eager);
         self.receiving.matching.post(want, key);
         self.need(want, from);
         if let Some(p) = from {

@@ -2,6 +2,7 @@
 //! for something of its own (collectives, partitioned transfers).
 
 use super::departed::Awaits;
+use super::flow_control::WINDOW;
 use super::peers::Peers;
 use super::{Failure, Found, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
@@ -72,6 +73,16 @@ pub(super) struct Req<B> {
     pub env: Envelope,
     pub outcome: Outcome,
     at_end: AtEnd,
+    /// Of a receive that is [`Eager`]: its bytes and one more; 0 of all else.
+    eager: u32,
+}
+
+/// Receives that have not ended and are no longer than what their source sends eagerly: nobody waits
+/// for them but this rank.
+#[derive(Clone, Copy, Default, Debug)]
+struct Eager {
+    receives: usize,
+    bytes: u64,
 }
 
 /// The table.
@@ -80,6 +91,7 @@ pub struct Requests<B> {
     table: Slab<Req<B>>,
     /// Requests that have not ended, released ones included.
     active: usize,
+    eager: Eager,
     ended: u64,
     /// Of those that have not ended.
     guards: HashMap<ReqKey, Vec<CompletionGuard>>,
@@ -90,6 +102,7 @@ impl<B> Default for Requests<B> {
         Requests {
             table: Slab::new(),
             active: 0,
+            eager: Eager::default(),
             ended: 0,
             guards: HashMap::new(),
         }
@@ -101,6 +114,13 @@ impl<B: Memory> Requests<B> {
     #[inline]
     pub fn active(&self) -> usize {
         self.active
+    }
+
+    /// Whether a peer may wait for what this rank does about a request of its: for all but receives of
+    /// what comes eagerly, and for these where they are more than a path takes by itself.
+    #[inline]
+    pub fn may_hold_up_others(&self) -> bool {
+        self.active > self.eager.receives || self.eager.bytes > WINDOW
     }
 
     /// Requests that have ended since the start; tells the owner that somebody may have to be
@@ -216,7 +236,34 @@ impl<B: Memory> Requests<B> {
             env,
             outcome: Outcome::CLEAN,
             at_end: 0,
+            eager: 0,
         })
+    }
+
+    /// Adds a posted receive; `eager`: its message comes eagerly, if it comes from where it should.
+    #[inline]
+    pub(super) fn insert_posted(
+        &mut self,
+        want: Pattern,
+        buf: B,
+        from: Option<Peer>,
+        eager: bool,
+    ) -> ReqKey {
+        let env = Envelope {
+            context: want.context,
+            source: 0,
+            tag: 0,
+        };
+        let len = buf.len();
+        let key = self.insert(State::Posted(want), buf, from, env);
+        if let (true, Ok(len)) = (eager, u32::try_from(len + 1))
+            && let Some(req) = self.table.get_mut(key)
+        {
+            req.eager = len;
+            self.eager.receives += 1;
+            self.eager.bytes += u64::from(len);
+        }
+        key
     }
 
     /// Adds one that has failed before it began.
@@ -228,6 +275,7 @@ impl<B: Memory> Requests<B> {
             env,
             outcome: Outcome::failed(why),
             at_end: 0,
+            eager: 0,
         })
     }
 
@@ -292,9 +340,9 @@ impl<B: Memory> Requests<B> {
         req.matched(env, len);
         req.buf.write(0, body);
         req.state = State::Done;
-        let from = req.peer;
+        let (from, eager) = (req.peer, req.eager);
         let at_end = req.end();
-        self.count_end(key, at_end);
+        self.count_end(key, at_end, eager);
         from
     }
 
@@ -331,13 +379,16 @@ impl<B: Memory> Requests<B> {
 
     #[inline]
     pub(super) fn note_end(&mut self, key: ReqKey) {
-        let at_end = self.table.get_mut(key).map_or(0, Req::end);
-        self.count_end(key, at_end);
+        let req = self.table.get_mut(key);
+        let (at_end, eager) = req.map_or((0, 0), |r| (r.end(), r.eager));
+        self.count_end(key, at_end, eager);
     }
 
     #[inline]
-    fn count_end(&mut self, key: ReqKey, at_end: AtEnd) {
+    fn count_end(&mut self, key: ReqKey, at_end: AtEnd, eager: u32) {
         self.active -= 1;
+        self.eager.receives -= usize::from(eager != 0);
+        self.eager.bytes -= u64::from(eager);
         self.ended += 1;
         if at_end != 0 {
             self.follow(key, at_end);
