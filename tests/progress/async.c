@@ -11,12 +11,13 @@ int main(int argc, char **argv)
 {
     int rank;
     char *a = malloc(BYTES), *b = malloc(BYTES);
-    char sent[512], received[512];
+    char sent[512], received[512], answered[512];
     MPI_Request r;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     snprintf(sent, sizeof sent, "%s/sent", argv[1]);
     snprintf(received, sizeof received, "%s/received", argv[1]);
+    snprintf(answered, sizeof answered, "%s/answered", argv[1]);
     memset(a, rank + 1, BYTES);
     memset(b, 0, BYTES);
 
@@ -46,6 +47,18 @@ int main(int argc, char **argv)
         MPI_Ssend(a, BYTES, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
         usleep(200000);
         tell(received);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+
+    /* The same with a short message: nobody wakes for that, but whoever looks now and then answers its sender. */
+    if (rank == 0) {
+        MPI_Irecv(b, 8, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &r);
+        compute_until(answered);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        usleep(20000);
+        MPI_Ssend(a, 8, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+        tell(answered);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)

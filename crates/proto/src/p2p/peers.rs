@@ -76,6 +76,14 @@ impl PeerState {
         self.plain && len <= self.choice.eager_max && self.theirs.is_unasked(env)
     }
 
+    /// Whether a message of `len` bytes comes from it without that this rank does anything: eagerly, and
+    /// over what keeps it meanwhile (datagrams have to be acknowledged).
+    #[inline]
+    pub fn sends_by_itself(&self, len: u64) -> bool {
+        let keeps = matches!(self.way, Way::Shm | Way::Tcp);
+        keeps && len <= self.choice.eager_max
+    }
+
     /// Whether it is worth looking at what the peer has sent before this message: it is long, and
     /// the announcement of its receive may lie there.
     pub fn may_be_asked(&self, env: Envelope, len: u64) -> bool {

@@ -462,6 +462,31 @@ mod tests {
     }
 
     #[test]
+    fn receives_of_what_comes_eagerly_hold_up_nobody_unless_they_are_many() {
+        let want = Pattern {
+            context: 0,
+            source: Some(1),
+            tag: Some(0),
+        };
+        let mut requests = Requests::<()>::default();
+        let post = |requests: &mut Requests<()>, eager| {
+            requests.insert_posted(want, (), Some(Peer(1)), eager)
+        };
+        let (first, _) = (post(&mut requests, true), post(&mut requests, true));
+        assert!(requests.active() == 2 && !requests.may_hold_up_others());
+        let long = post(&mut requests, false);
+        assert!(requests.may_hold_up_others(), "its sender may wait for it");
+        requests.finish_recv(long);
+        requests.finish_recv(first);
+        assert!(requests.active() == 1 && !requests.may_hold_up_others());
+        // Each counts a byte more than it has.
+        let many: Vec<_> = (0..WINDOW).map(|_| post(&mut requests, true)).collect();
+        assert!(requests.may_hold_up_others(), "they fill the path");
+        many.into_iter().for_each(|key| requests.finish_recv(key));
+        assert!(requests.active() == 1 && !requests.may_hold_up_others());
+    }
+
+    #[test]
     fn what_a_released_request_keeps_is_kept_to_its_end() {
         let (mut requests, key, kept) = keeping();
         requests.release(key);
