@@ -116,7 +116,7 @@ impl<B: Memory> Requests<B> {
         self.active
     }
 
-    /// Whether a peer may wait for what this rank does about a request of its: for all but receives of
+    /// Whether a peer may wait for what this rank does about its requests: for all but receives of
     /// what comes eagerly, and for these where they are more than a path takes by itself.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
