@@ -76,8 +76,8 @@ impl PeerState {
         self.plain && len <= self.choice.eager_max && self.theirs.is_unasked(env)
     }
 
-    /// Whether a message of `len` bytes comes from it without this rank doing anything for it: eagerly, and
-    /// over what keeps it meanwhile (datagrams have to be acknowledged).
+    /// Whether a message of `len` bytes comes from it without this rank doing anything for it:
+    /// eagerly, and over what keeps it meanwhile (datagrams have to be acknowledged).
     #[inline]
     pub fn sends_by_itself(&self, len: u64) -> bool {
         let keeps = matches!(self.way, Way::Shm | Way::Tcp);

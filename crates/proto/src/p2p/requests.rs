@@ -77,8 +77,8 @@ pub(super) struct Req<B> {
     eager: u32,
 }
 
-/// Receives that have not ended and are no longer than what their source sends eagerly: nobody waits
-/// for them but this rank.
+/// Receives that have not ended and are no longer than what their source sends eagerly: nobody
+/// waits for them but this rank.
 #[derive(Clone, Copy, Default, Debug)]
 struct Eager {
     receives: usize,
