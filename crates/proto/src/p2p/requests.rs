@@ -228,16 +228,7 @@ impl<B: Memory> Requests<B> {
         peer: Option<Peer>,
         env: Envelope,
     ) -> ReqKey {
-        self.active += 1;
-        self.table.insert(Req {
-            state,
-            buf,
-            peer,
-            env,
-            outcome: Outcome::CLEAN,
-            at_end: 0,
-            eager: 0,
-        })
+        self.insert_as(state, buf, peer, env, 0)
     }
 
     /// Adds a posted receive; `eager`: its message comes eagerly, if it comes from where it should.
@@ -254,16 +245,32 @@ impl<B: Memory> Requests<B> {
             source: 0,
             tag: 0,
         };
-        let len = buf.len();
-        let key = self.insert(State::Posted(want), buf, from, env);
-        if let (true, Ok(len)) = (eager, u32::try_from(len + 1))
-            && let Some(req) = self.table.get_mut(key)
-        {
-            req.eager = len;
-            self.eager.receives += 1;
-            self.eager.bytes += u64::from(len);
-        }
-        key
+        // What comes eagerly is far shorter than 4 GB.
+        let eager = if eager { buf.len() as u32 + 1 } else { 0 };
+        self.eager.receives += usize::from(eager != 0);
+        self.eager.bytes += u64::from(eager);
+        self.insert_as(State::Posted(want), buf, from, env, eager)
+    }
+
+    #[inline(always)]
+    fn insert_as(
+        &mut self,
+        state: State,
+        buf: B,
+        peer: Option<Peer>,
+        env: Envelope,
+        eager: u32,
+    ) -> ReqKey {
+        self.active += 1;
+        self.table.insert(Req {
+            state,
+            buf,
+            peer,
+            env,
+            outcome: Outcome::CLEAN,
+            at_end: 0,
+            eager,
+        })
     }
 
     /// Adds one that has failed before it began.
