@@ -1,7 +1,7 @@
 //! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and
 //! polls.
 //!
-//! | state | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `Unhurried` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
+//! | state | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `EagerOnly` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 //! | `Off` | no event thread | – | – | – | – | – | – | – | – |
 //! | `Idle` | sleeps until kicked | kick, `Watching` | `Polling` | – | – | – | – | – | – |
@@ -12,7 +12,7 @@
 //! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to
 //! stay away ([`ComputePredictor`]), and it has armed the doorbell for the event thread, which need
 //! not wake for that. `Entered`: a thread begins to poll. A tick is *Quiet* when no thread was in
-//! MPI since the last one and something goes on that others may wait for, *Unhurried* when only
+//! MPI since the last one and something goes on that others may wait for, *EagerOnly* when only
 //! messages are waited for that come eagerly, *Lively* when a thread was in MPI, *Nothing* when
 //! nothing goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with
 //! ranks that share cores: and did at the last tick). Who leaves a preempted event thread that still
@@ -20,7 +20,7 @@
 //!
 //! Messages that come eagerly are with the paths whether anybody takes them or not, so nothing is
 //! gained by waking for each: to be taken by the event thread instead of the wait that follows cost
-//! HPCG over TCP 9 % of its time, NPB's BT and SP 6 to 8. For those an unhurried tick looks itself,
+//! HPCG over TCP 9 % of its time, NPB's BT and SP 6 to 8. For those such a tick looks itself,
 //! so that a synchronous sender of a short message, or one whose way is full, waits for ticks.
 //!
 //! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the
@@ -56,8 +56,8 @@ pub enum Event {
     Entered,
     /// Tick: something goes on, and no thread was in MPI since the last tick.
     Quiet,
-    /// Tick: the same, but it holds up nobody.
-    Unhurried,
+    /// Tick: the same, but only messages are waited for that come eagerly, which hold up nobody.
+    EagerOnly,
     /// Tick: a thread was in MPI.
     Lively,
     /// Tick: nothing went on for a while.
@@ -97,12 +97,6 @@ pub struct Budget {
     share: u32,
     /// When all that was spent will be paid for.
     paid: Tick,
-}
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget::new(false)
-    }
 }
 
 impl Budget {
@@ -216,7 +210,7 @@ mod tests {
         Event::LeftAsBefore,
         Event::Entered,
         Event::Quiet,
-        Event::Unhurried,
+        Event::EagerOnly,
         Event::Lively,
         Event::Nothing,
         Event::Waiter,

@@ -91,7 +91,7 @@ fn watch<T, E: Polled>(
     inner.budget.spend(now, cost);
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
-    let moved = event == Event::Unhurried && progress(&mut inner, E::progress);
+    let moved = event == Event::EagerOnly && progress(&mut inner, E::progress);
     if moved {
         look.factor = 1;
     }
@@ -146,7 +146,7 @@ impl Look {
             (true, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
             (_, true, false) if holds_up => Event::Quiet,
-            (_, true, false) => Event::Unhurried,
+            (_, true, false) => Event::EagerOnly,
             _ => Event::Lively,
         }
     }

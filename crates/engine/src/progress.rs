@@ -10,9 +10,7 @@ impl Engine {
     /// Whether anything goes on that needs progress.
     #[inline]
     pub fn busy(&self) -> bool {
-        self.messages.machine.requests.active() != 0
-            || self.collectives.running.len() != 0
-            || self.messages.paths.pending()
+        self.messages.machine.requests.active() != 0 || self.may_hold_up_others()
     }
 
     /// Whether others may wait for what this rank does about it. Not where it only waits for messages

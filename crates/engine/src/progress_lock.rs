@@ -152,7 +152,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             watch: Duration::ZERO,
             sleeper: None,
             predictor: ComputePredictor::default(),
-            budget: Budget::default(),
+            budget: Budget::new(false),
             alarm: false,
             event_thread: None,
             closing: false,

@@ -1,6 +1,7 @@
 //! Alltoall in which everything is started at once, each rank beginning with its successor; for any
 //! blocks (v and w forms too). Where these have long ones, only as much is started at once as may be
-//! under way to a peer: the rest would wait in queues, and take the caches from what is copied.
+//! under way to a peer: the rest would wait in queues, and take the caches from what is copied (measured
+//! where ranks share cores; between hosts with a fast network nobody has looked).
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};
@@ -24,7 +25,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// Starts what goes to the ranks that are so far away, and comes from those. A rank waits only for
 /// messages of no later round than its own, so the ranks need not have as many at once.
-fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
+pub(super) fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
     for by in rounds.clone() {
         let into = ask.recv.block(ask.before(by));
         if !into.is_empty() {

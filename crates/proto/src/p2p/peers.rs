@@ -79,7 +79,7 @@ impl PeerState {
     /// Whether a message of `len` bytes comes from it without this rank doing anything for it:
     /// eagerly, and over what keeps it meanwhile (datagrams have to be acknowledged).
     #[inline]
-    pub fn sends_by_itself(&self, len: u64) -> bool {
+    pub fn sends_eagerly(&self, len: u64) -> bool {
         let keeps = matches!(self.way, Way::Shm | Way::Tcp);
         keeps && len <= self.choice.eager_max
     }

@@ -86,7 +86,7 @@ impl<B: Memory> Receiver<'_, B> {
         if let Some(message) = self.receiving.matching.claim(want) {
             return self.recv_early(message, &buf);
         }
-        let eager = from.is_some_and(|p| self.peers[p].sends_by_itself(buf.len()));
+        let eager = from.is_some_and(|p| self.peers[p].sends_eagerly(buf.len()));
         let key = self.requests.insert_posted(want, buf, from, eager);
         self.receiving.matching.post(want, key);
         self.need(want, from);

@@ -73,7 +73,7 @@ pub(super) struct Req<B> {
     pub env: Envelope,
     pub outcome: Outcome,
     at_end: AtEnd,
-    /// Of a receive that is [`Eager`]: its bytes and one more; 0 of all else.
+    /// Of a receive that is [`Eager`]: its bytes (at most [`WINDOW`]) and one more; 0 of all else.
     eager: u32,
 }
 
@@ -245,8 +245,9 @@ impl<B: Memory> Requests<B> {
             source: 0,
             tag: 0,
         };
-        // What comes eagerly is far shorter than 4 GB.
-        let eager = if eager { buf.len() as u32 + 1 } else { 0 };
+        // One that is longer than the window is too much by itself, however long it is.
+        let counted = buf.len().min(WINDOW) as u32 + 1;
+        let eager = if eager { counted } else { 0 };
         self.eager.receives += usize::from(eager != 0);
         self.eager.bytes += u64::from(eager);
         self.insert_as(State::Posted(want), buf, from, env, eager)
