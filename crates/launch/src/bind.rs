@@ -1,8 +1,11 @@
-//! Which processors each rank gets: an equal, contiguous share of what this process may use.
+//! Which processors each rank gets: an equal, contiguous share of what this process may use; where
+//! there are more ranks than processors, ranks are dealt out to them in turns if each processor
+//! gets as many. Ranks that share cores sleep and wake, and the system's scheduler leaves them where
+//! the last wake-ups put them.
 //!
-//! Nothing is bound when there are more ranks than processors (or than the control groups' quota
-//! allows to run at once): the system's scheduler does that better. Processors that ranks of other
-//! jobs are bound to are left to them; where too few are left, nothing is bound either.
+//! Nothing is bound where that does not go out evenly, or where the control groups' quota allows
+//! fewer processors to run at once. Processors that ranks of other jobs are bound to are left to
+//! them; where too few are left, nothing is bound either.
 
 use std::path::Path;
 
@@ -27,7 +30,15 @@ pub fn bind(
         return Ok(vec![Vec::new(); n]);
     }
     let (all, taken) = (cores(), taken());
-    match shares(how, n, &free(&all, &taken)) {
+    let free = free(&all, &taken);
+    if how == Binding::Auto && n > usable {
+        let threads = all.concat();
+        let whole = threads.len() == usable && free.len() == all.len();
+        let even = whole && n.is_multiple_of(usable);
+        let one = |i: usize| even.then(|| threads[i % threads.len()]);
+        return Ok((0..n).map(|i| one(i).into_iter().collect()).collect());
+    }
+    match shares(how, n, &free) {
         Ok(shares) if shares.iter().all(|s| !s.is_empty()) => Ok(shares),
         _ if how == Binding::Auto => Ok(vec![Vec::new(); n]),
         _ => shares(how, n, &all),
@@ -38,7 +49,7 @@ pub fn bind(
 pub fn may_bind(how: Binding, n: usize, usable: usize) -> bool {
     match how {
         Binding::None => false,
-        Binding::Auto => (2..=usable).contains(&n),
+        Binding::Auto => n >= 2 && (n <= usable || n.is_multiple_of(usable)),
         Binding::Core | Binding::Thread => true,
     }
 }
@@ -128,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn more_ranks_than_processors_take_them_in_turns_where_that_goes_out_evenly() {
+        let given = |n, usable| bind(Binding::Auto, n, usable, || cores(2, 2), Vec::new).unwrap();
+        let twice = [[0], [2], [1], [3], [0], [2], [1], [3]];
+        assert_eq!(given(8, 4), twice);
+        assert_eq!(given(6, 4), vec![Vec::<usize>::new(); 6]);
+        // A quota of two processors' time.
+        assert_eq!(given(4, 2), vec![Vec::<usize>::new(); 4]);
+    }
+
+    #[test]
     fn processors_of_other_jobs_are_left_to_them() {
         let given =
             |how, n, taken: &[usize]| bind(how, n, 8, || cores(4, 2), || taken.to_vec()).unwrap();
@@ -136,6 +157,10 @@ mod tests {
         assert_eq!(
             given(Binding::Auto, 5, &[0, 5]),
             vec![Vec::<usize>::new(); 5]
+        );
+        assert_eq!(
+            given(Binding::Auto, 16, &[0]),
+            vec![Vec::<usize>::new(); 16]
         );
         assert_eq!(given(Binding::Core, 2, &[0]), [[1, 5], [2, 6]]);
         assert_eq!(given(Binding::Core, 4, &[0]).len(), 4);

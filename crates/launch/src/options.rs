@@ -217,7 +217,7 @@ pub const ALL: &[Row] = &[
         Opt::Bind,
         &["--bind", "-bind-to", "--bind-to"],
         &["HOW"],
-        "auto: an equal share of the processors for each rank, of those that no other job is bound to, nothing when there are more ranks than these (default); none; core; thread.",
+        "auto: an equal share of the processors for each rank, of those that no other job is bound to; of more ranks than processors as many on each, nothing where that does not go out evenly (default); none; core; thread.",
     ),
     row(
         Opt::Map,
