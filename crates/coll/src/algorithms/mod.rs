@@ -65,6 +65,7 @@ pub mod reduce_scatter_board;
 pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
 pub mod reduce_scatter_reduce_scatterv;
+pub mod scan_board;
 pub mod scan_chain;
 pub mod scan_doubling;
 pub mod scatter_binomial;
@@ -270,8 +271,10 @@ algorithms! {
     ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
+    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
+    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost, at_once;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
     Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
