@@ -315,12 +315,13 @@ impl Table {
     }
 }
 
-/// The last algorithm that can do the call, and a number for it.
+/// The last algorithm that can do the call, and the first number worth a look.
 pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
     let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
     // Every collective has an algorithm without needs, or two whose needs are opposite (a test
     // counts them).
-    (able.expect("some algorithm fits every call"), DEFAULT_PARAM)
+    let able = able.expect("some algorithm fits every call");
+    (able, able.params[0])
 }
 
 /// Collective, places and row.

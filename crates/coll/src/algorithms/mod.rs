@@ -50,6 +50,7 @@ pub mod bcast_scatter_doubling;
 pub mod bcast_scatter_ring;
 pub mod exscan_doubling;
 pub mod gather_binomial;
+pub mod gather_board;
 pub mod gather_linear;
 pub mod neighbor_spread;
 pub mod reduce_binomial;
@@ -69,6 +70,7 @@ pub mod scan_board;
 pub mod scan_chain;
 pub mod scan_doubling;
 pub mod scatter_binomial;
+pub mod scatter_board;
 pub mod scatter_linear;
 
 /// What an algorithm cannot do without. All ranks judge it alike.
@@ -208,14 +210,14 @@ macro_rules! algorithms {
 
 // The collective, the algorithm's name in the table and the numbers behind the slash that are worth
 // a look, what it needs, what emits it, what it costs, and whether all ranks move data at once. Where no
-// row of the table fits a call, the last algorithm of its collective runs that can do it.
+// row of the table fits a call, the last algorithm of its collective runs that can do it, with the first number.
 algorithms! {
     Barrier, "board_levels" / [4, 8, 16], Levels, barrier_board_levels::emit, barrier_board_levels::cost;
     Barrier, "board_tree" / [4, 8, 16], Board, barrier_board_tree::emit, barrier_board_tree::cost;
     Barrier, "board", Board, barrier_board::emit, barrier_board::cost;
     Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
-    Barrier, "tree" / [2, 4, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
+    Barrier, "tree" / [4, 2, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
     Bcast, "board_levels" / [4, 8, 16], Levels, bcast_board_levels::emit, bcast_board_levels::cost, at_once;
     Bcast, "board_tree" / [4, 8, 16], Board, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
     Bcast, "board" / KILOBYTES, Board, bcast_board::emit, bcast_board::cost, at_once;
@@ -228,7 +230,9 @@ algorithms! {
     Bcast, "binomial", Nothing, bcast_binomial::emit, bcast_binomial::cost, at_once;
     Gather, "binomial", Even, gather_binomial::emit, gather_binomial::cost;
     Gather, "linear", Nothing, gather_linear::emit, gather_linear::cost;
+    Gather, "board" / KILOBYTES, EvenBoard, gather_board::emit, gather_board::cost;
     Scatter, "binomial", Even, scatter_binomial::emit, scatter_binomial::cost;
+    Scatter, "board" / KILOBYTES, EvenBoard, scatter_board::emit, scatter_board::cost;
     Scatter, "linear", Nothing, scatter_linear::emit, scatter_linear::cost;
     Allgather, "board" / KILOBYTES, EvenBoard, allgather_board::emit, allgather_board::cost, at_once;
     Allgather, "bruck", Even, allgather_bruck::emit, allgather_bruck::cost, at_once;
@@ -271,12 +275,12 @@ algorithms! {
     ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
-    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
-    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost, at_once;
+    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
     Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
+    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
     NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;
 }

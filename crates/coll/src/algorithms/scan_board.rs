@@ -1,0 +1,95 @@
+//! Scan and exscan on a board, along the chain of ranks: each combines its input with what the rank
+//! below it shows, and shows that. Everybody combines once, however many ranks there are; long data
+//! goes through the long shelf in pieces.
+
+use crate::cost::Place;
+use crate::cut::{self, Cut};
+use crate::{Ask, Schedule, Slice};
+
+/// Emits the schedule of a scan.
+pub fn emit(ask: &Ask, s: &mut Schedule) {
+    if ask.only_copies(s) {
+        return;
+    }
+    let cut = Cut::new(ask, s, ask.count, 3);
+    for i in 0..cut.pieces() {
+        let mine = cut.piece(ask.input(), i);
+        let home = cut.piece(ask.output(), i);
+        match ask.rank {
+            0 if mine == home => {}
+            0 => s.copy(mine, home),
+            _ if mine == home => {
+                let below = shown(ask, &cut, i, home.len, s);
+                s.reduce(below, home);
+            }
+            _ => {
+                let below = shown(ask, &cut, i, home.len, s);
+                s.combine(below, mine, home);
+            }
+        }
+        if let Some(slot) = slot(ask, &cut, i, home.len, s) {
+            s.copy(home, slot);
+        }
+        s.raise(i as u32 + 1);
+    }
+}
+
+/// Emits the schedule of an exscan.
+pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
+    if ask.count == 0 || ask.size < 2 {
+        return;
+    }
+    let cut = Cut::new(ask, s, ask.count, 3);
+    for i in 0..cut.pieces() {
+        let mine = cut.piece(ask.input(), i);
+        let home = cut.piece(ask.output(), i);
+        let below = (ask.rank > 0).then(|| shown(ask, &cut, i, home.len, s));
+        let slot = slot(ask, &cut, i, home.len, s);
+        match (below, slot) {
+            (None, Some(slot)) => s.copy(mine, slot),
+            (Some(below), Some(slot)) => s.combine(below, mine, slot),
+            _ => {}
+        }
+        s.raise(i as u32 + 1);
+        if let Some(below) = below {
+            s.copy(below, home);
+        }
+    }
+}
+
+/// Nanoseconds of a scan, as [`crate::cost`] says.
+pub fn cost(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 3);
+    let hop = |at: &Place| at.p.step + at.memory.look() + at.memory.fold(b) + at.memory.show(b);
+    at.chain(ask.size, hop) + (pieces - 1.0) * hop(at)
+}
+
+/// Nanoseconds of an exscan, as [`crate::cost`] says.
+pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
+    let (pieces, b) = cut::pieces_of(ask, 3);
+    let hop = |at: &Place| at.p.step + at.memory.look() + at.memory.combine_into(b);
+    let (first, last) = (
+        at.memory.show(b) + at.p.step,
+        at.memory.look() + at.memory.read(b),
+    );
+    let one = first + at.chain(ask.size.max(2) - 1, hop) + last;
+    one + (pieces - 1.0) * (hop(at) + at.memory.read(b))
+}
+
+/// What the rank below shows of piece `i`.
+fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Slice {
+    s.watch(ask.rank - 1, i as u32 + 1);
+    cut.slot(ask.rank - 1, i).part(0, len)
+}
+
+/// Where this rank shows piece `i`, if there is a rank above it: once that shows a later piece than
+/// the one that lay there.
+fn slot(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
+    if ask.rank + 1 == ask.size {
+        return None;
+    }
+    if i >= cut.slots() {
+        s.watch(ask.rank + 1, (i - cut.slots()) as u32 + 2);
+    }
+    Some(cut.slot(ask.rank, i).part(0, len))
+}
