@@ -94,7 +94,7 @@ impl Paths {
             (None, None) => None,
         };
         if let Some(shm) = &mut shm {
-            shm.spread_out(job.crowded());
+            shm.spread_out(job.crowded(), job.agreed.calibration());
         }
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         let paths = Paths {

@@ -5,12 +5,12 @@
 //! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
-//! pairs      n * n pair blocks, [receiver][sender]: Control (4 cache lines) | CELLS cells
+//! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
 //! claims     bitmap of the boards that are in use, in a page of its own
 //! boards     BOARDS boards (`board` says what lies in one)
 //! ```
-//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 260
+//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 265
 //! cache lines long, so that the rings of different pairs do not fall on the same cache sets.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -31,15 +31,16 @@ pub const CELLS: usize = 256;
 pub const CELL: usize = 64;
 /// Slots of a pool.
 pub const SLOTS: usize = 64 * USE_WORDS;
-/// Pieces of one pair that may be under way at a time.
-pub const PIECES: usize = 48;
+/// Pieces of one pair that may be under way at a time: as many as all senders use of a pool
+/// together, since of ranks that share cores the receiver runs when the sender has let it.
+pub const PIECES: usize = 192;
 
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b01;
 const RANKS: usize = 4096;
-const CONTROL: usize = 256;
+const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
 /// Where the first bitmap lies in a rank's block.
 const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
@@ -81,7 +82,7 @@ pub struct PoolUse {
     _b: [u32; 15],
 }
 
-/// Shared counters of one ordered pair, a cache line for each side that writes.
+/// Shared counters of one ordered pair; each side writes cache lines of its own.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Control {
@@ -92,7 +93,7 @@ pub struct Control {
     pub filled: AtomicU64,
     /// Sender: in which slot piece `k` lies, at `k % PIECES`.
     pub slots: [AtomicU16; PIECES],
-    _b: [u64; 3],
+    _b: [u64; 7],
     /// Receiver: pieces ever taken out of it.
     pub drained: AtomicU64,
     _c: [u64; 7],
