@@ -188,9 +188,10 @@ impl Filler {
     /// Pieces of a payload of so many bytes that are published together: each time costs the
     /// receiver a cache line, and what is not published yet it cannot copy meanwhile. Both together
     /// are least where that is the square root of the payload times what is copied while a line
-    /// comes.
+    /// comes, a quarter of what may be under way at most.
     pub fn published_at_once(&self, len: u64) -> u64 {
-        len.saturating_mul(self.line).isqrt().div_ceil(SLOT as u64)
+        let bytes = len.saturating_mul(self.line).isqrt();
+        bytes.div_ceil(SLOT as u64).min(PIECES as u64 / 4)
     }
 
     /// Pieces filled in that the receiver has not been told of.

@@ -38,7 +38,7 @@ pub const PIECES: usize = 192;
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-const MAGIC: u64 = 0x0037_6b6f_6e77_6b01;
+const MAGIC: u64 = 0x0037_6b6f_6e77_6b02;
 const RANKS: usize = 4096;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
