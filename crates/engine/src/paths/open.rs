@@ -94,7 +94,7 @@ impl Paths {
             (None, None) => None,
         };
         if let Some(shm) = &mut shm {
-            shm.spread_out(job.crowded(), job.agreed.calibration());
+            shm.spread_out(job.crowded());
         }
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         let paths = Paths {

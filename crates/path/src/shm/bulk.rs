@@ -55,10 +55,9 @@ pub fn long_lap(ranks: usize) -> usize {
 /// The sending side's view.
 #[derive(Debug)]
 pub struct Filler {
-    /// Pieces filled in, and those of them that are published.
+    /// Pieces published.
     filled: u64,
-    published: u64,
-    /// Those known to have been copied out.
+    /// Of these, those known to have been copied out.
     drained: u64,
     /// Slots taken and not used yet: bits of this word.
     held: u64,
@@ -68,8 +67,6 @@ pub struct Filler {
     lap: usize,
     next: usize,
     rest: usize,
-    /// Bytes that are copied while a cache line comes from another core.
-    line: u64,
     copier: NontemporalCopier,
 }
 
@@ -128,25 +125,21 @@ impl Default for Filler {
     fn default() -> Filler {
         Filler {
             filled: 0,
-            published: 0,
             drained: 0,
             held: 0,
             word: 0,
             lap: SHORT_LAP,
             next: 0,
             rest: 0,
-            line: 0,
             copier: NontemporalCopier::default(),
         }
     }
 }
 
 impl Filler {
-    /// Goes round so many slots from now on; `crowded`: ranks share cores; `line`: so many bytes are
-    /// copied while a cache line comes from another core.
-    pub fn spread_out(&mut self, slots: usize, crowded: bool, line: u64) {
+    /// Goes round so many slots from now on; `crowded`: ranks share cores.
+    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
         self.lap = slots.clamp(SHORT_LAP, SLOTS);
-        self.line = line;
         self.copier = NontemporalCopier::new(crowded);
     }
 
@@ -180,34 +173,11 @@ impl Filler {
             _ => buf.pack(from, piece),
         }
         let control = lane.control();
+        // SYNC: bulk-filled.
         control.slots[(self.filled % PIECES as u64) as usize].store(slot, Ordering::Relaxed);
         self.filled += 1;
+        control.filled.store(self.filled, Ordering::Release);
         n
-    }
-
-    /// Pieces of a payload of so many bytes that are published together: each time costs the
-    /// receiver a cache line, and what is not published yet it cannot copy meanwhile. Both together
-    /// are least where that is the square root of the payload times what is copied while a line
-    /// comes, a quarter of what may be under way at most.
-    pub fn published_at_once(&self, len: u64) -> u64 {
-        let bytes = len.saturating_mul(self.line).isqrt();
-        bytes.div_ceil(SLOT as u64).min(PIECES as u64 / 4)
-    }
-
-    /// Pieces filled in that the receiver has not been told of.
-    #[inline]
-    pub fn unpublished(&self) -> u64 {
-        self.filled - self.published
-    }
-
-    /// Tells the receiver of all pieces.
-    #[inline]
-    pub fn publish(&mut self, lane: &Lane) {
-        if self.unpublished() > 0 {
-            self.published = self.filled;
-            // SYNC: bulk-filled.
-            lane.control().filled.store(self.filled, Ordering::Release);
-        }
     }
 
     /// A free slot; `wanted` of them are about to be used.
@@ -352,7 +322,7 @@ mod tests {
         let segment = std::sync::Arc::new(segment);
         let lane = segment.lane(0, 1);
         let mut filler = Filler::default();
-        filler.spread_out(100, false, 0);
+        filler.spread_out(100, false);
         let mut taken: Vec<u16> = (0..100).map(|_| filler.take(&lane, 1).unwrap()).collect();
         let apart = taken.windows(2).filter(|w| w[1] == w[0] + APART as u16);
         assert!(apart.count() >= 90);

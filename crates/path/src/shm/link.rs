@@ -221,21 +221,15 @@ impl Link {
     }
 
     fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
-        let lane = self.out.memory();
-        let most = self.filler.published_at_once(len);
-        let (mut done, mut at_once) = (0, 1);
+        let mut done = 0;
         while done < len {
+            let lane = self.out.memory();
             let n = self.filler.fill(lane, buf, from + done, len - done);
             if n == 0 {
                 break;
             }
             done += n;
-            if self.filler.unpublished() >= at_once {
-                self.filler.publish(lane);
-                at_once = (2 * at_once).min(most);
-            }
         }
-        self.filler.publish(lane);
         done
     }
 
@@ -261,9 +255,9 @@ impl Link {
         sent
     }
 
-    /// How long payload to this peer goes, as [`Filler::spread_out`] says.
-    pub fn spread_out(&mut self, slots: usize, crowded: bool, line: u64) {
-        self.filler.spread_out(slots, crowded, line);
+    /// How many slots long payload to this peer goes round, and whether ranks share cores.
+    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
+        self.filler.spread_out(slots, crowded);
     }
 
     /// The peer's process has ended: nothing waits for it any more, and nothing more comes.

@@ -240,16 +240,14 @@ impl ShmPath {
     }
 
     /// Where each rank has a core of its own, long payload goes round more memory than two of a
-    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks. How much of it is
-    /// published at a time follows from the figures of the host.
-    pub fn spread_out(&mut self, crowded: bool, host: &Calibration) {
+    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
+    pub fn spread_out(&mut self, crowded: bool) {
         let lap = match crowded {
             true => bulk::SHORT_LAP,
             false => bulk::long_lap(self.links.len()),
         };
-        let line = host.line_between() / host.stream_between().max(f64::MIN_POSITIVE);
         for link in &mut self.links {
-            link.spread_out(lap, crowded, line as u64);
+            link.spread_out(lap, crowded);
         }
     }
 
