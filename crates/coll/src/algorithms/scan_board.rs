@@ -60,8 +60,13 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds of a scan, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 3);
-    let hop = |at: &Place| at.p.step + at.memory.look() + at.memory.fold(b) + at.memory.show(b);
-    at.chain(ask.size, hop) + (pieces - 1.0) * hop(at)
+    let shows = |at: &Place| at.p.step + at.memory.show(b);
+    let folds = |at: &Place| at.memory.look() + at.memory.fold(b);
+    let each = match ask.size {
+        2 => shows(at).max(folds(at)),
+        _ => shows(at) + folds(at),
+    };
+    at.chain(ask.size, |at| shows(at) + folds(at)) + (pieces - 1.0) * each
 }
 
 /// Nanoseconds of an exscan, as [`crate::cost`] says.
@@ -72,8 +77,11 @@ pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
         at.memory.show(b) + at.p.step,
         at.memory.look() + at.memory.read(b),
     );
-    let one = first + at.chain(ask.size.max(2) - 1, hop) + last;
-    one + (pieces - 1.0) * (hop(at) + at.memory.read(b))
+    let each = match ask.size {
+        2 => first.max(last),
+        _ => hop(at) + at.memory.read(b),
+    };
+    first + at.chain(ask.size.max(2) - 1, hop) + last + (pieces - 1.0) * each
 }
 
 /// What the rank below shows of piece `i`.
