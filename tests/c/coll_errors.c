@@ -26,14 +26,19 @@ static void disagreements(int rank, int size, MPI_Comm comm) {
     int last = rank == size - 1, n[64], at[64];
     char gives[64], takes[64];
     MPI_Request r;
+    MPI_Comm first; /* the first collective of a communicator sends messages */
+    OK(MPI_Comm_dup(comm, &first));
     for (int i = 0; i < size; i++) n[i] = 1, at[i] = 2 * i;
     snprintf(gives, sizeof gives, "rank %d gives 8 bytes", size - 1);
     snprintf(takes, sizeof takes, "rank %d takes 4 from it", size - 1);
+    HEARD(MPI_Gather(a, 1 + last, MPI_INT, b, 1, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "takes 4 from it");
     HEARD(MPI_Gatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
     HEARD(later(MPI_Igatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm, &r), &r), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
     for (int i = 0; i < size; i++) n[i] = 2;
     HEARD(MPI_Gatherv(a, 2 - last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_COUNT, "gives 4 bytes", "rank 0 takes 8 from it");
     HEARD(MPI_Scatterv(a, n, at, MPI_INT, b, 2 - last, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, "rank 0 gives 8 bytes", takes);
+    HEARD(MPI_Scatter(a, 2, MPI_INT, b, 2 - last, MPI_INT, 0, first), MPI_ERR_TRUNCATE, "gives 8 bytes", takes);
+    OK(MPI_Comm_free(&first));
     for (int i = 0; i < size; i++) n[i] = last && i == 0 ? 2 : 1;
     int ones[64];
     for (int i = 0; i < size; i++) ones[i] = 1;

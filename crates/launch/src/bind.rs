@@ -34,8 +34,7 @@ pub fn bind(
     if how == Binding::Auto && n > usable {
         let threads = all.concat();
         let whole = threads.len() == usable && free.len() == all.len();
-        let even = whole && n.is_multiple_of(usable);
-        let one = |i: usize| even.then(|| threads[i % threads.len()]);
+        let one = |i: usize| whole.then(|| threads[i % usable]);
         return Ok((0..n).map(|i| one(i).into_iter().collect()).collect());
     }
     match shares(how, n, &free) {

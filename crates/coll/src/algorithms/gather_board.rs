@@ -18,10 +18,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
     let cut = Cut::new(ask, s, len, 2);
     for i in 0..cut.pieces() {
+        let stage = i as u32 + 1;
         if ask.is_root() {
             for from in (1..ask.size).map(|v| ask.absolute(v)) {
                 let into = cut.piece(ask.recv.block(from), i);
-                s.watch(from, i as u32 + 1);
+                s.watch(from, stage);
                 s.copy(cut.slot(from, i).part(0, into.len), into);
             }
         } else {
@@ -31,7 +32,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
             let piece = cut.piece(mine, i);
             s.copy(piece, cut.slot(ask.rank, i).part(0, piece.len));
         }
-        s.raise(i as u32 + 1);
+        s.raise(stage);
     }
 }
 

@@ -15,17 +15,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for i in 0..cut.pieces() {
         let mine = cut.piece(ask.input(), i);
         let home = cut.piece(ask.output(), i);
-        match ask.rank {
-            0 if mine == home => {}
-            0 => s.copy(mine, home),
-            _ if mine == home => {
-                let below = shown(ask, &cut, i, home.len, s);
-                s.reduce(below, home);
-            }
-            _ => {
-                let below = shown(ask, &cut, i, home.len, s);
-                s.combine(below, mine, home);
-            }
+        match shown(ask, &cut, i, home.len, s) {
+            Some(below) if mine == home => s.reduce(below, home),
+            Some(below) => s.combine(below, mine, home),
+            None if mine == home => {}
+            None => s.copy(mine, home),
         }
         if let Some(slot) = slot(ask, &cut, i, home.len, s) {
             s.copy(home, slot);
@@ -43,7 +37,7 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
     for i in 0..cut.pieces() {
         let mine = cut.piece(ask.input(), i);
         let home = cut.piece(ask.output(), i);
-        let below = (ask.rank > 0).then(|| shown(ask, &cut, i, home.len, s));
+        let below = shown(ask, &cut, i, home.len, s);
         let slot = slot(ask, &cut, i, home.len, s);
         match (below, slot) {
             (None, Some(slot)) => s.copy(mine, slot),
@@ -84,10 +78,11 @@ pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
     first + at.chain(ask.size.max(2) - 1, hop) + last + (pieces - 1.0) * each
 }
 
-/// What the rank below shows of piece `i`.
-fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Slice {
-    s.watch(ask.rank - 1, i as u32 + 1);
-    cut.slot(ask.rank - 1, i).part(0, len)
+/// What the rank below shows of piece `i`, if there is one.
+fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
+    let below = ask.rank.checked_sub(1)?;
+    s.watch(below, i as u32 + 1);
+    Some(cut.slot(below, i).part(0, len))
 }
 
 /// Where this rank shows piece `i`, if there is a rank above it: once that shows a later piece than

@@ -33,7 +33,7 @@ use super::segment::{Lane, PIECES, PoolUse, SLOTS, USE_WORDS};
 pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
-const CROWD: usize = 192;
+const CROWD: usize = PIECES;
 
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 8;
