@@ -15,7 +15,7 @@ pub use distances::{Distance, Distances};
 pub(crate) use memo::Memo;
 pub use memory::{Memory, PORTS};
 pub use parts::Parts;
-pub use place::{PIECE, Place};
+pub use place::{Place, first_piece};
 pub use prices::{PRICES, Price, Prices, Source};
 pub use trees::{
     binomial_down, binomial_gather, binomial_scatter, binomial_up, children, halves, log2_up,

@@ -3,8 +3,10 @@
 use super::{Distance, Distances, Memory, Prices};
 use crate::{Apart, Ask, Levels, Nodes, Shape};
 
-/// Bytes of a long message after which its receiver can begin.
-pub const PIECE: f64 = kw_base::pool::SLOT as f64;
+/// Bytes of a long message of `b` bytes after which its receiver can begin.
+pub fn first_piece(b: f64) -> f64 {
+    b.min(kw_base::pool::piece_of(b as u64) as f64)
+}
 
 /// Where the steps of an algorithm happen, and what they cost there. Times are nanoseconds, `b`
 /// bytes.
@@ -246,7 +248,7 @@ impl<'a> Place<'a> {
                 (true, _, true) => self.answer() + data,
                 (false, true, _) => p.send + self.way() + self.take(b),
                 (false, false, true) => {
-                    let first = b.min(PIECE) * p.long_byte + p.line;
+                    let first = first_piece(b) * p.long_byte + p.line;
                     self.answer() + first + self.take(b)
                 }
                 (false, false, false) => p.send + b * p.send_byte + self.way() + self.take(b),

@@ -1,15 +1,19 @@
 //! Long payload on its way to a rank, in pieces that lie in slots of that rank's pool.
 //!
-//! The sender takes a slot, copies a piece in and publishes the slot's number; the receiver copies
-//! the piece out meanwhile and gives the slot back. Pieces of one pair come in the order in which
-//! they were published. A pool serves all senders of a rank, so memory grows with the number of
-//! ranks and not with its square.
+//! The sender takes slots in a row, copies a piece in and publishes where it lies; the receiver
+//! copies the piece out meanwhile and gives the slots back. Pieces of one pair come in the order in
+//! which they were published. A pool serves all senders of a rank, so memory grows with the number
+//! of ranks and not with its square.
 //!
 //! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core
 //! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes
 //! again has left the other core's cache then, and is written without asking that core. Where ranks
 //! share cores the lap is short. Slots beyond a lap are for many senders at once, up to 1.5 MB of a
 //! pool ([`CROWD`]): what is never used costs no memory.
+//!
+//! What is published is one word a piece, which tells by itself that it is new ([`Piece::published`]):
+//! a receiver has a single line to fetch before it can copy. It looks at the word after that too:
+//! where the sender is ahead, the next piece is known before this one has been copied.
 //!
 //! A slot that is taken is always published next, or belongs to the frame that its sender is in the
 //! middle of; the receiver copies out whatever is published, wanted or not. A few slots that it has
@@ -23,11 +27,11 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use kw_base::pool::{APART, SLOT};
+use kw_base::pool::{SLOT, piece_of};
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
-use super::segment::{Lane, PIECES, PoolUse, SLOTS, USE_WORDS};
+use super::segment::{Control, Lane, PIECES, PoolUse, SLOTS, USE_WORDS};
 
 /// The shortest lap, and the only one where ranks share cores.
 pub const SHORT_LAP: usize = 32;
@@ -37,6 +41,10 @@ const CROWD: usize = PIECES;
 
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 8;
+
+/// Slots of a lap that are left out then: a processor that reads one fetches ahead beyond its end,
+/// and what lies there must not be what the sender writes at that moment.
+const GAP: usize = 1;
 
 /// Bytes of a core's own cache where the system does not say.
 const OWN_CACHE: usize = 1 << 20;
@@ -52,21 +60,66 @@ pub fn long_lap(ranks: usize) -> usize {
     (LAP * cache / SLOT).min(all).max(SHORT_LAP)
 }
 
+/// The bit of a piece's word that tells whether the word is new.
+const MARK: u16 = 1 << 15;
+
+/// Where a piece lies, as its sender publishes it: so many slots in a row, of one word of the pool's
+/// use.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    first: usize,
+    count: usize,
+}
+
+impl Piece {
+    /// As the word of piece `number`: another one than what stands there since [`PIECES`] before.
+    fn published(self, number: u64) -> u16 {
+        Piece::mark(number) | (self.count as u16 - 1) << 12 | self.first as u16
+    }
+
+    /// Piece `number`, if it has been published.
+    fn found(word: u16, number: u64) -> Option<Piece> {
+        (word & MARK == Piece::mark(number)).then_some(Piece {
+            first: (word & 0xfff) as usize,
+            count: (word >> 12 & 7) as usize + 1,
+        })
+    }
+
+    /// Each time that the words of a pair are used again it is another one; they are zero at first.
+    fn mark(number: u64) -> u16 {
+        match number / PIECES as u64 % 2 {
+            0 => MARK,
+            _ => 0,
+        }
+    }
+
+    /// Its slots, in a word of the pool.
+    fn bits(self) -> u64 {
+        row(self.count) << (self.first % 64)
+    }
+}
+
+/// So many bits, one at least.
+fn row(count: usize) -> u64 {
+    u64::MAX >> (64 - count)
+}
+
+const _: () = assert!(SLOTS <= 1 << 12 && AT_ONCE <= 8);
+
 /// The sending side's view.
 #[derive(Debug)]
 pub struct Filler {
     /// Pieces published.
+    pieces: u64,
+    /// Slots of these.
     filled: u64,
     /// Of these, those known to have been copied out.
     drained: u64,
-    /// Slots taken and not used yet: bits of this word.
-    held: u64,
-    word: usize,
-    /// Slots that are gone round, and where the next one is looked for: of those whose numbers have
-    /// this rest by [`APART`].
+    /// Slots taken and not used yet.
+    held: Piece,
+    /// Slots that are gone round, and where the next one is looked for.
     lap: usize,
     next: usize,
-    rest: usize,
     copier: NontemporalCopier,
 }
 
@@ -90,9 +143,9 @@ impl Emptied {
     /// Keeps one more, or gives all back: when there are many, or some sender wants one. Says
     /// whether one does, and is to be rung.
     #[inline]
-    fn keep(&mut self, slot: u16, lane: &Lane) -> bool {
-        self.slots[slot as usize / 64] |= 1 << (slot % 64);
-        self.count += 1;
+    fn keep(&mut self, piece: Piece, lane: &Lane) -> bool {
+        self.slots[piece.first / 64] |= piece.bits();
+        self.count += piece.count as u32;
         if self.count < Emptied::MOST && !lane.is_starved() {
             return false;
         }
@@ -117,20 +170,21 @@ impl Emptied {
 /// The receiving side's view.
 #[derive(Debug, Default)]
 pub struct Drainer {
-    filled: u64,
+    pieces: u64,
     drained: u64,
+    /// The piece after those, if it was seen.
+    ahead: Option<Piece>,
 }
 
 impl Default for Filler {
     fn default() -> Filler {
         Filler {
+            pieces: 0,
             filled: 0,
             drained: 0,
-            held: 0,
-            word: 0,
+            held: Piece { first: 0, count: 0 },
             lap: SHORT_LAP,
             next: 0,
-            rest: 0,
             copier: NontemporalCopier::default(),
         }
     }
@@ -147,72 +201,72 @@ impl Filler {
     /// filled in.
     #[inline]
     pub fn prefetch_pool_use(&self, lane: &Lane) {
-        if self.held == 0 {
+        if self.held.count == 0 {
             nontemporal::prefetch_for_write(&lane.pool_use().taken);
         }
     }
 
-    /// Copies one piece of `buf` from packed byte `from` on, at most `len` bytes; how many went.
-    /// None go while no slot is free, or too many pieces are under way.
-    pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, len: u64) -> u64 {
+    /// Copies one piece of `buf` from packed byte `from` on, of the `len` bytes that are left after
+    /// `done`; how many went. None go while no slot is free, or too many are under way.
+    pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, (done, len): (u64, u64)) -> u64 {
+        let control = lane.control();
         if self.filled - self.drained >= PIECES as u64 {
             // SYNC: bulk-drained.
-            self.drained = lane.control().drained.load(Ordering::Acquire);
+            self.drained = control.drained.load(Ordering::Acquire);
             if self.filled - self.drained >= PIECES as u64 {
                 return 0;
             }
         }
-        let Some(slot) = self.take(lane, len.div_ceil(SLOT as u64)) else {
+        let Some(piece) = self.take(lane, done, len) else {
             return 0;
         };
-        let n = len.min(SLOT as u64);
         // This side's alone from when it was taken until it is published.
-        let piece = lane.slot(slot).part(0, n);
+        let slots = lane.slots(piece.first, piece.count);
+        let n = len.min(slots.len());
+        let bytes = slots.part(0, n);
         match buf.row(from, n) {
-            Some(row) if n >= self.copier.long() => self.copier.copy(row, piece),
-            _ => buf.pack(from, piece),
+            Some(row) if n >= self.copier.long() => self.copier.copy(row, bytes),
+            _ => buf.pack(from, bytes),
         }
-        let control = lane.control();
         // SYNC: bulk-filled.
-        control.slots[(self.filled % PIECES as u64) as usize].store(slot, Ordering::Relaxed);
-        self.filled += 1;
-        control.filled.store(self.filled, Ordering::Release);
+        control.pieces[(self.pieces % PIECES as u64) as usize]
+            .store(piece.published(self.pieces), Ordering::Release);
+        self.pieces += 1;
+        self.filled += piece.count as u64;
         n
     }
 
-    /// A free slot; `wanted` of them are about to be used.
-    fn take(&mut self, lane: &Lane, wanted: u64) -> Option<u16> {
-        let pool = lane.pool_use();
-        if self.held == 0 && self.take_some(pool, wanted).is_none() {
-            lane.starve();
-            self.take_some(pool, wanted)?;
+    /// Free slots in a row for the next piece, of the `len` bytes that are left after `done`.
+    fn take(&mut self, lane: &Lane, done: u64, len: u64) -> Option<Piece> {
+        let wanted = len.div_ceil(SLOT as u64);
+        if self.held.count == 0 {
+            let pool = lane.pool_use();
+            if self.take_some(pool, wanted).is_none() {
+                lane.starve();
+                self.take_some(pool, wanted)?;
+            }
         }
-        let bit = self.held.trailing_zeros() as usize;
-        self.held &= self.held - 1;
-        Some((self.word * 64 + bit) as u16)
+        let count = wanted.min(piece_of(done + len) / SLOT as u64) as usize;
+        let piece = Piece {
+            count: count.min(self.held.count),
+            ..self.held
+        };
+        self.held.first += piece.count;
+        self.held.count -= piece.count;
+        Some(piece)
     }
 
-    /// Takes slots of one word: the next of the lap, or the first free ones.
+    /// Takes up to so many slots in a row: the next of the lap, or the first free ones.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
         let end = self.lap;
-        let next_rest = (self.rest + 1) % APART;
-        let tries = [
-            (self.next..end, Some(self.rest)),
-            (0..end, Some(next_rest)),
-            (0..end.max(CROWD), None),
-        ];
-        for (among, rest) in tries {
-            let rest = rest.filter(|_| !self.copier.streams());
+        for among in [self.next..end, 0..end, 0..end.max(CROWD)] {
             let mut at = among.start;
             while at < among.end {
                 let upto = among.end.min((at / 64 + 1) * 64);
-                if self.take_between(pool, at..upto, rest, wanted) {
-                    let last = self.word * 64 + 63 - self.held.leading_zeros() as usize;
-                    self.next = if last + 1 < end { last + 1 } else { 0 };
-                    self.rest = match self.next {
-                        0 => (rest.unwrap_or(self.rest) + 1) % APART,
-                        _ => rest.unwrap_or(self.rest),
-                    };
+                if let Some(held) = take_between(pool, at..upto, wanted) {
+                    self.held = held;
+                    let last = held.first + held.count;
+                    self.next = if last + GAP < end { last + GAP } else { 0 };
                     return Some(());
                 }
                 at = upto;
@@ -220,54 +274,44 @@ impl Filler {
         }
         None
     }
+}
 
-    /// Takes up to `wanted` free slots of this range, which lies in one word, all or those whose
-    /// numbers have that rest by [`APART`].
-    fn take_between(
-        &mut self,
-        pool: &PoolUse,
-        range: Range<usize>,
-        rest: Option<usize>,
-        wanted: u64,
-    ) -> bool {
-        let (word, shift) = (range.start / 64, range.start % 64);
-        let among = rest.map_or(u64::MAX, |rest| with_rest(word, rest));
-        let room = among & u64::MAX >> (64 - range.len()) << shift;
-        let taken = &pool.taken[word];
-        let mut seen = taken.load(Ordering::Relaxed);
-        loop {
-            let mut free = room & !seen;
-            if free == 0 {
-                return false;
-            }
-            let mut bits = 0;
-            for _ in 0..wanted.min(AT_ONCE) {
-                bits |= free & free.wrapping_neg();
-                free &= free.wrapping_sub(1);
-            }
-            // SYNC: slot-free.
-            match taken.compare_exchange_weak(
-                seen,
-                seen | bits,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => {
-                    (self.held, self.word) = (bits, word);
-                    return true;
-                }
-                Err(now) => seen = now,
-            }
+/// Takes up to `wanted` free slots in a row, of this range, which lies in one word.
+fn take_between(pool: &PoolUse, range: Range<usize>, wanted: u64) -> Option<Piece> {
+    let word = range.start / 64;
+    let room = row(range.len()) << (range.start % 64);
+    let taken = &pool.taken[word];
+    let mut seen = taken.load(Ordering::Relaxed);
+    loop {
+        let free = room & !seen;
+        if free == 0 {
+            return None;
+        }
+        let bit = free.trailing_zeros() as usize;
+        let run = (!(free >> bit)).trailing_zeros() as u64;
+        let piece = Piece {
+            first: word * 64 + bit,
+            count: run.min(wanted).min(AT_ONCE) as usize,
+        };
+        // SYNC: slot-free.
+        match taken.compare_exchange_weak(
+            seen,
+            seen | piece.bits(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => return Some(piece),
+            Err(now) => seen = now,
         }
     }
 }
 
-/// A bit for each slot of a word of the pool whose number has this rest by [`APART`].
-fn with_rest(word: usize, rest: usize) -> u64 {
-    /// Every third bit from the first on.
-    const THIRDS: u64 = 0x9249_2492_4924_9249;
-    let first = (rest + APART * 64 - word * 64 % APART) % APART;
-    THIRDS << first
+/// Piece `number`, if it has been published.
+#[inline]
+fn look(control: &Control, number: u64) -> Option<Piece> {
+    // SYNC: bulk-filled.
+    let word = control.pieces[(number % PIECES as u64) as usize].load(Ordering::Acquire);
+    Piece::found(word, number)
 }
 
 impl Drainer {
@@ -281,24 +325,22 @@ impl Drainer {
         len: u64,
     ) -> (u64, bool) {
         let control = lane.control();
-        if self.filled == self.drained {
-            // SYNC: bulk-filled.
-            self.filled = control.filled.load(Ordering::Acquire);
-            if self.filled == self.drained {
-                return (0, false);
-            }
-        }
-        let slot = control.slots[(self.drained % PIECES as u64) as usize].load(Ordering::Relaxed);
-        let n = len.min(SLOT as u64);
-        let piece = lane.slot(slot).part(0, n);
+        let Some(piece) = self.ahead.or_else(|| look(control, self.pieces)) else {
+            return (0, false);
+        };
+        self.ahead = look(control, self.pieces + 1);
+        let slots = lane.slots(piece.first, piece.count);
+        let n = len.min(slots.len());
+        let bytes = slots.part(0, n);
         match buf.row(at, n) {
-            Some(row) => nontemporal::fetch(piece, row),
-            None => buf.unpack(at, piece),
+            Some(row) => nontemporal::fetch(bytes, row),
+            None => buf.unpack(at, bytes),
         }
-        self.drained += 1;
+        self.pieces += 1;
+        self.drained += piece.count as u64;
         // SYNC: bulk-drained.
         control.drained.store(self.drained, Ordering::Release);
-        (n, emptied.keep(slot, lane))
+        (n, emptied.keep(piece, lane))
     }
 }
 
@@ -307,11 +349,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_with_a_rest_are_every_third_one() {
-        for slot in 0..SLOTS {
-            for rest in 0..APART {
-                let bit = with_rest(slot / 64, rest) >> (slot % 64) & 1;
-                assert_eq!(bit == 1, slot % APART == rest, "slot {slot}, rest {rest}");
+    fn a_word_tells_where_its_piece_lies_and_that_it_is_new() {
+        assert!(Piece::found(0, 0).is_none());
+        for number in [
+            0,
+            1,
+            PIECES as u64 - 1,
+            PIECES as u64,
+            5 * PIECES as u64 + 7,
+        ] {
+            for (first, count) in [(0, 1), (SLOTS - 1, 1), (SLOTS - 8, 8), (61, 3)] {
+                let word = Piece { first, count }.published(number);
+                let found = Piece::found(word, number).unwrap();
+                assert_eq!((found.first, found.count), (first, count));
+                assert!(Piece::found(word, number + PIECES as u64).is_none());
             }
         }
     }
@@ -323,12 +374,12 @@ mod tests {
         let lane = segment.lane(0, 1);
         let mut filler = Filler::default();
         filler.spread_out(100, false);
-        let mut taken: Vec<u16> = (0..100).map(|_| filler.take(&lane, 1).unwrap()).collect();
-        let apart = taken.windows(2).filter(|w| w[1] == w[0] + APART as u16);
-        assert!(apart.count() >= 90);
-        taken.sort_unstable();
-        assert!(taken.into_iter().eq(0..100));
-        assert!((100..CROWD as u16).all(|slot| filler.take(&lane, 1) == Some(slot)));
-        assert_eq!(filler.take(&lane, 1), None);
+        let mut next = || filler.take(&lane, 0, 1).map(|piece| piece.first);
+        let mut lap: Vec<usize> = (0..100).map(|_| next().unwrap()).collect();
+        assert!(lap[..50].iter().copied().eq((0..100).step_by(GAP + 1)));
+        lap.sort_unstable();
+        assert!(lap.into_iter().eq(0..100));
+        assert!((100..CROWD).all(|slot| next() == Some(slot)));
+        assert_eq!(next(), None);
     }
 }

@@ -224,7 +224,7 @@ impl Link {
         let mut done = 0;
         while done < len {
             let lane = self.out.memory();
-            let n = self.filler.fill(lane, buf, from + done, len - done);
+            let n = self.filler.fill(lane, buf, from + done, (done, len - done));
             if n == 0 {
                 break;
             }

@@ -31,14 +31,15 @@ pub const CELLS: usize = 256;
 pub const CELL: usize = 64;
 /// Slots of a pool.
 pub const SLOTS: usize = 64 * USE_WORDS;
-/// Pieces of one pair that may be under way at a time: as many as all senders use of a pool
-/// together, since of ranks that share cores the receiver runs when the sender has let it.
+/// Slots of one pair that may be under way at a time: as many as all senders use of a pool
+/// together, since of ranks that share cores the receiver runs when the sender has let it. A piece
+/// has one slot or more.
 pub const PIECES: usize = 192;
 
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-const MAGIC: u64 = 0x0037_6b6f_6e77_6b02;
+const MAGIC: u64 = 0x0037_6b6f_6e77_6b03;
 const RANKS: usize = 4096;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
@@ -89,12 +90,10 @@ pub struct Control {
     /// Receiver: ring position up to which cells are free again.
     pub credit: AtomicU32,
     _a: [u32; 15],
-    /// Sender: pieces ever put into the receiver's pool.
-    pub filled: AtomicU64,
-    /// Sender: in which slot piece `k` lies, at `k % PIECES`.
-    pub slots: [AtomicU16; PIECES],
-    _b: [u64; 7],
-    /// Receiver: pieces ever taken out of it.
+    /// Sender: where in the receiver's pool piece `k` lies, at `k % PIECES` (`bulk::Entry`).
+    pub pieces: [AtomicU16; PIECES],
+    _b: [u64; 8],
+    /// Receiver: slots ever emptied.
     pub drained: AtomicU64,
     _c: [u64; 7],
 }
@@ -312,13 +311,15 @@ impl Lane {
         self.cells.wrapping_add(cell * CELL)
     }
 
-    /// A slot of the receiver's pool.
+    /// So many slots of the receiver's pool in a row.
     #[inline]
-    pub fn slot(&self, slot: u16) -> Region<'_> {
-        let slot = slot as usize;
-        assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
+    pub fn slots(&self, first: usize, count: usize) -> Region<'_> {
+        assert!(
+            first + count <= SLOTS,
+            "{count} slots from {first} on of {SLOTS}"
+        );
         // SAFETY: inside the mapping, which `_keep` keeps.
-        unsafe { Region::new(self.pool.wrapping_add(slot * SLOT), SLOT as u64) }
+        unsafe { Region::new(self.pool.wrapping_add(first * SLOT), (count * SLOT) as u64) }
     }
 
     /// Which slots of the receiver's pool are taken.

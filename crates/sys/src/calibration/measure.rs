@@ -10,7 +10,7 @@ use crate::reduce::{Kernel, Op};
 use crate::region::Region;
 use crate::{clock, cpus, futex, nontemporal, process_vm, threads, topology};
 use kw_base::calibration::{Calibration, Figure};
-use kw_base::pool::{APART, SLOT};
+use kw_base::pool;
 use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
@@ -30,8 +30,10 @@ const FAR: usize = 16 << 20;
 const FAR_STEP: u64 = 1 << 20;
 /// Bytes of the area that two processors share.
 const AREA: usize = 2 << 20;
-/// Slots that may be filled and not drained.
-const AHEAD: u32 = 16;
+/// Bytes of a piece, as of long messages.
+const PIECE: u64 = pool::piece_of(1 << 20);
+/// Pieces that may be filled and not drained.
+const AHEAD: u32 = 4;
 /// Rounds of a batch.
 const ROUNDS: u32 = 50;
 /// Looks at a word before others may run.
@@ -247,8 +249,6 @@ struct Shared {
 
 /// The word that ends the other thread.
 const OVER: u32 = u32::MAX;
-/// Of what says how many slots are filled: they were streamed.
-const STREAMED: u32 = 1 << 31;
 
 /// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`:
 /// there is no such thread.
@@ -300,16 +300,10 @@ fn line(cpu: usize) -> Option<u64> {
     })
 }
 
-/// A region's slots take turns, so far from each other.
-fn slot(region: Region<'_>, number: u32, apart: u32) -> Region<'_> {
-    let len = SLOT as u64;
-    let slots = region.len() / len;
-    region.part(u64::from(number) * u64::from(apart) % slots * len, len)
-}
-
-/// How far from each other slots are taken, as the path does.
-fn distance(streamed: bool) -> u32 {
-    if streamed { 1 } else { APART as u32 }
+/// A region's pieces take turns.
+fn part(region: Region<'_>, number: u32) -> Region<'_> {
+    let pieces = region.len() / PIECE;
+    region.part(u64::from(number) % pieces * PIECE, PIECE)
 }
 
 /// What one processor copies into a shared area while another one copies it out.
@@ -324,12 +318,10 @@ fn stream(cpu: usize) -> Option<u64> {
             return;
         };
         for done in 0.. {
-            let filled = shared.mine.until(|filled| filled & !STREAMED > done);
-            if filled == OVER {
+            if shared.mine.until(|filled| filled > done) == OVER {
                 return;
             }
-            let apart = distance(filled & STREAMED != 0);
-            nontemporal::fetch(slot(whole, done, apart), slot(to, done, apart));
+            nontemporal::fetch(part(whole, done), part(to, done));
             shared.theirs.set(done + 1);
         }
     };
@@ -339,21 +331,18 @@ fn stream(cpu: usize) -> Option<u64> {
         let mut filled = 0;
         let mut copier = nontemporal::NontemporalCopier::default();
         let picos = best(|| {
-            for _ in 0..32 {
+            for _ in 0..8 {
                 shared
                     .theirs
                     .until(|done| filled < done.saturating_add(AHEAD));
-                let streamed = copier.streams();
-                let apart = distance(streamed);
-                copier.copy(slot(from, filled, apart), slot(whole, filled, apart));
+                copier.copy(part(from, filled), part(whole, filled));
                 filled += 1;
-                let how = if streamed { STREAMED } else { 0 };
-                shared.mine.set(filled | how);
+                shared.mine.set(filled);
             }
             shared.theirs.until(|done| done >= filled);
-            32
+            8
         });
-        Some(per_kb(picos, SLOT as u64))
+        Some(per_kb(picos, PIECE))
     };
     beside(cpu, drain, fill)?
 }

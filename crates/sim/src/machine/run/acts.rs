@@ -1,7 +1,7 @@
 //! What the steps of a schedule do on a machine, and how long they take.
 
 use super::{Event, Kind, Posted, Run, Work};
-use kw_coll::cost::{PIECE, PORTS};
+use kw_coll::cost::{PORTS, first_piece};
 use kw_coll::{SHELF_LINE, SHELVES, Slice, Step, TEMPS, Temp, is_shelf};
 
 impl Run<'_> {
@@ -251,7 +251,7 @@ impl Run<'_> {
                 (p.net_recv + busy, now.max(last - busy))
             }
             false => {
-                let first = bytes.min(PIECE) * byte + self.layout.line(r, to.0);
+                let first = first_piece(bytes) * byte + self.layout.line(r, to.0);
                 (p.recv + bytes * byte, now + first)
             }
         };

@@ -4,7 +4,7 @@ mod choices;
 
 use super::run::{Call, run};
 use super::{Machine, Unreadable};
-use kw_coll::cost::{PIECE, Prices};
+use kw_coll::cost::{Prices, first_piece};
 use kw_coll::{RECV, SEND, SHELVES, Schedule, Shelf, Slice};
 
 /// A machine on which nothing costs anything: `hosts` hosts of two cores.
@@ -73,7 +73,7 @@ fn a_long_message_is_copied_by_both_at_once() {
     let mut m = free(1);
     (m.prices.cache_line, m.prices.long_byte) = (10.0, 0.5);
     // Announced, answered, the first piece, the line that it comes with, and all of it.
-    let expected = 10.0 + 10.0 + PIECE * 0.5 + 10.0 + 50_000.0;
+    let expected = 10.0 + 10.0 + first_piece(100_000.0) * 0.5 + 10.0 + 50_000.0;
     let both = vec![sends(1, 100_000), receives(&[0], 100_000)];
     assert_eq!(time(&m, 2, both), expected);
 }
